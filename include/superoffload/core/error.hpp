@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <exception>
+#include <string>
+#include <string_view>
+
+namespace superoffload {
+
+/// What went wrong, as the exit code of the programs says it. The values are part of the interface.
+enum class exit_code : int {
+  ok = 0,
+  internal = 1,     ///< a broken promise of this library: please report it
+  bad_input = 2,    ///< a flag, a file or a value from outside is wrong
+  cannot_fit = 3,   ///< the plan needs more memory than there is
+  io_failure = 4,   ///< reading or writing failed: disk full, permission, a file that vanished
+  device = 5,       ///< no usable device, or one lost in mid-run
+  nonfinite = 6,    ///< the loss or the gradient is not finite and the run was told to stop
+  interrupted = 7,  ///< a signal asked to stop; everything was saved first
+};
+
+namespace detail {
+inline void append(std::string& out, std::string_view text) { out += text; }
+inline void append(std::string& out, char c) { out += c; }
+inline void append(std::string& out, bool b) { out += b ? "true" : "false"; }
+
+template <class Number>
+  requires(std::integral<Number> || std::floating_point<Number>)
+void append(std::string& out, Number n) {
+  char digits[64];
+  auto const [end, ec] = std::to_chars(digits, digits + sizeof digits, n);
+  out.append(digits, end);
+}
+}  // namespace detail
+
+/// The arguments' texts in a row; numbers in their shortest exact form. <format> without <format>.
+template <class... Parts>
+std::string concat(Parts const&... parts) {
+  std::string out;
+  (detail::append(out, parts), ...);
+  return out;
+}
+
+/// `text` as it may be shown on a terminal: control characters escaped, at most `limit` bytes of it.
+inline std::string printable(std::string_view text, std::size_t limit = 200) {
+  static constexpr char hex[] = "0123456789abcdef";
+  std::string out;
+  for (char const c : text.substr(0, limit)) {
+    auto const byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      out += "\\x";
+      out += hex[byte >> 4];
+      out += hex[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  if (text.size() > limit) { out += "..."; }
+  return out;
+}
+
+/// Every failure that a caller can meet. what() is one line: what, where, what was expected, what to do.
+class error : public std::exception {
+public:
+  error(exit_code code, std::string message) : code_{code}, message_{std::move(message)} {}
+
+  [[nodiscard]] exit_code code() const noexcept { return code_; }
+  [[nodiscard]] char const* what() const noexcept override { return message_.c_str(); }
+
+private:
+  exit_code code_;
+  std::string message_;
+};
+
+/// Throws an `error` whose message is the concatenation of `parts`.
+template <class... Parts>
+[[noreturn]] void fail(exit_code code, Parts const&... parts) {
+  throw error{code, concat(parts...)};
+}
+
+/// Throws `error{code, concat(parts...)}` unless `condition` holds.
+template <class... Parts>
+void expect(bool condition, exit_code code, Parts const&... parts) {
+  if (!condition) [[unlikely]] { fail(code, parts...); }
+}
+
+}  // namespace superoffload

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::data {
+
+/// One micro-batch as a model sees it: its documents one behind the other, `rows` tokens in all.
+/// A padded sequence is one document with its padding at the end; a packed one is several documents.
+/// Attention never crosses a document's border.
+struct batch {
+  std::vector<std::int32_t> tokens;     ///< [rows] token ids
+  std::vector<std::int32_t> targets;    ///< [rows] the id each row has to predict (labels already shifted), -1 = none
+  std::vector<std::int32_t> positions;  ///< [rows] rotary position, from 0 in each document
+  std::vector<std::int32_t> starts;     ///< [documents + 1] first row of each document, last entry = rows
+
+  [[nodiscard]] std::int64_t rows() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
+  [[nodiscard]] std::int64_t documents() const noexcept {
+    return starts.empty() ? 0 : static_cast<std::int64_t>(starts.size()) - 1;
+  }
+  /// How many rows have a target: this batch's share of the loss's divisor.
+  [[nodiscard]] std::int64_t label_tokens() const noexcept {
+    std::int64_t count = 0;
+    for (auto const target : targets) { count += target >= 0; }
+    return count;
+  }
+};
+
+}  // namespace superoffload::data
