@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Heavy: includes nlohmann/json. For sources (*.cpp) and programs, never for a public header.
+#include <superoffload/core/error.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <string_view>
+
+namespace superoffload::io {
+
+using json = nlohmann::json;
+
+/// Bounds checked before or while parsing, never after.
+struct json_limits {
+  std::size_t bytes = std::size_t{1} << 20;
+  int depth = 32;
+};
+
+/// Parses text that comes from outside: strict JSON and UTF-8, no duplicate keys at any level, at most `limits`.
+/// \throws error(bad_input) naming `origin`, the byte and what is wrong there.
+json parse_json(std::string_view text, std::string const& origin, json_limits limits = {});
+
+/// parse_json of a regular file. \throws error(bad_input) also when there is no such file or it is larger than allowed.
+json read_json(std::filesystem::path const& file, json_limits limits = {});
+
+/// A value inside a document that knows where it stands, so that every complaint names file and field.
+/// Holds references: it must not outlive the document.
+class json_field {
+public:
+  json_field(json const& document, std::string origin) : value_{&document}, origin_{std::move(origin)} {}
+
+  [[nodiscard]] json const& raw() const noexcept { return *value_; }
+  [[nodiscard]] std::string const& origin() const noexcept { return origin_; }
+  [[nodiscard]] std::string where() const { return concat(origin_, ": ", path_.empty() ? "document" : path_); }
+
+  /// Present and not null.
+  [[nodiscard]] bool has(std::string const& key) const {
+    require_object();
+    auto const found = value_->find(key);
+    return found != value_->end() && !found->is_null();
+  }
+
+  /// The member `key`. \throws error(bad_input) when this is no object or has no such member.
+  [[nodiscard]] json_field operator[](std::string const& key) const {
+    require_object();
+    auto const found = value_->find(key);
+    expect(found != value_->end(), exit_code::bad_input, where(), ": field '", printable(key), "' is missing");
+    return {*found, origin_, path_.empty() ? printable(key) : concat(path_, ".", printable(key))};
+  }
+
+  /// The element `index` of an array.
+  [[nodiscard]] json_field operator[](std::size_t index) const {
+    expect(value_->is_array() && index < value_->size(), exit_code::bad_input, where(),
+           ": expected an array with more than ", index, " elements");
+    return {(*value_)[index], origin_, concat(path_, "[", index, "]")};
+  }
+
+  [[nodiscard]] std::int64_t integer(std::int64_t least, std::int64_t most) const {
+    bool const in_range =
+        value_->is_number_unsigned()
+            ? value_->get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())
+            : value_->is_number_integer();
+    expect(in_range, exit_code::bad_input, where(), ": expected an integer, found ", shown());
+    auto const number = value_->get<std::int64_t>();
+    expect(least <= number && number <= most, exit_code::bad_input, where(), ": expected an integer from ", least,
+           " to ", most, ", found ", number);
+    return number;
+  }
+
+  [[nodiscard]] double number(double least, double most) const {
+    expect(value_->is_number(), exit_code::bad_input, where(), ": expected a number, found ", shown());
+    auto const number = value_->get<double>();
+    expect(std::isfinite(number) && least <= number && number <= most, exit_code::bad_input, where(),
+           ": expected a number from ", least, " to ", most, ", found ", shown());
+    return number;
+  }
+
+  [[nodiscard]] bool boolean() const {
+    expect(value_->is_boolean(), exit_code::bad_input, where(), ": expected true or false, found ", shown());
+    return value_->get<bool>();
+  }
+
+  [[nodiscard]] std::string const& text() const {
+    expect(value_->is_string(), exit_code::bad_input, where(), ": expected a string, found ", shown());
+    return value_->get_ref<std::string const&>();
+  }
+
+  /// The value as it may be quoted in a message.
+  [[nodiscard]] std::string shown() const {
+    return printable(value_->is_structured() ? std::string{value_->type_name()} : value_->dump(), 60);
+  }
+
+  void require_object() const {
+    expect(value_->is_object(), exit_code::bad_input, where(), ": expected an object, found ", shown());
+  }
+  void require_array() const {
+    expect(value_->is_array(), exit_code::bad_input, where(), ": expected an array, found ", shown());
+  }
+
+private:
+  json_field(json const& value, std::string origin, std::string path)
+      : value_{&value}, origin_{std::move(origin)}, path_{std::move(path)} {}
+
+  json const* value_;
+  std::string origin_;
+  std::string path_;
+};
+
+}  // namespace superoffload::io
