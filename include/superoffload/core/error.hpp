@@ -25,10 +25,11 @@ enum class exit_code : int {
 namespace detail {
 inline void append(std::string& out, std::string_view text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
-inline void append(std::string& out, bool b) { out += b ? "true" : "false"; }
+template <std::same_as<bool> Bool>
+void append(std::string& out, Bool b) { out += b ? "true" : "false"; }
 
 template <class Number>
-  requires(std::integral<Number> || std::floating_point<Number>)
+  requires((std::integral<Number> && !std::same_as<Number, bool> && !std::same_as<Number, char>) || std::floating_point<Number>)
 void append(std::string& out, Number n) {
   char digits[64];
   auto const [end, ec] = std::to_chars(digits, digits + sizeof digits, n);
