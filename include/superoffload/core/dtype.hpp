@@ -25,8 +25,8 @@ struct bfloat16 {
     return number;
   }
 
-  /// The working weight of a master: rounded half away from zero on the bit pattern, so that the low 16 bits of the
-  /// master restore it without loss. Defined for finite values below 0x7F7F8000 in magnitude.
+  /// The working weight of a master: rounded half away from zero on the bit pattern, so that the low 16 bits
+  /// of the master restore it without loss. Defined for finite values below 0x7F7F8000 in magnitude.
   static constexpr bfloat16 of_master(float master) {
     return from_bits(static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(master) + 0x8000U) >> 16));
   }
@@ -36,7 +36,9 @@ struct bfloat16 {
 private:
   static constexpr std::uint16_t rounded_to_even(float value) {
     auto const pattern = std::bit_cast<std::uint32_t>(value);
-    if ((pattern & 0x7FFFFFFFU) > 0x7F800000U) { return static_cast<std::uint16_t>((pattern >> 16) | 0x40U); }
+    if ((pattern & 0x7FFFFFFFU) > 0x7F800000U) {
+      return static_cast<std::uint16_t>((pattern >> 16) | 0x40U);
+    }
     return static_cast<std::uint16_t>((pattern + 0x7FFFU + ((pattern >> 16) & 1U)) >> 16);
   }
 };
@@ -50,8 +52,12 @@ struct float16 {
     std::uint32_t const sign = (bits & 0x8000U) << 16;
     std::uint32_t const exponent = (bits >> 10) & 31U;
     std::uint32_t const fraction = bits & 1023U;
-    if (exponent == 31U) { return std::bit_cast<float>(sign | 0x7F800000U | (fraction << 13)); }
-    if (exponent != 0U) { return std::bit_cast<float>(sign | ((exponent + 112U) << 23) | (fraction << 13)); }
+    if (exponent == 31U) {
+      return std::bit_cast<float>(sign | 0x7F800000U | (fraction << 13));
+    }
+    if (exponent != 0U) {
+      return std::bit_cast<float>(sign | ((exponent + 112U) << 23) | (fraction << 13));
+    }
     float const magnitude = static_cast<float>(fraction) * 0x1p-24F;  // subnormal or zero
     return sign != 0U ? -magnitude : magnitude;
   }
@@ -63,11 +69,15 @@ enum class dtype : std::uint8_t { f64, f32, bf16, f16, u8 };
 
 constexpr std::size_t size_of(dtype type) {
   switch (type) {
-    case dtype::f64: return 8;
-    case dtype::f32: return 4;
+    case dtype::f64:
+      return 8;
+    case dtype::f32:
+      return 4;
     case dtype::bf16:
-    case dtype::f16: return 2;
-    case dtype::u8: return 1;
+    case dtype::f16:
+      return 2;
+    case dtype::u8:
+      return 1;
   }
   return 0;
 }
@@ -75,16 +85,22 @@ constexpr std::size_t size_of(dtype type) {
 /// As safetensors spells it.
 constexpr std::string_view name_of(dtype type) {
   switch (type) {
-    case dtype::f64: return "F64";
-    case dtype::f32: return "F32";
-    case dtype::bf16: return "BF16";
-    case dtype::f16: return "F16";
-    case dtype::u8: return "U8";
+    case dtype::f64:
+      return "F64";
+    case dtype::f32:
+      return "F32";
+    case dtype::bf16:
+      return "BF16";
+    case dtype::f16:
+      return "F16";
+    case dtype::u8:
+      return "U8";
   }
   return "";
 }
 
-/// What activations, working weights and gradients may be made of: bfloat16 and float to train, double to check.
+/// What activations, working weights and gradients may be made of: bfloat16 and float to train, double to
+/// check.
 template <class T>
 concept element = std::same_as<T, bfloat16> || std::same_as<T, float> || std::same_as<T, double>;
 

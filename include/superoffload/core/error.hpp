@@ -26,10 +26,13 @@ namespace detail {
 inline void append(std::string& out, std::string_view text) { out += text; }
 inline void append(std::string& out, char c) { out += c; }
 template <std::same_as<bool> Bool>
-void append(std::string& out, Bool b) { out += b ? "true" : "false"; }
+void append(std::string& out, Bool b) {
+  out += b ? "true" : "false";
+}
 
 template <class Number>
-  requires((std::integral<Number> && !std::same_as<Number, bool> && !std::same_as<Number, char>) || std::floating_point<Number>)
+  requires((std::integral<Number> && !std::same_as<Number, bool> && !std::same_as<Number, char>) ||
+           std::floating_point<Number>)
 void append(std::string& out, Number n) {
   char digits[64];
   auto const [end, ec] = std::to_chars(digits, digits + sizeof digits, n);
@@ -59,7 +62,9 @@ inline std::string printable(std::string_view text, std::size_t limit = 200) {
       out += c;
     }
   }
-  if (text.size() > limit) { out += "..."; }
+  if (text.size() > limit) {
+    out += "...";
+  }
   return out;
 }
 
@@ -85,7 +90,9 @@ template <class... Parts>
 /// Throws `error{code, concat(parts...)}` unless `condition` holds.
 template <class... Parts>
 void expect(bool condition, exit_code code, Parts const&... parts) {
-  if (!condition) [[unlikely]] { fail(code, parts...); }
+  if (!condition) [[unlikely]] {
+    fail(code, parts...);
+  }
 }
 
 }  // namespace superoffload

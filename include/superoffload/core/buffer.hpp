@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/device.hpp>
+
+#include <cstddef>
+#include <utility>
+
+namespace superoffload {
+
+enum class memory { device, host };
+
+/// Owns `bytes` of a device's memory, or of host memory its copies are fast from. Not initialised.
+/// Releasing does not wait: whoever destroys a buffer has made sure that no stream still uses it.
+template <device_policy D>
+class buffer {
+public:
+  buffer() = default;
+  buffer(D& device, std::size_t bytes, memory kind = memory::device)
+      : device_{&device},
+        bytes_{bytes},
+        kind_{kind},
+        data_{bytes == 0               ? nullptr
+              : kind == memory::device ? device.allocate(bytes)
+                                       : device.allocate_host(bytes)} {}
+  buffer(buffer&& other) noexcept { swap(other); }
+  buffer& operator=(buffer&& other) noexcept {
+    buffer{std::move(other)}.swap(*this);
+    return *this;
+  }
+  ~buffer() {
+    if (data_ == nullptr) {
+      return;
+    }
+    if (kind_ == memory::device) {
+      device_->release(data_, bytes_);
+    } else {
+      device_->release_host(data_, bytes_);
+    }
+  }
+
+  [[nodiscard]] void* data() const noexcept { return data_; }
+  template <class T>
+  [[nodiscard]] T* as() const noexcept {
+    return static_cast<T*>(data_);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+  void swap(buffer& other) noexcept {
+    std::swap(device_, other.device_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(kind_, other.kind_);
+    std::swap(data_, other.data_);
+  }
+
+private:
+  D* device_ = nullptr;
+  std::size_t bytes_ = 0;
+  memory kind_ = memory::device;
+  void* data_ = nullptr;
+};
+
+}  // namespace superoffload

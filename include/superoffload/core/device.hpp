@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/policy.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+namespace superoffload {
+
+/// A kind of processor with its memory. A device offers
+/// 1. device memory and host memory its copies are fast from ("pinned"); both aligned to 256 bytes or more;
+/// 2. streams: queues whose tasks run one after the other; nothing else is ordered;
+/// 3. events: a point in a stream that another stream, or the host, can wait for. Waiting for an event that
+/// was never
+///    recorded is a broken contract and ends the program;
+/// 4. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
+/// kernel/.
+///
+/// Errors of asynchronous work surface as exceptions from `synchronize` of its stream or `wait` of a later
+/// event. The device outlives everything made with it.
+template <class D>
+concept device_policy = policy_of<D, category::device> &&
+                        requires(D& device, typename D::stream& stream, typename D::event& event, void* to,
+                                 void const* from, std::size_t bytes) {
+                          { D::name() } -> std::convertible_to<std::string>;
+                          { device.allocate(bytes) } -> std::same_as<void*>;
+                          { device.release(to, bytes) } noexcept;
+                          { device.allocate_host(bytes) } -> std::same_as<void*>;
+                          { device.release_host(to, bytes) } noexcept;
+                          typename D::stream;
+                          requires std::constructible_from<typename D::stream, D&>;
+                          requires std::constructible_from<typename D::event, D&>;
+                          stream.copy(to, from, bytes);
+                          stream.fill_zero(to, bytes);
+                          stream.record(event);
+                          stream.wait(event);
+                          stream.synchronize();
+                          event.wait();
+                          { event.done() } -> std::same_as<bool>;
+                        };
+
+/// Has the device a kernel for these arguments? `launch` returns once the work is queued.
+template <class D, class Arguments>
+concept launches =
+    requires(typename D::stream& stream, Arguments const& arguments) { launch(stream, arguments); };
+
+}  // namespace superoffload

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// The numbers of one optimizer step, computed in double on the host and rounded once, so that every
+/// processor sees the same bits.
+struct adamw_step {
+  float decay;  ///< 1 - lr * weight_decay
+  float beta1, beta2;
+  float one_minus_beta1, one_minus_beta2;
+  float step_size;      ///< lr / (1 - beta1^t)
+  float inverse_root2;  ///< 1 / sqrt(1 - beta2^t)
+  float epsilon;
+  float factor;  ///< of the gradient: the clip factor
+};
+
+/// AdamW (Loshchilov & Hutter, arXiv 1711.05101) of one element, or of one vector of them: `Number` needs +,
+/// -, *, / and `square_root`. No operation may be fused with another: then every processor gives the same
+/// bits.
+///   g *= factor;  w *= decay;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g g
+///   w -= step_size * m / (sqrt(v) * inverse_root2 + epsilon)
+template <class Number, class SquareRoot>
+constexpr void adamw_rule(Number& w, Number& m, Number& v, Number g, adamw_step const& s,
+                          SquareRoot square_root) {
+  g = g * Number(s.factor);
+  w = w * Number(s.decay);
+  m = Number(s.beta1) * m + Number(s.one_minus_beta1) * g;
+  v = Number(s.beta2) * v + Number(s.one_minus_beta2) * (g * g);
+  w = w - Number(s.step_size) * (m / (square_root(v) * Number(s.inverse_root2) + Number(s.epsilon)));
+}
+
+/// One step of the rule over flat arrays of any length; a NaN is written as 0x7FC00000.
+/// `weight` receives the working weight: for bfloat16 the master rounded by bfloat16::of_master, for float
+/// the master itself (weight == master is allowed and writes once).
+template <element T>
+struct adamw {
+  float* master;
+  float* m;
+  float* v;
+  T const* gradient;
+  T* weight;
+  std::int64_t count;
+  adamw_step step;
+};
+
+}  // namespace superoffload::kernel

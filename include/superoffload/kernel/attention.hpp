@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// What forward and backward of attention have in common. Rows are tokens, documents lie one behind the
+/// other; a query sees the keys of its own document up to itself, the last `window` of them when window > 0.
+/// Query head h uses key and value head h / (heads / kv_heads).
+struct attention_shape {
+  std::int32_t const* starts;  ///< [documents + 1] first row of each document, last = rows (device memory)
+  std::int64_t documents, rows;
+  std::int32_t heads, kv_heads, head_dim;
+  std::int32_t longest;     ///< rows of the longest document
+  std::int32_t window = 0;  ///< 0: no limit
+  double scale;             ///< of the scores, head_dim^-1/2 as a rule
+
+  /// Columns of a row of queries, keys and values side by side: q heads, then k heads, then v heads.
+  [[nodiscard]] constexpr std::int64_t qkv_columns() const {
+    return std::int64_t{heads + 2 * kv_heads} * head_dim;
+  }
+};
+
+/// out = softmax(scale * q k^T, causal) v, softmax and sums in wide<T>; log_sum_exp of the scaled scores is
+/// kept. With sinks, each head has one more score in the denominator that carries no value.
+template <element T>
+struct attention_forward {
+  attention_shape shape;
+  T const* qkv;              ///< [rows, qkv_columns]
+  T* out;                    ///< [rows, heads * head_dim]
+  wide<T>* log_sum_exp;      ///< [heads, rows]
+  T const* sinks = nullptr;  ///< [heads] or none
+};
+
+/// The gradient of attention_forward; probabilities are computed again from log_sum_exp.
+template <element T>
+struct attention_backward {
+  attention_shape shape;
+  T const* qkv;                ///< [rows, qkv_columns]
+  T const* out;                ///< [rows, heads * head_dim]
+  T const* d_out;              ///< [rows, heads * head_dim]
+  wide<T> const* log_sum_exp;  ///< [heads, rows]
+  wide<T>* delta;              ///< [heads, rows] scratch: row sums of out * d_out
+  T* d_qkv;                    ///< [rows, qkv_columns], overwritten
+  T const* sinks = nullptr;    ///< [heads] or none
+};
+
+}  // namespace superoffload::kernel

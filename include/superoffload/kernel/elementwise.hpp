@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// out = a + b in wide<T>, rounded once; out may be a or b.
+template <element T>
+struct add {
+  T const* a;
+  T const* b;
+  T* out;
+  std::int64_t count;
+};
+
+/// to = from, or to += from, the sum in the wider type and rounded once.
+template <element From, element To>
+struct convert {
+  From const* from;
+  To* to;  ///< may be `from` itself when the types are the same
+  std::int64_t count;
+  bool accumulate = false;
+};
+
+/// The working weights of a master: rounded half away from zero (bfloat16::of_master).
+struct emit_weights {
+  float const* master;
+  bfloat16* weight;
+  std::int64_t count;
+};
+
+}  // namespace superoffload::kernel

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// out[r] = table[ids[r]].
+template <element T>
+struct embedding_forward {
+  T const* table;           ///< [vocabulary, columns]
+  std::int32_t const* ids;  ///< [rows], each in [0, vocabulary)
+  T* out;                   ///< [rows, columns]
+  std::int64_t rows, columns;
+};
+
+/// gradient[id] += sum over the rows r with ids[r] == id of d_out[r], in the order of the rows, in wide<T>.
+/// The caller sorts: segment s is the rows order[starts[s]] .. order[starts[s + 1] - 1], all with the id
+/// segment_ids[s].
+template <element T, element G = T>
+struct embedding_backward {
+  T const* d_out;                   ///< [rows, columns]
+  std::int32_t const* order;        ///< [rows] row indices, stably sorted by id
+  std::int32_t const* starts;       ///< [segments + 1]
+  std::int32_t const* segment_ids;  ///< [segments], distinct
+  G* gradient;                      ///< [vocabulary, columns]
+  std::int64_t segments, columns;
+};
+
+}  // namespace superoffload::kernel

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+/// The contracts of the kernels: one struct of arguments each, the same for every device, launched by
+/// `launch(stream, arguments)`. All pointers are device memory, all matrices dense and row-major, all results
+/// deterministic: they depend on the arguments only, never on the number of threads.
+namespace superoffload::kernel {
+
+/// c = op(a) * op(b) [+ bias] [+ addend] [+ c]; products and sums in wide<T>, rounded once to Out.
+/// op(a) is [m, k]: `a` is stored [m, k], or [k, m] when transposed; op(b) is [k, n]: stored [k, n], or [n,
+/// k].
+template <element T, element Out = T>
+struct gemm {
+  T const* a;
+  T const* b;
+  Out* c;                ///< [m, n]; must not overlap a, b or addend
+  std::int64_t m, n, k;  ///< k may be 0: then op(a) * op(b) is zero
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool accumulate = false;    ///< add to what c holds
+  T const* bias = nullptr;    ///< [n], added to every row
+  T const* addend = nullptr;  ///< [m, n], for example a residual
+};
+
+}  // namespace superoffload::kernel

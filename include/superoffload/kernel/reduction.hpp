@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// out[c] (+)= x[0, c] + x[1, c] + ... in this order, in wide<T>.
+template <element T, element Out = T>
+struct column_sum {
+  T const* x;  ///< [rows, columns]
+  Out* out;    ///< [columns]
+  std::int64_t rows, columns;
+  bool accumulate = false;
+};
+
+/// total (+)= the sum of `count` values, in double, in a fixed order.
+template <element T>
+struct sum {
+  T const* values;
+  double* total;
+  std::int64_t count;
+  bool accumulate = false;
+};
+
+/// Elements of a unit that one partial sum of squares covers. Shards are cut on this grid, so that a global
+/// norm does not depend on how a model is spread.
+inline constexpr std::int64_t norm_grid = 65536;
+
+constexpr std::int64_t norm_cells(std::int64_t count) { return (count + norm_grid - 1) / norm_grid; }
+
+/// partial[i] = sum of x^2 over the i-th cell of norm_grid elements, in double, in a fixed order. Not finite
+/// exactly when an element of the cell is not (or the sum overflows double).
+template <element T>
+struct square_sum {
+  T const* x;
+  double* partial;  ///< [norm_cells(count)]
+  std::int64_t count;
+};
+
+}  // namespace superoffload::kernel

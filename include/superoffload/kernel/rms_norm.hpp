@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// y = x * inverse_rms * weight, inverse_rms = 1 / sqrt(mean(x^2) + epsilon), by rows, in wide<T>, rounded
+/// once (Zhang & Sennrich, arXiv 1910.07467, eq. 4).
+template <element T>
+struct rms_norm_forward {
+  T const* x;            ///< [rows, columns]
+  T const* weight;       ///< [columns]
+  T* y;                  ///< [rows, columns]
+  wide<T>* inverse_rms;  ///< [rows]
+  std::int64_t rows, columns;
+  double epsilon;
+};
+
+/// Rows of one block of partial sums of the weight's gradient; the grid is fixed so that the sum is too.
+inline constexpr std::int64_t rms_norm_block = 64;
+
+constexpr std::int64_t rms_norm_blocks(std::int64_t rows) {
+  return (rows + rms_norm_block - 1) / rms_norm_block;
+}
+
+/// With n = x * inverse_rms: d_x (+)= inverse_rms * (d_y * weight - n * mean(d_y * weight * n));
+/// partial[block] = sum over the block's rows of d_y * n, to be added up by column_sum. partial == nullptr:
+/// not wanted.
+template <element T>
+struct rms_norm_backward {
+  T const* d_y;                ///< [rows, columns]
+  T const* x;                  ///< [rows, columns]
+  T const* weight;             ///< [columns]
+  wide<T> const* inverse_rms;  ///< [rows]
+  T* d_x;                      ///< [rows, columns]; may be d_y itself when it is not accumulated
+  wide<T>* partial;            ///< [rms_norm_blocks(rows), columns]
+  std::int64_t rows, columns;
+  bool accumulate;  ///< add to what d_x holds
+};
+
+}  // namespace superoffload::kernel

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// Rotary position embedding, in place, of the first `heads` heads of each row: the pair (x[j], x[j +
+/// head_dim/2]) is turned by the angle of position and j (Su et al., arXiv 2104.09864; halves, not
+/// neighbours, form the pairs).
+template <element T>
+struct rotary {
+  T* x;                           ///< [rows, stride]; heads lie side by side from each row's start
+  std::int32_t const* positions;  ///< [rows], each in [0, table length)
+  wide<T> const* cosines;         ///< [table length, head_dim / 2]
+  wide<T> const* sines;           ///< [table length, head_dim / 2]
+  std::int64_t rows, stride;
+  std::int32_t heads, head_dim;
+  bool inverse = false;  ///< turn back: the gradient
+};
+
+}  // namespace superoffload::kernel
