@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/cpu/memory.hpp>
+#include <superoffload/cpu/stream.hpp>
+#include <superoffload/cpu/threads.hpp>
+
+#include <cstddef>
+#include <string>
+
+namespace superoffload::cpu {
+
+/// The processor as a device: its streams are threads, its memory is the host's. All streams of a device
+/// share one pool of threads for the insides of their tasks.
+class device {
+public:
+  using policy_category = category::device;
+  using stream = cpu::stream;
+  using event = cpu::event;
+
+  /// `threads` as for `thread_pool`.
+  explicit device(int threads = 0) : threads_{threads} {}
+
+  static std::string name() { return "cpu"; }
+
+  [[nodiscard]] thread_pool& threads() noexcept { return threads_; }
+
+  /// Aligned to 256 bytes and not initialised; null for 0 bytes. Throws `error` (cannot_fit).
+  [[nodiscard]] void* allocate(std::size_t bytes) { return allocate_for(device_account_, bytes); }
+  void release(void* memory, std::size_t bytes) noexcept { release_from(device_account_, memory, bytes); }
+
+  /// The same, counted as memory of the host.
+  [[nodiscard]] void* allocate_host(std::size_t bytes) { return allocate_for(host_account_, bytes); }
+  void release_host(void* memory, std::size_t bytes) noexcept { release_from(host_account_, memory, bytes); }
+
+  [[nodiscard]] std::size_t bytes_in_use(memory kind = memory::device) const noexcept {
+    return account(kind).now();
+  }
+  [[nodiscard]] std::size_t peak_bytes(memory kind = memory::device) const noexcept {
+    return account(kind).peak();
+  }
+
+private:
+  static void* allocate_for(memory_account& account, std::size_t bytes) {
+    void* const memory = allocate_memory(bytes);
+    account.add(bytes);
+    return memory;
+  }
+  static void release_from(memory_account& account, void* memory, std::size_t bytes) noexcept {
+    release_memory(memory, bytes);
+    account.subtract(bytes);
+  }
+  [[nodiscard]] memory_account const& account(memory kind) const noexcept {
+    return kind == memory::device ? device_account_ : host_account_;
+  }
+
+  thread_pool threads_;
+  memory_account device_account_;
+  memory_account host_account_;
+};
+
+inline stream::stream(device& device) : stream{device.threads()} {}
+
+static_assert(device_policy<device>);
+
+}  // namespace superoffload::cpu

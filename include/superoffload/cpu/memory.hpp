@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <sys/mman.h>
+
+namespace superoffload::cpu {
+
+inline constexpr std::size_t alignment = 256;
+
+/// Blocks of this size and more are mapped, in huge pages where the system has them.
+inline constexpr std::size_t mapped_bytes = std::size_t{4} << 20;
+
+/// `bytes` of memory that nothing was written to, aligned to `alignment`; null for 0 bytes. To be given to
+/// `release_memory` with the same size. Throws `error` (cannot_fit).
+inline void* allocate_memory(std::size_t bytes) {
+  if (bytes == 0) {
+    return nullptr;
+  }
+  void* memory = nullptr;
+  if (bytes >= mapped_bytes) {
+    // Pages are counted when they are touched, as on hosts that grow with their guests.
+    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+      memory = nullptr;
+    } else {
+      madvise(memory, bytes, MADV_HUGEPAGE);
+    }
+  } else {
+    memory = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  }
+  expect(memory != nullptr, exit_code::cannot_fit, "cannot allocate ", bytes,
+         " bytes of host memory: expected that much to be free; use a smaller model or batch");
+  return memory;
+}
+
+inline void release_memory(void* memory, std::size_t bytes) noexcept {
+  if (bytes >= mapped_bytes) {
+    munmap(memory, bytes);
+  } else {
+    std::free(memory);
+  }
+}
+
+/// Bytes in use, now and at most so far. Counted from any thread.
+class memory_account {
+public:
+  void add(std::size_t bytes) noexcept {
+    auto const sum = now_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    auto peak = peak_.load(std::memory_order_relaxed);
+    while (peak < sum && !peak_.compare_exchange_weak(peak, sum, std::memory_order_relaxed)) {}
+  }
+  void subtract(std::size_t bytes) noexcept { now_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  [[nodiscard]] std::size_t now() const noexcept { return now_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+
+private:
+  std::atomic<std::size_t> now_{0};
+  std::atomic<std::size_t> peak_{0};
+};
+
+}  // namespace superoffload::cpu

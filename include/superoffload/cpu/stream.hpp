@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cpu/counter.hpp>
+#include <superoffload/cpu/threads.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+namespace superoffload::cpu {
+
+class device;
+
+namespace detail {
+/// How far a stream has come, and where it failed. Outlives the stream while an event speaks of it.
+struct progress {
+  counter done;  ///< tasks that are over
+  std::atomic<std::uint64_t> failed{
+      std::numeric_limits<std::uint64_t>::max()};  ///< the first task that threw
+  std::exception_ptr failure;
+
+  /// Returns once the first `tasks` tasks are over; rethrows if one of them failed.
+  void wait_for(std::uint64_t tasks) const {
+    done.wait_for(tasks);
+    // Reading a failure that is just happening later in the stream is harmless: it is not below `tasks`.
+    if (failed.load(std::memory_order_relaxed) < tasks) {
+      std::rethrow_exception(failure);
+    }
+  }
+};
+}  // namespace detail
+
+/// A point in a stream. Recording again moves it; whoever waited already keeps the point of that time.
+/// Several threads may wait for an event at once, but not while it is recorded.
+class event {
+public:
+  event() = default;
+  explicit event(device&) noexcept {}
+  event(event&&) noexcept = default;
+  event& operator=(event&&) noexcept = default;
+
+  /// Blocks the caller until the point is reached; rethrows when the stream failed before it. Ends the
+  /// program when the event was never recorded.
+  void wait() const { source().wait_for(tasks_); }
+
+  /// Whether the point is reached, also by a stream that failed; false for an event never recorded.
+  [[nodiscard]] bool done() const noexcept {
+    return progress_ != nullptr && progress_->done.value() >= tasks_;
+  }
+
+private:
+  friend class stream;
+
+  [[nodiscard]] detail::progress const& source() const {
+    if (progress_ == nullptr) {
+      std::fputs("superoffload: waiting for an event that was never recorded\n", stderr);
+      std::abort();
+    }
+    return *progress_;
+  }
+
+  std::shared_ptr<detail::progress const> progress_;
+  std::uint64_t tasks_ = 0;
+};
+
+/// A thread that does tasks one after the other. After a task has thrown, the later ones are skipped, and the
+/// exception reaches everybody who waits for a point behind it, for good: in `synchronize`, in `event::wait`,
+/// and in streams that wait for such an event, which fail with it.
+///
+/// Any thread may give work to a stream, except that the stream's own tasks must not: they would wait for
+/// themselves when the queue is full.
+class stream {
+public:
+  static constexpr std::size_t capacity = 1024;   ///< tasks; whoever enqueues more waits
+  static constexpr std::size_t task_bytes = 248;  ///< for a task's captures
+
+  explicit stream(device& device);
+  explicit stream(thread_pool& threads) : threads_{&threads}, worker_{[this] { serve(); }} {}
+  stream(stream const&) = delete;
+  stream& operator=(stream const&) = delete;
+  /// Waits for all tasks; what they threw is lost unless it was waited for.
+  ~stream() {
+    push(last_task{});
+    worker_.join();
+  }
+
+  /// Queues `task()`. What it points to must live until it has run. Allocates nothing.
+  template <class Task>
+  void enqueue(Task task) {
+    static_assert(std::is_trivially_copyable_v<Task>, "a task captures pointers and numbers only");
+    push(task);
+  }
+
+  /// `bytes` from `from` to `to`, which do not overlap.
+  void copy(void* to, void const* from, std::size_t bytes) {
+    enqueue([to, from, bytes, pool = threads_] {
+      in_parallel(*pool, bytes, [=](std::size_t begin, std::size_t size) {
+        std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<std::byte const*>(from) + begin, size);
+      });
+    });
+  }
+
+  void fill_zero(void* to, std::size_t bytes) {
+    enqueue([to, bytes, pool = threads_] {
+      in_parallel(*pool, bytes, [=](std::size_t begin, std::size_t size) {
+        std::memset(static_cast<std::byte*>(to) + begin, 0, size);
+      });
+    });
+  }
+
+  /// Makes `event` the point behind everything queued so far.
+  void record(event& event) {
+    std::lock_guard const lock{producers_};
+    event.progress_ = progress_;
+    event.tasks_ = next_;
+  }
+
+  /// Later tasks run after the point where `event` is now. Ends the program when it was never recorded.
+  void wait(event const& event) {
+    if (&event.source() != progress_.get()) {  // its own points are behind it in any case
+      push([source = event.progress_, tasks = event.tasks_] { source->wait_for(tasks); });
+    }
+  }
+
+  /// Blocks the caller until everything queued so far has run; rethrows the first exception of a task.
+  void synchronize() {
+    std::uint64_t tasks = 0;
+    {
+      std::lock_guard const lock{producers_};
+      tasks = next_;
+    }
+    progress_->wait_for(tasks);
+  }
+
+  [[nodiscard]] thread_pool& threads() const noexcept { return *threads_; }
+
+private:
+  struct last_task {};
+
+  struct slot {
+    void (*run)(void* task, bool skip);  ///< also destroys the task; null for the last one
+    alignas(8) std::byte task[task_bytes];
+  };
+
+  template <class Task>
+  void push(Task task) {
+    static_assert(sizeof(Task) <= task_bytes && alignof(Task) <= 8, "a task captures at most 248 bytes");
+    static_assert(std::is_nothrow_move_constructible_v<Task>);
+    std::lock_guard const lock{producers_};
+    if (next_ >= capacity && progress_->done.value() <= next_ - capacity) {
+      progress_->done.wait_for(next_ - capacity / 2);  // room for many, so as not to be woken for each
+    }
+    slot& place = (*slots_)[next_ % capacity];
+    if constexpr (std::is_same_v<Task, last_task>) {
+      place.run = nullptr;
+    } else {
+      ::new (static_cast<void*>(place.task)) Task{std::move(task)};
+      place.run = [](void* at, bool skip) {
+        Task& stored = *std::launder(static_cast<Task*>(at));
+        auto const destroy = [](Task* over) { std::destroy_at(over); };
+        std::unique_ptr<Task, decltype(destroy)> const ending{&stored, destroy};
+        if (!skip) {
+          stored();
+        }
+      };
+    }
+    queued_.raise_to(++next_);
+  }
+
+  void serve() {
+    bool skip = false;
+    for (std::uint64_t task = 0;; ++task) {
+      queued_.wait_for(task + 1);
+      slot& place = (*slots_)[task % capacity];
+      if (place.run == nullptr) {
+        return;
+      }
+      try {
+        place.run(place.task, skip);
+      } catch (...) {
+        skip = true;
+        progress_->failure = std::current_exception();
+        progress_->failed.store(task, std::memory_order_relaxed);
+      }
+      progress_->done.raise_to(task + 1);
+    }
+  }
+
+  /// `piece(begin, size)` over `bytes`, on the pool where that is worth waking it.
+  template <class Piece>
+  static void in_parallel(thread_pool& pool, std::size_t bytes, Piece piece) {
+    constexpr std::int64_t grain = 1 << 18;
+    pool.parallel_for(static_cast<std::int64_t>(bytes), grain, [&](std::int64_t begin, std::int64_t end) {
+      piece(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    });
+  }
+
+  thread_pool* threads_;
+  std::shared_ptr<detail::progress> progress_ = std::make_shared<detail::progress>();
+  std::unique_ptr<std::array<slot, capacity>> slots_ =
+      std::make_unique_for_overwrite<std::array<slot, capacity>>();
+  std::mutex producers_;
+  std::uint64_t next_ = 0;  ///< tasks queued so far
+  counter queued_;          ///< the same, for the worker
+  std::thread worker_;
+};
+
+}  // namespace superoffload::cpu

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/cpu/cores.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace superoffload::cpu {
+
+namespace detail {
+/// What a thread does between two looks at a value that is about to change.
+inline void relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+/// Looks before a thread goes to sleep: a few microseconds.
+inline constexpr int spins = 100;
+}  // namespace detail
+
+/// Threads that share loops. Threads beyond the caller's stay, and sleep while there is nothing to do.
+class thread_pool {
+public:
+  /// `threads` in all, the caller of a loop being one of them; 0 is `default_threads()`.
+  explicit thread_pool(int threads = 0) {
+    int const size = threads == 0 ? default_threads() : threads;
+    expect(size >= 1, exit_code::internal, "a pool of ", size, " threads was asked for: expected at least 1");
+    spins_ = size <= usable_cores() ? detail::spins : 0;
+    workers_.reserve(static_cast<std::size_t>(size - 1));
+    try {
+      while (std::ssize(workers_) < size - 1) {
+        workers_.emplace_back([this] { serve(); });
+      }
+    } catch (...) {
+      stop();
+      throw;
+    }
+  }
+  thread_pool(thread_pool const&) = delete;
+  thread_pool& operator=(thread_pool const&) = delete;
+  ~thread_pool() { stop(); }
+
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(workers_.size()) + 1; }
+
+  /// Calls `body(begin, end)` for [0, grain), [grain, 2 * grain), ... up to `count`, each once, on any thread
+  /// and in any order; returns when all are done. These pieces are the same for every number of threads, so
+  /// that results may depend on them. Rethrows one of the body's exceptions; pieces not begun are then left
+  /// out. Callers on several threads take turns; a call from inside a body runs there and then. Allocates
+  /// nothing.
+  template <class Body>
+  void parallel_for(std::int64_t count, std::int64_t grain, Body&& body) {
+    expect(grain > 0, exit_code::internal, "parallel_for over pieces of ", grain, ": expected at least 1");
+    if (count <= 0) {
+      return;
+    }
+    loop const all{[](void const* context, std::int64_t begin, std::int64_t end) {
+                     using callable = std::remove_reference_t<Body>;
+                     (*static_cast<callable*>(const_cast<void*>(context)))(begin, end);
+                   },
+                   std::addressof(body), count, grain, count / grain + (count % grain != 0 ? 1 : 0)};
+    if (all.pieces == 1 || workers_.empty() || inside_) {
+      for (std::int64_t piece = 0; piece < all.pieces; ++piece) { all.run(piece); }
+    } else {
+      share(all);
+    }
+  }
+
+private:
+  struct loop {
+    void (*body)(void const*, std::int64_t, std::int64_t) = nullptr;
+    void const* context = nullptr;
+    std::int64_t count = 0;
+    std::int64_t grain = 1;
+    std::int64_t pieces = 0;
+
+    void run(std::int64_t piece) const {
+      std::int64_t const begin = piece * grain;
+      body(context, begin, begin + std::min(grain, count - begin));
+    }
+  };
+
+  void share(loop const& all) {
+    std::lock_guard const turn{turn_};
+    loop_ = all;
+    failed_.store(false, std::memory_order_relaxed);
+    unfinished_.store(all.pieces, std::memory_order_relaxed);
+    unclaimed_.store(all.pieces, std::memory_order_release);
+    call_.fetch_add(1, std::memory_order_release);
+    if (all.pieces > std::ssize(workers_)) {
+      call_.notify_all();
+    } else {
+      for (std::int64_t piece = 1; piece < all.pieces; ++piece) { call_.notify_one(); }
+    }
+    work();
+    for (int spin = 0; spin < spins_ && unfinished_.load(std::memory_order_acquire) != 0; ++spin) {
+      detail::relax();
+    }
+    for (auto left = unfinished_.load(std::memory_order_acquire); left != 0;
+         left = unfinished_.load(std::memory_order_acquire)) {
+      unfinished_.wait(left, std::memory_order_acquire);
+    }
+    if (failure_) {
+      std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+  }
+
+  /// Does pieces while there are any. Only who has claimed one may look at the loop: it cannot end before.
+  void work() {
+    inside_ = true;
+    while (true) {
+      auto const unclaimed = unclaimed_.fetch_sub(1, std::memory_order_acq_rel);
+      if (unclaimed <= 0) {
+        break;
+      }
+      if (!failed_.load(std::memory_order_relaxed)) {
+        try {
+          loop_.run(loop_.pieces - unclaimed);
+        } catch (...) {
+          if (!failed_.exchange(true, std::memory_order_relaxed)) {
+            failure_ = std::current_exception();
+          }
+        }
+      }
+      if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        unfinished_.notify_one();
+      }
+    }
+    inside_ = false;
+  }
+
+  void serve() {
+    while (true) {
+      auto const call = call_.load(std::memory_order_acquire);
+      if (stopping_.load(std::memory_order_relaxed)) {
+        return;
+      }
+      work();
+      for (int spin = 0; spin < spins_ && call_.load(std::memory_order_relaxed) == call; ++spin) {
+        detail::relax();
+      }
+      call_.wait(call, std::memory_order_acquire);
+    }
+  }
+
+  void stop() noexcept {
+    stopping_.store(true, std::memory_order_relaxed);
+    call_.fetch_add(1, std::memory_order_release);
+    call_.notify_all();
+    for (auto& worker : workers_) { worker.join(); }
+  }
+
+  static inline thread_local bool inside_ = false;
+
+  std::vector<std::thread> workers_;
+  int spins_ = 0;
+  std::mutex turn_;
+  loop loop_;
+  std::exception_ptr failure_;
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> stopping_{false};
+  alignas(64) std::atomic<std::uint32_t> call_{0};      ///< changes when there is something new to do
+  alignas(64) std::atomic<std::int64_t> unclaimed_{0};  ///< below zero when threads came too late
+  alignas(64) std::atomic<std::int64_t> unfinished_{0};
+};
+
+}  // namespace superoffload::cpu
