@@ -1,0 +1,398 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/arena.hpp>
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/core/dtype.hpp>
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+namespace superoffload::autograd {
+
+template <device_policy D, element T>
+class tape;
+
+namespace detail {
+/// Outside of the tape, whose own member `launch` would hide the device's.
+template <class Stream, class Arguments>
+void launch_on(Stream& stream, Arguments const& arguments) {
+  launch(stream, arguments);
+}
+}  // namespace detail
+
+/// A matrix [rows, columns] on the tape: its value, and from its first writer in backward on, its gradient.
+/// A handle of two pointers; the tape owns what it points to.
+template <device_policy D, element T>
+class variable {
+public:
+  struct contents {
+    T* value;
+    T* gradient;
+    std::int64_t rows, columns;
+  };
+
+  variable() = default;
+  variable(tape<D, T>& owner, contents* what) : tape_{&owner}, contents_{what} {}
+
+  [[nodiscard]] tape<D, T>& on() const noexcept { return *tape_; }
+  [[nodiscard]] T* value() const noexcept { return contents_->value; }
+  [[nodiscard]] T* gradient() const noexcept { return contents_->gradient; }
+  [[nodiscard]] std::int64_t rows() const noexcept { return contents_->rows; }
+  [[nodiscard]] std::int64_t columns() const noexcept { return contents_->columns; }
+  [[nodiscard]] std::int64_t count() const noexcept { return rows() * columns(); }
+
+  /// Lets `storage` be the gradient: for a function whose own gradient memory is free from here on.
+  void adopt_gradient(T* storage) const noexcept { contents_->gradient = storage; }
+
+private:
+  tape<D, T>* tape_ = nullptr;
+  contents* contents_ = nullptr;
+};
+
+/// Records differentiable functions in forward and runs them in reverse in backward.
+///
+/// A function is a struct with `forward(tape&)` and `backward(tape&)`; what backward needs are its members, trivially
+/// destructible. run(function) calls forward and, while recording, keeps the struct. All device work goes to one
+/// stream by `launch`. Memory comes from one stack arena. Without memory (a dry tape) the same program runs, launches
+/// nothing, touches no store and tells the peak.
+template <device_policy D, element T>
+class tape {
+public:
+  using device_type = D;
+  using element_type = T;
+  using variable_type = variable<D, T>;
+
+  /// A tape that works: `memory` is the activation arena, `access` reaches the weights.
+  tape(typename D::stream& stream, activation_arena memory, unit_access access, int units)
+      : stream_{&stream}, arena_{memory}, access_{access}, units_(static_cast<std::size_t>(units)) {}
+  /// A dry tape.
+  explicit tape(int units) : units_(static_cast<std::size_t>(units)) {}
+  tape(tape const&) = delete;
+  tape& operator=(tape const&) = delete;
+
+  [[nodiscard]] bool dry() const noexcept { return arena_.dry(); }
+  [[nodiscard]] bool recording() const noexcept { return recording_; }
+  [[nodiscard]] std::size_t peak_bytes() const noexcept { return arena_.peak(); }
+
+  /// Drops everything recorded. Without backward the next forward keeps nothing but its result.
+  void reset(bool with_backward = true) {
+    arena_.release(0);
+    nodes_.release({});
+    last_ = nullptr;
+    recording_ = with_backward_ = with_backward;
+    visited_ = 0;
+    for (auto& u : units_) { u.uses = 0; }
+  }
+
+  /// The gradients of a unit's parameters are overwritten by their first writer after this, and added to by the others.
+  void forget_gradients(int unit) {
+    auto& written = units_[static_cast<std::size_t>(unit)].written;
+    written.assign(written.size(), false);
+  }
+
+  // What functions use -----------------------------------------------------------------------------------------------
+
+  template <class Arguments>
+  void launch(Arguments const& arguments) {
+    static_assert(launches<D, Arguments>, "this device has no kernel for these arguments and this element type");
+    if (!dry()) { detail::launch_on(*stream_, arguments); }
+  }
+  void copy(void* to, void const* from, std::size_t bytes) {
+    if (!dry()) { stream_->copy(to, from, bytes); }
+  }
+  void fill_zero(void* to, std::size_t bytes) {
+    if (!dry()) { stream_->fill_zero(to, bytes); }
+  }
+
+  /// Device memory until the end of the block that is being run, not initialised.
+  template <class U>
+  U* allocate(std::int64_t count) {
+    return arena_.template allocate<U>(count);
+  }
+  /// Scratch of one function: what was allocated since `mark` is free again after release(mark).
+  [[nodiscard]] std::size_t mark() const noexcept { return arena_.mark(); }
+  void release(std::size_t mark) noexcept { arena_.release(mark); }
+
+  variable_type make(std::int64_t rows, std::int64_t columns) {
+    return make_at(allocate<T>(rows * columns), rows, columns);
+  }
+  /// A variable in memory that exists already, for functions that work in place.
+  variable_type make_at(T* value, std::int64_t rows, std::int64_t columns) {
+    return {*this, nodes_.make<typename variable_type::contents>(value, nullptr, rows, columns)};
+  }
+
+  /// The gradient of `x` to be written: `accumulate` tells whether it holds something to be added to.
+  struct destination {
+    T* gradient;
+    bool accumulate;
+  };
+  destination gradient_of(variable_type x) {
+    if (x.gradient() != nullptr) { return {x.gradient(), true}; }
+    x.adopt_gradient(allocate<T>(x.count()));
+    return {x.gradient(), false};
+  }
+
+  T const* weights(parameter const& p) const {
+    if (dry()) { return nullptr; }
+    return static_cast<T const*>(acquired(p).weights) + p.offset;
+  }
+
+  /// The gradient of a parameter and whether to add to it, in its type G: T, or wide<T> for a wide gradient.
+  template <class G>
+  struct parameter_destination {
+    G* gradient;
+    bool accumulate;
+  };
+  template <class G>
+  parameter_destination<G> gradient_of(parameter const& p) {
+    auto& written = units_[static_cast<std::size_t>(p.unit)].written;
+    if (written.size() <= static_cast<std::size_t>(p.index)) { written.resize(static_cast<std::size_t>(p.index) + 1); }
+    bool const accumulate = written[static_cast<std::size_t>(p.index)];
+    written[static_cast<std::size_t>(p.index)] = true;
+    if (dry()) { return {nullptr, accumulate}; }
+    return {static_cast<G*>(acquired(p).gradient) + p.offset, accumulate};
+  }
+  /// Calls f with a value of the type that the parameter's gradient is kept in.
+  template <class F>
+  static void with_gradient_type(parameter const& p, F&& f) {
+    if (p.wide_gradient) {
+      f(wide<T>{});
+    } else {
+      f(T{});
+    }
+  }
+
+  // What models use --------------------------------------------------------------------------------------------------
+
+  /// Runs a function now and keeps it for backward. Returns its result, a member named `y`.
+  template <class Function>
+  auto run(Function function) {
+    function.forward(*this);
+    if (recording_) { record(function); }
+    return function.y;
+  }
+
+  /// Runs body() with the given units acquired, two at most, and acquires them again around its backward.
+  template <class Body>
+  auto scope(std::initializer_list<int> units, pass p, Body&& body) {
+    unit_list const list{units};
+    scope_begin* const begin = recording_ ? record(scope_begin{list}) : nullptr;
+    for (int const u : list) { enter(u, p); }
+    auto const result = body();
+    for (int const u : list) { leave(u, p); }
+    if (begin != nullptr) {
+      for (int const u : list) { ++units_[static_cast<std::size_t>(u)].uses; }
+      record(scope_end{begin});
+    }
+    return result;
+  }
+
+  /// y = block(x, arguments...) with `unit` acquired. With `recompute` only x is kept, and the block is run again in
+  /// backward. The block must outlive the backward; arguments are kept by value.
+  template <class Block, class... Arguments>
+  variable_type unit(int unit, bool recompute, Block const& block, variable_type x, Arguments const&... arguments) {
+    if (!recording_) {  // no backward: the block's memory is free as soon as it has run
+      return scope({unit}, pass::forward, [&] { return condensed(block, x, arguments...); });
+    }
+    if (!recompute) {
+      auto const y = scope({unit}, pass::forward, [&] { return block(x, arguments...); });
+      static_cast<node_of<scope_end>*>(last_)->function.begin->frame(x, y);
+      return y;
+    }
+    enter(unit, pass::forward);
+    recording_ = false;
+    variable_type const y = condensed(block, x, arguments...);
+    recording_ = true;
+    leave(unit, pass::forward);
+    ++units_[static_cast<std::size_t>(unit)].uses;
+    record(recomputed<Block, Arguments...>{unit, &block, x, y, std::tuple{arguments...}});
+    return y;
+  }
+
+  /// Runs everything recorded in reverse. Gradients of parameters are handed to the store by `reduce` as soon as the
+  /// last use of their unit is done.
+  void backward() {
+    recording_ = false;
+    run_back_to(nullptr);
+  }
+
+private:
+  struct node {
+    node* previous;
+    void (*backward)(node*, tape&);
+  };
+  template <class Function>
+  struct node_of : node {
+    Function function;
+  };
+
+  template <class Function>
+  Function* record(Function const& function) {
+    auto* const added = nodes_.make<node_of<Function>>(
+        node{last_, [](node* self, tape& t) { static_cast<node_of<Function>*>(self)->function.backward(t); }}, function);
+    last_ = added;
+    return &added->function;
+  }
+
+  void run_back_to(node* end) {
+    while (last_ != end) {
+      node* const current = last_;
+      last_ = current->previous;
+      current->backward(current, *this);
+    }
+  }
+
+  // Units ------------------------------------------------------------------------------------------------------------
+
+  struct unit_state {
+    unit_buffers buffers;
+    int acquired = 0;
+    int uses = 0;               // recorded and not yet run back
+    std::vector<bool> written;  // parameters whose gradient has been written
+  };
+
+  unit_buffers const& acquired(parameter const& p) const {
+    auto const& state = units_[static_cast<std::size_t>(p.unit)];
+    expect(state.acquired > 0, exit_code::internal, "a layer used a weight of unit ", p.unit, " outside of its scope");
+    return state.buffers;
+  }
+
+  void enter(int unit, pass p) {
+    auto& state = units_[static_cast<std::size_t>(unit)];
+    ++state.acquired;
+    if (dry()) { return; }
+    state.buffers = access_.acquire(access_.store, unit, p);
+    prefetch_after({unit, p});
+  }
+
+  /// Units come in the same order every time: after the first run the store is told of the next one ahead of its use.
+  struct visit {
+    int unit;
+    pass p;
+    friend bool operator==(visit, visit) = default;
+  };
+  void prefetch_after(visit now) {
+    auto& known = visits_[with_backward_ ? 1 : 0];
+    if (visited_ < known.size() && known[visited_] == now) {
+      if (++visited_ < known.size()) { access_.prefetch(access_.store, known[visited_].unit, known[visited_].p); }
+      return;
+    }
+    known.resize(visited_);
+    known.push_back(now);
+    ++visited_;
+  }
+  void leave(int unit, pass p) {
+    --units_[static_cast<std::size_t>(unit)].acquired;
+    if (!dry()) { access_.release(access_.store, unit, p); }
+  }
+  void leave_backward(int unit) {
+    leave(unit, pass::backward);
+    if (--units_[static_cast<std::size_t>(unit)].uses == 0 && !dry()) { access_.reduce(access_.store, unit); }
+  }
+
+  /// Units that a scope enters: its own and one it shares, as a tied head does.
+  class unit_list {
+  public:
+    unit_list(std::initializer_list<int> units) {
+      expect(units.size() <= ids_.size(), exit_code::internal, "a scope enters two units at most");
+      for (int const u : units) { ids_[static_cast<std::size_t>(size_++)] = u; }
+    }
+    [[nodiscard]] int const* begin() const noexcept { return ids_.data(); }
+    [[nodiscard]] int const* end() const noexcept { return ids_.data() + size_; }
+
+  private:
+    std::array<int, 2> ids_{};
+    int size_ = 0;
+  };
+
+  /// Recorded first, so run back last. With x and y, the scope of a block: what its backward allocated is given back.
+  struct scope_begin {
+    unit_list units;
+    std::optional<variable_type> x{}, y{};
+    std::size_t mark = 0;
+
+    void frame(variable_type input, variable_type output) {
+      x = input;
+      y = output;
+    }
+    void backward(tape& t) {
+      for (int const u : units) { t.leave_backward(u); }
+      if (x) {
+        t.keep_gradient(*x, *y, mark);
+        t.arena_.release(mark);
+      }
+    }
+  };
+  struct scope_end {
+    scope_begin* begin;
+
+    void backward(tape& t) {
+      begin->mark = t.arena_.mark();
+      for (int const u : begin->units) { t.enter(u, pass::backward); }
+    }
+  };
+
+  /// Runs a block whose inside nobody needs: its result moves down to where its memory began.
+  template <class Block, class... Arguments>
+  variable_type condensed(Block const& block, variable_type x, Arguments const&... arguments) {
+    variable_type const y = make(x.rows(), x.columns());
+    auto const mark = arena_.mark();
+    auto const nodes = nodes_.mark();
+    variable_type const inside = block(x, arguments...);
+    copy(y.value(), inside.value(), static_cast<std::size_t>(y.count()) * sizeof(T));
+    nodes_.release(nodes);
+    arena_.release(mark);
+    return y;
+  }
+
+  template <class Block, class... Arguments>
+  struct recomputed {
+    int unit;
+    Block const* block;
+    variable_type x, y;
+    std::tuple<Arguments...> arguments;
+
+    void backward(tape& t) {
+      auto const mark = t.arena_.mark();
+      auto const nodes = t.nodes_.mark();
+      node* const outer = t.last_;
+      t.enter(unit, pass::backward);
+      t.recording_ = true;
+      auto const again = std::apply([&](auto const&... a) { return (*block)(x, a...); }, arguments);
+      t.recording_ = false;
+      again.adopt_gradient(y.gradient());
+      t.run_back_to(outer);
+      t.leave_backward(unit);
+      t.keep_gradient(x, y, mark);
+      t.nodes_.release(nodes);
+      t.arena_.release(mark);
+    }
+  };
+
+  /// Before the arena goes back to `mark`: the gradient of x moves to the memory of y's, which is free by now.
+  void keep_gradient(variable_type x, variable_type y, std::size_t mark) {
+    if (!arena_.above(x.gradient(), mark)) { return; }
+    copy(y.gradient(), x.gradient(), static_cast<std::size_t>(x.count()) * sizeof(T));
+    x.adopt_gradient(y.gradient());
+  }
+
+  typename D::stream* stream_ = nullptr;
+  activation_arena arena_;
+  node_arena nodes_;
+  unit_access access_;
+  std::vector<unit_state> units_;
+  node* last_ = nullptr;
+  bool recording_ = true;
+  bool with_backward_ = true;
+  std::array<std::vector<visit>, 2> visits_;  // of a forward alone, and of one with its backward
+  std::size_t visited_ = 0;
+};
+
+}  // namespace superoffload::autograd

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::autograd {
+
+/// A tensor of a checkpoint inside a unit's flat buffer, row-major.
+struct tensor_entry {
+  std::string name;                ///< as Hugging Face names it
+  std::vector<std::int64_t> shape;
+  std::int64_t offset = 0;         ///< in elements from the start of the unit
+  bool trainable = true;
+  bool decays = true;              ///< takes part in weight decay
+
+  [[nodiscard]] std::int64_t count() const {
+    std::int64_t product = 1;
+    for (auto const extent : shape) { product *= extent; }
+    return product;
+  }
+};
+
+/// What a layer knows of its weight: where it lies. Neighbours such as q|k|v are one parameter of several tensors.
+struct parameter {
+  int unit = -1;
+  int index = 0;               ///< among the unit's parameters
+  std::int64_t offset = 0;     ///< in elements
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  bool wide_gradient = false;  ///< its gradient is kept in wide<T> and rounded once
+  bool trainable = true;       ///< false: nobody needs its gradient
+
+  [[nodiscard]] std::int64_t count() const noexcept { return rows * columns; }
+  explicit operator bool() const noexcept { return unit >= 0; }
+};
+
+/// The parameters that are gathered, streamed and released together, in one flat buffer.
+class unit_layout {
+public:
+  /// Every parameter starts at a multiple of this many elements; what lies between is zero and stays zero.
+  static constexpr std::int64_t alignment = 128;
+
+  explicit unit_layout(int id, std::string name, bool wide_gradient = false)
+      : id_{id}, name_{std::move(name)}, wide_gradient_{wide_gradient} {}
+
+  /// Adds one parameter [rows, columns] made of the named tensors below each other: {name, rows of it}.
+  parameter add_matrix(std::vector<std::pair<std::string, std::int64_t>> const& parts, std::int64_t columns) {
+    parameter const added = start(columns);
+    std::int64_t rows = 0;
+    for (auto const& [tensor, tensor_rows] : parts) {
+      append({tensor, {tensor_rows, columns}});
+      rows += tensor_rows;
+    }
+    return finish(added, rows);
+  }
+
+  /// Adds one vector parameter, seen as a row.
+  parameter add_vector(std::string const& name, std::int64_t count) {
+    parameter const added = start(count);
+    append({name, {count}});
+    return finish(added, 1);
+  }
+
+  [[nodiscard]] int id() const noexcept { return id_; }
+  [[nodiscard]] std::string const& name() const noexcept { return name_; }
+  [[nodiscard]] bool wide_gradient() const noexcept { return wide_gradient_; }
+  [[nodiscard]] int parameters() const noexcept { return parameters_; }
+  [[nodiscard]] std::vector<tensor_entry> const& tensors() const noexcept { return tensors_; }
+  [[nodiscard]] std::vector<tensor_entry>& tensors() noexcept { return tensors_; }
+  [[nodiscard]] bool trainable() const {
+    for (auto const& tensor : tensors_) {
+      if (tensor.trainable) { return true; }
+    }
+    return false;
+  }
+  /// Elements of the flat buffer, padding included.
+  [[nodiscard]] std::int64_t elements() const noexcept { return aligned(end_); }
+
+private:
+  static std::int64_t aligned(std::int64_t count) { return (count + alignment - 1) / alignment * alignment; }
+
+  parameter start(std::int64_t columns) {
+    end_ = aligned(end_);
+    return {.unit = id_, .index = parameters_, .offset = end_, .columns = columns, .wide_gradient = wide_gradient_};
+  }
+  void append(tensor_entry tensor) {
+    tensor.offset = end_;
+    end_ += tensor.count();
+    tensors_.push_back(std::move(tensor));
+  }
+  parameter finish(parameter added, std::int64_t rows) {
+    ++parameters_;
+    added.rows = rows;
+    return added;
+  }
+
+  int id_;
+  std::string name_;
+  bool wide_gradient_;
+  int parameters_ = 0;
+  std::int64_t end_ = 0;
+  std::vector<tensor_entry> tensors_;
+};
+
+/// Does any tensor of the parameter take part in training?
+inline bool trainable(unit_layout const& unit, parameter const& p) {
+  for (auto const& tensor : unit.tensors()) {
+    bool const inside = tensor.offset >= p.offset && tensor.offset < p.offset + p.count();
+    if (inside && tensor.trainable) { return true; }
+  }
+  return false;
+}
+
+/// What a unit is entered for. `both`: a forward that already writes gradients, as the head with its loss does.
+enum class pass { forward, backward, both };
+
+/// A unit's flat buffers while it is acquired, device memory. `gradient` is null in a plain forward.
+struct unit_buffers {
+  void const* weights = nullptr;
+  void* gradient = nullptr;
+};
+
+/// How a tape reaches the store of weights and gradients, erased once per unit and not once per parameter.
+/// Every call is about work in stream order: acquire may only be followed by work queued after it.
+struct unit_access {
+  void* store = nullptr;
+  void (*prefetch)(void*, int unit, pass) noexcept = nullptr;
+  unit_buffers (*acquire)(void*, int unit, pass) = nullptr;
+  void (*release)(void*, int unit, pass) noexcept = nullptr;
+  void (*reduce)(void*, int unit) = nullptr;
+
+  template <class Store>
+  static unit_access to(Store& store) {
+    return {&store, [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->prefetch(unit, p); },
+            [](void* self, int unit, pass p) { return static_cast<Store*>(self)->acquire(unit, p); },
+            [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->release(unit, p); },
+            [](void* self, int unit) { static_cast<Store*>(self)->reduce(unit); }};
+  }
+};
+
+}  // namespace superoffload::autograd

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/policy.hpp>
+#include <superoffload/model/config.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace superoffload::model {
+
+/// A family of decoders. An architecture
+/// 1. is made from a checked configuration and lays its parameters out in units, in the order forward uses them;
+/// 2. writes its forward once, as templates over device and element type:
+///    `loss(tape, batch, tables, recompute)` -> nn::loss_sum, and `logits(tape, batch, tables)` -> variable;
+/// 3. makes the constant tables its forward needs: `tables<D, T>(device, stream, positions)`;
+/// 4. counts the FLOPs of its forward.
+template <class A>
+concept architecture = policy_of<A, category::architecture> && std::constructible_from<A, config const&> &&
+                       requires(A& a, A const& c, std::int64_t n) {
+                         { A::model_type() } -> std::convertible_to<std::string>;
+                         { c.settings() } -> std::same_as<config const&>;
+                         { a.units() } -> std::same_as<std::vector<autograd::unit_layout>&>;
+                         { c.units() } -> std::same_as<std::vector<autograd::unit_layout> const&>;
+                         { c.forward_flops(n, n) } -> std::same_as<double>;
+                         a.apply_freeze();
+                       };
+
+}  // namespace superoffload::model

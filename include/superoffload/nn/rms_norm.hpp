@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/tape.hpp>
+#include <superoffload/kernel/reduction.hpp>
+#include <superoffload/kernel/rms_norm.hpp>
+
+namespace superoffload::nn {
+
+using autograd::parameter;
+using autograd::tape;
+using autograd::variable;
+
+template <device_policy D, element T>
+struct rms_norm_function {
+  variable<D, T> x;
+  parameter weight;
+  double epsilon;
+  variable<D, T> y{};
+  wide<T>* inverse_rms = nullptr;
+
+  void forward(tape<D, T>& t) {
+    y = t.make(x.rows(), x.columns());
+    inverse_rms = t.template allocate<wide<T>>(x.rows());
+    t.launch(kernel::rms_norm_forward<T>{x.value(), t.weights(weight), y.value(), inverse_rms, x.rows(), x.columns(),
+                                         epsilon});
+  }
+
+  void backward(tape<D, T>& t) {
+    bool const accumulate = x.gradient() != nullptr;
+    if (!accumulate) { x.adopt_gradient(y.gradient()); }  // in place: y's gradient is read for the last time
+    auto const blocks = kernel::rms_norm_blocks(x.rows());
+    auto* const partial = weight.trainable ? t.template allocate<wide<T>>(blocks * x.columns()) : nullptr;
+    t.launch(kernel::rms_norm_backward<T>{y.gradient(), x.value(), t.weights(weight), inverse_rms, x.gradient(),
+                                          partial, x.rows(), x.columns(), accumulate});
+    if (!weight.trainable) { return; }
+    t.with_gradient_type(weight, [&]<class G>(G) {
+      auto const to = t.template gradient_of<G>(weight);
+      t.launch(kernel::column_sum<wide<T>, G>{partial, to.gradient, blocks, x.columns(), to.accumulate});
+    });
+  }
+};
+
+/// x / sqrt(mean(x^2) + epsilon) * weight, by rows.
+struct rms_norm {
+  parameter weight;
+  double epsilon;
+
+  template <device_policy D, element T>
+  variable<D, T> operator()(variable<D, T> x) const {
+    return x.on().run(rms_norm_function<D, T>{x, weight, epsilon});
+  }
+};
+
+}  // namespace superoffload::nn

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/tape.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/kernel/rotary.hpp>
+#include <superoffload/nn/attention.hpp>
+#include <superoffload/nn/batch.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::nn {
+
+using autograd::tape;
+using autograd::variable;
+
+/// Cosines and sines of every position and frequency, [positions, head_dim / 2] each, in device memory.
+template <device_policy D, class W>
+class rotary_table {
+public:
+  /// A table without values, for a dry tape.
+  rotary_table() = default;
+
+  /// `inverse_frequencies` [head_dim / 2], as the model's scaling rule gives them; both outputs are multiplied by
+  /// `attention_scaling`. The angle is the product in single precision, as in Hugging Face transformers, which the
+  /// published models were trained with.
+  rotary_table(D& device, typename D::stream& stream, std::vector<double> const& inverse_frequencies,
+               std::int64_t positions, double attention_scaling = 1.0)
+      : half_{static_cast<std::int64_t>(inverse_frequencies.size())},
+        positions_{positions},
+        values_{device, bytes(half_, positions)} {
+    std::vector<W> host(static_cast<std::size_t>(2 * positions * half_));
+    for (std::int64_t p = 0; p < positions; ++p) {
+      for (std::int64_t j = 0; j < half_; ++j) {
+        auto const frequency = inverse_frequencies[static_cast<std::size_t>(j)];
+        auto const angle = static_cast<double>(static_cast<float>(p) * static_cast<float>(frequency));
+        auto const at = static_cast<std::size_t>(p * half_ + j);
+        host[at] = static_cast<W>(std::cos(angle) * attention_scaling);
+        host[at + static_cast<std::size_t>(positions * half_)] = static_cast<W>(std::sin(angle) * attention_scaling);
+      }
+    }
+    stream.copy(values_.data(), host.data(), values_.bytes());
+    stream.synchronize();
+  }
+
+  static std::size_t bytes(std::int64_t half, std::int64_t positions) {
+    return static_cast<std::size_t>(2 * half * positions) * sizeof(W);
+  }
+  [[nodiscard]] W const* cosines() const noexcept { return values_.template as<W>(); }
+  [[nodiscard]] W const* sines() const noexcept { return cosines() + positions_ * half_; }
+  [[nodiscard]] std::int64_t positions() const noexcept { return positions_; }
+
+private:
+  std::int64_t half_ = 0;
+  std::int64_t positions_ = 0;
+  buffer<D> values_;
+};
+
+/// Turns the first `heads` heads of each row in place: the result shares x's memory.
+template <device_policy D, element T>
+struct rotary_function {
+  variable<D, T> x;
+  batch const* b;
+  wide<T> const* cosines;
+  wide<T> const* sines;
+  std::int32_t heads, head_dim;
+  variable<D, T> y{};
+
+  void forward(tape<D, T>& t) {
+    y = t.make_at(x.value(), x.rows(), x.columns());
+    turn(t, x.value(), false);
+  }
+  void backward(tape<D, T>& t) {
+    turn(t, y.gradient(), true);
+    x.adopt_gradient(y.gradient());
+  }
+
+private:
+  void turn(tape<D, T>& t, T* values, bool inverse) {
+    t.launch(kernel::rotary<T>{values, b->positions, cosines, sines, x.rows(), x.columns(), heads, head_dim, inverse});
+  }
+};
+
+/// Turns queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim]. Takes its input over.
+template <device_policy D, element T>
+variable<D, T> rotary(variable<D, T> qkv, batch const& b, rotary_table<D, wide<T>> const& table, attention_heads h) {
+  return qkv.on().run(
+      rotary_function<D, T>{qkv, &b, table.cosines(), table.sines(), h.heads + h.kv_heads, h.head_dim});
+}
+
+}  // namespace superoffload::nn

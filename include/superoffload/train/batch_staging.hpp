@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/data/batch.hpp>
+#include <superoffload/nn/batch.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+namespace superoffload::train {
+
+/// Brings batches to the device: one host buffer per batch in flight, one copy each, and what backward wants sorted.
+template <device_policy D>
+class batch_staging {
+public:
+  /// int32 values that a batch of `rows` tokens takes at most.
+  static std::int64_t capacity(std::int64_t rows) { return 4 * rows + 3 * (rows + 1); }
+
+  batch_staging(D& device, typename D::stream& stream, std::int64_t rows)
+      : device_{&device}, stream_{&stream}, slots_{slot{device, rows}, slot{device, rows}} {}
+
+  static std::size_t device_bytes(std::int64_t rows) {
+    return 2 * static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t);
+  }
+
+  /// Queues the copy. The result is valid until the call after the next.
+  nn::batch const& put(data::batch const& b, std::int64_t divisor) {
+    slot& s = slots_[next_];
+    next_ = 1 - next_;
+    if (s.used) { s.copied.wait(); }
+    fill(s, b, divisor);
+    auto const bytes = static_cast<std::size_t>(packed_.size()) * sizeof(std::int32_t);
+    std::memcpy(s.host.data(), packed_.data(), bytes);
+    stream_->copy(s.device.data(), s.host.data(), bytes);
+    stream_->record(s.copied);
+    s.used = true;
+    return s.batch;
+  }
+
+private:
+  struct slot {
+    slot(D& d, std::int64_t rows)
+        : host{d, static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t), memory::host},
+          device{d, static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t)},
+          copied{d} {}
+    buffer<D> host, device;
+    typename D::event copied;
+    bool used = false;
+    nn::batch batch;
+  };
+
+  void fill(slot& s, data::batch const& b, std::int64_t divisor) {
+    auto const rows = b.rows();
+    order_.resize(static_cast<std::size_t>(rows));
+    std::iota(order_.begin(), order_.end(), 0);
+    std::stable_sort(order_.begin(), order_.end(), [&](std::int32_t i, std::int32_t j) {
+      return b.tokens[static_cast<std::size_t>(i)] < b.tokens[static_cast<std::size_t>(j)];
+    });
+    segment_starts_.clear();
+    segment_ids_.clear();
+    for (std::int32_t i = 0; i < rows; ++i) {
+      auto const token = b.tokens[static_cast<std::size_t>(order_[static_cast<std::size_t>(i)])];
+      if (segment_ids_.empty() || segment_ids_.back() != token) {
+        segment_ids_.push_back(token);
+        segment_starts_.push_back(i);
+      }
+    }
+    segment_starts_.push_back(static_cast<std::int32_t>(rows));
+
+    std::int32_t longest = 0;
+    for (std::size_t d = 1; d < b.starts.size(); ++d) { longest = std::max(longest, b.starts[d] - b.starts[d - 1]); }
+    packed_.clear();
+    auto const* const base = s.device.template as<std::int32_t>();
+    auto const append = [&](std::vector<std::int32_t> const& values) {
+      auto const* const where = base + packed_.size();
+      packed_.insert(packed_.end(), values.begin(), values.end());
+      return where;
+    };
+    s.batch = {.rows = rows,
+               .documents = b.documents(),
+               .segments = static_cast<std::int64_t>(segment_ids_.size()),
+               .longest = longest,
+               .divisor = std::max<std::int64_t>(1, divisor)};
+    s.batch.tokens = append(b.tokens);
+    s.batch.targets = append(b.targets);
+    s.batch.positions = append(b.positions);
+    s.batch.order = append(order_);
+    s.batch.starts = append(b.starts);
+    s.batch.segment_starts = append(segment_starts_);
+    s.batch.segment_ids = append(segment_ids_);
+    expect(packed_.size() * sizeof(std::int32_t) <= s.host.bytes(), exit_code::internal, "a batch of ", rows,
+           " tokens is larger than the one that was planned for");
+  }
+
+  D* device_;
+  typename D::stream* stream_;
+  std::array<slot, 2> slots_;
+  std::size_t next_ = 0;
+  std::vector<std::int32_t> order_, segment_starts_, segment_ids_, packed_;
+};
+
+}  // namespace superoffload::train

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace superoffload::train {
+
+/// What a training run will allocate, known before it does. Bytes of device memory but for `host`.
+struct plan {
+  std::int64_t parameters = 0;
+  std::int64_t trainable_parameters = 0;
+  std::size_t weights = 0;
+  std::size_t gradients = 0;
+  std::size_t optimizer_state = 0;
+  std::size_t activations = 0;  ///< peak of the arena, recompute as planned
+  std::size_t batches = 0;      ///< token ids and tables
+  bool recompute_blocks = false;
+
+  [[nodiscard]] std::size_t total() const { return weights + gradients + optimizer_state + activations + batches; }
+};
+
+}  // namespace superoffload::train
