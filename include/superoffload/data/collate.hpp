@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/data/batch.hpp>
+#include <superoffload/data/example_set.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+namespace superoffload::data {
+
+/// One line of a batch: the rows it is made of. A single one unless rows are packed.
+using sequence = std::span<std::int64_t const>;
+
+enum class pad_to { longest, max_length };
+
+struct collation {
+  pad_to padding = pad_to::longest;  ///< to the longest of the micro-batch, or all to `max_length`
+  bool packing = false;              ///< each row is its own document
+  std::int64_t max_length = 0;
+  std::int32_t pad_id =
+      0;  ///< what padding is filled with; it is nobody's target and follows all real tokens
+};
+
+/// The micro-batch of `sequences`, which may be none.
+/// Not packed: a sequence is one document, padded at its end, positions from 0 over the padding as well.
+/// Packed: every row is a document; only `pad_to::max_length` pads, by one more document behind the rows.
+inline batch collate(example_set const& examples, std::span<sequence const> sequences,
+                     collation const& options) {
+  std::int64_t width = options.padding == pad_to::max_length ? options.max_length : 0;
+  std::int64_t rows = 0;
+  for (auto const& rows_of_sequence : sequences) {
+    std::int64_t length = 0;
+    for (auto const row : rows_of_sequence) { length += examples[row].length(); }
+    rows += length;
+    if (!options.packing) {
+      width = std::max(width, length);
+    }
+  }
+  batch out;
+  auto const most =
+      static_cast<std::size_t>(std::max(rows, width * static_cast<std::int64_t>(sequences.size())));
+  out.tokens.reserve(most);
+  out.targets.reserve(most);
+  out.positions.reserve(most);
+  out.starts.push_back(0);
+  std::int32_t position = 0;
+  auto const append = [&](std::int32_t token, std::int32_t target) {
+    out.tokens.push_back(token);
+    out.targets.push_back(target);
+    out.positions.push_back(position++);
+  };
+  auto const end_document = [&] {
+    if (position > 0) {
+      out.starts.push_back(static_cast<std::int32_t>(out.tokens.size()));
+    }
+    position = 0;
+  };
+  for (auto const& rows_of_sequence : sequences) {
+    auto const begin = out.rows();
+    for (auto const row : rows_of_sequence) {
+      auto const [tokens, masked] = examples[row];
+      for (std::size_t t = 0; t < tokens.size(); ++t) {
+        bool const labelled = t + 1 < tokens.size() && t + 1 >= static_cast<std::size_t>(masked);
+        append(tokens[t], labelled ? tokens[t + 1] : -1);
+      }
+      if (options.packing) {
+        end_document();
+      }
+    }
+    while (out.rows() - begin < width) { append(options.pad_id, -1); }
+    end_document();
+  }
+  return out;
+}
+
+}  // namespace superoffload::data

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace superoffload::data {
+
+/// A row ready to train on. A view into its example_set.
+struct example {
+  std::span<std::int32_t const> tokens;
+  std::int32_t masked = 0;  ///< how many tokens at the beginning (the prompt) are nobody's target
+
+  [[nodiscard]] std::int64_t length() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
+  /// How many tokens are a target. The first never is: nothing stands before it.
+  [[nodiscard]] std::int64_t label_tokens() const noexcept {
+    return std::max<std::int64_t>(length() - std::max(masked, 1), 0);
+  }
+};
+
+/// Many examples in one flat array: 4 bytes a token and 12 bytes a row.
+class example_set {
+public:
+  void add(std::span<std::int32_t const> tokens, std::int32_t masked) {
+    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+    ends_.push_back(tokens_.size());
+    masked_.push_back(masked);
+  }
+  void append(example_set const& other) {
+    for (std::int64_t row = 0; row < other.size(); ++row) { add(other[row].tokens, other[row].masked); }
+  }
+
+  [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(ends_.size()); }
+  [[nodiscard]] bool empty() const noexcept { return ends_.empty(); }
+  /// Valid until the next change. `row` is in [0, size()).
+  [[nodiscard]] example operator[](std::int64_t row) const noexcept {
+    auto const at = static_cast<std::size_t>(row);
+    std::size_t const begin = at == 0 ? 0 : ends_[at - 1];
+    return {std::span{tokens_}.subspan(begin, ends_[at] - begin), masked_[at]};
+  }
+
+  /// Of all rows together.
+  [[nodiscard]] std::int64_t tokens() const noexcept { return static_cast<std::int64_t>(tokens_.size()); }
+  /// Rows that teach nothing: their prompt alone fills them.
+  [[nodiscard]] std::int64_t rows_without_labels() const noexcept {
+    std::int64_t count = 0;
+    for (std::int64_t row = 0; row < size(); ++row) { count += (*this)[row].label_tokens() == 0; }
+    return count;
+  }
+  [[nodiscard]] std::int64_t longest() const noexcept {
+    std::int64_t length = 0;
+    for (std::int64_t row = 0; row < size(); ++row) { length = std::max(length, (*this)[row].length()); }
+    return length;
+  }
+  /// The largest token id, -1 when there is none: the model's vocabulary has to be larger.
+  [[nodiscard]] std::int32_t largest_id() const noexcept {
+    return tokens_.empty() ? -1 : *std::max_element(tokens_.begin(), tokens_.end());
+  }
+
+private:
+  std::vector<std::int32_t> tokens_;
+  std::vector<std::size_t> ends_;  ///< where in tokens_ each row ends
+  std::vector<std::int32_t> masked_;
+};
+
+}  // namespace superoffload::data

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace superoffload::data {
+
+/// Tells whether a data set is still the one that a run began with. No protection against intent.
+struct fingerprint {
+  std::uint64_t bytes = 0;
+  std::uint64_t fnv1a = 0;  ///< FNV-1a, 64 bits, of the file's bytes
+
+  friend bool operator==(fingerprint const&, fingerprint const&) = default;
+};
+
+/// \throws error(bad_input) when `file` cannot be opened, error(io_failure) when reading fails
+fingerprint fingerprint_of(std::filesystem::path const& file);
+
+}  // namespace superoffload::data

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/data/collate.hpp>
+#include <superoffload/data/example_set.hpp>
+#include <superoffload/data/packing.hpp>
+#include <superoffload/data/shuffle.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <span>
+#include <vector>
+
+namespace superoffload::data {
+
+/// How far a run has come in its data: all that has to be saved to go on exactly there.
+struct position {
+  std::int64_t epoch = 0;
+  std::int64_t sequence = 0;  ///< the next one, counted from the beginning of the epoch
+
+  friend bool operator==(position const&, position const&) = default;
+};
+
+struct sampling {
+  std::int64_t batch_size = 1;  ///< sequences a step, over all ranks and micro-batches
+  std::uint64_t seed = 0;
+  bool shuffle = true;          ///< a new order in every epoch; otherwise the order of the file
+  bool packing = false;         ///< sequences of several rows, up to `max_length` tokens
+  std::int64_t max_length = 0;  ///< for packing
+};
+
+/// Says which sequences a step trains on. Depends on examples, options and position alone: not on ranks, not
+/// on accumulation, not on what was asked before. A step never crosses the end of an epoch; an epoch's last
+/// step may be smaller. Packing follows the epoch's order, so that epochs may differ in their number of
+/// sequences. Refers to the examples: they outlive it and do not change.
+class sampler {
+public:
+  sampler(example_set const& examples, sampling const& options) : examples_{&examples}, options_{options} {
+    expect(!examples.empty(), exit_code::bad_input, "data set: no examples; expected at least one");
+    expect(options.batch_size >= 1, exit_code::bad_input, "batch size: ", options.batch_size,
+           ", expected at least 1");
+    if (options.packing) {
+      expect(options.max_length >= examples.longest(), exit_code::bad_input, "packing: max_length is ",
+             options.max_length, ", expected at least the longest example's ", examples.longest(), " tokens");
+    }
+    plan_ = planned(0);
+  }
+  sampler(example_set&&, sampling const&) = delete;
+
+  /// The sequences of the next step, which is then behind us. The spans are valid until the next change.
+  std::vector<sequence> next() {
+    if (plan_.epoch != at_.epoch) {
+      plan_ = planned(at_.epoch);
+    }
+    auto const end = at_.sequence + std::min(options_.batch_size, plan_.sequences() - at_.sequence);
+    std::vector<sequence> chosen;
+    chosen.reserve(static_cast<std::size_t>(end - at_.sequence));
+    for (auto i = at_.sequence; i < end; ++i) { chosen.push_back(plan_[i]); }
+    at_ = end < plan_.sequences() ? position{at_.epoch, end} : position{at_.epoch + 1, 0};
+    return chosen;
+  }
+
+  /// Of the next step. Never the end of an epoch but the beginning of the next.
+  [[nodiscard]] position where() const noexcept { return at_; }
+
+  /// Goes on at `to`. \throws error(bad_input) when there is no such position in these data
+  void seek(position to) {
+    expect(to.epoch >= 0 && to.sequence >= 0, exit_code::bad_input, "data position: epoch ", to.epoch,
+           ", sequence ", to.sequence, "; expected no negative number");
+    auto plan = plan_.epoch == to.epoch ? plan_ : planned(to.epoch);
+    expect(to.sequence < plan.sequences(), exit_code::bad_input, "data position: sequence ", to.sequence,
+           " of epoch ", to.epoch, ", which has ", plan.sequences(),
+           "; expected the data set and the options of the run that saved it");
+    plan_ = std::move(plan);
+    at_ = to;
+  }
+
+  /// How far the data are used, in epochs.
+  [[nodiscard]] double epochs() const {
+    return static_cast<double>(at_.epoch) +
+           (at_.sequence == 0 ? 0.0
+                              : static_cast<double>(at_.sequence) / static_cast<double>(plan_.sequences()));
+  }
+
+  [[nodiscard]] std::int64_t steps_in_epoch(std::int64_t epoch) const {
+    bool const same = epoch == plan_.epoch || !options_.shuffle || !options_.packing;
+    auto const sequences = same ? plan_.sequences() : planned(epoch).sequences();
+    return (sequences - 1) / options_.batch_size + 1;
+  }
+
+  /// How many steps `epochs` epochs from the beginning are; a part of an epoch is rounded up to whole steps.
+  /// \throws error(bad_input) unless 0 < epochs <= 1e6
+  [[nodiscard]] std::int64_t steps_in(double epochs) const {
+    expect(epochs > 0.0 && epochs <= 1e6, exit_code::bad_input, "number of epochs: ", epochs,
+           ", expected more than 0 and at most 1000000");
+    auto const whole = static_cast<std::int64_t>(epochs);
+    std::int64_t steps = 0;
+    if (options_.packing && options_.shuffle) {
+      for (std::int64_t epoch = 0; epoch < whole; ++epoch) { steps += steps_in_epoch(epoch); }
+    } else {
+      steps = whole * steps_in_epoch(0);
+    }
+    double const rest = epochs - static_cast<double>(whole);
+    if (rest > 0.0) {
+      // 1.1 epochs of 10 steps are 11 steps, although 1.1 in binary is a little more.
+      steps += static_cast<std::int64_t>(std::ceil(rest * static_cast<double>(steps_in_epoch(whole)) - 1e-6));
+    }
+    return std::max<std::int64_t>(steps, 1);
+  }
+
+private:
+  struct epoch_plan {
+    std::int64_t epoch = 0;
+    std::vector<std::int64_t> order;   ///< rows
+    std::vector<std::int64_t> starts;  ///< [sequences + 1] in order; empty when every row is a sequence
+
+    [[nodiscard]] std::int64_t sequences() const noexcept {
+      return static_cast<std::int64_t>(starts.empty() ? order.size() : starts.size() - 1);
+    }
+    [[nodiscard]] sequence operator[](std::int64_t index) const noexcept {
+      auto const i = static_cast<std::size_t>(index);
+      if (starts.empty()) {
+        return sequence{order}.subspan(i, 1);
+      }
+      auto const begin = static_cast<std::size_t>(starts[i]);
+      return sequence{order}.subspan(begin, static_cast<std::size_t>(starts[i + 1]) - begin);
+    }
+  };
+
+  [[nodiscard]] epoch_plan planned(std::int64_t epoch) const {
+    epoch_plan plan{epoch, {}, {}};
+    if (options_.shuffle) {
+      plan.order = shuffled_rows(examples_->size(), options_.seed, epoch);
+    } else {
+      plan.order.resize(static_cast<std::size_t>(examples_->size()));
+      std::iota(plan.order.begin(), plan.order.end(), std::int64_t{0});
+    }
+    if (options_.packing) {
+      plan.starts = pack(*examples_, plan.order, options_.max_length);
+    }
+    return plan;
+  }
+
+  example_set const* examples_;
+  sampling options_;
+  position at_;
+  epoch_plan plan_;
+};
+
+}  // namespace superoffload::data

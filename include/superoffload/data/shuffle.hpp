@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace superoffload::data {
+
+/// The `index`-th number of the random stream of (seed, epoch). Counter-based: the same on every platform and
+/// in whatever order the numbers are taken. SplitMix64 (Steele, Lea, Flood 2014) started at a mix of seed and
+/// epoch.
+constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t epoch, std::uint64_t index) {
+  auto const mixed = [](std::uint64_t x) {
+    x += 0x9E3779B97F4A7C15U;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+    return x ^ (x >> 31);
+  };
+  return mixed(mixed(mixed(seed) + epoch) + index * 0x9E3779B97F4A7C15U);
+}
+
+/// The rows 0 .. rows-1 in the order of an epoch: a Fisher-Yates shuffle from the last place to the second,
+/// which exchanges place i with place random_bits(seed, epoch, i) modulo (i + 1). (The modulo prefers a place
+/// by less than rows / 2^64.)
+inline std::vector<std::int64_t> shuffled_rows(std::int64_t rows, std::uint64_t seed, std::int64_t epoch) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(rows));
+  for (std::size_t i = 0; i < order.size(); ++i) { order[i] = static_cast<std::int64_t>(i); }
+  for (std::size_t i = order.size(); i-- > 1;) {
+    std::swap(order[i], order[random_bits(seed, static_cast<std::uint64_t>(epoch), i) % (i + 1)]);
+  }
+  return order;
+}
+
+}  // namespace superoffload::data
