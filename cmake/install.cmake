@@ -1,1 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Headers, their sources and CMake files: nothing compiled, so the package serves every compiler and processor.
+
 include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/superoffload)
+
+install(DIRECTORY include/superoffload DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT superoffload_development
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp")
+install(FILES
+  cmake/superoffload-targets.cmake cmake/superoffload-cpu.cmake
+  cmake/FindPCRE2.cmake cmake/FindUtf8proc.cmake cmake/FindXsimd.cmake
+  DESTINATION ${package_dir} COMPONENT superoffload_development)
+
+# The same configuration twice: beside an installed tree, and in the build tree for consumers of the source tree.
+set(superoffload_config_include ${CMAKE_INSTALL_INCLUDEDIR})
+set(superoffload_config_cmake ${package_dir})
+configure_package_config_file(cmake/superoffload-config.cmake.in
+  ${PROJECT_BINARY_DIR}/install/superoffload-config.cmake INSTALL_DESTINATION ${package_dir}
+  PATH_VARS superoffload_config_include superoffload_config_cmake
+  NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+
+set(superoffload_config_include ${PROJECT_SOURCE_DIR}/include)
+set(superoffload_config_cmake ${PROJECT_SOURCE_DIR}/cmake)
+configure_package_config_file(cmake/superoffload-config.cmake.in
+  ${PROJECT_BINARY_DIR}/superoffload-config.cmake INSTALL_DESTINATION ${PROJECT_BINARY_DIR}
+  PATH_VARS superoffload_config_include superoffload_config_cmake
+  NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/superoffload-config-version.cmake
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/install/superoffload-config.cmake
+  ${PROJECT_BINARY_DIR}/superoffload-config-version.cmake
+  DESTINATION ${package_dir} COMPONENT superoffload_development)

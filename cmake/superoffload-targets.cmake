@@ -1,58 +1,142 @@
-# The targets superoffload::<component>. Used by this project's CMakeLists.txt and by the installed package
-# configuration alike, so that a consumer gets the same targets from a build tree, an install tree or a subdirectory.
-# Each component is a directory of headers; where it has sources (*.cpp beside its headers), they become one static
-# library compiled once in the consuming build.
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
 
-include(CMakeFindDependencyMacro)
+# The targets superoffload::<component>. This project's CMakeLists.txt and the package configuration both include this
+# file, so that a consumer gets the same targets from a build tree, an install tree or a subdirectory.
+#
+# A component is a directory of headers. Where sources (*.cpp) stand beside the headers, they become one static library,
+# compiled in the consuming build: once, however many targets link it, and with that build's compiler and flags.
+
+# In the order of their dependencies.
+set(superoffload_COMPONENTS core kernel io text data cpu autograd optim zero offload nn model train)
+
+set(superoffload_kernel_LINKS core)
+set(superoffload_io_LINKS core)
+set(superoffload_text_LINKS io)
+set(superoffload_data_LINKS text)
+set(superoffload_cpu_LINKS kernel)
+set(superoffload_autograd_LINKS kernel)
+set(superoffload_optim_LINKS kernel)
+set(superoffload_zero_LINKS autograd)
+set(superoffload_offload_LINKS zero optim)
+set(superoffload_offload_LINKS optim zero)
+set(superoffload_nn_LINKS autograd)
+set(superoffload_model_LINKS nn io)
+set(superoffload_train_LINKS model data offload cpu)
+
+# What comes from outside: NEEDS is part of the interface, PRIVATE_NEEDS is for the component's own sources.
+set(superoffload_core_NEEDS Threads)
+set(superoffload_io_NEEDS nlohmann_json)  # io/json.hpp
+set(superoffload_text_PRIVATE_NEEDS PCRE2 Utf8proc)
+set(superoffload_cpu_PRIVATE_NEEDS Eigen3 Xsimd)
+
+# package -> its target, and the Debian or Ubuntu package that has it
+set(superoffload_package_Threads Threads::Threads libc6-dev)
+set(superoffload_package_nlohmann_json nlohmann_json::nlohmann_json nlohmann-json3-dev)
+set(superoffload_package_PCRE2 PCRE2::8BIT libpcre2-dev)
+set(superoffload_package_Utf8proc Utf8proc::utf8proc libutf8proc-dev)
+set(superoffload_package_Eigen3 Eigen3::Eigen libeigen3-dev)  # no version: no range takes both 3.4.0 and 5
+set(superoffload_package_Xsimd Xsimd::xsimd libxsimd-dev)
 
 if(NOT DEFINED superoffload_INCLUDE_DIR)
   get_filename_component(superoffload_INCLUDE_DIR ${CMAKE_CURRENT_LIST_DIR}/../include ABSOLUTE)
 endif()
+set(superoffload_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
+include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cpu.cmake)
 
-# superoffload_component(NAME [LINKS targets...] [PRIVATE_LINKS targets...])
-function(superoffload_component name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINKS;PRIVATE_LINKS")
+# superoffload_add_components(components...): these and what they link. Sets superoffload_<component>_FOUND in the
+# caller's scope, and superoffload_<component>_REASON where it is false.
+function(superoffload_add_components)
+  set(wanted ${ARGN})
+  set(in_reverse ${superoffload_COMPONENTS})
+  list(REVERSE in_reverse)
+  foreach(component IN LISTS in_reverse)
+    if(component IN_LIST wanted)
+      list(APPEND wanted ${superoffload_${component}_LINKS})
+    endif()
+  endforeach()
+  foreach(component IN LISTS superoffload_COMPONENTS)
+    if(component IN_LIST wanted)
+      _superoffload_add_component(${component})
+      set(superoffload_${component}_FOUND ${superoffload_${component}_FOUND} PARENT_SCOPE)
+      set(superoffload_${component}_REASON ${superoffload_${component}_REASON} PARENT_SCOPE)
+    endif()
+  endforeach()
+
+  # The umbrella needs everything, as its header includes everything.
+  if(NOT TARGET superoffload::superoffload)
+    set(all)
+    foreach(component IN LISTS superoffload_COMPONENTS)
+      if(NOT TARGET superoffload::${component})
+        return()
+      endif()
+      list(APPEND all superoffload::${component})
+    endforeach()
+    add_library(superoffload::superoffload INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(superoffload::superoffload INTERFACE ${all})
+  endif()
+endfunction()
+
+function(_superoffload_add_component name)
+  set(superoffload_${name}_FOUND FALSE PARENT_SCOPE)
+
+  # The packages are looked for in every call: their targets must be seen in every directory that asks for ours.
+  set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
+  list(PREPEND CMAKE_MODULE_PATH ${superoffload_CMAKE_DIR})
+  foreach(kind NEEDS PRIVATE_NEEDS)
+    set(${kind})
+    foreach(package IN LISTS superoffload_${name}_${kind})
+      list(GET superoffload_package_${package} 0 target)
+      list(GET superoffload_package_${package} 1 debian_package)
+      find_package(${package} QUIET)
+      if(NOT TARGET ${target})
+        set(superoffload_${name}_REASON
+          "${package} was not found; install it (Debian, Ubuntu: apt install ${debian_package}) or add its prefix to CMAKE_PREFIX_PATH"
+          PARENT_SCOPE)
+        return()
+      endif()
+      list(APPEND ${kind} ${target})
+    endforeach()
+  endforeach()
+  foreach(component IN LISTS superoffload_${name}_LINKS)
+    if(NOT superoffload_${component}_FOUND)
+      set(superoffload_${name}_REASON "it needs ${component}: ${superoffload_${component}_REASON}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  set(superoffload_${name}_FOUND TRUE PARENT_SCOPE)
   if(TARGET superoffload::${name})
     return()
   endif()
-  file(GLOB sources CONFIGURE_DEPENDS ${superoffload_INCLUDE_DIR}/superoffload/${name}/*.cpp)
-  list(FILTER sources EXCLUDE REGEX "/kernels_[a-z0-9_]+\\.cpp$")
+
+  list(TRANSFORM superoffload_${name}_LINKS PREPEND superoffload:: OUTPUT_VARIABLE links)
+  set(rescan)
+  set(system SYSTEM)
+  if(superoffload_OWN_BUILD)
+    set(rescan CONFIGURE_DEPENDS)
+    set(system)
+  endif()
+  file(GLOB sources ${rescan} ${superoffload_INCLUDE_DIR}/superoffload/${name}/*.cpp)
+  if(name STREQUAL "cpu")
+    superoffload_select_cpu_kernels(sources)
+  endif()
+  set(library superoffload_${name})
   if(sources)
-    add_library(superoffload_${name} STATIC EXCLUDE_FROM_ALL ${sources})
-    set_target_properties(superoffload_${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
-    target_link_libraries(superoffload_${name} PRIVATE ${arg_PRIVATE_LINKS})
+    add_library(${library} STATIC EXCLUDE_FROM_ALL ${sources})
+    # Whatever the consumer's defaults are.
+    set_target_properties(${library} PROPERTIES
+      POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF UNITY_BUILD OFF)
+    target_compile_options(${library} PRIVATE ${superoffload_WARNINGS})
+    target_link_libraries(${library} PRIVATE ${PRIVATE_NEEDS})
     set(scope PUBLIC)
   else()
-    add_library(superoffload_${name} INTERFACE)
+    add_library(${library} INTERFACE)
     set(scope INTERFACE)
   endif()
-  target_include_directories(superoffload_${name} ${scope} ${superoffload_INCLUDE_DIR})
-  target_compile_features(superoffload_${name} ${scope} cxx_std_20)
-  target_link_libraries(superoffload_${name} ${scope} ${arg_LINKS})
-  add_library(superoffload::${name} ALIAS superoffload_${name})
+  target_include_directories(${library} ${system} ${scope} ${superoffload_INCLUDE_DIR})
+  target_compile_features(${library} ${scope} cxx_std_20)
+  target_link_libraries(${library} ${scope} ${links} ${NEEDS})
+  # Imported, so that a consumer can export a library of its own that links it.
+  add_library(superoffload::${name} INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(superoffload::${name} INTERFACE ${library})
 endfunction()
-
-# What the sources link, as build-only targets.
-find_dependency(Threads)
-find_dependency(nlohmann_json)
-find_dependency(PkgConfig)
-if(NOT TARGET PkgConfig::superoffload_pcre2)
-  pkg_check_modules(superoffload_pcre2 REQUIRED QUIET IMPORTED_TARGET GLOBAL libpcre2-8)
-  pkg_check_modules(superoffload_utf8proc REQUIRED QUIET IMPORTED_TARGET GLOBAL libutf8proc)
-endif()
-
-superoffload_component(core)
-superoffload_component(kernel LINKS superoffload::core)
-superoffload_component(io LINKS superoffload::core PRIVATE_LINKS nlohmann_json::nlohmann_json)
-superoffload_component(text LINKS superoffload::io
-  PRIVATE_LINKS nlohmann_json::nlohmann_json PkgConfig::superoffload_pcre2 PkgConfig::superoffload_utf8proc)
-superoffload_component(data LINKS superoffload::text PRIVATE_LINKS nlohmann_json::nlohmann_json)
-include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cpu.cmake OPTIONAL)
-superoffload_component(autograd LINKS superoffload::kernel)
-superoffload_component(optim LINKS superoffload::kernel)
-superoffload_component(zero LINKS superoffload::autograd)
-superoffload_component(nn LINKS superoffload::autograd)
-superoffload_component(model LINKS superoffload::nn superoffload::io PRIVATE_LINKS nlohmann_json::nlohmann_json)
-superoffload_component(train
-  LINKS superoffload::model superoffload::data superoffload::optim superoffload::zero superoffload::io
-  PRIVATE_LINKS nlohmann_json::nlohmann_json)

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+"""The checker finds planted violations, one by one, and nothing in a tree without any."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CHECK = pathlib.Path(__file__).with_name("check.py")
+SPDX = "// SPDX-FileCopyrightText: 2026 A\n// SPDX-License-Identifier: Apache-2.0\n#pragma once\n"
+
+
+class Check(unittest.TestCase):
+    def run_on(self, tree):
+        with tempfile.TemporaryDirectory() as root:
+            for name, text in tree.items():
+                path = pathlib.Path(root, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text)
+            return subprocess.run([sys.executable, CHECK, root], capture_output=True, text=True, check=False)
+
+    def accepts(self, name, text):
+        result = self.run_on({name: text})
+        self.assertEqual(result.returncode, 0, result.stdout)
+
+    def rejects(self, name, text, message):
+        result = self.run_on({name: text})
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertEqual(len(result.stdout.splitlines()), 1, result.stdout)
+        self.assertTrue(result.stdout.startswith(name + ":"), result.stdout)
+        self.assertIn(message, result.stdout)
+
+    def test_downward(self):
+        self.accepts("include/superoffload/nn/a.hpp", SPDX + "#include <superoffload/autograd/b.hpp>\n#include <vector>\n")
+        self.accepts("include/superoffload/nn/a.hpp", SPDX + "#include <superoffload/nn/b.hpp>\n")
+        self.accepts("include/superoffload/superoffload.hpp", SPDX + "#include <superoffload/train/b.hpp>\n")
+
+    def test_upward(self):
+        self.rejects("include/superoffload/core/a.hpp", SPDX + "#include <superoffload/io/b.hpp>\n", "core includes")
+        self.rejects("include/superoffload/nn/a.cpp", SPDX + "  # include <superoffload/zero/b.hpp>\n", "nn includes")
+
+    def test_umbrella_inside(self):
+        self.rejects("include/superoffload/train/a.hpp", SPDX + "#include <superoffload/superoffload.hpp>\n", "umbrella")
+
+    def test_unknown_directory(self):
+        self.rejects("include/superoffload/misc/a.hpp", SPDX, "no entry")
+
+    def test_quoted(self):
+        self.rejects("include/superoffload/core/a.hpp", SPDX + '#include "b.hpp"\n', "expected <superoffload")
+
+    def test_heavy(self):
+        self.accepts("include/superoffload/io/json.hpp", SPDX + "#include <nlohmann/json.hpp>\n")
+        self.accepts("include/superoffload/cpu/kernels_body.hpp", SPDX + "#include <Eigen/Core>\n")
+        self.accepts("include/superoffload/text/a.cpp", SPDX + "#include <pcre2.h>\n")
+        self.rejects("include/superoffload/text/a.hpp", SPDX + "#include <pcre2.h>\n", "heavy")
+        self.rejects("include/superoffload/text/a.hpp", SPDX + "#include <superoffload/io/json.hpp>\n", "heavy")
+
+    def test_licence(self):
+        self.rejects("examples/a.cpp", "int main() {}\n", "SPDX")
+        self.rejects("cmake/CMakeLists.txt", "\n", "SPDX")
+
+    def test_pragma_once(self):
+        self.rejects("include/superoffload/core/a.hpp", SPDX.replace("#pragma once", ""), "#pragma once")
+
+    def test_outside(self):
+        self.rejects("README.md", "one\nsee .." + "/shared/x\n", "refers to")
+        self.rejects("docs/a.txt", "/" + "work/main\n", "refers to")
+
+
+if __name__ == "__main__":
+    unittest.main()

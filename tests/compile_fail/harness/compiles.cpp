@@ -1,0 +1,5 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// error: expected
+int main() {}

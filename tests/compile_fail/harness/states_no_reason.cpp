@@ -1,0 +1,4 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+int main() { return undeclared; }
