@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/text/added_tokens.hpp>
+#include <superoffload/text/utf8.hpp>
+#include <superoffload/text/word_character.hpp>
+
+#include <algorithm>
+
+namespace superoffload::text {
+namespace {
+
+std::size_t white_space_at_front(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    auto const step = first_step(text.substr(length));
+    if (!is_white_space(step.code_point)) {
+      break;
+    }
+    length += step.length;
+  }
+  return length;
+}
+
+std::size_t white_space_at_back(std::string_view text) {
+  std::size_t length = 0;
+  while (length < text.size()) {
+    auto const step = last_step(text.substr(0, text.size() - length));
+    if (!is_white_space(step.code_point)) {
+      break;
+    }
+    length += step.length;
+  }
+  return length;
+}
+
+bool stands_alone(std::string_view before, std::string_view after) {
+  return (before.empty() || !is_word_character(last_step(before).code_point)) &&
+         (after.empty() || !is_word_character(first_step(after).code_point));
+}
+
+}  // namespace
+
+added_token_finder::added_token_finder(std::vector<added_token> tokens) : tokens_{std::move(tokens)} {
+  std::ranges::stable_sort(tokens_, {}, &added_token::content);
+  auto const repeated = std::ranges::unique(tokens_, {}, &added_token::content);
+  tokens_.erase(repeated.begin(), repeated.end());
+  for (auto const& token : tokens_) { begins_[static_cast<unsigned char>(token.content.front())] = true; }
+}
+
+added_token const* added_token_finder::longest_at_front(std::string_view text) const {
+  // [low, high): the tokens that begin with the first `depth` bytes of the text. A token of just that length
+  // is first.
+  auto low = tokens_.begin();
+  auto high = tokens_.end();
+  added_token const* longest = nullptr;
+  for (std::size_t depth = 0; low != high; ++depth) {
+    if (low->content.size() == depth) {
+      longest = &*low++;
+    }
+    if (depth == text.size()) {
+      break;
+    }
+    auto const byte_at_depth = [depth](added_token const& t) {
+      return static_cast<unsigned char>(t.content[depth]);
+    };
+    auto const same =
+        std::ranges::equal_range(low, high, static_cast<unsigned char>(text[depth]), {}, byte_at_depth);
+    low = same.begin();
+    high = same.end();
+  }
+  return longest;
+}
+
+std::vector<stretch> added_token_finder::operator()(std::string_view text) const {
+  std::vector<stretch> stretches;
+  std::size_t done = 0;       // end of the last token, with the white space that it took along
+  std::size_t space_end = 0;  // everything from the last token's own end up to here is white space
+  for (std::size_t at = 0; at < text.size();) {
+    auto const* const token =
+        begins_[static_cast<unsigned char>(text[at])] ? longest_at_front(text.substr(at)) : nullptr;
+    if (token == nullptr) {
+      ++at;
+      continue;
+    }
+    auto const begin = at;
+    auto const end = at += token->content.size();
+    if (token->single_word && !stands_alone(text.substr(0, begin), text.substr(end))) {
+      continue;
+    }
+    auto first = begin;
+    if (token->lstrip && done < begin) {
+      first -= white_space_at_back(text.substr(done, begin - done));
+    }
+    auto last = end;
+    if (token->rstrip) {
+      // A token made of white space can lie in what the one before it took along: never walk over that again.
+      if (end >= space_end) {
+        space_end = end + white_space_at_front(text.substr(end));
+      }
+      last = space_end;
+    }
+    if (done < first) {
+      stretches.push_back({text.substr(done, first - done)});
+    }
+    stretches.push_back({text.substr(begin, end - begin), token->id});
+    done = last;
+  }
+  if (done < text.size()) {
+    stretches.push_back({text.substr(done)});
+  }
+  return stretches;
+}
+
+}  // namespace superoffload::text

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace superoffload::text {
+
+struct tokenizer_definition;
+
+/// Byte-level byte-pair encoding as Hugging Face's `tokenizer.json` describes it: the same ids, for every
+/// text. Immutable; copies share their tables, and any number of threads may use one.
+class tokenizer {
+public:
+  /// \throws error(bad_input) as read_tokenizer_files() does.
+  [[nodiscard]] static tokenizer load(std::filesystem::path const& model_directory);
+
+  explicit tokenizer(tokenizer_definition const& definition);
+
+  /// The ids of `utf8`. Special tokens written in the text are recognised always; `add_special` is about
+  /// those that the post-processor puts around it, such as a beginning of text. \throws error(bad_input) when
+  /// `utf8` is not valid UTF-8.
+  [[nodiscard]] std::vector<std::int32_t> encode(std::string_view utf8, bool add_special = true) const;
+
+  /// Appends the ids to `ids`, which is unchanged when this throws.
+  void encode(std::string_view utf8, std::vector<std::int32_t>& ids, bool add_special = true) const;
+
+  /// The text of `ids`, with U+FFFD where their bytes are not valid UTF-8. An id without a token is left out,
+  /// as are special tokens if asked.
+  [[nodiscard]] std::string decode(std::span<std::int32_t const> ids, bool skip_special = false) const;
+
+  /// One more than the largest id: the rows that an embedding must have at least.
+  [[nodiscard]] std::int64_t size() const noexcept;
+
+  [[nodiscard]] std::optional<std::int32_t> bos_id() const noexcept;
+  [[nodiscard]] std::optional<std::int32_t> eos_id() const noexcept;
+  [[nodiscard]] std::optional<std::int32_t> pad_id() const noexcept;
+
+private:
+  struct tables;
+  std::shared_ptr<tables const> tables_;
+};
+
+}  // namespace superoffload::text

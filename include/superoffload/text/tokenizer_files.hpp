@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/text/added_tokens.hpp>
+#include <superoffload/text/byte_pair_encoder.hpp>
+#include <superoffload/text/split_pattern.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace superoffload::text {
+
+/// What the tokenizer files of a model say, checked: ids are distinct, merges refer to tokens, every byte has
+/// a token.
+struct tokenizer_definition {
+  /// By id, as the file spells it (byte_alphabet.hpp); empty: no such id.
+  std::vector<std::string> vocabulary = {};
+  std::vector<merge> merges = {};  ///< by rank
+  bool ignore_merges = false;
+  bool nfc = false;  ///< text is normalised to form C
+  split_pattern split;
+  std::vector<added_token> added_tokens = {};
+  std::vector<std::int32_t> prefix = {};  ///< what the post-processor puts before ...
+  std::vector<std::int32_t> suffix = {};  ///< ... and after a text
+  std::optional<std::int32_t> bos_id = {}, eos_id = {}, pad_id = {};
+};
+
+/// Reads tokenizer.json and, where they exist, tokenizer_config.json and special_tokens_map.json.
+/// Understood is byte-level BPE: a component of any other type, or a setting that would change the ids and is
+/// not implemented, is refused by name. Bounds: 256 MiB, 64 levels, 2,000,000 tokens of at most 64 KiB (added
+/// tokens: 256 bytes).
+/// \throws error(bad_input) naming file, field and what was expected there.
+tokenizer_definition read_tokenizer_files(std::filesystem::path const& model_directory);
+
+}  // namespace superoffload::text

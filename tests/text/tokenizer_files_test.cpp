@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/io/json.hpp>
+#include <superoffload/text/tokenizer.hpp>
+#include <superoffload/text/tokenizer_files.hpp>
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+using namespace superoffload;
+using io::json;
+
+namespace {
+
+/// A copy of a reference tokenizer that a test may damage.
+class model_directory {
+public:
+  explicit model_directory(std::string const& family = "llama3") {
+    static int made = 0;
+    path_ =
+        std::filesystem::temp_directory_path() / concat("superoffload_tokenizer_", ::getpid(), "_", made++);
+    std::filesystem::create_directories(path_);
+    auto const source = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "tokenizers" / family;
+    for (auto const* const name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"}) {
+      std::filesystem::copy_file(source / name, path_ / name);
+    }
+  }
+  ~model_directory() { std::filesystem::remove_all(path_); }
+  model_directory(model_directory const&) = delete;
+  model_directory& operator=(model_directory const&) = delete;
+
+  [[nodiscard]] std::filesystem::path const& path() const { return path_; }
+  [[nodiscard]] json read(std::string const& name) const {
+    return io::read_json(path_ / name, {std::size_t{1} << 24, 64});
+  }
+  void write(std::string const& name, std::string_view text) const {
+    std::ofstream{path_ / name, std::ios::binary} << text;
+  }
+  void change(std::string const& name, std::function<void(json&)> const& edit) const {
+    auto document = read(name);
+    edit(document);
+    write(name, document.dump());
+  }
+
+private:
+  std::filesystem::path path_;
+};
+
+/// The message that loading ends with; it must be one line, bad input, and name the file and what was
+/// expected.
+std::string complaint(std::filesystem::path const& directory, std::string const& file) {
+  try {
+    static_cast<void>(text::tokenizer::load(directory));
+  } catch (error const& e) {
+    std::string const message = e.what();
+    CHECK(e.code() == exit_code::bad_input);
+    CHECK(message.find((directory / file).string()) == 0);
+    CHECK((message.find("expected") != message.npos || message.find("is missing") != message.npos));
+    CHECK(message.find('\n') == std::string::npos);
+    return message;
+  }
+  return "no complaint";
+}
+
+struct malformed {
+  char const* says;  // part of the message, with the field
+  std::function<void(json&)> edit;
+};
+
+json& split_of(json& j) { return j["pre_tokenizer"]["pretokenizers"][0]; }
+json& byte_level_of(json& j) { return j["pre_tokenizer"]["pretokenizers"][1]; }
+json& template_of(json& j) { return j["post_processor"]["processors"][1]; }
+
+}  // namespace
+
+TEST_CASE("malformed tokenizer.json") {
+  std::vector<malformed> const cases{
+      {": document: expected an object", [](json& j) { j = json::array(); }},
+      {": version: expected \"1.0\"", [](json& j) { j["version"] = "2.0"; }},
+      {": document: field 'model' is missing", [](json& j) { j.erase("model"); }},
+      {": model: expected an object", [](json& j) { j["model"] = 3; }},
+      {": model.type: 'WordPiece' is not supported", [](json& j) { j["model"]["type"] = "WordPiece"; }},
+      {": model.type: expected a string", [](json& j) { j["model"]["type"] = nullptr; }},
+      {": model: field 'vocab' is missing", [](json& j) { j["model"].erase("vocab"); }},
+      {": model.vocab: expected an object", [](json& j) { j["model"]["vocab"] = json::array(); }},
+      {": model.vocab.zzz: expected an integer", [](json& j) { j["model"]["vocab"]["zzz"] = -1; }},
+      {": model.vocab.zzz: expected an integer", [](json& j) { j["model"]["vocab"]["zzz"] = 2'000'000; }},
+      {": model.vocab.zzz: expected an integer", [](json& j) { j["model"]["vocab"]["zzz"] = 1.5; }},
+      {": model.vocab.zzz: expected an integer", [](json& j) { j["model"]["vocab"]["zzz"] = "7"; }},
+      {"both have id 5; expected distinct ids", [](json& j) { j["model"]["vocab"]["zzz"] = 5; }},
+      {": model.vocab: token '' of 0 bytes", [](json& j) { j["model"]["vocab"][""] = 900; }},
+      {" of 70000 bytes, expected 1 to 65536",
+       [](json& j) { j["model"]["vocab"][std::string(70'000, 'x')] = 900; }},
+      {": model.vocab: no token for byte 33", [](json& j) { j["model"]["vocab"].erase("!"); }},
+      {": model: field 'merges' is missing", [](json& j) { j["model"].erase("merges"); }},
+      {": model.merges: expected an array", [](json& j) { j["model"]["merges"] = "a b"; }},
+      {": model.merges[1]: expected two tokens", [](json& j) { j["model"]["merges"][1] = "ab"; }},
+      {": model.merges[1]: expected two tokens", [](json& j) { j["model"]["merges"][1] = "a b c"; }},
+      {": model.merges[1]: expected two tokens", [](json& j) { j["model"]["merges"][1] = {"a", "b", "c"}; }},
+      {": model.merges[1]: expected two tokens", [](json& j) { j["model"]["merges"][1] = {"a", 1}; }},
+      {": model.merges[1]: expected two tokens", [](json& j) { j["model"]["merges"][1] = 12; }},
+      {": model.merges[1]: token '\u4F60' is not in model.vocab",
+       [](json& j) { j["model"]["merges"][1] = "a \u4F60"; }},
+      {": model.merges[1]: token '~~' is not in model.vocab",
+       [](json& j) { j["model"]["merges"][1] = {"~", "~"}; }},
+      {": model.merges[1]: pair ", [](json& j) { j["model"]["merges"][1] = j["model"]["merges"][0]; }},
+      {": model.dropout: expected null", [](json& j) { j["model"]["dropout"] = 0.1; }},
+      {": model.end_of_word_suffix: expected null",
+       [](json& j) { j["model"]["end_of_word_suffix"] = "</w>"; }},
+      {": model.byte_fallback: expected false", [](json& j) { j["model"]["byte_fallback"] = true; }},
+      {": model.ignore_merges: expected true or false", [](json& j) { j["model"]["ignore_merges"] = 1; }},
+      {": normalizer.type: 'Lowercase' is not supported",
+       [](json& j) { j["normalizer"] = {{"type", "Lowercase"}}; }},
+      {": normalizer.normalizers[1].type: 'NFKC' is not supported",
+       [](json& j) {
+         j["normalizer"] = {{"type", "Sequence"},
+                            {"normalizers", json::array({{{"type", "NFC"}}, {{"type", "NFKC"}}})}};
+       }},
+      {": pre_tokenizer: expected a Sequence", [](json& j) { j["pre_tokenizer"] = nullptr; }},
+      {": pre_tokenizer.type: 'Whitespace' is not supported",
+       [](json& j) { j["pre_tokenizer"] = {{"type", "Whitespace"}}; }},
+      {": pre_tokenizer: expected a Sequence", [](json& j) { j["pre_tokenizer"]["pretokenizers"].erase(1); }},
+      {": pre_tokenizer.pretokenizers[0].type: 'ByteLevel' is not supported",
+       [](json& j) { j["pre_tokenizer"]["pretokenizers"].erase(0); }},
+      {": pre_tokenizer.pretokenizers[0].pattern.Regex: unknown pattern '(a+)+$'",
+       [](json& j) { split_of(j)["pattern"]["Regex"] = "(a+)+$"; }},
+      {": pre_tokenizer.pretokenizers[0].pattern: field 'Regex' is missing",
+       [](json& j) { split_of(j)["pattern"] = {{"String", " "}}; }},
+      {".behavior: 'MergedWithNext' with invert false",
+       [](json& j) { split_of(j)["behavior"] = "MergedWithNext"; }},
+      {".behavior: 'Isolated' with invert true", [](json& j) { split_of(j)["invert"] = true; }},
+      {".pretokenizers[1].add_prefix_space: true",
+       [](json& j) { byte_level_of(j)["add_prefix_space"] = true; }},
+      {".pretokenizers[1].use_regex: true", [](json& j) { byte_level_of(j)["use_regex"] = true; }},
+      {": decoder.type: 'WordPiece' is not supported",
+       [](json& j) { j["decoder"] = {{"type", "WordPiece"}}; }},
+      {": decoder: expected a decoder of type ByteLevel", [](json& j) { j["decoder"] = nullptr; }},
+      {": post_processor.type: 'RobertaProcessing' is not supported",
+       [](json& j) { j["post_processor"] = {{"type", "RobertaProcessing"}}; }},
+      {": post_processor.processors[1].special_tokens: field '<nope>' is missing",
+       [](json& j) { template_of(j)["single"][0]["SpecialToken"]["id"] = "<nope>"; }},
+      {".ids[0]: no token has id 99999",
+       [](json& j) { template_of(j)["special_tokens"]["<|begin_of_text|>"]["ids"] = {99'999}; }},
+      {".single: expected sequence \"A\" exactly once", [](json& j) { template_of(j)["single"].erase(1); }},
+      {".single[1].Sequence.id: expected sequence \"A\"",
+       [](json& j) { template_of(j)["single"][1]["Sequence"]["id"] = "B"; }},
+      {": added_tokens: expected an array", [](json& j) { j["added_tokens"] = json::object(); }},
+      {": added_tokens[0]: field 'id' is missing", [](json& j) { j["added_tokens"][0].erase("id"); }},
+      {": added_tokens[0].id: expected an integer", [](json& j) { j["added_tokens"][0]["id"] = -5; }},
+      {": added_tokens[0].content: 0 bytes", [](json& j) { j["added_tokens"][0]["content"] = ""; }},
+      {": added_tokens[0].content: 300 bytes",
+       [](json& j) { j["added_tokens"][0]["content"] = std::string(300, 'x'); }},
+      {": added_tokens[0].lstrip: expected true or false",
+       [](json& j) { j["added_tokens"][0]["lstrip"] = "no"; }},
+      {": added_tokens[1].id: 548 is listed before",
+       [](json& j) { j["added_tokens"][1]["id"] = j["added_tokens"][0]["id"]; }},
+      {": added_tokens[0]: id 3 of '<|begin_of_text|>' belongs to another token",
+       [](json& j) { j["added_tokens"][0]["id"] = 3; }},
+      {": added_tokens[0]: token '!' has id 548 here and 0 elsewhere",
+       [](json& j) { j["added_tokens"][0]["content"] = "!"; }},
+  };
+  for (auto const& one : cases) {
+    model_directory const directory;
+    directory.change("tokenizer.json", one.edit);
+    auto const message = complaint(directory.path(), "tokenizer.json");
+    CAPTURE(message);
+    CHECK_MESSAGE(message.find(one.says) != std::string::npos, one.says);
+  }
+}
+
+TEST_CASE("tokenizer.json that is no JSON document") {
+  model_directory const directory;
+  auto const whole = directory.read("tokenizer.json").dump();
+  for (auto const& [text, says] : std::vector<std::pair<std::string, std::string>>{
+           {"", ": byte "},
+           {whole.substr(0, whole.size() / 2), ": byte "},
+           {whole + "}", ": byte "},
+           {"{\"model\": {\"vocab\": {\"\xff\": 1}}}", ": byte "},
+           {R"({"model": {"vocab": {"a": 1, "a": 2}}})", ": field 'a' appears twice"},
+           {std::string(100, '[') + std::string(100, ']'), ": nested deeper than 64 levels"},
+           {std::string("{\"model\": \0}", 12), ": byte "}}) {
+    directory.write("tokenizer.json", text);
+    auto const message = complaint(directory.path(), "tokenizer.json");
+    CAPTURE(message);
+    CHECK(message.find(says) != std::string::npos);
+  }
+}
+
+TEST_CASE("a directory without tokenizer.json") {
+  model_directory const directory;
+  std::filesystem::remove(directory.path() / "tokenizer.json");
+  CHECK_THROWS_AS(static_cast<void>(text::tokenizer::load(directory.path())), error);
+}
+
+TEST_CASE("malformed tokenizer_config.json") {
+  std::vector<malformed> const cases{
+      {": eos_token: no token '<nope>'", [](json& j) { j["eos_token"] = "<nope>"; }},
+      {": eos_token: expected a string", [](json& j) { j["eos_token"] = 5; }},
+      {": bos_token: field 'content' is missing", [](json& j) { j["bos_token"] = json::object(); }},
+      {": add_prefix_space: expected false", [](json& j) { j["add_prefix_space"] = true; }},
+      {": added_tokens_decoder: expected an object",
+       [](json& j) { j["added_tokens_decoder"] = json::array(); }},
+      {": added_tokens_decoder: field 'x': expected an id",
+       [](json& j) { j["added_tokens_decoder"]["x"] = j["added_tokens_decoder"]["548"]; }},
+      {": added_tokens_decoder.549: token '<|begin_of_text|>' has id 549 here and 548 elsewhere",
+       [](json& j) { j["added_tokens_decoder"]["549"]["content"] = "<|begin_of_text|>"; }},
+      {": added_tokens_decoder.549: id 549 of '<new>' belongs to another token",
+       [](json& j) { j["added_tokens_decoder"]["549"]["content"] = "<new>"; }},
+  };
+  for (auto const& one : cases) {
+    model_directory const directory;
+    directory.change("tokenizer_config.json", one.edit);
+    auto const message = complaint(directory.path(), "tokenizer_config.json");
+    CAPTURE(message);
+    CHECK_MESSAGE(message.find(one.says) != std::string::npos, one.says);
+  }
+  model_directory const directory;
+  directory.write("special_tokens_map.json", "[]");
+  CHECK(complaint(directory.path(), "special_tokens_map.json").find(": document: expected an object") !=
+        std::string::npos);
+}
+
+TEST_CASE(
+    "special tokens come from the configuration, from the map where that lists no added tokens, or from "
+    "nowhere") {
+  model_directory const directory;
+  directory.change("special_tokens_map.json", [](json& j) { j["eos_token"] = "<|eot_id|>"; });
+  CHECK(text::read_tokenizer_files(directory.path()).eos_id == 549);
+  directory.change("tokenizer_config.json", [](json& j) { j.erase("added_tokens_decoder"); });
+  CHECK(text::read_tokenizer_files(directory.path()).eos_id == 557);
+  std::filesystem::remove(directory.path() / "special_tokens_map.json");
+  CHECK(text::read_tokenizer_files(directory.path()).eos_id == 549);
+  std::filesystem::remove(directory.path() / "tokenizer_config.json");
+  CHECK_FALSE(text::read_tokenizer_files(directory.path()).eos_id);
+}
+
+TEST_CASE("the configuration adds tokens and overrides their flags") {
+  model_directory const directory;
+  directory.change("tokenizer_config.json", [](json& j) {
+    j["added_tokens_decoder"]["560"] = {{"content", "<new>"}, {"special", false}, {"normalized", false}};
+    j["added_tokens_decoder"]["549"]["rstrip"] = true;
+  });
+  auto const tokenizer = text::tokenizer::load(directory.path());
+  CHECK(tokenizer.size() == 561);
+  CHECK(tokenizer.encode("<new><|end_of_text|>  <new>", false) == std::vector<std::int32_t>{560, 549, 560});
+}
+
+TEST_CASE("a template may end a text, and a normalised token is found in its normalised form") {
+  model_directory const directory;
+  directory.change("tokenizer.json", [](json& j) {
+    j["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array({{{"type", "NFC"}}})}};
+    template_of(j)["single"].push_back({{"SpecialToken", {{"id", "<|begin_of_text|>"}, {"type_id", 0}}}});
+    j["added_tokens"].push_back(
+        {{"content", "caf\u00E9"}, {"id", 560}, {"special", false}, {"normalized", true}});
+  });
+  CHECK(text::tokenizer::load(directory.path()).encode("cafe\u0301") ==
+        std::vector<std::int32_t>{548, 560, 548});
+}
