@@ -6,10 +6,11 @@
 # -ffp-contract=off, -fno-fast-math: every set must give the same bits, whatever the consumer's flags are.
 # -fno-math-errno: a square root is one instruction. -O3: Eigen without optimisation is 25 times slower.
 # Eigen=...: Eigen's functions are inline; under one name the linker would keep one set's code for all sets.
-set(superoffload_kernel_flags -O3 -ffp-contract=off -fno-fast-math -fno-math-errno -DEIGEN_DONT_PARALLELIZE)
+set(superoffload_kernel_flags -O3 -ffp-contract=off -fno-fast-math -fno-math-errno)
 set(superoffload_kernel_flags_scalar)
 set(superoffload_kernel_flags_avx2 -mavx2 -mfma)
-set(superoffload_kernel_flags_avx512 -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma)
+set(superoffload_kernel_flags_avx512 -mavx2 -mfma -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # g++ 12 warns inside its own intrinsics
 set(superoffload_kernel_flags_neon)
 
 # Removes from the list of sources the kernels of other processors and gives the rest their flags.
