@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace superoffload::cpu {
+
+/// What the kernels of this device are compiled for, each in a source of its own.
+enum class instruction_set { scalar, avx2, avx512, neon };
+
+constexpr std::string_view name_of(instruction_set set) {
+  switch (set) {
+    case instruction_set::scalar:
+      return "scalar";
+    case instruction_set::avx2:
+      return "avx2";
+    case instruction_set::avx512:
+      return "avx512";
+    case instruction_set::neon:
+      return "neon";
+  }
+  return "";
+}
+
+/// Can this machine run it?
+[[nodiscard]] bool supported(instruction_set set) noexcept;
+
+/// The one in use: the best that is supported, or what the environment variable SUPEROFFLOAD_ISA names,
+/// decided at the first call. Throws `error` (bad_input) when the variable names none, or one that this
+/// machine lacks.
+[[nodiscard]] instruction_set active_instruction_set();
+
+/// Kernels launched from now on use `set`, in the whole process. For tests and benchmarks.
+/// Throws `error` (bad_input) when this machine lacks it.
+void use(instruction_set set);
+
+}  // namespace superoffload::cpu

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cpu/kernels/simd.hpp>
+#include <superoffload/kernel/adamw.hpp>
+
+namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
+
+template <element T>
+int64_t items(kernel::adamw<T> const& a) {
+  return pieces_of(a.count, elements_of_item);
+}
+
+template <element T>
+void run(kernel::adamw<T> const& a, int64_t first, int64_t last) {
+  auto const [begin, end] = range_of(first, last, elements_of_item, a.count);
+  auto const step = a.step;
+  bool const in_place = static_cast<void const*>(a.weight) == static_cast<void const*>(a.master);
+  for_vectors<float>(end - begin, [&, begin = begin](int64_t offset, auto extent) {
+    auto const i = begin + offset;
+    auto w = load<float>(a.master + i, extent);
+    auto m = load<float>(a.m + i, extent);
+    auto v = load<float>(a.v + i, extent);
+    kernel::adamw_rule(w, m, v, load<float>(a.gradient + i, extent), step, [](auto x) { return sqrt(x); });
+    w = without_nan_payload(w);
+    store(a.master + i, w, extent);
+    store(a.m + i, without_nan_payload(m), extent);
+    store(a.v + i, without_nan_payload(v), extent);
+    if constexpr (std::same_as<T, bfloat16>) {
+      store<rounding::half_away>(a.weight + i, w, extent);
+    } else if (!in_place) {
+      store(a.weight + i, w, extent);
+    }
+  });
+}
+
+}  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET

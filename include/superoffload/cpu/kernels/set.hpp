@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+// All kernels of one instruction set. A source defines SUPEROFFLOAD_KERNEL_SET, the name of the set's
+// namespace, and includes this; everything compiled there with the set's flags stays in that namespace, so
+// that the linker cannot merge it with code for lesser machines.
+#pragma once
+
+#ifdef __FAST_MATH__
+#error "the kernels promise IEEE arithmetic: compile them without -ffast-math"
+#endif
+
+#include <superoffload/cpu/kernels.hpp>
+#include <superoffload/cpu/kernels/adamw.hpp>
+#include <superoffload/cpu/kernels/attention.hpp>
+#include <superoffload/cpu/kernels/cross_entropy.hpp>
+#include <superoffload/cpu/kernels/elementwise.hpp>
+#include <superoffload/cpu/kernels/embedding.hpp>
+#include <superoffload/cpu/kernels/gemm.hpp>
+#include <superoffload/cpu/kernels/reduction.hpp>
+#include <superoffload/cpu/kernels/rms_norm.hpp>
+#include <superoffload/cpu/kernels/rotary.hpp>
+#include <superoffload/cpu/kernels/swiglu.hpp>
+
+namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
+
+template <class... Arguments>
+constexpr detail::kernel_table<detail::list<Arguments...>> table_of(detail::list<Arguments...>) {
+  return {detail::kernel_entry<Arguments>{items, run}...};
+}
+
+extern detail::kernel_table<detail::all_kernels> const kernels;
+constinit detail::kernel_table<detail::all_kernels> const kernels = table_of(detail::all_kernels{});
+
+}  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET
