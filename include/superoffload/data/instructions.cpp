@@ -68,7 +68,7 @@ private:
   }
 
   void read_lines(std::istream& stream) {
-    std::string buffer(limits_.row_bytes + 2, '\0');  // and the line's end, and the zero that getline writes
+    std::string buffer(limits_.row_bytes + 1, '\0');  // with the zero that getline writes
     while (stream.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())) ||
            stream.gcount() > 0) {
       ++line_;

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/data/examples.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace superoffload::data {
+namespace {
+
+using ids = std::vector<std::int32_t>;
+
+/// One id a byte behind a beginning of text (1); 'h' and 'i' in a row are one id (2).
+ids encode(std::string_view text) {
+  ids out{1};
+  for (char const c : text) {
+    if (c == 'i' && out.back() == 'h') {
+      out.back() = 2;
+    } else {
+      out.push_back(static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+ids row_of(example_set const& examples, std::int64_t row) {
+  return {examples[row].tokens.begin(), examples[row].tokens.end()};
+}
+
+std::string complaint(std::vector<instruction> const& rows, std::optional<std::int32_t> eos,
+                      encoding_options const& options) {
+  try {
+    encode_examples(rows, encode, eos, options);
+  } catch (error const& e) {
+    CHECK(e.code() == exit_code::bad_input);
+    return e.what();
+  }
+  return "no error";
+}
+
+std::vector<instruction> const greeting{{"Greet.", "", "hi"}, {"Greet.", "Ann", "hi Ann"}};
+std::string const prompt = "### Instruction:\nGreet.\n\n### Response:\n";
+
+TEST_CASE("prompt and response are one text; end-of-text behind, the prompt's ids masked") {
+  encoding_options options{.prompt_template = text::prompt_template::deepspeed, .max_length = 100};
+  auto const examples = encode_examples(greeting, encode, 3, options);
+  REQUIRE(examples.size() == 2);
+  auto expected = encode(prompt + "hi");
+  expected.push_back(3);
+  CHECK(row_of(examples, 0) == expected);
+  CHECK(examples[0].masked == static_cast<std::int32_t>(encode(prompt).size()));
+  CHECK(examples[0].label_tokens() == 2);
+  CHECK(row_of(examples, 1) == [] {
+    auto row = encode("### Instruction:\nGreet.\n\n### Input:\nAnn\n\n### Response:\nhi Ann");
+    row.push_back(3);
+    return row;
+  }());
+
+  options.append_eos = false;
+  options.mask_prompt = false;
+  auto const plain = encode_examples(greeting, encode, std::nullopt, options);
+  CHECK(row_of(plain, 0) == encode(prompt + "hi"));
+  CHECK(plain[0].masked == 0);
+}
+
+TEST_CASE("rows are cut on the right, the end-of-text and the mask with them") {
+  auto const length = static_cast<std::int64_t>(encode(prompt).size());
+  encoding_options options{.prompt_template = text::prompt_template::deepspeed};
+  auto const cut = [&](std::int64_t max_length) {
+    options.max_length = max_length;
+    return encode_examples(greeting, encode, 3, options);
+  };
+  CHECK(cut(length + 2)[0].tokens.back() == 3);
+  CHECK(cut(length + 1)[0].tokens.back() == 2);
+  CHECK(cut(length + 1)[1].label_tokens() == 0);
+  CHECK(cut(length + 1).rows_without_labels() == 1);
+  CHECK(complaint(greeting, 3, options) == "no error");
+  options.max_length = length;
+  auto const message = complaint(greeting, 3, options);
+  CHECK_MESSAGE(
+      message.starts_with("max_length: " + std::to_string(length) + " leaves none of the 2 rows a label"),
+      message);
+  options.mask_prompt = false;
+  CHECK(cut(length)[0].masked == 0);
+  CHECK(cut(length)[0].length() == length);
+  options.max_length = 1;
+  CHECK(complaint(greeting, 3, options).starts_with("max_length: 1 leaves none"));
+  options.max_length = 0;
+  CHECK(complaint(greeting, 3, options).starts_with("max_length: 0, expected"));
+}
+
+TEST_CASE("a mask is never longer than its row, though the prompt alone may have more ids") {
+  // "...h" + "i": one id in the whole text, the prompt's last id on its own.
+  std::vector<instruction> const rows{{"x", "", ""}, {"x", "", "y"}};
+  encoding_options const options{
+      .prompt_template = text::prompt_template::deepspeed, .append_eos = false, .max_length = 100};
+  auto const examples = encode_examples(rows, encode, std::nullopt, options);
+  CHECK(examples[0].masked == examples[0].length());
+  CHECK(examples[0].label_tokens() == 0);
+}
+
+TEST_CASE("an end-of-text that the tokenizer does not have") {
+  CHECK(complaint(greeting, std::nullopt, {})
+            .starts_with("append_eos: the tokenizer names no end-of-text token"));
+}
+
+TEST_CASE("the threads do not show") {
+  std::vector<instruction> rows;
+  for (int i = 0; i < 301; ++i) {
+    rows.push_back({std::string(static_cast<std::size_t>(i % 17), 'a'), "", std::to_string(i)});
+  }
+  encoding_options options{.max_length = 400, .threads = 1};
+  auto const one = encode_examples(rows, encode, 3, options);
+  REQUIRE(one.size() == 301);
+  for (int const threads : {0, 2, 3, 64}) {
+    options.threads = threads;
+    auto const many = encode_examples(rows, encode, 3, options);
+    REQUIRE(many.size() == one.size());
+    for (std::int64_t row = 0; row < one.size(); ++row) {
+      CHECK(row_of(many, row) == row_of(one, row));
+      CHECK(many[row].masked == one[row].masked);
+    }
+  }
+}
+
+TEST_CASE("what the tokenizer throws arrives") {
+  std::vector<instruction> const rows(100, {"x", "", "y"});
+  auto const refuse = [](std::string_view) -> ids { fail(exit_code::bad_input, "refused"); };
+  CHECK_THROWS_WITH(encode_examples(rows, refuse, 3, {.threads = 2}), "refused");
+}
+
+}  // namespace
+}  // namespace superoffload::data
