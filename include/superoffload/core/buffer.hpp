@@ -18,7 +18,7 @@ class buffer {
 public:
   buffer() = default;
   buffer(D& device, std::size_t bytes, memory kind = memory::device)
-      : device_{&device},
+      : device_{bytes == 0 ? nullptr : &device},
         bytes_{bytes},
         kind_{kind},
         data_{bytes == 0               ? nullptr
@@ -30,7 +30,7 @@ public:
     return *this;
   }
   ~buffer() {
-    if (data_ == nullptr) {
+    if (device_ == nullptr) {
       return;
     }
     if (kind_ == memory::device) {
@@ -55,7 +55,7 @@ public:
   }
 
 private:
-  D* device_ = nullptr;
+  D* device_ = nullptr;  ///< null when there is nothing to release
   std::size_t bytes_ = 0;
   memory kind_ = memory::device;
   void* data_ = nullptr;
