@@ -84,8 +84,8 @@ public:
       }
     }
     if (!last_) { return; }
-    for (auto const& range : e.frozen) {
-      stream_->fill_zero(e.gradient + range.offset, static_cast<std::size_t>(range.count) * sizeof(T));
+    for (auto const& hole : e.frozen) {
+      stream_->fill_zero(e.gradient + hole.offset, static_cast<std::size_t>(hole.count) * sizeof(T));
     }
     sink_.ready(sink_.self, unit, e.gradient);
   }

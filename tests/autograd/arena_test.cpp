@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/autograd/arena.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace {
+
+using superoffload::autograd::activation_arena;
+using superoffload::autograd::node_arena;
+
+TEST_CASE("without memory the same calls tell the peak that they reach with it") {
+  alignas(256) static std::byte memory[4096];
+  activation_arena dry;
+  activation_arena real{memory, sizeof memory};
+  for (auto* arena : {&dry, &real}) {
+    arena->allocate<float>(10);
+    auto const mark = arena->mark();
+    auto* const inside = arena->allocate<double>(100);
+    CHECK(arena->above(inside, mark));
+    arena->release(mark);
+    auto* const after = arena->allocate<char>(1);
+    CHECK(arena->above(after, mark));
+    CHECK_FALSE(arena->above(after, arena->mark()));
+  }
+  CHECK(dry.dry());
+  CHECK_FALSE(real.dry());
+  CHECK(dry.peak() == 256 + 1024);
+  CHECK(real.peak() == dry.peak());
+}
+
+TEST_CASE("more than was planned is refused with both numbers") {
+  alignas(256) static std::byte memory[512];
+  activation_arena arena{memory, sizeof memory};
+  CHECK_THROWS_WITH_AS(arena.allocate<float>(1000), doctest::Contains("512"), superoffload::error);
+}
+
+TEST_CASE("nodes keep their place over many chunks and come back after release") {
+  struct node {
+    int value;
+    char filling[500];
+  };
+  node_arena arena;
+  auto const start = arena.mark();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<node*> nodes;
+    for (int i = 0; i < 1000; ++i) { nodes.push_back(arena.make<node>(node{i, {}})); }
+    for (int i = 0; i < 1000; ++i) { CHECK(nodes[static_cast<std::size_t>(i)]->value == i); }
+    arena.release(start);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/nn/add.hpp>
+#include <superoffload/nn/attention.hpp>
+#include <superoffload/nn/rms_norm.hpp>
+#include <superoffload/nn/rotary.hpp>
+#include <superoffload/nn/swiglu.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/graph.hpp"
+
+namespace {
+
+using superoffload::autograd::unit_layout;
+using superoffload::test::check_function;
+using superoffload::test::graph;
+namespace nn = superoffload::nn;
+
+/// The documents of a batch on the CPU, whose device memory is the host's.
+struct documents {
+  explicit documents(std::vector<std::int32_t> lengths) {
+    starts.push_back(0);
+    for (auto const length : lengths) {
+      for (std::int32_t i = 0; i < length; ++i) { positions.push_back(i); }
+      starts.push_back(starts.back() + length);
+      batch.longest = std::max(batch.longest, length);
+    }
+    batch.rows = starts.back();
+    batch.documents = static_cast<std::int64_t>(lengths.size());
+    batch.starts = starts.data();
+    batch.positions = positions.data();
+  }
+  std::vector<std::int32_t> starts, positions;
+  nn::batch batch;
+};
+
+unit_layout empty_unit() { return unit_layout{0, "unit"}; }
+
+TEST_CASE("a sum passes its gradient to both sides") {
+  graph g{{empty_unit()}};
+  check_function(g, g.random(3 * 4), 4, [](graph::variable x) { return x + x; });
+}
+
+TEST_CASE("rms_norm has the gradient of its formula, first writer or not") {
+  unit_layout unit{0, "unit"};
+  nn::rms_norm const norm{unit.add_vector("w", 7), 1e-5};
+  graph g{{unit}};
+  SUBCASE("alone") {
+    check_function(g, g.random(5 * 7), 7, [&](graph::variable x) { return norm(x); });
+  }
+  SUBCASE("beside another use of its input") {
+    check_function(g, g.random(5 * 7), 7, [&](graph::variable x) { return norm(x) + x; });
+  }
+  SUBCASE("over more rows than a block of partial sums") {
+    check_function(g, g.random(70 * 7), 7, [&](graph::variable x) { return norm(x); });
+  }
+}
+
+TEST_CASE("swiglu in place has the gradient of its formula") {
+  unit_layout unit{0, "unit"};
+  nn::rms_norm const norm{unit.add_vector("w", 10), 1e-5};
+  graph g{{unit}};
+  check_function(g, g.random(4 * 10), 10, [&](graph::variable x) { return nn::swiglu(norm(x)); });
+}
+
+TEST_CASE("rotary and attention have the gradient of their formula") {
+  constexpr nn::attention_heads heads{4, 2, 6};
+  constexpr int columns = (4 + 2 * 2) * 6;
+  std::vector<double> const frequencies{1.0, 0.3, 0.05};
+  unit_layout unit{0, "unit"};
+  nn::rms_norm const norm{unit.add_vector("w", columns), 1e-5};  // a copy, for functions that work in place
+  graph g{{unit}};
+  nn::rotary_table<superoffload::cpu::device, double> const table{g.device, g.stream, frequencies, 16};
+  SUBCASE("one document") {
+    documents const d{{7}};
+    check_function(g, g.random(7 * columns), columns, [&](graph::variable x) {
+      return nn::attention(nn::rotary(norm(x), d.batch, table, heads), d.batch, heads);
+    });
+  }
+  SUBCASE("several documents do not see each other") {
+    documents const d{{3, 1, 4}};
+    check_function(g, g.random(8 * columns), columns, [&](graph::variable x) {
+      return nn::attention(nn::rotary(norm(x), d.batch, table, heads), d.batch, heads);
+    });
+  }
+  SUBCASE("a sliding window") {
+    documents const d{{8}};
+    nn::attention_heads windowed = heads;
+    windowed.window = 3;
+    check_function(g, g.random(8 * columns), columns,
+                   [&](graph::variable x) { return nn::attention(norm(x), d.batch, windowed); });
+  }
+}
+
+}  // namespace
