@@ -66,7 +66,7 @@ TEST_CASE("malformed data sets are refused with file, line and field") {
     char const* message;  ///< how the complaint goes on after the file's name
   };
   std::size_t seen = 0;
-  for (auto const& [file, message] : {
+  for (auto const& expected : {
            expectation{"empty.json", ": the data set is empty"},
            {"blank.jsonl", ": the data set is empty"},
            {"mark_only.json", ": the data set is empty"},
@@ -103,9 +103,10 @@ TEST_CASE("malformed data sets are refused with file, line and field") {
            {"not_a_number.jsonl", ":1: byte 32: expected valid JSON"},
            {"mismatched.json", ":2: byte 35: expected valid JSON"},
        }) {
-    CAPTURE(std::string{file});
+    std::string const file = expected.file;
+    CAPTURE(file);
     auto const found = complaint(malformed / file);
-    CHECK_MESSAGE(found.starts_with(message), found);
+    CHECK_MESSAGE(found.starts_with(expected.message), found);
     ++seen;
   }
   auto const files = std::filesystem::directory_iterator{malformed};
