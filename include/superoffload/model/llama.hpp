@@ -96,15 +96,19 @@ public:
     return with_head(t, autograd::pass::forward, [&] { return nn::linear{head_}(norm_(x)); });
   }
 
-  /// FLOPs of a forward over `tokens` real tokens with `visible` pairs of query and visible key: matrix products and
-  /// causal attention, a multiply-add counted as two.
-  [[nodiscard]] double forward_flops(std::int64_t tokens, std::int64_t visible) const {
+  /// FLOPs of the blocks' forward over `tokens` real tokens with `visible` pairs of query and visible key: matrix
+  /// products and causal attention, a multiply-add counted as two.
+  [[nodiscard]] double block_flops(std::int64_t tokens, std::int64_t visible) const {
     auto const& c = config_;
     auto const query = c.heads * c.head_dim;
-    auto const per_layer = c.hidden * (2 * query + 2 * c.kv_heads * c.head_dim) + 3 * c.hidden * c.intermediate;
-    auto const matrices = c.layers * per_layer + c.vocabulary * c.hidden;
-    return 2.0 * static_cast<double>(matrices) * static_cast<double>(tokens) +
-           4.0 * static_cast<double>(c.layers * query) * static_cast<double>(visible);
+    auto const matrices = c.hidden * (2 * query + 2 * c.kv_heads * c.head_dim) + 3 * c.hidden * c.intermediate;
+    return static_cast<double>(c.layers) * (2.0 * static_cast<double>(matrices) * static_cast<double>(tokens) +
+                                            4.0 * static_cast<double>(query) * static_cast<double>(visible));
+  }
+  /// The same of the whole forward, head included.
+  [[nodiscard]] double forward_flops(std::int64_t tokens, std::int64_t visible) const {
+    return block_flops(tokens, visible) +
+           2.0 * static_cast<double>(config_.vocabulary * config_.hidden) * static_cast<double>(tokens);
   }
 
 private:

@@ -98,6 +98,12 @@ public:
   [[nodiscard]] Architecture const& model() const noexcept { return model_; }
   [[nodiscard]] engine_options const& options() const noexcept { return options_; }
 
+  /// Changes engine_options::recompute_blocks and the plan with it. Before initialize() only.
+  void recompute_blocks(bool wanted) {
+    options_.recompute_blocks = wanted;
+    make_plan();
+  }
+
   /// Allocates what the plan says and fills masters and weights from `read`.
   void initialize(tensor_reader const& read) {
     stream_.emplace(*device_);
@@ -248,6 +254,7 @@ private:
 
   void make_plan() {
     auto const& units = model_.units();
+    plan_ = {};
     for (auto const& unit : units) {
       for (auto const& tensor : unit.tensors()) {
         plan_.parameters += tensor.count();

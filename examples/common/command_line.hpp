@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/train/options.hpp>
+
+#include <optional>
+
+namespace examples {
+
+enum class device_choice { automatic, cpu, cuda };
+enum class precision_choice { float32, bf16 };
+
+/// What a fine-tuner was asked to do.
+struct command_line {
+  superoffload::train::training_options training;
+  device_choice device = device_choice::automatic;
+  precision_choice precision = precision_choice::bf16;
+};
+
+/// Reads the flags that all fine-tuners share. Nothing when --help was asked for, which is then printed.
+/// \throws superoffload::error(bad_input) for an unknown flag or a wrong value.
+std::optional<command_line> read_command_line(int argc, char** argv, char const* summary);
+
+/// Calls body() and turns what it throws into one line on standard error and the documented exit code.
+int run_program(char const* name, int (*body)(int, char**), int argc, char** argv);
+
+}  // namespace examples

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "common/command_line.hpp"
+
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/train/trainer.hpp>
+
+#include <cstdio>
+
+namespace examples {
+
+/// A whole run: the plan, the training, and where its results are.
+template <class Engine>
+int finetune_with(command_line const& command) {
+  namespace so = superoffload;
+  so::cpu::device device;
+  so::train::trainer<Engine> trainer{device, command.training};
+  std::fputs(trainer.plan_text().c_str(), stdout);
+  std::fflush(stdout);
+  if (command.training.dry_run) {
+    trainer.expect_fits();
+    return 0;
+  }
+  auto const done = trainer.run();
+  if (done.signal != 0) {
+    std::printf("stopped by signal %d after step %lld; saved %s\n", done.signal, static_cast<long long>(done.steps),
+                done.checkpoint.c_str());
+    return static_cast<int>(so::exit_code::interrupted);
+  }
+  if (done.eval_before && done.eval_after) {
+    std::printf("held-out loss %.4f before, %.4f after\n", *done.eval_before, *done.eval_after);
+  }
+  std::printf("exported to %s\n", done.exported.c_str());
+  return 0;
+}
+
+/// Chooses the instantiation, once.
+template <class Architecture>
+int finetune(command_line const& command) {
+  namespace so = superoffload;
+  switch (command.precision) {
+    case precision_choice::float32:
+      return finetune_with<so::train::engine<Architecture, so::precision::fp32>>(command);
+    case precision_choice::bf16:
+      return finetune_with<so::train::engine<Architecture, so::precision::bf16>>(command);
+  }
+  return 1;
+}
+
+}  // namespace examples

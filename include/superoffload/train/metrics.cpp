@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/train/metrics.hpp>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+#include <vector>
+
+namespace superoffload::train {
+namespace {
+
+/// Writes members one after the other.
+class object {
+public:
+  template <class Value>
+  object& member(std::string_view name, Value value) {
+    text_ += text_.empty() ? "{\"" : ", \"";
+    text_ += name;
+    text_ += "\": ";
+    if constexpr (std::is_floating_point_v<Value>) {
+      text_ += std::isfinite(value) ? concat(value) : "null";
+    } else {
+      text_ += concat(value);
+    }
+    return *this;
+  }
+  std::string done() { return text_ + "}"; }
+
+private:
+  std::string text_;
+};
+
+/// The step of a line that this file wrote, or -1.
+std::int64_t step_of(std::string_view line) {
+  constexpr std::string_view key = "\"step\": ";
+  auto const at = line.find(key);
+  std::int64_t step = -1;
+  if (at != std::string_view::npos) {
+    auto const* const begin = line.data() + at + key.size();
+    std::from_chars(begin, line.data() + line.size(), step);
+  }
+  return step;
+}
+
+}  // namespace
+
+std::string to_json(step_metrics const& m) {
+  return object{}
+      .member("step", m.step)
+      .member("loss", m.loss)
+      .member("grad_norm", m.grad_norm)
+      .member("lr", m.lr)
+      .member("epoch", m.epoch)
+      .member("step_time_ms", m.step_time_ms)
+      .member("tokens_per_second", m.tokens_per_second)
+      .member("label_tokens", m.label_tokens)
+      .member("tokens", m.tokens)
+      .member("model_tflops", m.model_tflops)
+      .member("hardware_tflops", m.hardware_tflops)
+      .member("host_bytes", m.host_bytes)
+      .member("device_bytes", m.device_bytes)
+      .member("skipped", m.skipped)
+      .done();
+}
+
+std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_tokens) {
+  return object{}.member("step", step).member("eval_loss", loss).member("eval_label_tokens", label_tokens).done();
+}
+
+metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_step) : file_{file} {
+  std::vector<std::string> kept;
+  if (last_step > 0) {
+    std::ifstream earlier{file};
+    for (std::string line; std::getline(earlier, line);) {
+      auto const step = step_of(line);
+      if (step >= 0 && step <= last_step && line.back() == '}') { kept.push_back(line); }
+    }
+  }
+  if (file.has_parent_path()) {
+    std::error_code ignored;  // the open below says what is wrong
+    std::filesystem::create_directories(file.parent_path(), ignored);
+  }
+  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+  expect(descriptor_ >= 0, exit_code::io_failure, file.string(), ": cannot be written: ", std::strerror(errno));
+  for (auto const& line : kept) { write(line); }
+}
+
+metrics_file::~metrics_file() {
+  if (descriptor_ >= 0) { ::close(descriptor_); }
+}
+
+void metrics_file::write(std::string const& line) {
+  auto const text = line + "\n";
+  for (std::size_t done = 0; done < text.size();) {
+    auto const written = ::write(descriptor_, text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) { continue; }
+    expect(written > 0, exit_code::io_failure, file_.string(), ": writing failed: ", std::strerror(errno));
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+std::size_t peak_resident_bytes() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace superoffload::train

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace superoffload::train {
+
+/// What is known of a step once it is done. Times are wall clock; FLOPs count matrix products and causal attention of
+/// real tokens (model: three forwards; hardware: recompute added).
+struct step_metrics {
+  std::int64_t step = 0;  ///< from 1
+  double loss = 0.0;      ///< mean over the step's label tokens
+  double grad_norm = 0.0; ///< before clipping
+  double lr = 0.0;
+  double epoch = 0.0;
+  double step_time_ms = 0.0;
+  double tokens_per_second = 0.0;  ///< real tokens, padding not counted
+  std::int64_t label_tokens = 0;
+  std::int64_t tokens = 0;
+  double model_tflops = 0.0;
+  double hardware_tflops = 0.0;
+  std::size_t host_bytes = 0;    ///< peak resident set of the process
+  std::size_t device_bytes = 0;  ///< peak of what the engine allocated
+  bool skipped = false;          ///< the gradient was not finite or there was no label: nothing was changed
+};
+
+/// One line of JSON. Numbers in full precision; what is not finite is null.
+std::string to_json(step_metrics const& m);
+
+/// One line of JSON for an evaluation after `step`.
+std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_tokens);
+
+/// A file of one JSON object a line, each written whole and at once.
+class metrics_file {
+public:
+  /// Continues an existing file after `last_step` (what a stopped run wrote beyond its checkpoint is dropped);
+  /// starts afresh for last_step 0. \throws error(io_failure) naming the file.
+  metrics_file(std::filesystem::path const& file, std::int64_t last_step);
+  metrics_file(metrics_file const&) = delete;
+  metrics_file& operator=(metrics_file const&) = delete;
+  ~metrics_file();
+
+  void write(std::string const& line);
+
+private:
+  std::filesystem::path file_;
+  int descriptor_ = -1;
+};
+
+/// Peak resident set of this process in bytes.
+std::size_t peak_resident_bytes();
+
+}  // namespace superoffload::train

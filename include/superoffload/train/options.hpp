@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/data/collate.hpp>
+#include <superoffload/optim/adamw.hpp>
+#include <superoffload/optim/schedule.hpp>
+#include <superoffload/text/prompt.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace superoffload::train {
+
+enum class on_nonfinite { skip, stop };
+/// automatic: every block where the plan does not fit without.
+enum class recompute_choice { none, every_block, automatic };
+enum class no_decay { none, norms_and_biases };
+
+/// Everything a fine-tuning run is told; the defaults are those of the programs.
+struct training_options {
+  std::filesystem::path model;          ///< a Hugging Face directory
+  std::filesystem::path dataset;        ///< Alpaca JSON or JSONL
+  double dataset_percentage = 100.0;
+  std::filesystem::path output;
+
+  std::int64_t max_length = 1024;       ///< tokens of a sequence
+  std::int64_t batch_size = 8;          ///< sequences per optimizer step, over all ranks and micro-batches
+  std::int64_t accumulation = 1;        ///< micro-batches per step
+  double epochs = 1.0;
+  std::int64_t max_steps = 0;           ///< 0: as many as the epochs make
+
+  double lr = 1e-5;
+  optim::schedule::shape scheduler = optim::schedule::shape::linear;
+  std::int64_t warmup_steps = 0;
+  optim::adamw_settings adamw;
+  no_decay undecayed = no_decay::none;
+  std::vector<std::string> freeze;      ///< shell patterns over tensor names
+  double max_grad_norm = 1.0;           ///< 0: no clipping
+  on_nonfinite nonfinite = on_nonfinite::skip;
+  std::int64_t most_skips = 10;         ///< as many skipped steps in a row end the run
+
+  std::uint64_t seed = 0;
+  text::prompt_template prompt_template = text::prompt_template::alpaca;
+  bool mask_prompt = true;
+  bool append_eos = true;
+  data::pad_to padding = data::pad_to::longest;
+  bool packing = false;
+  bool shuffle = true;
+  recompute_choice recompute = recompute_choice::automatic;
+
+  std::filesystem::path eval_dataset;   ///< empty: no evaluation
+  std::int64_t eval_steps = 0;          ///< 0: before the first step and after the last only
+  std::int64_t log_interval = 10;
+  std::filesystem::path metrics;        ///< empty: none
+  std::int64_t save_steps = 0;          ///< 0: no checkpoints but on a signal
+  int save_total_limit = 0;             ///< 0: all are kept
+  std::string resume;                   ///< empty, "auto" or a checkpoint's directory
+  bool export_every_save = false;
+  bool export_best = false;
+  bool dry_run = false;
+};
+
+/// \throws error(bad_input) naming the flag for a value that makes no sense.
+void check(training_options const& options);
+
+/// Does a shell pattern (*, ?, [...]) match the whole name?
+bool matches(std::string const& pattern, std::string const& name);
+
+}  // namespace superoffload::train

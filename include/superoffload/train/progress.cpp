@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/train/progress.hpp>
+
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace superoffload::train {
+namespace {
+
+constexpr auto redraw_after = std::chrono::milliseconds{100};
+
+template <class... Values>
+std::string formatted(char const* format, Values... values) {
+  char text[256];
+  std::snprintf(text, sizeof text, format, values...);
+  return text;
+}
+
+}  // namespace
+
+std::string clock_text(double seconds) {
+  auto const whole = static_cast<long long>(std::isfinite(seconds) ? std::fmax(0.0, seconds) : 0.0);
+  if (whole >= 3600) { return formatted("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60); }
+  return formatted("%lld:%02lld", whole / 60, whole % 60);
+}
+
+std::string bytes_text(std::size_t bytes) {
+  static constexpr char const* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  auto value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1024.0 && unit < 4) {
+    value /= 1024.0;
+    ++unit;
+  }
+  return unit == 0 ? formatted("%zu B", bytes) : formatted("%.2f %s", value, units[unit]);
+}
+
+progress::progress(std::int64_t first_step, std::int64_t total_steps, std::int64_t log_interval)
+    : first_step_{first_step}, total_steps_{total_steps}, log_interval_{log_interval} {
+  char const* const term = std::getenv("TERM");
+  terminal_ = ::isatty(STDERR_FILENO) == 1 && term != nullptr && std::string{term} != "dumb";
+}
+
+progress::~progress() {
+  if (live_) { std::fputc('\n', stderr); }
+}
+
+void progress::step(std::int64_t step, double loss, double lr, double tokens_per_second, bool skipped) {
+  auto const now = clock::now();
+  bool const last = step == total_steps_;
+  bool const due = last || log_interval_ <= 1 || step % log_interval_ == 0 || step == first_step_ + 1;
+  if (terminal_ ? !last && now - last_drawn_ < redraw_after : !due) { return; }
+  last_drawn_ = now;
+  double const elapsed = std::chrono::duration<double>(now - start_).count();
+  double const per_step = elapsed / static_cast<double>(step - first_step_);
+  auto const left = clock_text(per_step * static_cast<double>(total_steps_ - step));
+  auto const line = formatted("step %lld/%lld  loss %.4f  lr %.3g  %.0f tokens/s  %s left%s",
+                              static_cast<long long>(step), static_cast<long long>(total_steps_), loss, lr,
+                              tokens_per_second, left.c_str(), skipped ? "  (skipped)" : "");
+  if (terminal_) {
+    std::fprintf(stderr, "\r\x1b[2K%s", line.c_str());
+    live_ = true;
+  } else {
+    std::fprintf(stderr, "%s\n", line.c_str());
+  }
+  std::fflush(stderr);
+}
+
+void progress::say(std::string const& line) {
+  clear_live_line();
+  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fflush(stderr);
+}
+
+void progress::clear_live_line() {
+  if (live_) { std::fputs("\r\x1b[2K", stderr); }
+  live_ = false;
+}
+
+}  // namespace superoffload::train

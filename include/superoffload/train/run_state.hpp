@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/data/sampler.hpp>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::train {
+
+/// What a checkpoint must hold besides weights and moments, so that a run goes on exactly where it stopped.
+struct run_state {
+  std::int64_t step = 0;             ///< steps done, skipped ones included
+  std::int64_t accepted_steps = 0;   ///< steps that changed the weights
+  std::int64_t skips_in_a_row = 0;
+  data::position where;              ///< of the next step in the data
+  double best_eval_loss = -1.0;      ///< -1: none yet
+  /// Name and value of everything that must be the same to go on: data, their order, sizes, element type.
+  std::vector<std::pair<std::string, std::string>> identity;
+};
+
+/// As JSON for a checkpoint's manifest.
+std::string to_json(run_state const& state);
+
+/// Reads what to_json wrote. \throws error(bad_input) naming `origin` and the field.
+run_state parse_run_state(std::string const& text, std::string const& origin);
+
+/// \throws error(bad_input) naming the first setting in which the run differs from the one that was saved.
+void expect_same_identity(run_state const& saved, run_state const& now, std::string const& origin);
+
+}  // namespace superoffload::train

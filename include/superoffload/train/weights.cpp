@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/train/weights.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <unordered_set>
+
+namespace superoffload::train {
+namespace {
+
+std::string text_of(std::vector<std::int64_t> const& shape) {
+  std::string text = "[";
+  for (auto const extent : shape) { text += concat(text.size() > 1 ? ", " : "", extent); }
+  return text + "]";
+}
+
+bool may_be_extra(std::string_view name) {
+  return name == "lm_head.weight" || name.ends_with("rotary_emb.inv_freq");
+}
+
+}  // namespace
+
+void expect_tensors(std::vector<autograd::unit_layout> const& units, io::hub_checkpoint const& checkpoint) {
+  std::unordered_set<std::string> known;
+  auto const where = checkpoint.directory().string();
+  for (auto const& unit : units) {
+    for (auto const& tensor : unit.tensors()) {
+      known.insert(tensor.name);
+      auto const* const found = checkpoint.find(tensor.name);
+      expect(found != nullptr, exit_code::bad_input, where, ": tensor '", tensor.name, "' ", text_of(tensor.shape),
+             " is missing; expected the tensors that config.json describes");
+      expect(std::equal(found->shape.begin(), found->shape.end(), tensor.shape.begin(), tensor.shape.end()),
+             exit_code::bad_input, where, ": tensor '", tensor.name, "' has shape ", text_of(found->shape),
+             ", expected ", text_of(tensor.shape), " from config.json");
+    }
+  }
+  for (auto const& name : checkpoint.names()) {
+    expect(known.contains(name) || may_be_extra(name), exit_code::bad_input, where, ": tensor '", printable(name),
+           "' does not belong to the model that config.json describes");
+  }
+}
+
+}  // namespace superoffload::train
