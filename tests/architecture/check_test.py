@@ -60,7 +60,7 @@ class Check(unittest.TestCase):
 
     def test_licence(self):
         self.rejects("examples/a.cpp", "int main() {}\n", "SPDX")
-        self.rejects("cmake/CMakeLists.txt", "\n", "SPDX")
+        self.rejects("cmake/a.cmake", "\n", "SPDX")
 
     def test_pragma_once(self):
         self.rejects("include/superoffload/core/a.hpp", SPDX.replace("#pragma once", ""), "#pragma once")

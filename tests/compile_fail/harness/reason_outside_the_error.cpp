@@ -3,6 +3,4 @@
 
 // The expected words stand in the quoted source line only, not in the error.
 // error: the_quoted_line
-int main() {
-  int the_quoted_line = undeclared;
-}
+int main() { int the_quoted_line = undeclared; }

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# For tests/run.sh and examples/quickstart.sh: what a bare Debian 12 or Ubuntu 24.04 lacks, a word about CUDA, the build.
+
+# The caller runs in the repository's root, under `set -euo pipefail`.
+jobs=$(nproc)
+
+say() { printf '==> %s\n' "$*"; }
+
+# version_at_least FOUND LEAST
+version_at_least() { [[ $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
+
+# ensure_packages PACKAGE:COMMAND or PACKAGE@HEADER...: installs the Debian packages that are missing. A command or header
+# that is there already counts, wherever it came from.
+ensure_packages() {
+  local spec missing=()
+  for spec in "$@"; do
+    if [[ $spec == *@* ]]; then
+      [[ -e /usr/include/${spec#*@} || -e /usr/local/include/${spec#*@} ]] || missing+=("${spec%%@*}")
+    else
+      command -v "${spec#*:}" >/dev/null 2>&1 || missing+=("${spec%%:*}")
+    fi
+  done
+  if ((${#missing[@]} == 0)); then
+    return
+  fi
+  # Not needed, but the next build is a quick one.
+  command -v ccache >/dev/null 2>&1 || missing+=(ccache)
+
+  local install=(apt-get install -y --no-install-recommends "${missing[@]}")
+  if ! command -v apt-get >/dev/null 2>&1; then
+    say "missing, by their Debian names: ${missing[*]}. Install them and run this again."
+    exit 4
+  fi
+  local as_root=()
+  if ((EUID != 0)); then
+    if command -v sudo >/dev/null 2>&1 && { sudo -n true 2>/dev/null || [[ -t 0 && -t 2 ]]; }; then
+      as_root=(sudo)
+    else
+      say "packages are missing and this user may not install them. Run this as root, then start again:"
+      printf 'apt-get update && %s\n' "${install[*]}"
+      exit 4
+    fi
+  fi
+  say "installing: ${missing[*]}"
+  if ! "${as_root[@]}" apt-get update -qq ||
+    ! "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}" >/dev/null; then
+    say "the packages could not be installed. Check the network and the package sources, or run as root:"
+    printf 'apt-get update && %s\n' "${install[*]}"
+    exit 4
+  fi
+}
+
+# What building the programs needs. CXX, if set, is respected.
+ensure_build_packages() {
+  ensure_packages g++:"${CXX:-g++}" cmake:cmake ninja-build:ninja \
+    libeigen3-dev@eigen3/Eigen/Core libxsimd-dev@xsimd/xsimd.hpp nlohmann-json3-dev@nlohmann/json.hpp \
+    libpcre2-dev@pcre2.h libutf8proc-dev@utf8proc.h libcli11-dev@CLI/CLI.hpp "$@"
+  local found
+  found=$(cmake --version | head -n 1 | grep -oE '[0-9]+\.[0-9]+(\.[0-9]+)?')
+  if ! version_at_least "$found" 3.25; then
+    say "CMake $found is too old, 3.25 is needed (Debian 12 and Ubuntu 24.04 have it)."
+    exit 4
+  fi
+}
+
+report_cuda() {
+  local nvcc
+  for nvcc in "$(command -v nvcc || true)" "${CUDA_HOME:-}/bin/nvcc" "${CUDA_PATH:-}/bin/nvcc" /usr/local/cuda/bin/nvcc; do
+    if [[ -n $nvcc && -x $nvcc ]]; then
+      echo "CUDA toolkit: found $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p') (nvcc at $nvcc)"
+      return
+    fi
+  done
+  echo "CUDA toolkit: not found; building for the CPU"
+}
+
+# build PRESET [cmake --build arguments...]
+build() {
+  local preset=$1
+  shift
+  if command -v ccache >/dev/null 2>&1; then
+    export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+  fi
+  say "configuring the '$preset' preset in build/$preset"
+  cmake --preset "$preset" --log-level=NOTICE
+  say "building with $jobs jobs"
+  cmake --build --preset "$preset" --parallel "$jobs" "$@"
+}

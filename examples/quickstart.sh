@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+
+usage() {
+  cat <<'END'
+Usage: examples/quickstart.sh [finetune_llama's flags...]
+
+Builds the fine-tuner and fine-tunes the bundled small Llama checkpoint on the bundled instructions, on the CPU. From a
+fresh clone on a bare Debian 12 or Ubuntu 24.04: missing packages are installed with apt when this user may, else the
+line to run is printed. Flags given here are passed on and override the ones below. The result is in quickstart-output.
+END
+}
+
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  usage
+  exit 0
+fi
+
+start=$PWD
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=cmake/bootstrap.sh
+source cmake/bootstrap.sh
+
+ensure_build_packages
+report_cuda
+build release --target finetune_llama
+
+say "fine-tuning"
+root=$PWD
+cd "$start"
+"$root/build/release/bin/finetune_llama" \
+  --model "$root/examples/models/tiny_llama" \
+  --dataset "$root/examples/data/alpaca_en_demo.json" \
+  --output_dir quickstart-output \
+  --max_length 256 \
+  --batch_size 8 \
+  --num_train_epochs 1 \
+  --lr 5e-4 \
+  --lr_scheduler cosine \
+  --lr_warmup_steps 10 \
+  --log_interval 10 \
+  "$@"

@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+
+# What the package says of components that are not there, in configurations that compile nothing.
+
+set(home ${ROOT}/messages)
+file(REMOVE_RECURSE ${home})
+
+# expect_message(NAME EXPECTED_RESULT regex CMAKE_CODE [options...])
+function(expect_message name succeeds regex code)
+  file(WRITE ${home}/${name}/CMakeLists.txt
+    "cmake_minimum_required(VERSION 3.25)\nproject(consumer LANGUAGES CXX)\n${code}\n")
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${home}/${name} -B ${home}/${name}/build
+    -D CMAKE_CXX_COMPILER=${COMPILER} -D superoffload_DIR=${BUILD} ${ARGN}
+    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(succeeds AND NOT result EQUAL 0 OR NOT succeeds AND result EQUAL 0 OR NOT output MATCHES "${regex}")
+    message(FATAL_ERROR "${name}: result ${result}, expected '${regex}' in:\n${output}")
+  endif()
+endfunction()
+
+expect_message(unknown_component OFF "superoffload::cud is not available: there is no such component, only core, "
+  "find_package(superoffload CONFIG REQUIRED COMPONENTS cud)")
+expect_message(missing_dependency OFF "superoffload::data is not available: it needs text: PCRE2 was not found; install it [(]Debian, Ubuntu: apt install libpcre2-dev[)]"
+  "find_package(superoffload CONFIG REQUIRED COMPONENTS io data)" -D CMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON)
+# Only what was asked for has to be there, and no more is looked for.
+expect_message(unrelated_dependency ON "io=TRUE text="
+  "find_package(superoffload CONFIG REQUIRED COMPONENTS io)
+   message(STATUS \"io=\${superoffload_io_FOUND} text=\${superoffload_text_FOUND}\")"
+  -D CMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON -D CMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+expect_message(optional_component ON "found=1 text=FALSE"
+  "find_package(superoffload CONFIG REQUIRED COMPONENTS io OPTIONAL_COMPONENTS text)
+   message(STATUS \"found=\${superoffload_FOUND} text=\${superoffload_text_FOUND}\")"
+  -D CMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON)
+expect_message(another_minor_version OFF "superoffload-config.cmake, version: "
+  "find_package(superoffload 0.0.9 CONFIG REQUIRED)")
+# Found twice, in sibling directories, and used in a third.
+file(WRITE ${home}/siblings/a/CMakeLists.txt "find_package(superoffload CONFIG REQUIRED COMPONENTS io)\n")
+file(WRITE ${home}/siblings/b/CMakeLists.txt "find_package(superoffload CONFIG REQUIRED COMPONENTS text)
+  add_library(b STATIC ${CMAKE_CURRENT_LIST_DIR}/project/describe.cpp)\ntarget_link_libraries(b PUBLIC superoffload::text)\n")
+file(WRITE ${home}/siblings/c/CMakeLists.txt
+  "add_executable(c ${CMAKE_CURRENT_LIST_DIR}/project/describe.cpp)\ntarget_link_libraries(c PRIVATE b superoffload::io)\n")
+expect_message(siblings ON "Generating done" "add_subdirectory(a)\nadd_subdirectory(b)\nadd_subdirectory(c)")

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+
+# cmake -D WAY=build_tree|install_tree|moved_tree|subdirectory ... -P run.cmake
+# Every way puts what it consumes at ROOT/WAY/superoffload and the consumer at ROOT/WAY/build, so that ccache, which is
+# told to see relative paths, compiles once for all four.
+
+set(home ${ROOT}/${WAY})
+set(tree ${home}/superoffload)
+file(REMOVE_RECURSE ${home})
+file(MAKE_DIRECTORY ${home}/build)
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output
+    WORKING_DIRECTORY ${home}/build)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${WAY}: '${command}' ended with ${result}:\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+set(toolchain -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER})
+set(consumer_options)
+
+if(WAY STREQUAL "subdirectory" OR WAY STREQUAL "build_tree")
+  file(COPY ${SOURCE}/CMakeLists.txt ${SOURCE}/cmake ${SOURCE}/include DESTINATION ${tree})
+endif()
+if(WAY STREQUAL "subdirectory")
+  set(consumer_options -D SUPEROFFLOAD_SOURCE=${tree})
+elseif(WAY STREQUAL "build_tree")
+  run(${CMAKE_COMMAND} -S ${tree} -B ${tree}/build ${toolchain}
+    -D SUPEROFFLOAD_BUILD_EXAMPLES=OFF -D SUPEROFFLOAD_BUILD_TESTS=OFF)
+  set(consumer_options -D superoffload_DIR=${tree}/build)
+elseif(WAY STREQUAL "install_tree")
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${tree} --component superoffload_development)
+  set(consumer_options -D CMAKE_PREFIX_PATH=${tree})
+elseif(WAY STREQUAL "moved_tree")
+  run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${home}/first --component superoffload_development)
+  file(RENAME ${home}/first ${tree})
+  set(consumer_options -D CMAKE_PREFIX_PATH=${tree})
+else()
+  message(FATAL_ERROR "WAY is '${WAY}'")
+endif()
+
+set(ENV{CCACHE_BASEDIR} /)
+set(ENV{CCACHE_NOHASHDIR} 1)
+# The project is copied too: its own files are then at the same relative place.
+file(COPY ${SOURCE}/tests/consumer/project DESTINATION ${home})
+run(${CMAKE_COMMAND} -S ${home}/project -B ${home}/build ${toolchain} ${consumer_options})
+# What was found is what this test put there, not a package of the machine.
+if(NOT WAY STREQUAL "subdirectory")
+  file(STRINGS ${home}/build/CMakeCache.txt found REGEX "^superoffload_DIR:")
+  string(FIND "${found}" "=${tree}/" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "${WAY}: found another package: ${found}")
+  endif()
+endif()
+run(${CMAKE_COMMAND} --build ${home}/build --parallel 2)
+
+set(model ${SOURCE}/tests/data/models/llama)
+set(data ${SOURCE}/examples/data/alpaca_en_demo.json)
+run(${home}/build/describe ${model} ${data})
+message("${output}")
+run(${home}/build/trainer ${model} ${data})
+message("${output}")

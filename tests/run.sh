@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+set -euo pipefail
+
+usage() {
+  cat <<'END'
+Usage: tests/run.sh [--sanitizers]
+
+Builds and runs the tests, from a fresh clone on a bare Debian 12 or Ubuntu 24.04: missing packages are installed with
+apt when this user may, else the line to run is printed.
+
+  (nothing)      the whole suite, optimised, in build/release
+  --sanitizers   the suite under AddressSanitizer and UndefinedBehaviorSanitizer (build/asan), then under
+                 ThreadSanitizer (build/tsan), without the tests labelled slow
+  --help         this text
+
+Exit status: 0 all passed, 1 a build or a test failed, 2 a wrong argument, 4 a package is missing.
+END
+}
+
+sanitizers=false
+for argument in "$@"; do
+  case $argument in
+    --sanitizers) sanitizers=true ;;
+    -h | --help) usage && exit 0 ;;
+    *) usage >&2 && exit 2 ;;
+  esac
+done
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=cmake/bootstrap.sh
+source cmake/bootstrap.sh
+
+ensure_build_packages doctest-dev@doctest/doctest.h python3:python3
+report_cuda
+
+failed=()
+# check PRESET [ctest arguments...]: builds and tests; a failure is remembered, and what comes after it is still run.
+check() {
+  local preset=$1
+  shift
+  # In an `if`, errexit is off inside functions: a subshell with its own keeps it.
+  set +e
+  (
+    set -e
+    build "$preset"
+  )
+  local built=$?
+  set -e
+  if ((built != 0)); then
+    failed+=("$preset: build")
+    return
+  fi
+  say "testing '$preset'"
+  # ThreadSanitizer needs a memory layout that kernels with much randomisation do not give.
+  local run=(ctest --preset "$preset" -j2 "$@")
+  if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then
+    run=(setarch -R "${run[@]}")
+  fi
+  "${run[@]}" || failed+=("$preset: tests")
+}
+
+if $sanitizers; then
+  check asan --label-exclude slow
+  check tsan --label-exclude slow
+else
+  check release
+fi
+
+if ((${#failed[@]} > 0)); then
+  say "FAILED: $(printf '%s; ' "${failed[@]}" | sed 's/; $//')"
+  exit 1
+fi
+say "all passed"
