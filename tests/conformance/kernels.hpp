@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The kernels that every device has, each against a reference in double. A device that has them all includes
+// this and calls the checks with a lab of its own; so do the tests of one family.
+
+#include "conformance/kernels/adamw.hpp"
+#include "conformance/kernels/attention.hpp"
+#include "conformance/kernels/cross_entropy.hpp"
+#include "conformance/kernels/elementwise.hpp"
+#include "conformance/kernels/embedding.hpp"
+#include "conformance/kernels/gemm.hpp"
+#include "conformance/kernels/reduction.hpp"
+#include "conformance/kernels/rms_norm.hpp"
+#include "conformance/kernels/rotary.hpp"
+#include "conformance/kernels/swiglu.hpp"

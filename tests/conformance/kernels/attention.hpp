@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/kernel/attention.hpp>
+
+#include "conformance/kernels/lab.hpp"
+
+namespace superoffload::conformance {
+
+struct attention_case {
+  std::vector<std::int32_t> lengths;
+  std::int32_t heads, kv_heads, head_dim, window;
+  bool sinks;
+};
+
+template <element T, device_policy D>
+void check_attention(lab<D>& in, attention_case const& c) {
+  using W = wide<T>;
+  std::vector<std::int32_t> starts{0};
+  for (auto const length : c.lengths) { starts.push_back(starts.back() + length); }
+  std::int64_t const rows = starts.back();
+  std::int64_t const dim = c.head_dim;
+  array<D, std::int32_t> const device_starts{in, starts};
+  kernel::attention_shape const shape{.starts = device_starts.data(),
+                                      .documents = std::ssize(c.lengths),
+                                      .rows = rows,
+                                      .heads = c.heads,
+                                      .kv_heads = c.kv_heads,
+                                      .head_dim = c.head_dim,
+                                      .longest = *std::max_element(c.lengths.begin(), c.lengths.end()),
+                                      .window = c.window,
+                                      .scale = 1 / std::sqrt(static_cast<double>(dim))};
+  auto const width = shape.qkv_columns();
+  auto const qkv = in.template normal<T>(rows * width);
+  auto const sinks = in.template normal<T>(c.heads);
+  array<D, T> const device_qkv{in, qkv};
+  array<D, T> const device_sinks{in, sinks};
+  array<D, T> const device_out{in, rows * c.heads * dim};
+  array<D, W> const device_lse{in, c.heads * rows};
+  auto const* const used_sinks = c.sinks ? device_sinks.data() : nullptr;
+  launch(in.stream, kernel::attention_forward<T>{.shape = shape,
+                                                 .qkv = device_qkv.data(),
+                                                 .out = device_out.data(),
+                                                 .log_sum_exp = device_lse.data(),
+                                                 .sinks = used_sinks});
+  auto const out = device_out.values();
+  auto const lse = device_lse.values();
+  auto const d_out = in.template normal<T>(rows * c.heads * dim);
+  array<D, T> const device_d_out{in, d_out};
+  array<D, W> const device_delta{in, c.heads * rows};
+  array<D, T> const device_d_qkv{in, rows * width};
+  launch(in.stream, kernel::attention_backward<T>{.shape = shape,
+                                                  .qkv = device_qkv.data(),
+                                                  .out = device_out.data(),
+                                                  .d_out = device_d_out.data(),
+                                                  .log_sum_exp = device_lse.data(),
+                                                  .delta = device_delta.data(),
+                                                  .d_qkv = device_d_qkv.data(),
+                                                  .sinks = used_sinks});
+
+  std::vector<double> expected_out(out.size());
+  std::vector<double> size_out(out.size());
+  std::vector<double> expected_lse(lse.size());
+  std::vector<double> size_lse(lse.size(), 1.0);
+  std::vector<double> expected_d(static_cast<std::size_t>(rows * width));
+  std::vector<double> size_d(expected_d.size());
+  auto const include = [](std::vector<double>& sums, std::vector<double>& sizes, std::int64_t at,
+                          double term) {
+    sums[static_cast<std::size_t>(at)] += term;
+    sizes[static_cast<std::size_t>(at)] += std::abs(term);
+  };
+  for (std::size_t document = 0; document < c.lengths.size(); ++document) {
+    for (std::int64_t row = starts[document]; row < starts[document + 1]; ++row) {
+      for (std::int64_t head = 0; head < c.heads; ++head) {
+        auto const kv_head = head / (c.heads / c.kv_heads);
+        auto const query_at = row * width + head * dim;
+        auto const out_at = (row * c.heads + head) * dim;
+        auto const oldest = c.window > 0 ? std::max<std::int64_t>(starts[document], row - c.window + 1)
+                                         : std::int64_t{starts[document]};
+        auto const key_at = [&](std::int64_t j) { return j * width + (c.heads + kv_head) * dim; };
+        auto const value_at = [&](std::int64_t j) { return key_at(j) + c.kv_heads * dim; };
+        std::vector<double> scores;
+        double total = c.sinks ? std::exp(double{sinks[head]}) : 0;
+        for (auto j = oldest; j <= row; ++j) {
+          double score = 0;
+          for (std::int64_t d = 0; d < dim; ++d) {
+            score += double{qkv[query_at + d]} * double{qkv[key_at(j) + d]};
+          }
+          scores.push_back(score * shape.scale);
+          total += std::exp(scores.back());
+        }
+        expected_lse[static_cast<std::size_t>(head * rows + row)] = std::log(total);
+        double delta = 0;
+        double delta_size = 0;
+        for (std::int64_t d = 0; d < dim; ++d) {
+          double const product = double{out[out_at + d]} * double{d_out[out_at + d]};
+          delta += product;
+          delta_size += std::abs(product);
+        }
+        for (auto j = oldest; j <= row; ++j) {
+          auto const score = scores[static_cast<std::size_t>(j - oldest)];
+          auto const weight = std::exp(score) / total;
+          auto const kept = std::exp(score - double{lse[static_cast<std::size_t>(head * rows + row)]});
+          double d_weight = 0;
+          double d_weight_size = 0;
+          for (std::int64_t d = 0; d < dim; ++d) {
+            double const v = qkv[value_at(j) + d];
+            double const g = d_out[out_at + d];
+            include(expected_out, size_out, out_at + d, weight * v);
+            include(expected_d, size_d, value_at(j) + d, kept * g);
+            d_weight += g * v;
+            d_weight_size += std::abs(g * v);
+          }
+          auto const d_score = kept * (d_weight - delta) * shape.scale;
+          auto const d_score_size = kept * (d_weight_size + delta_size) * shape.scale;
+          for (std::int64_t d = 0; d < dim; ++d) {
+            include(expected_d, size_d, query_at + d, d_score * double{qkv[key_at(j) + d]});
+            include(expected_d, size_d, key_at(j) + d, d_score * double{qkv[query_at + d]});
+            size_d[static_cast<std::size_t>(query_at + d)] += d_score_size;
+            size_d[static_cast<std::size_t>(key_at(j) + d)] += d_score_size;
+          }
+        }
+      }
+    }
+  }
+  check_near(out, expected_out, size_out, 40, "attention: out");
+  check_near(lse, expected_lse, size_lse, 40, "attention: log_sum_exp");
+  check_near(device_d_qkv.values(), expected_d, size_d, 60, "attention: d_qkv");
+}
+
+template <device_policy D>
+void check_attention(lab<D>& in) {
+  attention_case const cases[] = {{{1}, 1, 1, 8, 0, false},      {{5, 0, 131, 33}, 4, 2, 16, 0, false},
+                                  {{300, 2}, 2, 1, 24, 0, true}, {{129, 40}, 3, 3, 10, 7, false},
+                                  {{290}, 2, 2, 8, 140, true},   {{0}, 2, 1, 8, 0, false}};
+  for (auto const& c : cases) {
+    check_attention<float>(in, c);
+    check_attention<bfloat16>(in, c);
+    check_attention<double>(in, c);
+  }
+}
+
+}  // namespace superoffload::conformance

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/kernel/cross_entropy.hpp>
+
+#include "conformance/kernels/lab.hpp"
+
+namespace superoffload::conformance {
+
+enum class logits_gradient { none, separate, in_place };
+
+template <element T, device_policy D>
+void check_cross_entropy(lab<D>& in, std::int64_t rows, std::int32_t vocabulary, double deviation,
+                         logits_gradient where) {
+  using W = wide<T>;
+  double const scale = 1.0 / 7;
+  auto const logits = in.template normal<W>(rows * vocabulary, deviation);
+  auto const targets = in.integers(rows, -1, vocabulary - 1);
+  array<D, W> const device_logits{in, logits};
+  array<D, std::int32_t> const device_targets{in, targets};
+  array<D, W> const device_loss{in, rows};
+  array<D, T> const separate{in, rows * vocabulary};
+  T* const d_logits = where == logits_gradient::none       ? nullptr
+                      : where == logits_gradient::separate ? separate.data()
+                                                           : reinterpret_cast<T*>(device_logits.data());
+  launch(in.stream, kernel::cross_entropy<T>{.logits = device_logits.data(),
+                                             .targets = device_targets.data(),
+                                             .row_loss = device_loss.data(),
+                                             .d_logits = d_logits,
+                                             .rows = rows,
+                                             .vocabulary = vocabulary,
+                                             .scale = scale});
+  std::vector<double> loss, loss_size, gradient, gradient_size;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    auto const first = logits.begin() + row * vocabulary;
+    double const top = *std::max_element(first, first + vocabulary);
+    double total = 0;
+    for (std::int32_t i = 0; i < vocabulary; ++i) { total += std::exp(double{first[i]} - top); }
+    auto const target = targets[row];
+    loss.push_back(target < 0 ? 0 : std::log(total) + top - double{first[target]});
+    loss_size.push_back(target < 0 ? 0 : 1 + std::abs(top) + std::abs(double{first[target]}));
+    for (std::int32_t i = 0; i < vocabulary; ++i) {
+      auto const probability = std::exp(double{first[i]} - top) / total;
+      gradient.push_back(target < 0 ? 0 : (probability - (i == target ? 1 : 0)) * scale);
+      // The shift of a logit by the largest one is exact to half a unit of the last place of either.
+      gradient_size.push_back(
+          target < 0 ? 0 : (probability * (1 + std::abs(top)) + (i == target ? 1 : 0)) * scale);
+    }
+  }
+  check_near(device_loss.values(), loss, loss_size, 20, "cross_entropy: row_loss");
+  if (where == logits_gradient::none) {
+    return;
+  }
+  auto written = separate.values();
+  if (where == logits_gradient::in_place) {
+    auto const memory = device_logits.values();
+    std::memcpy(static_cast<void*>(written.data()), memory.data(), written.size() * sizeof(T));
+  }
+  check_near(written, gradient, gradient_size, 20, "cross_entropy: d_logits");
+}
+
+template <element T, device_policy D>
+void check_cross_entropy_of(lab<D>& in) {
+  for (auto const where : {logits_gradient::none, logits_gradient::separate, logits_gradient::in_place}) {
+    for (std::int64_t const rows : {0, 1, 13, 70}) {
+      for (std::int32_t const vocabulary : {1, 2, 17, 1003}) {
+        check_cross_entropy<T>(in, rows, vocabulary, vocabulary == 17 ? 40 : 2, where);
+      }
+    }
+  }
+}
+
+template <device_policy D>
+void check_cross_entropy(lab<D>& in) {
+  check_cross_entropy_of<float>(in);
+  check_cross_entropy_of<bfloat16>(in);
+  check_cross_entropy_of<double>(in);
+}
+
+}  // namespace superoffload::conformance

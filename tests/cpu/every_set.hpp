@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/cpu/instruction_set.hpp>
+#include <superoffload/cpu/kernels.hpp>
+
+#include "conformance/kernels/lab.hpp"
+
+#include <optional>
+
+namespace superoffload::cpu {
+
+enum class across_sets { may_differ, same_bits };
+
+/// Runs `check(lab)` for every instruction set of this machine on 1, 2 and 5 threads: the number of threads
+/// never changes a bit, and the set does not where that is promised.
+template <class Check>
+void for_every_set(across_sets promise, Check check) {
+  std::optional<std::uint64_t> of_all;
+  auto const before = active_instruction_set();
+  for (auto const set :
+       {instruction_set::scalar, instruction_set::avx2, instruction_set::avx512, instruction_set::neon}) {
+    if (!supported(set)) {
+      continue;
+    }
+    INFO("instruction set ", std::string{name_of(set)});
+    use(set);
+    std::optional<std::uint64_t> of_set;
+    for (int const threads : {1, 2, 5}) {
+      device on{threads};
+      conformance::lab<device> lab{on};
+      check(lab);
+      INFO("threads ", threads);
+      CHECK(lab.digest == of_set.value_or(lab.digest));
+      of_set = lab.digest;
+    }
+    if (promise == across_sets::same_bits) {
+      CHECK(*of_set == of_all.value_or(*of_set));
+      of_all = of_set;
+    }
+  }
+  use(before);
+}
+
+}  // namespace superoffload::cpu
