@@ -12,7 +12,7 @@ namespace {
 
 using ids = std::vector<std::int32_t>;
 
-/// One id a byte behind a beginning of text (1); 'h' and 'i' in a row are one id (2).
+/// A beginning of text (1), then one id a byte; but "hi" is one id (2).
 ids encode(std::string_view text) {
   ids out{1};
   for (char const c : text) {
@@ -92,13 +92,17 @@ TEST_CASE("rows are cut on the right, the end-of-text and the mask with them") {
 }
 
 TEST_CASE("a mask is never longer than its row, though the prompt alone may have more ids") {
-  // "...h" + "i": one id in the whole text, the prompt's last id on its own.
-  std::vector<instruction> const rows{{"x", "", ""}, {"x", "", "y"}};
-  encoding_options const options{
-      .prompt_template = text::prompt_template::deepspeed, .append_eos = false, .max_length = 100};
-  auto const examples = encode_examples(rows, encode, std::nullopt, options);
-  CHECK(examples[0].masked == examples[0].length());
+  auto const merging = [](std::string_view text) {
+    return text.ends_with("y") ? ids{1, 2} : ids{1, 3, 4, 5, 6};
+  };
+  std::vector<instruction> const rows{{"x", "", "y"}, {"x", "", "z"}};
+  encoding_options const options{.max_length = 100};
+  auto const examples = encode_examples(rows, merging, 7, options);
+  CHECK(row_of(examples, 0) == ids{1, 2, 7});
+  CHECK(examples[0].masked == 3);
   CHECK(examples[0].label_tokens() == 0);
+  CHECK(examples[1].masked == 5);
+  CHECK(examples[1].label_tokens() == 1);
 }
 
 TEST_CASE("an end-of-text that the tokenizer does not have") {

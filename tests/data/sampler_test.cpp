@@ -86,9 +86,11 @@ TEST_CASE("going on from any position equals never having stopped") {
     sampling const options{3, 11, (variant & 1) != 0, (variant & 2) != 0, 16};
     std::vector<rows> whole;
     std::vector<position> positions;
+    std::vector<double> epochs;
     sampler uninterrupted{examples, options};
     for (int step = 0; step < 40; ++step) {
       positions.push_back(uninterrupted.where());
+      epochs.push_back(uninterrupted.epochs());
       whole.push_back(flat(uninterrupted.next()));
     }
     REQUIRE(uninterrupted.where().epoch >= 2);
@@ -97,6 +99,7 @@ TEST_CASE("going on from any position equals never having stopped") {
       sampler resumed{examples, options};
       resumed.seek(positions[step]);
       CHECK(resumed.where() == positions[step]);
+      CHECK(resumed.epochs() == epochs[step]);
       for (std::size_t i = step; i < positions.size(); ++i) { REQUIRE(flat(resumed.next()) == whole[i]); }
       CHECK(resumed.where() == uninterrupted.where());
       reused.seek(positions[step]);
