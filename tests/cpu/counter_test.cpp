@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -36,4 +37,18 @@ TEST_CASE("a counter lets go of whoever waits for what it has reached") {
     }
   }
   CHECK(counter.value() == history.size());
+}
+
+TEST_CASE("who sleeps for more does not hide who sleeps for less") {
+  cpu::counter counter;
+  auto const fall_asleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds{20}); };
+  std::thread less{[&] { counter.wait_for(1); }};
+  fall_asleep();
+  std::thread more{[&] { counter.wait_for(10); }};
+  fall_asleep();
+  counter.raise_to(1);
+  less.join();  // would never end
+  counter.raise_to(10);
+  more.join();
+  CHECK(counter.value() == 10);
 }
