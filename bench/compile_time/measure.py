@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+"""Compile time of every public header and of every program's sources.
+
+Headers are checked alone (-fsyntax-only), programs compiled (-O2 -c). Seconds are processor time of the compiler, the
+least of --repeat runs, so that other work on the machine disturbs little.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import re
+import resource
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+UMBRELLA = "include/superoffload/superoffload.hpp"
+TRAINER = "bench/compile_time/trainer.cpp"  # one architecture in two precisions
+BUDGETS = {UMBRELLA: 2.0, TRAINER: 25.0}
+# Only the kernels' own sources include these, with the flags of their instruction set.
+KERNEL_BODIES = re.compile(r"/cpu/(simd\.hpp|kernels_.*|kernels?/.*|\w+_kernels?\.hpp)$")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", help="headers or sources, relative to the root (default: all)")
+    parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"), help="default: $CXX or g++")
+    parser.add_argument("--repeat", type=int, default=1, help="runs per file (default 1)")
+    parser.add_argument("--json", metavar="FILE", help="write the results there too")
+    budgets = ", ".join(f"{file} {seconds:g} s" for file, seconds in BUDGETS.items())
+    parser.add_argument("--check", action="store_true", help=f"fail beyond the budgets: {budgets}")
+    return parser.parse_args()
+
+
+def all_files():
+    headers = sorted((ROOT / "include").rglob("*.hpp"))
+    programs = sorted((ROOT / "examples").rglob("*.cpp"))
+    files = [path.relative_to(ROOT).as_posix() for path in headers + programs] + [TRAINER]
+    return [file for file in files if not KERNEL_BODIES.search(file)]
+
+
+def compile_once(compiler, file, directory):
+    """Processor seconds and the object's bytes (0 for a header)."""
+    source, target = ROOT / file, pathlib.Path(directory, "object.o")
+    command = [*shlex.split(compiler), "-std=c++20", f"-I{ROOT / 'include'}", f"-I{ROOT / 'examples'}"]
+    if source.suffix == ".hpp":
+        alone = pathlib.Path(directory, "alone.cpp")
+        alone.write_text(f"#include <{source.relative_to(ROOT / 'include').as_posix()}>\n")
+        command += ["-fsyntax-only", str(alone)]
+    else:
+        command += ["-O2", "-c", str(source), "-o", str(target)]
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if result.returncode != 0:
+        errors = [line for line in result.stderr.splitlines() if "error" in line] or ["no message"]
+        raise RuntimeError(errors[0])
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, target.stat().st_size if source.suffix != ".hpp" else 0
+
+
+def git(*command):
+    return subprocess.run(["git", "-C", ROOT, *command], capture_output=True, text=True, check=False).stdout.strip()
+
+
+def processor():
+    try:
+        models = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except OSError:
+        models = []
+    return f"{models[0] if models else platform.machine()}, {os.cpu_count()} cores"
+
+
+def main():
+    options = arguments()
+    results, failures = [], []
+    with tempfile.TemporaryDirectory() as directory:
+        for file in options.files or all_files():
+            try:
+                runs = [compile_once(options.compiler, file, directory) for _ in range(max(options.repeat, 1))]
+            except RuntimeError as failure:
+                failures.append(f"{file}: does not compile: {failure}")
+                continue
+            seconds, size = min(runs)
+            results.append({"file": file, "seconds": round(seconds, 3), "object_bytes": size})
+            print(f"{seconds:7.2f} s {size or '':>10}  {file}", flush=True)
+
+    measured = {result["file"]: result["seconds"] for result in results}
+    if options.check:
+        for file, budget in BUDGETS.items():
+            if file not in measured:
+                failures.append(f"{file}: has a budget of {budget:g} s, but was not measured")
+            elif measured[file] > budget:
+                failures.append(f"{file}: {measured[file]:.2f} s, the budget is {budget:g} s")
+    if options.json:
+        report = {
+            "command": shlex.join([pathlib.Path(sys.argv[0]).name, *sys.argv[1:]]),
+            "commit": git("rev-parse", "HEAD") + ("-dirty" if git("status", "--porcelain") else ""),
+            "hardware": processor(),
+            "results": results,
+        }
+        pathlib.Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
