@@ -1,37 +1,160 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/fault.hpp>
 #include <superoffload/io/file.hpp>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
 
 namespace superoffload::io {
+namespace {
 
-std::string read_file(std::filesystem::path const& file, std::size_t limit) {
-  int const fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
-  expect(fd >= 0, exit_code::bad_input, file.string(), ": cannot be opened: ", std::strerror(errno));
-  struct closer {
-    int fd;
-    ~closer() { ::close(fd); }
-  } const close_at_end{fd};
-  struct stat status {};
-  expect(::fstat(fd, &status) == 0 && S_ISREG(status.st_mode), exit_code::bad_input, file.string(),
-         ": expected a regular file");
-  auto const bytes = static_cast<std::size_t>(status.st_size);
-  expect(bytes <= limit, exit_code::bad_input, file.string(), ": ", bytes, " bytes, expected at most ", limit);
-  std::string text(bytes, '\0');
-  for (std::size_t done = 0; done < bytes;) {
-    auto const got = ::pread(fd, text.data() + done, bytes - done, static_cast<off_t>(done));
-    if (got < 0 && errno == EINTR) { continue; }
-    expect(got > 0, exit_code::io_failure, file.string(), ": reading failed at byte ", done, ": ",
-           got < 0 ? std::strerror(errno) : "the file became shorter");
-    done += static_cast<std::size_t>(got);
+/// Calls `system_call` until it is not interrupted, unless a test has it fail. \returns -1 and sets errno on
+/// failure.
+template <class Call>
+auto attempt(operation what, std::filesystem::path const& path, Call system_call)
+    -> decltype(system_call(0)) {
+  for (;;) {
+    int const injected = injected_fault(what, path);
+    auto const result = injected > 0 ? (errno = injected, -1) : system_call(injected);
+    if (result != -1 || errno != EINTR) {
+      return result;
+    }
   }
-  return text;
+}
+
+/// How much of `bytes` one system call is asked to transfer.
+std::size_t transfer_size(std::size_t bytes, int injected) {
+  return injected == short_transfer ? (bytes + 1) / 2 : bytes;
+}
+
+void expect_done(bool done, std::filesystem::path const& path, std::string_view what) {
+  expect(done, exit_code::io_failure, shown(path), ": ", what, " failed: ", std::strerror(errno));
+}
+
+}  // namespace
+
+file file::open_read(std::filesystem::path const& path) {
+  // Without O_NONBLOCK a pipe of that name would wait for its writer.
+  int const descriptor = attempt(operation::open, path, [&](int) {
+    return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  });
+  if (descriptor < 0) {
+    bool const absent = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG;
+    fail(absent ? exit_code::bad_input : exit_code::io_failure, shown(path),
+         ": cannot be opened: ", std::strerror(errno));
+  }
+  file opened{descriptor, path};
+  struct stat status{};
+  expect_done(::fstat(descriptor, &status) == 0, path, "asking for its kind");
+  expect(S_ISREG(status.st_mode), exit_code::bad_input, shown(path), ": expected a regular file");
+  return opened;
+}
+
+file file::create_new(std::filesystem::path const& path) {
+  int const descriptor = attempt(operation::open, path, [&](int) {
+    return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+  });
+  expect_done(descriptor >= 0, path, "creating the file");
+  return {descriptor, path};
+}
+
+file::file(file&& other) noexcept
+    : descriptor_{std::exchange(other.descriptor_, -1)}, path_{std::move(other.path_)} {}
+
+file& file::operator=(file&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(path_, other.path_);
+  return *this;
+}
+
+file::~file() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+std::uint64_t file::size() const {
+  struct stat status{};
+  expect_done(::fstat(descriptor_, &status) == 0, path_, "asking for its size");
+  return static_cast<std::uint64_t>(status.st_size);
+}
+
+void file::pread_exact(std::uint64_t offset, std::span<std::byte> out) const {
+  while (!out.empty()) {
+    auto const got = attempt(operation::read, path_, [&](int injected) {
+      return ::pread(descriptor_, out.data(), transfer_size(out.size(), injected),
+                     static_cast<off_t>(offset));
+    });
+    expect_done(got >= 0, path_, "reading");
+    expect(got > 0, exit_code::io_failure, shown(path_), ": ends at byte ", offset, ", expected ", out.size(),
+           " more: it became shorter while it was read");
+    out = out.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+}
+
+void file::pwrite_all(std::uint64_t offset, std::span<std::byte const> data) const {
+  while (!data.empty()) {
+    auto const put = attempt(operation::write, path_, [&](int injected) {
+      return ::pwrite(descriptor_, data.data(), transfer_size(data.size(), injected),
+                      static_cast<off_t>(offset));
+    });
+    expect_done(put >= 0, path_, "writing");
+    expect(put > 0, exit_code::io_failure, shown(path_), ": writing stopped at byte ", offset);
+    data = data.subspan(static_cast<std::size_t>(put));
+    offset += static_cast<std::uint64_t>(put);
+  }
+}
+
+void file::preallocate(std::uint64_t bytes) const {
+  if (bytes == 0) {
+    return;
+  }
+  int const result = attempt(operation::preallocate, path_, [&](int) {
+    errno = ::posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+    return errno == 0 ? 0 : -1;
+  });
+  if (result != 0 && (errno == EOPNOTSUPP || errno == EINVAL)) {
+    return;  // a file system that cannot reserve: a full disk shows itself in writing
+  }
+  expect_done(result == 0, path_, concat("reserving ", bytes, " bytes"));
+}
+
+void file::sync() const {
+  expect_done(attempt(operation::sync, path_, [&](int) { return ::fsync(descriptor_); }) == 0, path_,
+              "syncing");
+}
+
+void file::close() {
+  int const descriptor = std::exchange(descriptor_, -1);
+  int const injected = injected_fault(operation::close, path_);
+  int const result = ::close(descriptor);
+  if (injected > 0) {
+    errno = injected;
+  }
+  // Linux has freed the descriptor even when it reports an interruption.
+  expect_done((result == 0 && injected <= 0) || errno == EINTR, path_, "closing");
+}
+
+std::string read_file(std::filesystem::path const& path, std::size_t limit) {
+  auto const source = file::open_read(path);
+  auto const bytes = source.size();
+  expect(bytes <= limit, exit_code::bad_input, shown(path), ": ", bytes, " bytes, expected at most ", limit);
+  std::string content(bytes, '\0');
+  source.pread_exact(0, std::as_writable_bytes(std::span{content}));
+  return content;
+}
+
+void write_new_file(std::filesystem::path const& path, std::string_view content) {
+  auto target = file::create_new(path);
+  target.pwrite_all(0, std::as_bytes(std::span{content}));
+  target.sync();
+  target.close();
 }
 
 }  // namespace superoffload::io

@@ -3,6 +3,7 @@
 #include <superoffload/io/file.hpp>
 #include <superoffload/io/json.hpp>
 
+#include <algorithm>
 #include <unordered_set>
 #include <vector>
 
@@ -60,8 +61,11 @@ private:
 }  // namespace
 
 json parse_json(std::string_view text, std::string const& origin, json_limits limits) {
-  expect(text.size() <= limits.bytes, exit_code::bad_input, origin, ": ", text.size(), " bytes of JSON, expected at most ",
-         limits.bytes);
+  expect(text.size() <= limits.bytes, exit_code::bad_input, origin, ": ", text.size(),
+         " bytes of JSON, expected at most ", limits.bytes);
+  auto const commas = static_cast<std::size_t>(std::ranges::count(text, ','));
+  expect(commas <= limits.commas, exit_code::bad_input, origin, ": ", commas, " commas, expected at most ",
+         limits.commas);
   json document;
   strict_builder builder{document, origin, limits.depth};
   json::sax_parse(text.begin(), text.end(), &builder);
@@ -69,7 +73,7 @@ json parse_json(std::string_view text, std::string const& origin, json_limits li
 }
 
 json read_json(std::filesystem::path const& file, json_limits limits) {
-  return parse_json(read_file(file, limits.bytes), file.string(), limits);
+  return parse_json(read_file(file, limits.bytes), shown(file), limits);
 }
 
 }  // namespace superoffload::io

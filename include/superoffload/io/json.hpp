@@ -22,13 +22,18 @@ using json = nlohmann::json;
 struct json_limits {
   std::size_t bytes = std::size_t{1} << 20;
   int depth = 32;
+  /// Bounds the number of values, and so the document's memory, before it is built. Those in strings count
+  /// too.
+  std::size_t commas = std::numeric_limits<std::size_t>::max();
 };
 
-/// Parses text that comes from outside: strict JSON and UTF-8, no duplicate keys at any level, at most `limits`.
+/// Parses text that comes from outside: strict JSON and UTF-8, no duplicate keys at any level, at most
+/// `limits`.
 /// \throws error(bad_input) naming `origin`, the byte and what is wrong there.
 json parse_json(std::string_view text, std::string const& origin, json_limits limits = {});
 
-/// parse_json of a regular file. \throws error(bad_input) also when there is no such file or it is larger than allowed.
+/// parse_json of a regular file. \throws error(bad_input) also when there is no such file or it is larger
+/// than allowed.
 json read_json(std::filesystem::path const& file, json_limits limits = {});
 
 /// A value inside a document that knows where it stands, so that every complaint names file and field.
@@ -39,7 +44,9 @@ public:
 
   [[nodiscard]] json const& raw() const noexcept { return *value_; }
   [[nodiscard]] std::string const& origin() const noexcept { return origin_; }
-  [[nodiscard]] std::string where() const { return concat(origin_, ": ", path_.empty() ? "document" : path_); }
+  [[nodiscard]] std::string where() const {
+    return concat(origin_, ": ", path_.empty() ? "document" : path_);
+  }
 
   /// Present and not null.
   [[nodiscard]] bool has(std::string const& key) const {
@@ -52,7 +59,8 @@ public:
   [[nodiscard]] json_field operator[](std::string const& key) const {
     require_object();
     auto const found = value_->find(key);
-    expect(found != value_->end(), exit_code::bad_input, where(), ": field '", printable(key), "' is missing");
+    expect(found != value_->end(), exit_code::bad_input, where(), ": field '", printable(key),
+           "' is missing");
     return {*found, origin_, path_.empty() ? printable(key) : concat(path_, ".", printable(key))};
   }
 
@@ -64,14 +72,14 @@ public:
   }
 
   [[nodiscard]] std::int64_t integer(std::int64_t least, std::int64_t most) const {
-    bool const in_range =
-        value_->is_number_unsigned()
-            ? value_->get<std::uint64_t>() <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())
-            : value_->is_number_integer();
+    bool const in_range = value_->is_number_unsigned()
+                              ? value_->get<std::uint64_t>() <=
+                                    static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())
+                              : value_->is_number_integer();
     expect(in_range, exit_code::bad_input, where(), ": expected an integer, found ", shown());
     auto const number = value_->get<std::int64_t>();
-    expect(least <= number && number <= most, exit_code::bad_input, where(), ": expected an integer from ", least,
-           " to ", most, ", found ", number);
+    expect(least <= number && number <= most, exit_code::bad_input, where(), ": expected an integer from ",
+           least, " to ", most, ", found ", number);
     return number;
   }
 

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/io/safetensors.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace superoffload::io {
+
+/// Checked before anything of that size is allocated.
+struct hub_limits {
+  std::size_t index_bytes = std::size_t{64} << 20;
+  std::size_t shards = 10'000;
+  safetensors_limits safetensors = {};  ///< `tensors` counts those of all shards together
+};
+
+/// The weights of a Hugging Face directory: model.safetensors, or the shards that
+/// model.safetensors.index.json lists. Reading is safe from several threads.
+class hub_checkpoint {
+public:
+  /// \throws error(bad_input) naming file, field and expectation; for pickled weights (.bin, .pt) with
+  /// advice.
+  static hub_checkpoint open(std::filesystem::path const& directory, hub_limits limits = {});
+
+  [[nodiscard]] std::filesystem::path const& directory() const noexcept { return directory_; }
+
+  /// Of all tensors, sorted.
+  [[nodiscard]] std::vector<std::string> names() const;
+
+  /// Null when there is no such tensor. Valid as long as this object.
+  [[nodiscard]] tensor_info const* find(std::string_view name) const;
+
+  /// Elements [first, first + out.size()) of the tensor `name`, widened to float.
+  /// \throws error(bad_input) when there is no such tensor, or for a value whose magnitude is not below
+  /// 0x7F7F8000,
+  ///         as no master can have it: NaN, infinity and the very largest floats.
+  void read(std::string_view name, std::uint64_t first, std::span<float> out) const;
+
+  /// The same as working weights: bfloat16::of_master of each element.
+  void read_bf16(std::string_view name, std::uint64_t first, std::span<bfloat16> out) const;
+
+  /// What looks wrong but harms nothing, a line each.
+  [[nodiscard]] std::vector<std::string> const& warnings() const noexcept { return warnings_; }
+
+private:
+  struct place {
+    std::size_t shard;
+    tensor_info const* tensor;
+  };
+
+  hub_checkpoint() = default;
+  void open_shards(std::filesystem::path const& index, hub_limits limits);
+  [[nodiscard]] place const& at(std::string_view name) const;
+
+  std::filesystem::path directory_;
+  std::vector<safetensors_file> shards_;
+  std::map<std::string, place, std::less<>> places_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace superoffload::io

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/io/file.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace superoffload::io {
+
+/// Where a tensor lies in a safetensors file: row-major, little-endian.
+struct tensor_info {
+  dtype type = dtype::f32;
+  std::vector<std::int64_t> shape;  ///< empty for a scalar
+  std::uint64_t begin = 0;          ///< bytes from the end of the header
+  std::uint64_t end = 0;
+
+  [[nodiscard]] std::uint64_t elements() const { return (end - begin) / size_of(type); }
+
+  friend bool operator==(tensor_info const&, tensor_info const&) = default;
+};
+
+/// Checked before anything of that size is allocated.
+struct safetensors_limits {
+  std::size_t header_bytes = std::size_t{32} << 20;  ///< the format's own limit is 100,000,000
+  std::size_t tensors = 200'000;
+};
+
+/// A safetensors file open for reading. Its header was checked in full: known types, no tensor twice, and
+/// tensors that fill the file without hole, overlap or rest. Reads at offsets, safe from several threads;
+/// nothing is mapped.
+class safetensors_file {
+public:
+  /// \throws error(bad_input) naming the file, the field and what was expected, error(io_failure) when
+  /// reading fails.
+  static safetensors_file open(std::filesystem::path const& path, safetensors_limits limits = {});
+
+  [[nodiscard]] std::filesystem::path const& path() const noexcept { return file_.path(); }
+  [[nodiscard]] std::map<std::string, tensor_info, std::less<>> const& tensors() const noexcept {
+    return tensors_;
+  }
+  /// The header's "__metadata__".
+  [[nodiscard]] std::map<std::string, std::string> const& metadata() const noexcept { return metadata_; }
+
+  /// Elements [first, first + out.size()) of `tensor`, one of tensors(), widened to float. Not for u8.
+  void read(tensor_info const& tensor, std::uint64_t first, std::span<float> out) const;
+
+  /// Bytes [first, first + out.size()) of `tensor` as they are.
+  void read_raw(tensor_info const& tensor, std::uint64_t first, std::span<std::byte> out) const;
+
+private:
+  explicit safetensors_file(file opened) : file_{std::move(opened)} {}
+
+  void parse_header(std::string_view header, std::uint64_t data_bytes, safetensors_limits limits);
+
+  file file_;
+  std::uint64_t data_begin_ = 0;
+  std::map<std::string, tensor_info, std::less<>> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+/// What a writer is told of a tensor before its data.
+struct tensor_declaration {
+  std::string name;
+  dtype type = dtype::f32;
+  std::vector<std::int64_t> shape;
+
+  /// Size of the data. \throws error(bad_input) when a dimension is negative or the size exceeds 2^63 - 1.
+  [[nodiscard]] std::uint64_t bytes() const;
+};
+
+/// Writes a safetensors file front to back in bounded memory: all tensors are declared, then their data
+/// follow in the order of declaration. Declare wider types first, then every tensor is aligned to its
+/// element.
+class safetensors_writer {
+public:
+  /// Creates `path`, reserves its full size and writes the header.
+  /// \throws error(io_failure) when it exists or the disk is full, error(bad_input) for a name used twice.
+  safetensors_writer(std::filesystem::path const& path, std::span<tensor_declaration const> tensors);
+
+  /// Appends to the data; tensors need not be written in one piece each.
+  void write(std::span<std::byte const> data);
+
+  /// Call last: on return the file is complete and on stable storage.
+  /// \throws error(internal) unless all declared data were written.
+  void finish();
+
+private:
+  file file_;
+  std::uint64_t position_ = 0;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace superoffload::io

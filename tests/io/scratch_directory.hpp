@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+#include <stdlib.h>
+#include <string>
+#include <string_view>
+
+namespace superoffload::io::testing {
+
+/// An empty directory, gone at the end with all that is in it.
+class scratch_directory {
+public:
+  scratch_directory() {
+    std::string name = std::filesystem::temp_directory_path() / "superoffload-XXXXXX";
+    path_ = ::mkdtemp(name.data()) == nullptr ? throw std::runtime_error{"no temporary directory"} : name;
+  }
+  scratch_directory(scratch_directory const&) = delete;
+  scratch_directory& operator=(scratch_directory const&) = delete;
+  ~scratch_directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  [[nodiscard]] std::filesystem::path const& path() const noexcept { return path_; }
+  [[nodiscard]] std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+
+private:
+  std::filesystem::path path_;
+};
+
+inline void write_text(std::filesystem::path const& path, std::string_view content) {
+  std::ofstream{path, std::ios::binary | std::ios::trunc} << content;
+}
+
+inline std::string read_text(std::filesystem::path const& path) {
+  std::ifstream stream{path, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+}  // namespace superoffload::io::testing
