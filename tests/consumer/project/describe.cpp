@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+
 #include "instructions.hpp"
 
 #include <cstdio>
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   if (argc != 3) {
     return 2;
   }
@@ -12,4 +14,7 @@ int main(int argc, char** argv) {
   std::printf("%lld examples, %lld tokens\n", static_cast<long long>(examples.size()),
               static_cast<long long>(examples.tokens()));
   return examples.tokens() > examples.size() ? 0 : 1;
+} catch (superoffload::error const& e) {
+  std::fprintf(stderr, "%s\n", e.what());
+  return static_cast<int>(e.code());
 }

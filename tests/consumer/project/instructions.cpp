@@ -15,5 +15,5 @@ so::data::example_set load_instructions(std::filesystem::path const& model_direc
   auto instructions = so::data::read_instructions(file);
   instructions.resize(std::min(rows, instructions.size()));
   return so::data::encode_examples(instructions, so::text::tokenizer::load(model_directory),
-                                   {.max_length = 64});
+                                   {.max_length = 192});
 }
