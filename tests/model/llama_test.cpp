@@ -16,7 +16,7 @@ using test::graph;
 
 model::config small(bool tied) {
   model::config c{.model_type = "llama", .vocabulary = 11, .hidden = 8, .intermediate = 10, .layers = 2, .heads = 4,
-                  .kv_heads = 2, .head_dim = 4, .max_positions = 64, .scaling = {}};
+                  .kv_heads = 2, .head_dim = 4, .max_positions = 64};
   c.tied_head = tied;
   return c;
 }

@@ -32,7 +32,7 @@ struct config {
   std::int64_t max_positions = 0;
   double rms_norm_epsilon = 1e-5;
   double rope_theta = 10000.0;
-  rope_scaling scaling;
+  rope_scaling scaling{};
   bool tied_head = false;
 };
 

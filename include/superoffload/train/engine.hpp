@@ -32,15 +32,15 @@ namespace superoffload::train {
 
 /// What an engine is told at run time.
 struct engine_options {
-  optim::adamw_settings adamw;
+  optim::adamw_settings adamw{};
   double max_grad_norm = 1.0;            ///< 0: no clipping
   std::int64_t max_rows = 0;             ///< tokens of the largest micro-batch, padding included
   std::int64_t max_positions = 0;        ///< tokens of the longest document
   bool accumulates = false;              ///< will a step have several micro-batches?
   bool recompute_blocks = false;         ///< read by recompute::configured
   /// Which tensors train, and which of those decay; all of both when empty.
-  std::function<bool(autograd::tensor_entry const&)> trainable;
-  std::function<bool(autograd::tensor_entry const&)> decays;
+  std::function<bool(autograd::tensor_entry const&)> trainable{};
+  std::function<bool(autograd::tensor_entry const&)> decays{};
 };
 
 /// What step() did.
@@ -180,6 +180,24 @@ public:
 
   /// The sum of the token losses of a batch, nothing recorded.
   double evaluate(data::batch const& batch) { return run_forward(batch, batch.label_tokens(), false); }
+
+  /// The logits of every row, [rows, vocabulary]: for inspection, of a batch small enough to have them all in memory.
+  std::vector<float> logits(data::batch const& batch) {
+    autograd::tape<Device, T> dry{static_cast<int>(model_.units().size())};
+    auto const compute = [&](auto& tape, nn::batch const& b) {
+      tape.reset(false);
+      return model_.template logits<Device, T>(tape, b, &*tables_);
+    };
+    auto const& staged = staging_->put(batch, 1);
+    compute(dry, staged);
+    buffer<Device> const memory{*device_, dry.peak_bytes()};
+    autograd::tape<Device, T> tape{*stream_, autograd::activation_arena{memory.data(), memory.bytes()},
+                                   autograd::unit_access::to(*store_), static_cast<int>(model_.units().size())};
+    auto const result = compute(tape, staged);
+    std::vector<float> values(static_cast<std::size_t>(result.count()));
+    fetch_weights(result.value(), values);
+    return values;
+  }
 
   /// Waits for everything queued.
   void synchronize() { stream_->synchronize(); }
