@@ -36,7 +36,7 @@ class Check(unittest.TestCase):
     def test_downward(self):
         self.accepts("include/superoffload/nn/a.hpp", SPDX + "#include <superoffload/autograd/b.hpp>\n#include <vector>\n")
         self.accepts("include/superoffload/nn/a.hpp", SPDX + "#include <superoffload/nn/b.hpp>\n")
-        self.accepts("include/superoffload/superoffload.hpp", SPDX + "#include <superoffload/train/b.hpp>\n")
+        self.accepts("include/superoffload/superoffload.hpp", SPDX + "#include <superoffload/io/b.hpp>\n")
 
     def test_upward(self):
         self.rejects("include/superoffload/core/a.hpp", SPDX + "#include <superoffload/io/b.hpp>\n", "core includes")
@@ -44,6 +44,13 @@ class Check(unittest.TestCase):
 
     def test_umbrella_inside(self):
         self.rejects("include/superoffload/train/a.hpp", SPDX + "#include <superoffload/superoffload.hpp>\n", "umbrella")
+
+    def test_umbrella_complete(self):
+        header = {"include/superoffload/io/a.hpp": SPDX, "include/superoffload/io/json.hpp": SPDX}
+        umbrella = "include/superoffload/superoffload.hpp"
+        complete = self.run_on(header | {umbrella: SPDX + "#include <superoffload/io/a.hpp>\n"})
+        self.assertEqual(complete.returncode, 0, complete.stdout)
+        self.assertIn("lacks <superoffload/io/a.hpp>", self.run_on(header | {umbrella: SPDX}).stdout)
 
     def test_unknown_directory(self):
         self.rejects("include/superoffload/misc/a.hpp", SPDX, "no entry")
