@@ -33,8 +33,8 @@ TEST_CASE("leftmost first, then longest") {
   CHECK(cut(tokens, "").empty());
 }
 
-TEST_CASE("of equal contents the first counts") {
-  CHECK(cut({{"x", 7}, {"x", 5}}, "x") == stretches{{"x", 7}});
+TEST_CASE("of equal contents the lowest id counts") {
+  CHECK(cut({{"x", 7}, {"x", 5}}, "x") == stretches{{"x", 5}});
 }
 
 TEST_CASE("strips take all white space beside them, Unicode's too") {

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <random>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -38,7 +39,7 @@ public:
 
   [[nodiscard]] std::filesystem::path const& path() const { return path_; }
   [[nodiscard]] json read(std::string const& name) const {
-    return io::read_json(path_ / name, {std::size_t{1} << 24, 64});
+    return io::read_json(path_ / name, {.bytes = std::size_t{1} << 24});
   }
   void write(std::string const& name, std::string_view text) const {
     std::ofstream{path_ / name, std::ios::binary} << text;
@@ -191,6 +192,27 @@ TEST_CASE("tokenizer.json that is no JSON document") {
     CAPTURE(message);
     CHECK(message.find(says) != std::string::npos);
   }
+}
+
+TEST_CASE("random damage ends in an error or in a tokenizer, never otherwise") {
+  model_directory const directory{"qwen3"};
+  auto const whole = directory.read("tokenizer.json").dump();
+  std::mt19937 random{3};
+  int refused = 0;
+  for (int round = 0; round < 200; ++round) {
+    auto damaged = whole;
+    for (auto i = 1 + random() % 3; i > 0; --i) {
+      damaged[random() % damaged.size()] = "\"{}[],:0a -\xc3"[random() % 13];
+    }
+    directory.write("tokenizer.json", damaged);
+    try {
+      static_cast<void>(text::tokenizer::load(directory.path()).encode("Hello, world <|im_end|> 123"));
+    } catch (error const& e) {
+      CHECK(e.code() == exit_code::bad_input);
+      ++refused;
+    }
+  }
+  CHECK(refused > 50);
 }
 
 TEST_CASE("a directory without tokenizer.json") {

@@ -116,7 +116,7 @@ TEST_CASE("ids without a token decode to nothing") {
 }
 
 TEST_CASE("a megabyte of one character") {
-  for (std::string const family : families) {
+  for (std::string const family : {"llama3", "qwen3", "gpt_oss"}) {
     auto const tokenizer = text::tokenizer::load(directory_of(family));
     for (std::string const unit : {"a", " ", "\n", "!", "1", "\u4F60", "<", "e\u0301"}) {
       std::string text;

@@ -5,6 +5,7 @@
 #include <superoffload/text/word_character.hpp>
 
 #include <algorithm>
+#include <tuple>
 
 namespace superoffload::text {
 namespace {
@@ -41,9 +42,9 @@ bool stands_alone(std::string_view before, std::string_view after) {
 }  // namespace
 
 added_token_finder::added_token_finder(std::vector<added_token> tokens) : tokens_{std::move(tokens)} {
-  std::ranges::stable_sort(tokens_, {}, &added_token::content);
-  auto const repeated = std::ranges::unique(tokens_, {}, &added_token::content);
-  tokens_.erase(repeated.begin(), repeated.end());
+  std::ranges::sort(tokens_, {}, [](added_token const& t) { return std::tie(t.content, t.id); });
+  auto const same = [](added_token const& a, added_token const& b) { return a.content == b.content; };
+  tokens_.erase(std::unique(tokens_.begin(), tokens_.end(), same), tokens_.end());
   for (auto const& token : tokens_) { begins_[static_cast<unsigned char>(token.content.front())] = true; }
 }
 
@@ -60,18 +61,20 @@ added_token const* added_token_finder::longest_at_front(std::string_view text) c
     if (depth == text.size()) {
       break;
     }
-    auto const byte_at_depth = [depth](added_token const& t) {
+    auto const byte = static_cast<unsigned char>(text[depth]);
+    auto const byte_of = [depth](added_token const& t) {
       return static_cast<unsigned char>(t.content[depth]);
     };
-    auto const same =
-        std::ranges::equal_range(low, high, static_cast<unsigned char>(text[depth]), {}, byte_at_depth);
-    low = same.begin();
-    high = same.end();
+    low = std::partition_point(low, high, [&](added_token const& t) { return byte_of(t) < byte; });
+    high = std::partition_point(low, high, [&](added_token const& t) { return byte_of(t) == byte; });
   }
   return longest;
 }
 
 std::vector<stretch> added_token_finder::operator()(std::string_view text) const {
+  if (tokens_.empty() && !text.empty()) {
+    return {{text}};
+  }
   std::vector<stretch> stretches;
   std::size_t done = 0;       // end of the last token, with the white space that it took along
   std::size_t space_end = 0;  // everything from the last token's own end up to here is white space

@@ -30,8 +30,8 @@ struct stretch {
 /// Finds added tokens: leftmost first and of those the longest.
 class added_token_finder {
 public:
-  /// No content is empty; of equal contents the first counts. Time of a search: the text times the longest of
-  /// them.
+  /// No content is empty; of equal contents the lowest id counts. Time of a search: the text times the
+  /// longest of them.
   explicit added_token_finder(std::vector<added_token> tokens);
 
   /// `text` (valid UTF-8) cut at the tokens. Thread-safe.

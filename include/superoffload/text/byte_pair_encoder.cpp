@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t short_piece = 48;  // up to here a scan for the lowest rank beats a heap
 
+constexpr std::uint64_t no_entry = std::uint64_t{std::numeric_limits<std::uint32_t>::max()} << 8;
+
 constexpr std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
   return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
 }
@@ -20,7 +22,7 @@ constexpr std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
 
 byte_pair_encoder::byte_pair_encoder(std::span<std::string const> tokens, std::span<merge const> merges,
                                      bool ignore_merges) {
-  auto const slots = std::bit_ceil(std::max<std::size_t>(2 * merges.size(), 16));
+  auto const slots = std::bit_ceil(std::max<std::size_t>(4 * merges.size(), 16));
   pairs_.resize(slots);
   shift_ = 64 - std::countr_zero(slots);
   // Random, so that no file can be made whose pairs all want the same slot.
@@ -75,36 +77,44 @@ void byte_pair_encoder::encode(std::string_view piece, std::vector<std::int32_t>
 }
 
 void byte_pair_encoder::merge_short(std::string_view piece, std::vector<std::int32_t>& ids) const {
+  // By position; what is merged away stays in its place. An entry is a rank and, to break ties, the position.
   std::array<std::int32_t, short_piece> symbols;
-  std::array<std::uint32_t, short_piece> ranks;    // of the pair (i, i + 1)
-  std::array<std::int32_t, short_piece> products;  // of the same
-  std::size_t size = piece.size();
+  std::array<std::int32_t, short_piece> products;
+  std::array<std::uint64_t, short_piece> entries;
+  std::array<std::uint8_t, short_piece> previous, next;
+  auto const size = piece.size();
   auto const look_up = [&](std::size_t i) {
-    auto const& found = find(symbols[i], symbols[i + 1]);
-    ranks[i] = found.rank;
+    auto const& found = find(symbols[i], symbols[next[i]]);
     products[i] = found.product;
+    entries[i] = std::uint64_t{found.rank} << 8 | i;
   };
-  for (std::size_t i = 0; i < size; ++i) { symbols[i] = byte_ids_[static_cast<unsigned char>(piece[i])]; }
+  for (std::size_t i = 0; i < size; ++i) {
+    symbols[i] = byte_ids_[static_cast<unsigned char>(piece[i])];
+    previous[i] = static_cast<std::uint8_t>(i - 1);  // the first has no use for it
+    next[i] = static_cast<std::uint8_t>(i + 1);
+    entries[i] = no_entry;
+  }
   for (std::size_t i = 0; i + 1 < size; ++i) { look_up(i); }
-  while (size > 1) {
-    auto const best =
-        static_cast<std::size_t>(std::min_element(ranks.begin(), ranks.begin() + size - 1) - ranks.begin());
-    if (ranks[best] == no_rank) {
+  for (;;) {
+    auto lowest = no_entry;
+    for (std::size_t i = 0; i < size; ++i) { lowest = std::min(lowest, entries[i]); }
+    if (lowest >= no_entry) {
       break;
     }
-    symbols[best] = products[best];
-    std::copy(symbols.begin() + best + 2, symbols.begin() + size, symbols.begin() + best + 1);
-    --size;
-    if (best + 1 < size) {
-      std::copy(ranks.begin() + best + 2, ranks.begin() + size, ranks.begin() + best + 1);
-      std::copy(products.begin() + best + 2, products.begin() + size, products.begin() + best + 1);
-      look_up(best);
+    auto const left = lowest & 0xff;
+    auto const right = next[left];
+    symbols[left] = products[left];
+    entries[left] = entries[right] = no_entry;
+    next[left] = next[right];
+    if (next[left] < size) {
+      previous[next[left]] = static_cast<std::uint8_t>(left);
+      look_up(left);
     }
-    if (best > 0) {
-      look_up(best - 1);
+    if (left > 0) {
+      look_up(previous[left]);
     }
   }
-  ids.insert(ids.end(), symbols.begin(), symbols.begin() + size);
+  for (std::size_t i = 0; i < size; i = next[i]) { ids.push_back(symbols[i]); }
 }
 
 void byte_pair_encoder::merge_long(std::string_view piece, std::vector<std::int32_t>& ids) const {

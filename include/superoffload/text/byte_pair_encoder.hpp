@@ -56,7 +56,7 @@ private:
   void merge_long(std::string_view piece, std::vector<std::int32_t>& ids) const;
 
   std::array<std::int32_t, 256> byte_ids_{};
-  std::vector<pair_slot> pairs_;  // open addressing, at most half full
+  std::vector<pair_slot> pairs_;  // open addressing, at most a quarter full: few second probes
   std::uint64_t multiplier_ = 0;
   int shift_ = 0;
   std::unordered_map<std::string, std::int32_t, string_hash, std::equal_to<>>

@@ -14,7 +14,9 @@
 namespace superoffload::text {
 namespace {
 
-auto combining_class(std::int32_t code_point) { return utf8proc_get_property(code_point)->combining_class; }
+std::uint64_t combining_class(std::int32_t code_point) {
+  return utf8proc_get_property(code_point)->combining_class;
+}
 
 }  // namespace
 
@@ -44,12 +46,19 @@ std::string to_nfc(std::string_view text) {
 
   // Marks in canonical order. utf8proc would do it too, but in time quadratic in the length of a run of
   // marks.
+  std::vector<std::uint64_t> keys;  // class, place (equal classes keep their order), code point
   for (auto run = points.begin(); run != points.end();) {
     auto const is_mark = [](std::int32_t c) { return c >= 0x300 && combining_class(c) != 0; };
     run = std::find_if(run, points.end(), is_mark);
     auto const end = std::find_if_not(run, points.end(), is_mark);
-    std::stable_sort(run, end, [](auto a, auto b) { return combining_class(a) < combining_class(b); });
-    run = end;
+    keys.clear();
+    for (auto const mark : std::span{run, end}) {
+      keys.push_back(combining_class(mark) << 56 | std::uint64_t{keys.size()} << 21 |
+                     static_cast<std::uint64_t>(mark));
+    }
+    std::sort(keys.begin(), keys.end());
+    run = std::transform(keys.begin(), keys.end(), run,
+                         [](std::uint64_t key) { return static_cast<std::int32_t>(key & 0x1fffff); });
   }
 
   auto const count =

@@ -16,9 +16,11 @@ namespace {
 
 using io::json_field;
 
-constexpr io::json_limits file_limits{std::size_t{256} << 20, 64};
+constexpr io::json_limits tokenizer_limits{
+    .bytes = std::size_t{256} << 20, .depth = 64, .commas = 10'000'000};
+constexpr io::json_limits config_limits{.bytes = std::size_t{16} << 20, .depth = 64, .commas = 1'000'000};
 constexpr std::int32_t most_tokens = 2'000'000;
-constexpr std::size_t most_merges = 8'000'000;
+constexpr std::size_t most_merges = 2'000'000;
 constexpr std::size_t longest_token = std::size_t{64} << 10;
 constexpr std::size_t longest_added_token = 256;
 
@@ -63,7 +65,7 @@ class reader {
 public:
   explicit reader(std::filesystem::path const& directory)
       : file_{directory / "tokenizer.json"},
-        json_(io::read_json(file_, file_limits)),
+        json_(io::read_json(file_, tokenizer_limits)),
         document_{json_, file_.string()} {}
 
   tokenizer_definition read(std::filesystem::path const& directory) {
@@ -347,8 +349,8 @@ private:
   void read_config(std::filesystem::path const& directory, tokenizer_definition& tokenizer) {
     auto const optional_file = [&](char const* name) {
       auto const file = directory / name;
-      return std::pair{file.string(),
-                       std::filesystem::exists(file) ? io::read_json(file, file_limits) : io::json::object()};
+      return std::pair{file.string(), std::filesystem::exists(file) ? io::read_json(file, config_limits)
+                                                                    : io::json::object()};
     };
     auto const [config_name, config_json] = optional_file("tokenizer_config.json");
     auto const [map_name, map_json] = optional_file("special_tokens_map.json");

@@ -31,8 +31,8 @@ struct tokenizer_definition {
 
 /// Reads tokenizer.json and, where they exist, tokenizer_config.json and special_tokens_map.json.
 /// Understood is byte-level BPE: a component of any other type, or a setting that would change the ids and is
-/// not implemented, is refused by name. Bounds: 256 MiB, 64 levels, 2,000,000 tokens of at most 64 KiB (added
-/// tokens: 256 bytes).
+/// not implemented, is refused by name. Bounds: 256 MiB (the other two: 16 MiB), 64 levels, 2,000,000 tokens
+/// of at most 64 KiB (added tokens: 256 bytes) and as many merges.
 /// \throws error(bad_input) naming file, field and what was expected there.
 tokenizer_definition read_tokenizer_files(std::filesystem::path const& model_directory);
 

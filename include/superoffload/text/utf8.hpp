@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -52,6 +54,14 @@ inline utf8_step last_step(std::string_view text) noexcept {
 /// The offset of the first byte that is not part of valid UTF-8, or npos.
 inline std::size_t find_invalid_utf8(std::string_view text) noexcept {
   for (std::size_t at = 0; at < text.size();) {
+    std::uint64_t eight;
+    if (at + sizeof eight <= text.size()) {
+      std::memcpy(&eight, text.data() + at, sizeof eight);
+      if ((eight & 0x8080808080808080) == 0) {
+        at += sizeof eight;
+        continue;
+      }
+    }
     auto const step = first_step(text.substr(at));
     if (!step.valid) {
       return at;

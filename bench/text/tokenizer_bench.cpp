@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/json.hpp>
+#include <superoffload/text/byte_alphabet.hpp>
+#include <superoffload/text/prompt.hpp>
+#include <superoffload/text/tokenizer.hpp>
+#include <superoffload/text/tokenizer_files.hpp>
+
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+using text::tokenizer;
+using text::tokenizer_definition;
+
+tokenizer_definition reference(std::string const& family) {
+  return text::read_tokenizer_files(std::filesystem::path{SUPEROFFLOAD_TOKENIZERS} / family);
+}
+
+/// The sample's prompts with their answers, one text a row.
+std::vector<std::string> const& rows() {
+  static std::vector<std::string> const texts = [] {
+    std::vector<std::string> out;
+    for (auto const& row : io::read_json(SUPEROFFLOAD_ALPACA, {.bytes = std::size_t{64} << 20})) {
+      auto const [prompt, response] =
+          text::render(text::prompt_template::deepspeed, row["instruction"].get<std::string>(),
+                       row["input"].get<std::string>(), row["output"].get<std::string>());
+      out.push_back(prompt + response);
+    }
+    return out;
+  }();
+  return texts;
+}
+
+/// `family` with a vocabulary of `merges` merges learned from the sample: the reference ones have a few
+/// hundred, and with more of them most words are one token, as in a real model.
+tokenizer_definition trained(std::string const& family, std::size_t merges) {
+  auto definition = reference(family);
+  std::map<std::string, std::int64_t> counts;
+  for (auto const& row : rows()) {
+    for (auto const piece : definition.split(row)) { ++counts[std::string{piece}]; }
+  }
+  std::vector<std::pair<std::vector<std::int32_t>, std::int64_t>> words;
+  for (auto const& [word, count] : counts) {
+    std::vector<std::int32_t> symbols;
+    for (char const byte : word) { symbols.push_back(static_cast<unsigned char>(byte)); }
+    words.emplace_back(symbols, count);
+  }
+
+  definition.vocabulary.clear();
+  definition.merges.clear();
+  definition.added_tokens.clear();
+  definition.prefix.clear();
+  definition.ignore_merges = false;
+  std::unordered_map<std::string, std::int32_t> ids;
+  auto const id_of = [&](std::string const& letters) {
+    auto const [entry, is_new] =
+        ids.emplace(letters, static_cast<std::int32_t>(definition.vocabulary.size()));
+    if (is_new) {
+      definition.vocabulary.push_back(letters);
+    }
+    return entry->second;
+  };
+  for (int byte = 0; byte < 256; ++byte) {
+    id_of(text::to_byte_alphabet(std::string(1, static_cast<char>(byte))));
+  }
+  // Many pairs a round instead of one, more as they get rarer: as good for timing, and made in seconds.
+  while (definition.merges.size() < merges) {
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> pairs;
+    for (auto const& [symbols, count] : words) {
+      for (std::size_t i = 0; i + 1 < symbols.size(); ++i) { pairs[{symbols[i], symbols[i + 1]}] += count; }
+    }
+    std::vector<std::pair<std::int64_t, std::pair<std::int32_t, std::int32_t>>> best;
+    for (auto const& [pair, count] : pairs) { best.emplace_back(count, pair); }
+    if (best.empty()) {
+      break;
+    }
+    std::ranges::sort(best, std::greater{});
+    best.resize(std::min(best.size(), 1 + definition.merges.size() / 30));
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> products;
+    for (auto const& [count, pair] : best) {
+      auto const product = id_of(definition.vocabulary[static_cast<std::size_t>(pair.first)] +
+                                 definition.vocabulary[static_cast<std::size_t>(pair.second)]);
+      definition.merges.push_back({pair.first, pair.second, product});
+      products[pair] = product;
+    }
+    for (auto& [symbols, count] : words) {
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < symbols.size(); ++i, ++kept) {
+        auto const found =
+            i + 1 < symbols.size() ? products.find({symbols[i], symbols[i + 1]}) : products.end();
+        symbols[kept] = found == products.end() ? symbols[i] : found->second;
+        i += found != products.end();
+      }
+      symbols.resize(kept);
+    }
+  }
+  return definition;
+}
+
+void encode(benchmark::State& state, tokenizer_definition const& definition,
+            std::vector<std::string> const& texts) {
+  tokenizer const tokenizer{definition};
+  std::vector<std::int32_t> ids;
+  for (auto _ : state) {
+    ids.clear();
+    for (auto const& text : texts) { tokenizer.encode(text, ids); }
+    benchmark::DoNotOptimize(ids.data());
+  }
+  std::size_t bytes = 0;
+  for (auto const& text : texts) { bytes += text.size(); }
+  state.SetBytesProcessed(static_cast<std::int64_t>(bytes) * static_cast<std::int64_t>(state.iterations()));
+  state.counters["bytes/token"] = static_cast<double>(bytes) / static_cast<double>(ids.size());
+}
+
+/// One text of the sample's rows, `count` times over: time must grow with its length.
+std::vector<std::string> joined(int count) {
+  std::string all;
+  for (int i = 0; i < count; ++i) {
+    for (auto const& row : rows()) { all += row; }
+  }
+  return {all};
+}
+
+std::vector<std::string> repeated(std::string const& unit) {
+  std::string all;
+  while (all.size() < (std::size_t{1} << 20)) { all += unit; }
+  return {all};
+}
+
+int const registered = [] {
+  for (std::string const family : {"llama3", "phi4", "qwen3", "seed_oss", "gpt_oss"}) {
+    auto const add = [&](std::string const& name, auto definition, auto texts) {
+      benchmark::RegisterBenchmark((name + '/' + family).c_str(), [=](benchmark::State& state) {
+        encode(state, definition(family), texts());
+      })->Unit(benchmark::kMillisecond);
+    };
+    auto const small = [](std::string const& name) { return reference(name); };
+    auto const large = [](std::string const& name) { return trained(name, 8000); };
+    add("rows", small, [] { return rows(); });
+    if (family == "llama3" || family == "gpt_oss") {
+      add("rows_8000_merges", large, [] { return rows(); });
+    }
+    add("joined_1", small, [] { return joined(1); });
+    add("joined_16", small, [] { return joined(16); });
+    add("decomposed", small, [] { return repeated("de\u0301ja\u0300 vu, "); });
+    add("chinese", small, [] { return repeated("\u4F60\u597D\uFF0C\u4E16\u754C "); });
+    add("one_letter", small, [] { return repeated("a"); });
+    add("one_space", small, [] { return repeated(" "); });
+  }
+  return 0;
+}();
+
+}  // namespace
