@@ -15,6 +15,7 @@
 #include <superoffload/train/batch_staging.hpp>
 #include <superoffload/train/plan.hpp>
 #include <superoffload/train/recompute.hpp>
+#include <superoffload/train/tensor_reader.hpp>
 #include <superoffload/zero/resident.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -49,9 +50,6 @@ struct step_result {
   float factor = 1.0F;     ///< the clip factor that was applied
   bool accepted = true;    ///< false: the gradient was not finite, or there was no label; nothing was changed
 };
-
-/// Reads a tensor into fp32: `read(name, first_element, to)` fills `to` with consecutive elements.
-using tensor_reader = std::function<void(std::string const& name, std::int64_t first, std::span<float> to)>;
 
 /// A model with its optimizer on one device: forward, backward, step.
 ///

@@ -159,9 +159,7 @@ private:
     expect_tensors(engine_.model().units(), weights);
     state_.identity = identity_of(options_, config_, *data_, element_name());
     auto checkpoint = checkpoint_to_resume();
-    engine_.initialize([&](std::string const& name, std::int64_t first, std::span<float> to) {
-      weights.read(name, static_cast<std::uint64_t>(first), to);
-    });
+    engine_.initialize(weights_of(weights));
     if (checkpoint) { resume(*checkpoint); }
   }
 
@@ -178,12 +176,12 @@ private:
     if (options_.resume.empty()) { return std::nullopt; }
     if (options_.resume != "auto") { return io::checkpoint_reader::open(options_.resume); }
     std::string rejected;
-    auto found = io::newest_checkpoint(options_.output, [&](std::filesystem::path const& path, std::string const& why) {
-      std::fprintf(stderr, "checkpoint %s is not valid: %s\n", path.c_str(), why.c_str());
-      rejected = path.string();
+    auto found = io::newest_checkpoint(options_.output, [&](std::string const& reason) {
+      std::fprintf(stderr, "%s\n", reason.c_str());
+      rejected = reason;
     });
-    expect(found || rejected.empty(), exit_code::bad_input, rejected,
-           ": no checkpoint of this run is valid; start without --resume to begin anew");
+    expect(found || rejected.empty(), exit_code::bad_input, options_.output.string(),
+           ": no checkpoint is valid (", rejected, "); start without --resume to begin anew");
     if (!found) { std::fprintf(stderr, "no checkpoint in %s: starting at step 0\n", options_.output.c_str()); }
     return found;
   }
@@ -301,26 +299,14 @@ private:
     }
     io::save_checkpoint(options_.output, state_.step, to_json(state_), blobs, options_.save_total_limit);
     saved_step_ = state_.step;
-    checkpoint_ = io::checkpoint_path(options_.output, state_.step);
+    checkpoint_ = options_.output / concat("checkpoint-", state_.step);
     progress_->say(concat("saved ", checkpoint_.string()));
     if (options_.export_every_save) { export_to(concat("model-step-", state_.step)); }
   }
 
   std::filesystem::path export_to(std::string const& name) {
     auto const to = options_.output / name;
-    std::vector<io::export_tensor> tensors;
-    std::vector<std::pair<autograd::unit_layout const*, autograd::tensor_entry const*>> sources;
-    for (auto const& unit : engine_.model().units()) {
-      for (auto const& tensor : unit.tensors()) {
-        tensors.push_back({tensor.name, tensor.shape});
-        sources.emplace_back(&unit, &tensor);
-      }
-    }
-    io::export_checkpoint(options_.model, to, tensors, dtype_of<typename Engine::element_type>,
-                          [&](std::size_t index, std::uint64_t first, std::span<float> values) {
-                            auto const& [unit, tensor] = sources[index];
-                            engine_.read_weights(*unit, tensor->offset + static_cast<std::int64_t>(first), values);
-                          });
+    export_model(engine_, options_.model, to);
     progress_->say(concat("exported ", to.string()));
     return to;
   }

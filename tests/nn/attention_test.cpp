@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-#include <superoffload/nn/add.hpp>
 #include <superoffload/nn/attention.hpp>
 #include <superoffload/nn/rms_norm.hpp>
 #include <superoffload/nn/rotary.hpp>
-#include <superoffload/nn/swiglu.hpp>
 
 #include <doctest/doctest.h>
+
+#include <algorithm>
+#include <vector>
 
 #include "support/graph.hpp"
 
@@ -34,35 +35,6 @@ struct documents {
   std::vector<std::int32_t> starts, positions;
   nn::batch batch;
 };
-
-unit_layout empty_unit() { return unit_layout{0, "unit"}; }
-
-TEST_CASE("a sum passes its gradient to both sides") {
-  graph g{{empty_unit()}};
-  check_function(g, g.random(3 * 4), 4, [](graph::variable x) { return x + x; });
-}
-
-TEST_CASE("rms_norm has the gradient of its formula, first writer or not") {
-  unit_layout unit{0, "unit"};
-  nn::rms_norm const norm{unit.add_vector("w", 7), 1e-5};
-  graph g{{unit}};
-  SUBCASE("alone") {
-    check_function(g, g.random(5 * 7), 7, [&](graph::variable x) { return norm(x); });
-  }
-  SUBCASE("beside another use of its input") {
-    check_function(g, g.random(5 * 7), 7, [&](graph::variable x) { return norm(x) + x; });
-  }
-  SUBCASE("over more rows than a block of partial sums") {
-    check_function(g, g.random(70 * 7), 7, [&](graph::variable x) { return norm(x); });
-  }
-}
-
-TEST_CASE("swiglu in place has the gradient of its formula") {
-  unit_layout unit{0, "unit"};
-  nn::rms_norm const norm{unit.add_vector("w", 10), 1e-5};
-  graph g{{unit}};
-  check_function(g, g.random(4 * 10), 10, [&](graph::variable x) { return nn::swiglu(norm(x)); });
-}
 
 TEST_CASE("rotary and attention have the gradient of their formula") {
   constexpr nn::attention_heads heads{4, 2, 6};

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Everything that host code needs. Programs that care for compile time include what they use instead.
+// IWYU pragma: begin_exports
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/policy.hpp>
+#include <superoffload/core/precision.hpp>
+#include <superoffload/core/version.hpp>
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/data/examples.hpp>
+#include <superoffload/data/instructions.hpp>
+#include <superoffload/data/loader.hpp>
+#include <superoffload/io/hub.hpp>
+#include <superoffload/io/hub_export.hpp>
+#include <superoffload/io/train_checkpoint.hpp>
+#include <superoffload/model/config.hpp>
+#include <superoffload/model/llama.hpp>
+#include <superoffload/optim/adamw.hpp>
+#include <superoffload/optim/schedule.hpp>
+#include <superoffload/text/prompt.hpp>
+#include <superoffload/text/tokenizer.hpp>
+#include <superoffload/train/engine.hpp>
+#include <superoffload/train/trainer.hpp>
+#include <superoffload/train/weights.hpp>
+// IWYU pragma: end_exports

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace superoffload::train {
+
+/// Where weights come from: `read(name, first, to)` fills `to` with the tensor's elements from `first` on, as fp32.
+using tensor_reader = std::function<void(std::string const& name, std::int64_t first, std::span<float> to)>;
+
+}  // namespace superoffload::train

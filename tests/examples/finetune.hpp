@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/io/json.hpp>
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "examples/program.hpp"
+
+namespace superoffload::test {
+
+inline std::filesystem::path const models = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models";
+inline std::filesystem::path const alpaca = SUPEROFFLOAD_ALPACA;
+inline std::filesystem::path const finetune_llama = SUPEROFFLOAD_FINETUNE_LLAMA;
+
+/// A short run on a reference checkpoint, to be changed by further flags: a later flag wins over an earlier one.
+struct finetune_run {
+  std::string model = "llama";
+  std::vector<std::string> flags;
+
+  [[nodiscard]] std::vector<std::string> arguments(std::filesystem::path const& output) const {
+    std::vector<std::string> all{"--model", (models / model).string(), "--dataset", alpaca.string(), "--output_dir",
+                                 output.string(), "--metrics", (output / "metrics.jsonl").string(), "--log_interval",
+                                 "1"};
+    all.insert(all.end(), flags.begin(), flags.end());
+    return all;
+  }
+  [[nodiscard]] outcome run_in(std::filesystem::path const& output) const {
+    return test::run(finetune_llama, arguments(output));
+  }
+};
+
+/// The lines of a metrics file.
+inline std::vector<io::json> metrics_in(std::filesystem::path const& output) {
+  std::vector<io::json> lines;
+  std::ifstream file{output / "metrics.jsonl"};
+  for (std::string line; std::getline(file, line);) { lines.push_back(io::json::parse(line)); }
+  return lines;
+}
+
+/// One member of every step's line.
+inline std::vector<double> series(std::filesystem::path const& output, std::string const& name) {
+  std::vector<double> values;
+  for (auto const& line : metrics_in(output)) {
+    if (line.contains(name)) { values.push_back(line[name].get<double>()); }
+  }
+  return values;
+}
+
+}  // namespace superoffload::test

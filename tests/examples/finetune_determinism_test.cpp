@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <chrono>
+#include <thread>
+
+#include "examples/finetune.hpp"
+
+namespace {
+
+using namespace superoffload;
+using namespace superoffload::test;
+
+/// The bytes that a run leaves in its exported weights.
+std::string weights_of(std::filesystem::path const& output) { return contents_of(output / "model" / "model.safetensors"); }
+
+std::vector<std::string> joined(std::vector<std::string> flags, std::vector<std::string> const& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+
+std::vector<std::string> const short_run{"--max_steps", "6",  "--batch_size", "4",         "--max_length", "64",
+                                         "--lr",        "1e-3", "--dtype",    "float32"};
+
+TEST_CASE("two identical runs are identical bit for bit, in both precisions") {
+  for (std::string const dtype : {"float32", "bf16"}) {
+    CAPTURE(dtype);
+    scratch_directory const first, second;
+    finetune_run const r{"llama", joined(short_run, {"--dtype", dtype})};
+    REQUIRE(r.run_in(first.path()).status == 0);
+    REQUIRE(r.run_in(second.path()).status == 0);
+    CHECK(series(first.path(), "loss") == series(second.path(), "loss"));
+    CHECK(weights_of(first.path()) == weights_of(second.path()));
+  }
+}
+
+TEST_CASE("the number of threads changes no bit") {
+  scratch_directory const one, three;
+  finetune_run const r{"llama_tied", short_run};
+  program{finetune_llama, r.arguments(one.path()), [] { ::setenv("SUPEROFFLOAD_NUM_THREADS", "1", 1); }}.wait();
+  program{finetune_llama, r.arguments(three.path()), [] { ::setenv("SUPEROFFLOAD_NUM_THREADS", "3", 1); }}.wait();
+  REQUIRE(series(one.path(), "loss").size() == 6);
+  CHECK(series(one.path(), "loss") == series(three.path(), "loss"));
+  CHECK(weights_of(one.path()) == weights_of(three.path()));
+}
+
+TEST_CASE("recompute changes no bit") {
+  scratch_directory const kept, again;
+  auto const run = [&](scratch_directory const& output, char const* mode) {
+    finetune_run const r{"llama", joined(short_run, {"--dtype", "bf16", "--activation_checkpointing", mode})};
+    REQUIRE(r.run_in(output.path()).status == 0);
+  };
+  run(kept, "none");
+  run(again, "every_block");
+  CHECK(series(kept.path(), "loss") == series(again.path(), "loss"));
+  CHECK(series(kept.path(), "grad_norm") == series(again.path(), "grad_norm"));
+  CHECK(weights_of(kept.path()) == weights_of(again.path()));
+}
+
+TEST_CASE("how a batch is split into micro-batches changes losses by rounding only") {
+  for (std::string const packing : {"off", "on"}) {
+    scratch_directory const whole;
+    auto const run = [&](scratch_directory const& output, char const* accumulation) {
+      finetune_run const r{"llama",
+                           joined(short_run, {"--gradient_accumulation_steps", accumulation, "--packing", packing})};
+      REQUIRE(r.run_in(output.path()).status == 0);
+      return series(output.path(), "loss");
+    };
+    auto const expected = run(whole, "1");
+    REQUIRE(expected.size() == 6);
+    for (char const* const accumulation : {"2", "4"}) {
+      scratch_directory const split;
+      auto const losses = run(split, accumulation);
+      REQUIRE(losses.size() == expected.size());
+      for (std::size_t i = 0; i < losses.size(); ++i) { CHECK(losses[i] == doctest::Approx(expected[i]).epsilon(2e-6)); }
+    }
+  }
+}
+
+/// Runs until `step` is in the log and kills the program there, as a power cut would.
+void kill_after_step(finetune_run const& r, std::filesystem::path const& output, std::size_t step) {
+  program p{finetune_llama, r.arguments(output)};
+  while (p.running() && series(output, "loss").size() < step) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{2});
+  }
+  p.send(SIGKILL);
+  p.wait();
+}
+
+TEST_CASE("train, save, die and resume gives the bits of an uninterrupted run, in the middle of an epoch") {
+  for (std::string const dtype : {"float32", "bf16"}) {
+    std::vector<std::string> flags{"--max_steps",  "16",        "--batch_size", "4",  "--max_length", "128",
+                                   "--lr",         "1e-3",      "--dtype",      dtype, "--packing",   "on",
+                                   "--save_steps", "5",         "--lr_scheduler", "cosine", "--dataset_percentage", "4",
+                                   "--seed",       "7"};
+    CAPTURE(dtype);
+    scratch_directory const whole, broken;
+    REQUIRE(finetune_run{"llama", flags}.run_in(whole.path()).status == 0);
+    kill_after_step({"llama", flags}, broken.path(), 7);
+    auto const resumed = finetune_run{"llama", joined(flags, {"--resume", "auto"})}.run_in(broken.path());
+    CAPTURE(resumed.err);
+    REQUIRE(resumed.status == 0);
+    CHECK(resumed.err.find("resumed at step") != std::string::npos);
+    CHECK(series(whole.path(), "loss") == series(broken.path(), "loss"));
+    CHECK(series(whole.path(), "grad_norm") == series(broken.path(), "grad_norm"));
+    CHECK(weights_of(whole.path()) == weights_of(broken.path()));
+  }
+}
+
+TEST_CASE("a signal finishes the step, saves, and has its own exit code; resuming goes on from there") {
+  std::vector<std::string> const flags{"--max_steps", "400",       "--batch_size", "2", "--max_length", "64",
+                                       "--lr",        "1e-4", "--dtype",      "float32"};
+  for (int const signal : {SIGTERM, SIGINT}) {
+    scratch_directory const output;
+    program p{finetune_llama, finetune_run{"llama", flags}.arguments(output.path())};
+    while (p.running() && series(output.path(), "loss").size() < 3) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    }
+    p.send(signal);
+    auto const done = p.wait();
+    CAPTURE(done.err);
+    CHECK(done.status == 7);
+    auto const steps = series(output.path(), "loss").size();
+    CHECK(std::filesystem::exists(output.path() / ("checkpoint-" + std::to_string(steps))));
+    auto const resumed =
+        finetune_run{"llama", joined(flags, {"--resume", "auto", "--max_steps", std::to_string(steps + 2)})}.run_in(
+            output.path());
+    CHECK(resumed.status == 0);
+    CHECK(series(output.path(), "loss").size() == steps + 2);
+  }
+}
+
+}  // namespace

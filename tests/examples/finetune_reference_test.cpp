@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Whole training runs of the real program against those of Hugging Face transformers; see tests/data/README.md.
+#include <superoffload/io/hub.hpp>
+
+#include <cmath>
+#include <set>
+
+#include "examples/finetune.hpp"
+
+namespace {
+
+using namespace superoffload;
+using namespace superoffload::test;
+
+std::vector<std::string> flags_of(io::json const& args) {
+  auto const text = [&](char const* name) { return args[name].dump(); };
+  auto const clip = args["clip"].get<double>();
+  return {"--template", "deepspeed", "--shuffle", "off",
+          "--lr", text("lr"), "--lr_scheduler", args["schedule"].get<std::string>(),
+          "--lr_warmup_steps", text("warmup_steps"), "--weight_decay", text("weight_decay"),
+          "--max_grad_norm", std::to_string(clip), "--label_mask", args["label_mask"].get<std::string>(),
+          "--append_eos", args["eos"].get<bool>() ? "on" : "off",
+          "--packing", args["packing"].get<bool>() ? "on" : "off",
+          "--gradient_accumulation_steps", text("accumulation"), "--batch_size", text("batch"),
+          "--max_length", text("max_length"), "--max_steps", text("steps"),
+          "--dtype", args["dtype"] == "bfloat16" ? "bf16" : "float32"};
+}
+
+void check_final_weights(io::json const& final, std::filesystem::path const& exported) {
+  auto const checkpoint = io::hub_checkpoint::open(exported);
+  CHECK(checkpoint.names().size() == final.size());
+  for (auto const& [name, truth] : final.items()) {
+    CAPTURE(name);
+    auto const* const tensor = checkpoint.find(name);
+    REQUIRE(tensor != nullptr);
+    std::uint64_t count = 1;
+    for (auto const extent : tensor->shape) { count *= static_cast<std::uint64_t>(extent); }
+    std::vector<float> values(count);
+    checkpoint.read(name, 0, values);
+    double sum = 0.0, squares = 0.0;
+    for (double const value : values) {
+      sum += value;
+      squares += value * value;
+    }
+    double const l2 = truth["l2"].get<double>();
+    CHECK(std::sqrt(squares) == doctest::Approx(l2).epsilon(1e-4));
+    CHECK(std::abs(sum - truth["sum"].get<double>()) <= 1e-3 * l2);
+  }
+}
+
+void check_run(std::string const& model, io::json const& truth) {
+  auto const& args = truth["args"];
+  bool const bf16 = args["dtype"] == "bfloat16";
+  scratch_directory const output;
+  auto const done = finetune_run{model, flags_of(args)}.run_in(output.path());
+  CAPTURE(done.err);
+  REQUIRE(done.status == 0);
+  auto const steps = metrics_in(output.path());
+  REQUIRE(steps.size() == args["steps"].get<std::size_t>());
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    CAPTURE(i);
+    CHECK(steps[i]["loss"].get<double>() == doctest::Approx(truth["loss"][i].get<double>()).epsilon(bf16 ? 0.01 : 2e-5));
+    CHECK(steps[i]["grad_norm"].get<double>() ==
+          doctest::Approx(truth["grad_norm"][i].get<double>()).epsilon(bf16 ? 0.03 : 1e-4));
+    CHECK(steps[i]["lr"].get<double>() == doctest::Approx(truth["lr"][i].get<double>()).epsilon(1e-6));
+    CHECK(steps[i]["label_tokens"] == truth["label_tokens"][i]);
+  }
+  if (!bf16) { check_final_weights(truth["final"], output.path() / "model"); }
+}
+
+TEST_CASE("every reference run is reproduced step by step") {
+  std::set<std::string> seen;
+  for (std::string const model : {"llama", "llama_tied"}) {
+    auto const expected = io::read_json(models / model / "expected.json", {.bytes = std::size_t{4} << 20});
+    for (auto const& truth : expected["train"]) {
+      auto const name = truth["args"]["name"].get<std::string>();
+      CAPTURE(model);
+      CAPTURE(name);
+      check_run(model, truth);
+      seen.insert(model + "/" + name);
+    }
+  }
+  CHECK(seen == std::set<std::string>{"llama/plain", "llama/schedule", "llama/packing", "llama/bf16", "llama_tied/plain",
+                                      "llama_tied/schedule"});
+}
+
+}  // namespace

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::test {
+
+/// A directory that is gone at the end of the test.
+class scratch_directory {
+public:
+  scratch_directory() {
+    std::string name = (std::filesystem::temp_directory_path() / "superoffload-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  scratch_directory(scratch_directory const&) = delete;
+  scratch_directory& operator=(scratch_directory const&) = delete;
+  ~scratch_directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  [[nodiscard]] std::filesystem::path const& path() const { return path_; }
+
+private:
+  std::filesystem::path path_;
+};
+
+inline std::string contents_of(std::filesystem::path const& file) {
+  std::ifstream stream{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
+
+struct outcome {
+  int status = -1;  ///< exit code, or 128 + signal
+  std::string out, err;
+};
+
+/// A program that was started with its output caught in files.
+class program {
+public:
+  /// `prepare` runs in the child before the program, for limits.
+  program(std::filesystem::path const& file, std::vector<std::string> const& arguments,
+          std::function<void()> const& prepare = {}, std::filesystem::path const& input = "/dev/null") {
+    std::vector<char*> argv{const_cast<char*>(file.c_str())};
+    for (auto const& argument : arguments) { argv.push_back(const_cast<char*>(argument.c_str())); }
+    argv.push_back(nullptr);
+    auto const out = directory_.path() / "out";
+    auto const err = directory_.path() / "err";
+    child_ = ::fork();
+    REQUIRE(child_ >= 0);
+    if (child_ == 0) {
+      ::dup2(::open(input.c_str(), O_RDONLY), 0);
+      ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT, 0600), 1);
+      ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT, 0600), 2);
+      if (prepare) { prepare(); }
+      ::execv(file.c_str(), argv.data());
+      ::_exit(127);
+    }
+  }
+  ~program() {
+    if (child_ > 0) {
+      ::kill(child_, SIGKILL);
+      ::waitpid(child_, nullptr, 0);
+    }
+  }
+
+  void send(int signal) const { ::kill(child_, signal); }
+  [[nodiscard]] bool running() {
+    if (child_ > 0 && ::waitpid(child_, &status_, WNOHANG) == child_) { child_ = -1; }
+    return child_ > 0;
+  }
+  [[nodiscard]] std::string errors_so_far() const { return contents_of(directory_.path() / "err"); }
+
+  outcome wait() {
+    if (child_ > 0) { ::waitpid(child_, &status_, 0); }
+    child_ = -1;
+    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), contents_of(directory_.path() / "out"),
+            errors_so_far()};
+  }
+
+private:
+  scratch_directory directory_;
+  pid_t child_ = -1;
+  int status_ = 0;
+};
+
+inline outcome run(std::filesystem::path const& file, std::vector<std::string> const& arguments) {
+  return program{file, arguments}.wait();
+}
+
+/// Writes a file and says where.
+inline std::filesystem::path write_file(std::filesystem::path const& file, std::string const& text) {
+  std::ofstream{file, std::ios::binary} << text;
+  return file;
+}
+
+}  // namespace superoffload::test
