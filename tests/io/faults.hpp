@@ -4,6 +4,7 @@
 
 #include <superoffload/io/fault.hpp>
 
+#include <cerrno>
 #include <unistd.h>
 
 namespace superoffload::io::testing {
@@ -11,12 +12,11 @@ namespace superoffload::io::testing {
 /// What shall happen to the operations while an `injection` lives. Plain data, as the hook is a plain
 /// function.
 struct fault_plan {
-  long at = -1;             ///< the operation, counted from 0, that fails; -1: none, count only
-  int with = 0;             ///< errno, or short_transfer
-  bool persistent = false;  ///< all later ones fail as well
-  bool exits = false;       ///< the process ends instead
-  operation only = operation::open;
-  bool all_kinds = true;  ///< else only operations of the kind `only` are counted
+  long at = -1;              ///< the operation, counted from 0, that fails; -1: none, count only
+  int with = 0;              ///< errno, or short_transfer
+  bool persistent = false;   ///< all later ones fail as well
+  bool exits = false;        ///< the process ends instead
+  bool no_exchange = false;  ///< exchanges fail as where the file system has none; they are not counted then
 };
 
 class injection {
@@ -35,8 +35,8 @@ public:
 
 private:
   static int hook(operation what, std::filesystem::path const&) {
-    if (!plan_.all_kinds && what != plan_.only) {
-      return 0;
+    if (plan_.no_exchange && what == operation::exchange) {
+      return EINVAL;
     }
     long const number = seen_++;
     bool const strikes = plan_.at >= 0 && (number == plan_.at || (plan_.persistent && number > plan_.at));

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/directory.hpp>
+#include <superoffload/io/fault.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <fcntl.h>
+#include <random>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace superoffload::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// \returns whether it succeeded; errno says why not.
+template <class Call>
+bool attempt(operation what, fs::path const& path, Call system_call) {
+  if (int const injected = injected_fault(what, path); injected > 0) {
+    errno = injected;
+    return false;
+  }
+  return system_call() == 0;
+}
+
+void expect_done(bool done, fs::path const& path, std::string_view what) {
+  expect(done, exit_code::io_failure, shown(path), ": ", what, " failed: ", std::strerror(errno));
+}
+
+fs::path parent_of(fs::path const& path) {
+  return path.has_parent_path() ? path.parent_path() : fs::path{"."};
+}
+
+bool is_there(fs::path const& path) {
+  std::error_code failure;
+  return fs::exists(fs::symlink_status(path, failure));
+}
+
+bool exchange(fs::path const& a, fs::path const& b) {
+  return attempt(operation::exchange, b,
+                 [&] { return ::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE); });
+}
+
+}  // namespace
+
+void make_directories(fs::path const& path) {
+  std::error_code failure;
+  if (path.empty() || fs::is_directory(path, failure)) {
+    return;
+  }
+  make_directories(path.parent_path());
+  bool const made = attempt(operation::make_directory, path, [&] { return ::mkdir(path.c_str(), 0777); });
+  expect_done(made || (errno == EEXIST && fs::is_directory(path, failure)), path, "creating the directory");
+  sync_directory(parent_of(path));
+}
+
+void sync_directory(fs::path const& path) {
+  int const descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  expect_done(descriptor >= 0, path, "opening the directory");
+  bool const synced = attempt(operation::sync, path, [&] { return ::fsync(descriptor); });
+  int const reason = errno;
+  ::close(descriptor);
+  errno = reason;
+  expect_done(synced, path, "syncing the directory");
+}
+
+std::vector<std::string> list_directory(fs::path const& path) {
+  std::vector<std::string> names;
+  std::error_code failure;
+  for (fs::directory_iterator entry{path, failure}, end; !failure && entry != end; entry.increment(failure)) {
+    names.push_back(entry->path().filename());
+  }
+  expect(!failure || failure == std::errc::no_such_file_or_directory, exit_code::io_failure, shown(path),
+         ": listing the directory failed: ", failure.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+void rename_path(fs::path const& from, fs::path const& to) {
+  bool const renamed = attempt(operation::rename, to, [&] { return ::rename(from.c_str(), to.c_str()); });
+  expect_done(renamed, to, concat("renaming ", shown(from), " to it"));
+}
+
+void remove_tree(fs::path const& path) {
+  if (!is_there(path)) {
+    return;
+  }
+  std::error_code failure;
+  if (fs::is_directory(fs::symlink_status(path, failure))) {
+    for (auto const& name : list_directory(path)) { remove_tree(path / name); }
+    bool const removed = attempt(operation::remove, path, [&] { return ::rmdir(path.c_str()); });
+    expect_done(removed || errno == ENOENT, path, "removing the directory");
+  } else {
+    bool const removed = attempt(operation::remove, path, [&] { return ::unlink(path.c_str()); });
+    expect_done(removed || errno == ENOENT, path, "removing the file");
+  }
+}
+
+void replace_directory(fs::path const& staged, fs::path const& destination) {
+  auto const parent = parent_of(destination);
+  if (!is_there(destination)) {
+    rename_path(staged, destination);
+    sync_directory(parent);
+    return;
+  }
+  if (exchange(staged, destination)) {
+    try {
+      sync_directory(parent);
+    } catch (error const&) {
+      exchange(staged, destination);  // a failed replacement leaves the old one
+      throw;
+    }
+    remove_tree(staged);
+    return;
+  }
+  expect_done(errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP, destination,
+              "replacing the directory");
+  auto const aside = replaced_name(destination);
+  rename_path(destination, aside);
+  try {
+    rename_path(staged, destination);
+    sync_directory(parent);
+  } catch (error const&) {
+    if (!is_there(staged)) {
+      attempt(operation::rename, staged, [&] { return ::rename(destination.c_str(), staged.c_str()); });
+    }
+    attempt(operation::rename, destination, [&] { return ::rename(aside.c_str(), destination.c_str()); });
+    throw;
+  }
+  remove_tree(aside);
+}
+
+void restore_replaced(fs::path const& destination) {
+  auto const aside = replaced_name(destination);
+  if (!is_there(aside)) {
+    return;
+  }
+  if (is_there(destination)) {
+    remove_tree(aside);
+  } else {
+    rename_path(aside, destination);
+    sync_directory(parent_of(destination));
+  }
+}
+
+fs::path replaced_name(fs::path const& destination) {
+  return parent_of(destination) / concat(".", destination.filename().native(), ".replaced");
+}
+
+std::string random_suffix() {
+  static constexpr char digits[] = "0123456789abcdef";
+  std::random_device random;
+  std::string text;
+  for (int i = 0; i < 16; ++i) { text += digits[random() & 15U]; }
+  return text;
+}
+
+bool is_suffixed(std::string_view text, std::string_view prefix) {
+  return text.starts_with(prefix) && text.size() == prefix.size() + 16 &&
+         text.find_first_not_of("0123456789abcdef", prefix.size()) == text.npos;
+}
+
+staging_directory::staging_directory(fs::path path) : path_{std::move(path)} {
+  bool const made = attempt(operation::make_directory, path_, [&] { return ::mkdir(path_.c_str(), 0777); });
+  expect_done(made, path_, "creating the directory");
+}
+
+staging_directory::~staging_directory() {
+  try {
+    remove_tree(path_);
+  } catch (std::exception const&) {
+    // What is left is removed by the next save.
+  }
+}
+
+}  // namespace superoffload::io

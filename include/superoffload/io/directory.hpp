@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/io/file.hpp>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace superoffload::io {
+
+// Every function throws error(io_failure) naming the path and the system's reason.
+
+/// Creates `path` and the directories above it that do not exist, all of them on stable storage.
+void make_directories(std::filesystem::path const& path);
+
+/// Returns when the names in the directory are on stable storage.
+void sync_directory(std::filesystem::path const& path);
+
+/// The names in a directory, sorted; none when there is no such directory.
+std::vector<std::string> list_directory(std::filesystem::path const& path);
+
+/// rename(2): takes effect as a whole or not at all; on stable storage after sync_directory.
+void rename_path(std::filesystem::path const& from, std::filesystem::path const& to);
+
+/// Removes a file, a link or a directory with all that is in it. Does nothing when there is none.
+void remove_tree(std::filesystem::path const& path);
+
+/// Moves the directory `staged` to its sibling `destination`, on stable storage, and removes what was there
+/// before. Killed at any point, `destination` is the old one or the new one, if need be once restore_replaced
+/// was called.
+void replace_directory(std::filesystem::path const& staged, std::filesystem::path const& destination);
+
+/// Finishes or undoes a replace_directory that was killed on a file system that cannot exchange two names.
+void restore_replaced(std::filesystem::path const& destination);
+
+/// The name under which `destination` stands aside meanwhile.
+std::filesystem::path replaced_name(std::filesystem::path const& destination);
+
+/// 16 hexadecimal digits that no other process has.
+std::string random_suffix();
+
+/// Whether `text` is `prefix` and a random_suffix: what a killed process left behind.
+bool is_suffixed(std::string_view text, std::string_view prefix);
+
+/// A new directory that is removed again with all its content unless it was moved away.
+class staging_directory {
+public:
+  explicit staging_directory(std::filesystem::path path);
+  staging_directory(staging_directory const&) = delete;
+  staging_directory& operator=(staging_directory const&) = delete;
+  ~staging_directory();
+
+  [[nodiscard]] std::filesystem::path const& path() const noexcept { return path_; }
+
+private:
+  std::filesystem::path path_;
+};
+
+}  // namespace superoffload::io

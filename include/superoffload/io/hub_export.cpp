@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/directory.hpp>
+#include <superoffload/io/hub_export.hpp>
+#include <superoffload/io/json.hpp>
+#include <superoffload/io/safetensors.hpp>
+
+#include <algorithm>
+#include <array>
+#include <system_error>
+
+namespace superoffload::io {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t chunk_elements = std::size_t{256} << 10;
+constexpr std::uint64_t copied_file_bytes = std::uint64_t{1} << 30;
+
+bool is_carried_over(std::string_view name) {
+  static constexpr std::array<std::string_view, 8> names{"tokenizer.json",
+                                                         "tokenizer_config.json",
+                                                         "special_tokens_map.json",
+                                                         "generation_config.json",
+                                                         "tokenizer.model",
+                                                         "added_tokens.json",
+                                                         "vocab.json",
+                                                         "merges.txt"};
+  return std::ranges::find(names, name) != names.end() || name.starts_with("chat_template");
+}
+
+bool is_written(std::string_view name) {
+  return is_carried_over(name) || name == "config.json" || name == "model.safetensors.index.json" ||
+         (name.starts_with("model") && name.ends_with(".safetensors"));
+}
+
+/// Absolute, without links and without a separator at the end.
+fs::path resolved(fs::path const& path) {
+  std::error_code failure;
+  auto whole = fs::weakly_canonical(path, failure);
+  expect(!failure && !path.empty(), exit_code::bad_input, shown(path),
+         ": expected the name of a directory to write");
+  whole = whole.has_filename() ? whole : whole.parent_path();
+  return whole;
+}
+
+void expect_replaceable(fs::path const& destination, fs::path const& model) {
+  std::error_code failure;
+  if (!fs::exists(destination, failure)) {
+    return;
+  }
+  expect(fs::is_directory(destination, failure), exit_code::bad_input, shown(destination),
+         ": is a file, expected the name of a directory to write");
+  expect(!fs::equivalent(destination, model, failure), exit_code::bad_input, shown(destination),
+         ": is the model that is read; export to another directory");
+  for (auto const& name : list_directory(destination)) {
+    expect(is_written(name) && fs::is_regular_file(fs::symlink_status(destination / name, failure)),
+           exit_code::bad_input, shown(destination / name),
+           ": is nothing that an export writes, so the directory is not replaced; export to another one");
+  }
+}
+
+void carry_over(fs::path const& from, fs::path const& to) {
+  auto const source = file::open_read(from);
+  auto const bytes = source.size();
+  expect(bytes <= copied_file_bytes, exit_code::bad_input, shown(from), ": ", bytes,
+         " bytes, expected at most ", copied_file_bytes);
+  auto target = file::create_new(to);
+  std::vector<std::byte> buffer(std::min<std::uint64_t>(bytes, 1 << 20));
+  for (std::uint64_t done = 0; done < bytes;) {
+    auto const chunk = std::span{buffer}.first(std::min<std::uint64_t>(buffer.size(), bytes - done));
+    source.pread_exact(done, chunk);
+    target.pwrite_all(done, chunk);
+    done += chunk.size();
+  }
+  target.sync();
+  target.close();
+}
+
+/// config.json with the element type of the export, its other fields and their order as they are.
+std::string config_with_type(fs::path const& path, dtype type) {
+  auto const text = read_file(path, json_limits{}.bytes);
+  auto const checked = parse_json(text, shown(path));
+  json_field{checked, shown(path)}.require_object();
+  auto config = nlohmann::ordered_json::parse(text);
+  auto const name = type == dtype::bf16 ? "bfloat16" : "float32";
+  // transformers 5 writes "dtype" and reads both.
+  bool const has_new_name = config.contains("dtype");
+  if (has_new_name) {
+    config["dtype"] = name;
+  }
+  if (config.contains("torch_dtype") || !has_new_name) {
+    config["torch_dtype"] = name;
+  }
+  return config.dump(2) + "\n";
+}
+
+/// How many tensors each file holds: greedily, in order.
+std::vector<std::size_t> tensors_per_shard(std::span<tensor_declaration const> tensors, std::uint64_t most) {
+  std::vector<std::size_t> counts;
+  std::uint64_t used = 0;
+  for (auto const& tensor : tensors) {
+    auto const bytes = tensor.bytes();
+    if (counts.empty() || (used > 0 && (used > most || bytes > most - used))) {
+      counts.push_back(0);
+      used = 0;
+    }
+    ++counts.back();
+    used += bytes;
+  }
+  return counts.empty() ? std::vector<std::size_t>{0} : counts;
+}
+
+std::string shard_name(std::size_t shard, std::size_t shards) {
+  if (shards == 1) {
+    return "model.safetensors";
+  }
+  auto const five_digits = [](std::size_t number) {
+    auto const digits = std::to_string(number);
+    return std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0') + digits;
+  };
+  return concat("model-", five_digits(shard + 1), "-of-", five_digits(shards), ".safetensors");
+}
+
+void write_shard(fs::path const& path, std::span<tensor_declaration const> tensors,
+                 std::size_t number_of_first, export_source const& source) {
+  safetensors_writer writer{path, tensors};
+  std::vector<float> values(chunk_elements);
+  std::vector<bfloat16> rounded(chunk_elements);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    auto const elements = tensors[i].bytes() / size_of(tensors[i].type);
+    for (std::uint64_t first = 0; first < elements;) {
+      auto const chunk = std::span{values}.first(std::min<std::uint64_t>(chunk_elements, elements - first));
+      source(number_of_first + i, first, chunk);
+      if (tensors[i].type == dtype::bf16) {
+        std::ranges::transform(chunk, rounded.begin(), &bfloat16::of_master);
+        writer.write(std::as_bytes(std::span{rounded}.first(chunk.size())));
+      } else {
+        writer.write(std::as_bytes(chunk));
+      }
+      first += chunk.size();
+    }
+  }
+  writer.finish();
+}
+
+void write_weights(fs::path const& directory, std::span<tensor_declaration const> tensors,
+                   export_source const& source, std::uint64_t max_shard_bytes) {
+  auto const counts = tensors_per_shard(tensors, max_shard_bytes);
+  json weight_map = json::object();
+  std::uint64_t total = 0;
+  std::size_t first = 0;
+  for (std::size_t shard = 0; shard < counts.size(); ++shard) {
+    auto const name = shard_name(shard, counts.size());
+    auto const inside = tensors.subspan(first, counts[shard]);
+    write_shard(directory / name, inside, first, source);
+    for (auto const& tensor : inside) {
+      expect(weight_map.emplace(tensor.name, name).second, exit_code::bad_input, shown(directory / name),
+             ": tensor '", printable(tensor.name), "' is declared twice; expected each name once");
+      total += tensor.bytes();
+    }
+    first += counts[shard];
+  }
+  if (counts.size() > 1) {
+    json const whole{{"metadata", {{"total_size", total}}}, {"weight_map", std::move(weight_map)}};
+    write_new_file(directory / "model.safetensors.index.json", whole.dump(2) + "\n");
+  }
+}
+
+/// What exports to the same place left when they were killed.
+void remove_leftovers(fs::path const& destination, std::string_view staging_prefix) {
+  restore_replaced(destination);
+  for (auto const& name : list_directory(destination.parent_path())) {
+    if (is_suffixed(name, staging_prefix)) {
+      remove_tree(destination.parent_path() / name);
+    }
+  }
+}
+
+}  // namespace
+
+void hub_export(fs::path const& model, fs::path const& destination, std::span<export_tensor const> tensors,
+                export_source const& source, export_options options) {
+  expect(options.type == dtype::f32 || options.type == dtype::bf16, exit_code::bad_input, shown(destination),
+         ": export as ", name_of(options.type), ", expected F32 or BF16");
+  auto const config = config_with_type(model / "config.json", options.type);
+  std::vector<tensor_declaration> declared;
+  for (auto const& tensor : tensors) { declared.push_back({tensor.name, options.type, tensor.shape}); }
+
+  auto const target = resolved(destination);
+  auto const staging_prefix = concat(".", target.filename().native(), ".tmp-");
+  make_directories(target.parent_path());
+  remove_leftovers(target, staging_prefix);
+  expect_replaceable(target, model);
+
+  staging_directory const staged{target.parent_path() / (staging_prefix + random_suffix())};
+  write_new_file(staged.path() / "config.json", config);
+  for (auto const& name : list_directory(model)) {
+    std::error_code failure;
+    if (is_carried_over(name) && fs::is_regular_file(model / name, failure)) {
+      carry_over(model / name, staged.path() / name);
+    }
+  }
+  write_weights(staged.path(), declared, source, options.max_shard_bytes);
+  sync_directory(staged.path());
+  replace_directory(staged.path(), target);
+}
+
+}  // namespace superoffload::io

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace superoffload::io {
+
+/// A tensor of an export, by the name and shape that transformers expects.
+struct export_tensor {
+  std::string name;
+  std::vector<std::int64_t> shape;
+};
+
+/// Fills `out` with the elements of tensors[tensor] from `first` on. Asked for all elements, each once and in
+/// order.
+using export_source = std::function<void(std::size_t tensor, std::uint64_t first, std::span<float> out)>;
+
+struct export_options {
+  dtype type = dtype::f32;  ///< f32, or bf16: then elements are rounded as bfloat16::of_master rounds
+  std::uint64_t max_shard_bytes =
+      5'000'000'000;  ///< of tensors in one file; a larger tensor has a file of its own
+};
+
+/// Writes the Hugging Face directory `destination`, which transformers loads unchanged: the weights as one
+/// model.safetensors or as shards with an index, the config.json of `model` with its element type set, and
+/// the tokenizer and generation files found there. Memory is bounded; everything is on stable storage on
+/// return.
+///
+/// An earlier export at `destination` is replaced when the new one is complete: killed or failing at any
+/// point, one of the two stands there. \throws error(bad_input) when `destination` is `model` or holds what
+/// no export writes, error(io_failure) when writing fails.
+void hub_export(std::filesystem::path const& model, std::filesystem::path const& destination,
+                std::span<export_tensor const> tensors, export_source const& source,
+                export_options options = {});
+
+}  // namespace superoffload::io

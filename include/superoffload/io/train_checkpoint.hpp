@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/io/file.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace superoffload::io {
+
+// A training checkpoint is the directory <root>/checkpoint-<step>. A checkpoint that stands under its name is
+// complete and on stable storage: it was written aside, synced, and renamed. One process per root may save at
+// a time.
+//
+//   rank-00000.bin  the blobs of a rank one after the other, each from a multiple of 4096 bytes on
+//   manifest.json   its own SHA-256, every file and blob with sizes, the CRC-32C of every chunk of 1 MiB, the
+//   step, the
+//                   number of ranks, and the caller's state
+
+/// The piece of a blob that is verified as a whole: reads of whole chunks need no copy.
+inline constexpr std::uint64_t checkpoint_chunk_bytes = std::uint64_t{1} << 20;
+
+/// State to be saved: `read` fills its argument with the bytes from `offset` on, each asked for once and in
+/// order.
+struct blob {
+  std::string name;  ///< UTF-8, at most 512 bytes
+  std::uint64_t bytes = 0;
+  std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
+};
+
+/// Saves <root>/checkpoint-<step>, replacing one of that name, then removes all but the last `keep_last`
+/// checkpoints (0: none is removed). Checkpoints of later steps count as older than this one: they belong to
+/// an abandoned run. What killed saves left behind is removed too.
+/// \throws error(io_failure) naming the path; every earlier checkpoint is then as it was, except that those
+/// to be removed
+///         may be gone if the new one is in place.
+void save_checkpoint(std::filesystem::path const& root, std::int64_t step, std::string const& state_json,
+                     std::span<blob const> blobs, int keep_last = 0);
+
+/// A training checkpoint open for reading. Reading is safe from several threads.
+class checkpoint_reader {
+public:
+  /// Verifies the manifest, and the sizes of the files against it, but not yet their content.
+  /// \throws error(bad_input) naming file, field and expectation, error(io_failure) when reading fails.
+  static checkpoint_reader open(std::filesystem::path const& directory);
+
+  [[nodiscard]] std::filesystem::path const& directory() const noexcept { return directory_; }
+  [[nodiscard]] std::int64_t step() const noexcept { return step_; }
+  [[nodiscard]] int world_size() const noexcept { return static_cast<int>(files_.size()); }
+  /// What the caller of save_checkpoint gave, byte for byte.
+  [[nodiscard]] std::string const& state_json() const noexcept { return state_json_; }
+
+  /// Of all blobs of `rank`, sorted.
+  [[nodiscard]] std::vector<std::string> names(int rank = 0) const;
+  [[nodiscard]] bool has(std::string_view name, int rank = 0) const;
+  /// \throws error(bad_input) when there is no such blob.
+  [[nodiscard]] std::uint64_t blob_bytes(std::string_view name, int rank = 0) const;
+
+  /// Bytes [offset, offset + out.size()) of a blob.
+  /// \throws error(bad_input) when a chunk they lie in is not what was saved; `out` must not be used then.
+  void read(std::string_view name, std::uint64_t offset, std::span<std::byte> out, int rank = 0) const;
+
+  /// Reads and verifies everything. \throws error(bad_input) naming the file and the blob.
+  void verify() const;
+
+private:
+  struct placed_blob {
+    std::uint64_t begin;
+    std::uint64_t bytes;
+    std::vector<std::uint32_t> checksums;
+  };
+  struct rank_file {
+    file data;
+    std::map<std::string, placed_blob, std::less<>> blobs;
+  };
+
+  checkpoint_reader() = default;
+  [[nodiscard]] placed_blob const& at(std::string_view name, int rank) const;
+
+  std::filesystem::path directory_;
+  std::int64_t step_ = 0;
+  std::string state_json_;
+  std::vector<rank_file> files_;
+};
+
+/// The checkpoint of the highest step under `root` whose manifest and data verify, or nothing. `on_rejected`
+/// is told, in one line with the path, why a newer one was not taken: when nothing is returned although it
+/// was called, going on would be starting afresh without saying so, and the caller reports an error.
+std::optional<checkpoint_reader> newest_checkpoint(
+    std::filesystem::path const& root, std::function<void(std::string const& reason)> const& on_rejected);
+
+}  // namespace superoffload::io

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/directory.hpp>
+
+#include <doctest/doctest.h>
+
+#include "failure.hpp"
+#include "faults.hpp"
+#include "scratch_directory.hpp"
+
+using namespace superoffload;
+using namespace superoffload::io;
+using namespace superoffload::io::testing;
+
+namespace {
+
+using names = std::vector<std::string>;
+
+void make_with_file(std::filesystem::path const& path, std::string_view content) {
+  std::filesystem::create_directory(path);
+  write_text(path / "f", content);
+}
+
+}  // namespace
+
+TEST_CASE("directories are made with those above them, and listed sorted") {
+  scratch_directory const directory;
+  make_directories(directory / "a/b/c");
+  make_directories(directory / "a/b/c");
+  make_directories(directory / "a/d/");
+  write_text(directory / "a/a", "");
+  CHECK(list_directory(directory / "a") == names{"a", "b", "d"});
+  CHECK(list_directory(directory / "absent").empty());
+  check_failure(failure_of([&] { make_directories(directory / "a/a/b"); }), exit_code::io_failure, "/a/a");
+  check_failure(failure_of([&] { list_directory(directory / "a/a"); }), exit_code::io_failure, "/a/a");
+  check_failure(failure_of([&] { sync_directory(directory / "absent"); }), exit_code::io_failure, "/absent");
+}
+
+TEST_CASE("removing a tree does not follow links") {
+  scratch_directory const directory;
+  make_with_file(directory / "kept", "x");
+  make_directories(directory / "tree/sub");
+  std::filesystem::create_symlink("../kept", directory / "tree/link");
+  write_text(directory / "tree/sub/f", "");
+  remove_tree(directory / "tree");
+  remove_tree(directory / "tree");
+  CHECK(list_directory(directory.path()) == names{"kept"});
+  CHECK(read_text(directory / "kept/f") == "x");
+}
+
+TEST_CASE("a directory takes the place of another, wherever that fails") {
+  for (bool const no_exchange : {false, true}) {
+    CAPTURE(no_exchange);
+    long operations = 1;
+    for (long at = 0; at < operations; ++at) {
+      CAPTURE(at);
+      scratch_directory const directory;
+      make_with_file(directory / "new", "new");
+      make_with_file(directory / "d", "old");
+      auto const replace = [&] { replace_directory(directory / "new", directory / "d"); };
+      {
+        injection const fails{{.at = at, .with = EIO, .no_exchange = no_exchange}};
+        check_failure(failure_of(replace), exit_code::io_failure, directory.path().native(),
+                      "Input/output error");
+      }
+      auto const content = read_text(directory / "d/f");
+      CHECK((content == "old" || content == "new"));
+      if (content == "old") {
+        CHECK(read_text(directory / "new/f") == "new");
+        injection const counts{{.no_exchange = no_exchange}};
+        replace();
+        operations = injection::seen();
+      }
+      restore_replaced(directory / "d");
+      CHECK(read_text(directory / "d/f") == "new");
+    }
+    CHECK(operations > 3);
+  }
+}
+
+TEST_CASE("what stood aside when the process was killed comes back, unless it was replaced") {
+  scratch_directory const directory;
+  auto const path = directory / "d";
+  make_with_file(replaced_name(path), "old");
+  restore_replaced(path);
+  CHECK(read_text(path / "f") == "old");
+  make_with_file(replaced_name(path), "older");
+  restore_replaced(path);
+  CHECK(read_text(path / "f") == "old");
+  CHECK(list_directory(directory.path()) == names{"d"});
+}
+
+TEST_CASE("a staging directory goes away unless it was moved") {
+  scratch_directory const directory;
+  {
+    staging_directory const staged{directory / "s"};
+    write_text(staged.path() / "f", "");
+    check_failure(failure_of([&] { staging_directory{directory / "s"}; }), exit_code::io_failure, "/s",
+                  "exists");
+  }
+  CHECK(list_directory(directory.path()).empty());
+  {
+    staging_directory const staged{directory / "s"};
+    replace_directory(staged.path(), directory / "d");
+  }
+  CHECK(list_directory(directory.path()) == names{"d"});
+}
+
+TEST_CASE("names of leftovers are told from those of others") {
+  auto const suffix = random_suffix();
+  CHECK(suffix != random_suffix());
+  CHECK(is_suffixed(".tmp-" + suffix, ".tmp-"));
+  CHECK(!is_suffixed(".tmp-", ".tmp-"));
+  CHECK(!is_suffixed(".tmp-" + suffix + "0", ".tmp-"));
+  CHECK(!is_suffixed(".tmp-0123456789abcdeX", ".tmp-"));
+  CHECK(!is_suffixed("tmp--" + suffix, ".tmp-"));
+}
