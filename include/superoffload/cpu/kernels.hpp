@@ -34,7 +34,7 @@ using kernels_of_one_type =
          kernel::gemm<T>, kernel::rms_norm_backward<T>, kernel::rms_norm_forward<T>, kernel::rotary<T>,
          kernel::square_sum<T>, kernel::sum<T>, kernel::swiglu_backward<T>, kernel::swiglu_forward<T>>;
 
-using kernels_of_two_types = list<kernel::column_sum<bfloat16, float>,
+using kernels_of_two_types = list<kernel::column_sum<bfloat16, float>, kernel::column_sum<float, bfloat16>,
                                   kernel::embedding_backward<bfloat16, float>, kernel::gemm<bfloat16, float>>;
 
 using kernels_of_the_optimizer = list<kernel::adamw<bfloat16>, kernel::adamw<float>, kernel::emit_weights>;
