@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/directory.hpp>
+#include <superoffload/io/hub.hpp>
+#include <superoffload/io/hub_export.hpp>
+#include <superoffload/io/json.hpp>
+
+#include <doctest/doctest.h>
+
+#include "failure.hpp"
+#include "faults.hpp"
+#include "scratch_directory.hpp"
+
+#include <algorithm>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace superoffload;
+using namespace superoffload::io;
+using namespace superoffload::io::testing;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path model(std::string_view name) { return fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / name; }
+
+std::vector<export_tensor> tensors_of(hub_checkpoint const& weights) {
+  std::vector<export_tensor> tensors;
+  for (auto const& name : weights.names()) { tensors.push_back({name, weights.find(name)->shape}); }
+  return tensors;
+}
+
+export_source source_of(hub_checkpoint const& weights) {
+  return [&weights, names = weights.names()](std::size_t tensor, std::uint64_t first, std::span<float> out) {
+    weights.read(names[tensor], first, out);
+  };
+}
+
+std::vector<float> values_of(hub_checkpoint const& weights, std::string const& name) {
+  std::vector<float> values(weights.find(name)->elements());
+  weights.read(name, 0, values);
+  return values;
+}
+
+/// A model whose one weight is `value`, to see which of two exports stands somewhere.
+void export_value(fs::path const& model_directory, fs::path const& destination, float value) {
+  std::vector<export_tensor> const tensors{{"w", {3}}};
+  hub_export(model_directory, destination, tensors,
+             [&](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, value); });
+}
+
+float exported_value(fs::path const& destination) {
+  auto const weights = hub_checkpoint::open(destination);
+  auto const values = values_of(weights, "w");
+  CHECK(values == std::vector<float>(3, values.at(0)));
+  read_json(destination / "config.json");
+  return values[0];
+}
+
+}  // namespace
+
+TEST_CASE("an export of a checkpoint is that checkpoint") {
+  for (auto const* name : {"llama", "llama_tied"}) {
+    CAPTURE(name);
+    scratch_directory const directory;
+    auto const original = hub_checkpoint::open(model(name));
+    hub_export(model(name), directory / "out/", tensors_of(original), source_of(original));
+    CHECK(list_directory(directory.path()) == std::vector<std::string>{"out"});
+    CHECK(list_directory(directory / "out") ==
+          std::vector<std::string>{"config.json", "generation_config.json", "model.safetensors",
+                                   "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"});
+    for (auto const& file : list_directory(directory / "out")) {
+      if (file != "model.safetensors") {
+        CAPTURE(file);
+        CHECK(read_text(directory / "out" / file) == read_text(model(name) / file));
+      }
+    }
+    auto const copy = hub_checkpoint::open(directory / "out");
+    REQUIRE(copy.names() == original.names());
+    for (auto const& tensor : original.names()) {
+      CHECK(copy.find(tensor)->type == dtype::f32);
+      CHECK(copy.find(tensor)->shape == original.find(tensor)->shape);
+      CHECK(values_of(copy, tensor) == values_of(original, tensor));
+    }
+  }
+}
+
+TEST_CASE("an export in bf16 holds the working weights and says so in config.json") {
+  scratch_directory const directory;
+  auto const original = hub_checkpoint::open(model("llama"));
+  hub_export(model("llama"), directory / "out", tensors_of(original), source_of(original),
+             {.type = dtype::bf16});
+  auto expected = read_text(model("llama") / "config.json");
+  expected.replace(expected.find("float32"), 7, "bfloat16");
+  CHECK(read_text(directory / "out/config.json") == expected);
+  auto const copy = hub_checkpoint::open(directory / "out");
+  for (auto const& name : original.names()) {
+    CHECK(copy.find(name)->type == dtype::bf16);
+    std::vector<bfloat16> weights(original.find(name)->elements());
+    original.read_bf16(name, 0, weights);
+    auto const values = values_of(copy, name);
+    CHECK(std::equal(values.begin(), values.end(), weights.begin()));
+  }
+}
+
+TEST_CASE("config.json of transformers 4 and 5") {
+  scratch_directory const directory;
+  fs::create_directory(directory / "model");
+  auto const exported = [&](std::string_view config) {
+    write_text(directory / "model/config.json", config);
+    export_value(directory / "model", directory / "out", 1);
+    return read_text(directory / "out/config.json");
+  };
+  CHECK(exported(R"({"z": 1.0, "a": 1e-05})") ==
+        "{\n  \"z\": 1.0,\n  \"a\": 1e-05,\n  \"torch_dtype\": \"float32\"\n}\n");
+  CHECK(exported(R"({"dtype": "bfloat16", "a": [1]})") ==
+        "{\n  \"dtype\": \"float32\",\n  \"a\": [\n    1\n  ]\n}\n");
+  CHECK(exported(R"({"dtype": "x", "torch_dtype": null})") ==
+        "{\n  \"dtype\": \"float32\",\n  \"torch_dtype\": \"float32\"\n}\n");
+  check_failure(failure_of([&] { exported("[]"); }), exit_code::bad_input, "config.json", "object");
+  check_failure(failure_of([&] { exported(R"({"a":1,"a":2})"); }), exit_code::bad_input, "config.json", "'a'",
+                "twice");
+  fs::remove(directory / "model/config.json");
+  check_failure(failure_of([&] { export_value(directory / "model", directory / "out", 1); }),
+                exit_code::bad_input, "config.json", "No such file");
+  CHECK(exported_value(directory / "out") == 1);
+}
+
+TEST_CASE("large models are cut into shards with an index") {
+  scratch_directory const directory;
+  auto const original = hub_checkpoint::open(model("llama"));
+  std::uint64_t total = 0;
+  for (auto const& name : original.names()) { total += original.find(name)->elements() * 4; }
+  constexpr std::uint64_t most = 100'000;  // less than an embedding has
+  hub_export(model("llama"), directory / "out", tensors_of(original), source_of(original),
+             {.max_shard_bytes = most});
+  auto const index = read_json(directory / "out/model.safetensors.index.json");
+  CHECK(index["metadata"]["total_size"] == total);
+  std::size_t shards = 0;
+  for (auto const& file : list_directory(directory / "out")) {
+    if (file.ends_with(".safetensors")) {
+      ++shards;
+      auto const shard = safetensors_file::open(directory / "out" / file);
+      std::uint64_t bytes = 0;
+      for (auto const& [name, tensor] : shard.tensors()) {
+        CHECK(index["weight_map"][name] == file);
+        bytes += tensor.end - tensor.begin;
+      }
+      CHECK((bytes <= most || shard.tensors().size() == 1));
+    }
+  }
+  CHECK(shards > 3);
+  CHECK(fs::exists(directory / "out" / concat("model-00001-of-0000", shards, ".safetensors")));
+  auto const copy = hub_checkpoint::open(directory / "out");
+  CHECK(copy.warnings().empty());
+  REQUIRE(copy.names() == original.names());
+  for (auto const& name : original.names()) { CHECK(values_of(copy, name) == values_of(original, name)); }
+}
+
+TEST_CASE("an export asks for every element once, in order, and in bounded pieces") {
+  scratch_directory const directory;
+  std::vector<export_tensor> const tensors{{"a", {3, 300'000}}, {"none", {0, 4}}, {"b", {}}};
+  std::vector<std::uint64_t> next(tensors.size());
+  hub_export(model("llama"), directory / "out", tensors,
+             [&](std::size_t tensor, std::uint64_t first, std::span<float> out) {
+               CHECK(first == next[tensor]);
+               CHECK(out.size() <= 1'000'000);
+               for (std::size_t i = 0; i < out.size(); ++i) { out[i] = static_cast<float>(first + i); }
+               next[tensor] += out.size();
+             });
+  CHECK(next == std::vector<std::uint64_t>{900'000, 0, 1});
+  auto const copy = hub_checkpoint::open(directory / "out");
+  CHECK(values_of(copy, "a").back() == 899'999.0F);
+}
+
+TEST_CASE("what an export refuses to replace") {
+  scratch_directory const directory;
+  auto const exporting = [&](fs::path const& to) {
+    return failure_of([&] { export_value(model("llama"), to, 1); });
+  };
+  write_text(directory / "file", "mine");
+  check_failure(exporting(directory / "file"), exit_code::bad_input, "/file", "directory");
+  fs::create_directory(directory / "home");
+  write_text(directory / "home/notes.txt", "mine");
+  check_failure(exporting(directory / "home"), exit_code::bad_input, "/home/notes.txt", "export");
+  CHECK(read_text(directory / "home/notes.txt") == "mine");
+  fs::create_directories(directory / "deep/model.safetensors");
+  check_failure(exporting(directory / "deep"), exit_code::bad_input, "/deep/model.safetensors");
+  fs::create_directory(directory / "model");
+  fs::copy_file(model("llama") / "config.json", directory / "model/config.json");
+  fs::create_directory_symlink("model", directory / "link");
+  check_failure(failure_of([&] { export_value(directory / "model", directory / "link", 1); }),
+                exit_code::bad_input, "/model", "model that is read");
+  std::vector<export_tensor> const twice{{"w", {1}}, {"w", {1}}};
+  for (std::uint64_t const shard_bytes : {100, 1}) {
+    check_failure(
+        failure_of([&] {
+          hub_export(model("llama"), directory / "out", twice,
+                     [](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, 0.0F); },
+                     {.max_shard_bytes = shard_bytes});
+        }),
+        exit_code::bad_input, "'w'", "twice");
+  }
+  CHECK(list_directory(directory.path()) ==
+        std::vector<std::string>{"deep", "file", "home", "link", "model"});
+  fs::create_directory(directory / "empty");
+  export_value(model("llama"), directory / "empty", 1);
+  CHECK(exported_value(directory / "empty") == 1);
+}
+
+TEST_CASE("an export that fails or is killed at any operation leaves the earlier one or the new one") {
+  scratch_directory const source;
+  fs::create_directory(source / "model");
+  fs::copy_file(model("llama") / "config.json", source / "model/config.json");
+  for (bool const no_exchange : {false, true}) {
+    for (bool const exits : {false, true}) {
+      CAPTURE(no_exchange);
+      CAPTURE(exits);
+      scratch_directory const directory;
+      auto const out = directory / "out";
+      export_value(source / "model", out, 0);
+      // Where names cannot be exchanged, a kill can leave the earlier one aside.
+      auto const standing = [&] {
+        return no_exchange && exits && !fs::exists(out) ? replaced_name(out) : out;
+      };
+      long operations = 1;
+      for (long at = 0; at < operations; ++at) {
+        CAPTURE(at);
+        float const earlier = exported_value(standing());
+        auto const value = static_cast<float>(at + 1);
+        if (exits) {
+          auto const child = ::fork();
+          if (child == 0) {
+            injection const dies{{.at = at, .exits = true, .no_exchange = no_exchange}};
+            export_value(source / "model", out, value);
+            ::_exit(1);
+          }
+          int status = -1;
+          REQUIRE(::waitpid(child, &status, 0) == child);
+          CHECK(status == 0);
+        } else {
+          injection const fails{{.at = at, .with = at % 2 == 0 ? ENOSPC : EIO, .no_exchange = no_exchange}};
+          auto const failure = failure_of([&] { export_value(source / "model", out, value); });
+          check_failure(failure, exit_code::io_failure, directory.path().parent_path().native());
+        }
+        auto const found = exported_value(standing());
+        CHECK((found == earlier || found == value));
+        if (at == 0) {
+          injection const counts{{.no_exchange = no_exchange}};
+          export_value(source / "model", out, -1);
+          operations = injection::seen();
+        }
+      }
+      CHECK(operations > 15);
+      export_value(source / "model", out, -2);
+      CHECK(exported_value(out) == -2);
+      CHECK(list_directory(directory.path()) == std::vector<std::string>{"out"});
+    }
+  }
+}

@@ -1,0 +1,368 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/directory.hpp>
+#include <superoffload/io/train_checkpoint.hpp>
+
+#include <doctest/doctest.h>
+
+#include "failure.hpp"
+#include "faults.hpp"
+#include "scratch_directory.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace superoffload;
+using namespace superoffload::io;
+using namespace superoffload::io::testing;
+
+namespace {
+
+namespace fs = std::filesystem;
+using names = std::vector<std::string>;
+
+/// Byte `offset` of the state that `seed` names.
+std::byte state_byte(std::uint64_t seed, std::uint64_t offset) {
+  return static_cast<std::byte>((offset * 0x9E3779B97F4A7C15U + seed * 0xD1B54A32D192ED03U) >> 56);
+}
+
+std::vector<std::byte> state_of(std::uint64_t seed, std::uint64_t bytes) {
+  std::vector<std::byte> state(bytes);
+  for (std::size_t i = 0; i < state.size(); ++i) { state[i] = state_byte(seed, i); }
+  return state;
+}
+
+/// Small state, so that a test can save it hundreds of times.
+constexpr std::uint64_t small_bytes = 5000;
+
+void save(fs::path const& root, std::int64_t step, std::uint64_t seed, int keep_last = 0) {
+  auto const state = state_of(seed, small_bytes);
+  auto const reading = [&](std::uint64_t offset, std::span<std::byte> out) {
+    std::memcpy(out.data(), state.data() + offset, out.size());
+  };
+  std::vector<blob> const blobs{{"master", small_bytes, reading}, {"moments", small_bytes / 2, reading}};
+  save_checkpoint(root, step, concat(R"({"seed":)", seed, "}"), blobs, keep_last);
+}
+
+/// Checks every byte. \returns the seed it was saved with.
+std::uint64_t seed_of(checkpoint_reader const& reader) {
+  auto const& text = reader.state_json();
+  REQUIRE(text.starts_with(R"({"seed":)"));
+  auto const seed = std::stoull(text.substr(8));
+  REQUIRE(reader.blob_bytes("master") == small_bytes);
+  REQUIRE(reader.blob_bytes("moments") == small_bytes / 2);
+  std::vector<std::byte> content(small_bytes);
+  reader.read("master", 0, content);
+  CHECK(content == state_of(seed, small_bytes));
+  content.resize(small_bytes / 2);
+  reader.read("moments", 0, content);
+  CHECK(content == state_of(seed, small_bytes / 2));
+  return seed;
+}
+
+/// The newest checkpoint, which must exist without any being rejected.
+checkpoint_reader newest(fs::path const& root) {
+  auto found = newest_checkpoint(root, [](std::string const& reason) { FAIL_CHECK(reason); });
+  REQUIRE(found.has_value());
+  return std::move(*found);
+}
+
+void run_and_exit_at(long operation, bool no_exchange, auto const& action) {
+  auto const child = ::fork();
+  if (child == 0) {
+    injection const dies{{.at = operation, .exits = true, .no_exchange = no_exchange}};
+    action();
+    ::_exit(1);
+  }
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
+void flip_bit(fs::path const& path, std::uint64_t offset) {
+  std::fstream stream{path, std::ios::in | std::ios::out | std::ios::binary};
+  stream.seekg(static_cast<std::streamoff>(offset));
+  auto const byte = stream.get();
+  stream.seekp(static_cast<std::streamoff>(offset));
+  stream.put(static_cast<char>(byte ^ 1));
+}
+
+}  // namespace
+
+TEST_CASE("a checkpoint gives back the state and every byte") {
+  scratch_directory const directory;
+  // More than one chunk, an empty blob, and sizes that are no multiple of anything.
+  std::vector<std::pair<std::string, std::uint64_t>> const sizes{
+      {"m/unit.0", 3 * checkpoint_chunk_bytes + 4097},
+      {"empty", 0},
+      {"v \"\xC3\xBC\n", 1},
+      {"w", checkpoint_chunk_bytes}};
+  std::vector<blob> blobs;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    blobs.push_back({sizes[i].first, sizes[i].second, [i](std::uint64_t offset, std::span<std::byte> out) {
+                       CHECK(out.size() <= checkpoint_chunk_bytes);
+                       for (std::size_t k = 0; k < out.size(); ++k) { out[k] = state_byte(i, offset + k); }
+                     }});
+  }
+  std::string const state = "{ \"step\" : 12,\n \"text\": \"\\u00fc,,,\" }";
+  save_checkpoint(directory / "deep/out", 12, state, blobs);
+  CHECK(list_directory(directory / "deep/out") == names{"checkpoint-12"});
+
+  auto const reader = checkpoint_reader::open(directory / "deep/out/checkpoint-12");
+  CHECK(reader.step() == 12);
+  CHECK(reader.world_size() == 1);
+  CHECK(reader.state_json() == state);
+  CHECK(reader.names() == names{"empty", "m/unit.0", "v \"\xC3\xBC\n", "w"});
+  CHECK(reader.has("empty"));
+  CHECK(!reader.has("x"));
+  reader.verify();
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    REQUIRE(reader.blob_bytes(sizes[i].first) == sizes[i].second);
+    std::vector<std::byte> content(sizes[i].second);
+    reader.read(sizes[i].first, 0, content);
+    CHECK(content == state_of(i, sizes[i].second));
+  }
+  auto const whole = state_of(0, sizes[0].second);
+  for (std::uint64_t const offset :
+       {std::uint64_t{0}, std::uint64_t{1}, checkpoint_chunk_bytes - 1, checkpoint_chunk_bytes,
+        3 * checkpoint_chunk_bytes, sizes[0].second - 1}) {
+    for (std::uint64_t size :
+         {std::uint64_t{1}, std::uint64_t{100}, checkpoint_chunk_bytes, checkpoint_chunk_bytes + 2}) {
+      size = std::min(size, sizes[0].second - offset);
+      std::vector<std::byte> part(size);
+      reader.read("m/unit.0", offset, part);
+      CHECK(std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(offset)));
+    }
+  }
+  std::vector<std::byte> two(2);
+  check_failure(failure_of([&] { reader.read("w", checkpoint_chunk_bytes - 1, two); }), exit_code::internal,
+                "beyond");
+  check_failure(failure_of([&] { reader.read("x", 0, two); }), exit_code::bad_input, "manifest.json",
+                "'x' is missing");
+}
+
+TEST_CASE("the last checkpoints are kept, and of an abandoned run none") {
+  scratch_directory const root;
+  for (int step = 1; step <= 4; ++step) { save(root.path(), step, 1, 3); }
+  CHECK(list_directory(root.path()) == names{"checkpoint-2", "checkpoint-3", "checkpoint-4"});
+  save(root.path(), 10, 1);
+  CHECK(list_directory(root.path()).size() == 4);
+  save(root.path(), 3, 2, 2);
+  CHECK(list_directory(root.path()) == names{"checkpoint-2", "checkpoint-3"});
+  CHECK(seed_of(newest(root.path())) == 2);
+  save(root.path(), 3, 3, 1);
+  CHECK(list_directory(root.path()) == names{"checkpoint-3"});
+  CHECK(seed_of(newest(root.path())) == 3);
+}
+
+TEST_CASE("only directories that a save left are cleaned up") {
+  scratch_directory const root;
+  auto const suffix = random_suffix();
+  names const others{
+      ".replaced",    ".tmp-",       ".tmp-7-short",  ".tmp-" + suffix, ".x.replaced",
+      "best",         "checkpoint-", "checkpoint-07", "checkpoint--1",  "checkpoint-99999999999999999999",
+      "checkpoint-5x"};
+  for (auto const& name : others) { fs::create_directory(root / name); }
+  for (auto const& name : {".tmp-7-" + suffix, ".trash-3-" + suffix}) {
+    fs::create_directory(root / name);
+    write_text(root / name / "rank-00000.bin", "x");
+  }
+  save(root.path(), 8, 1, 1);
+  auto expected = others;
+  expected.push_back("checkpoint-8");
+  std::ranges::sort(expected);
+  CHECK(list_directory(root.path()) == expected);
+}
+
+TEST_CASE("a save that fails at any operation names the path and loses no checkpoint") {
+  for (bool const same_step : {false, true}) {
+    for (bool const no_exchange : {false, true}) {
+      if (no_exchange && !same_step) {
+        continue;  // no name is taken
+      }
+      for (bool const persistent : {false, true}) {
+        CAPTURE(same_step);
+        CAPTURE(no_exchange);
+        CAPTURE(persistent);
+        std::int64_t const step = same_step ? 2 : 3;
+        long operations = 1;
+        for (long at = 0; at < operations; ++at) {
+          CAPTURE(at);
+          scratch_directory const root;
+          save(root.path(), 1, 1);
+          save(root.path(), 2, 2);
+          auto const failure = failure_of([&] {
+            injection const fails{{.at = at,
+                                   .with = at % 2 == 0 ? ENOSPC : EIO,
+                                   .persistent = persistent,
+                                   .no_exchange = no_exchange}};
+            save(root.path(), step, 3, 2);
+          });
+          check_failure(failure, exit_code::io_failure, root.path().native());
+          auto const seed = seed_of(newest(root.path()));
+          CHECK((seed == 3 || seed == 2 || (persistent && no_exchange && seed == 1)));
+          if (!same_step) {
+            CHECK(seed_of(checkpoint_reader::open(root / "checkpoint-2")) == 2);
+          }
+          if (at == 0) {
+            scratch_directory const other;
+            save(other.path(), 1, 1);
+            save(other.path(), 2, 2);
+            injection const counts{{.no_exchange = no_exchange}};
+            save(other.path(), step, 3, 2);
+            operations = injection::seen();
+            CHECK(operations > 15);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("a save killed at any operation loses no checkpoint, and the next save cleans up") {
+  for (bool const same_step : {false, true}) {
+    for (bool const no_exchange : {false, true}) {
+      if (no_exchange && !same_step) {
+        continue;
+      }
+      CAPTURE(same_step);
+      CAPTURE(no_exchange);
+      std::int64_t const step = same_step ? 2 : 3;
+      long operations = 1;
+      for (long at = 0; at < operations; ++at) {
+        CAPTURE(at);
+        scratch_directory const root;
+        save(root.path(), 1, 1);
+        save(root.path(), 2, 2);
+        run_and_exit_at(at, no_exchange, [&] { save(root.path(), step, 3, 2); });
+        auto const seed = seed_of(newest(root.path()));
+        CHECK((seed == 3 || seed == 2 || (no_exchange && seed == 1)));
+        if (at == 0) {
+          CHECK(seed == 2);
+          scratch_directory const other;
+          save(other.path(), 1, 1);
+          save(other.path(), 2, 2);
+          injection const counts{{.no_exchange = no_exchange}};
+          save(other.path(), step, 3, 2);
+          operations = injection::seen();
+        }
+        save(root.path(), 4, 4, 2);
+        // What was newest before is kept, wherever the kill had left it.
+        CHECK(list_directory(root.path()) ==
+              names{concat("checkpoint-", seed == 3 ? step : 2), "checkpoint-4"});
+        auto const before = seed_of(
+            checkpoint_reader::open(root / (seed == 3 ? concat("checkpoint-", step) : "checkpoint-2")));
+        CHECK((before == 3 || before == 2));
+        CHECK(seed_of(newest(root.path())) == 4);
+      }
+      CHECK(operations > 15);
+    }
+  }
+}
+
+TEST_CASE("a reading failure is reported with path and reason") {
+  scratch_directory const root;
+  save(root.path(), 1, 1);
+  for (long at = 0; at < 5; ++at) {
+    injection const fails{{.at = at, .with = EIO}};
+    check_failure(failure_of([&] { checkpoint_reader::open(root / "checkpoint-1").verify(); }),
+                  exit_code::io_failure, "checkpoint-1/", "Input/output error");
+  }
+}
+
+TEST_CASE("any changed or missing byte is rejected and the older checkpoint taken") {
+  scratch_directory const root;
+  save(root.path(), 1, 1);
+  save(root.path(), 2, 2);
+  auto const rejected_for = [&](std::string_view file) {
+    names reasons;
+    auto const found =
+        newest_checkpoint(root.path(), [&](std::string const& reason) { reasons.push_back(reason); });
+    REQUIRE(found.has_value());
+    CHECK(found->step() == 1);
+    REQUIRE(reasons.size() == 1);
+    CAPTURE(reasons[0]);
+    CHECK(reasons[0].find("checkpoint-2") != std::string::npos);
+    CHECK(reasons[0].find(file) != std::string::npos);
+    CHECK(reasons[0].find('\n') == std::string::npos);
+  };
+  for (std::string_view const file : {"manifest.json", "rank-00000.bin"}) {
+    auto const path = root / "checkpoint-2" / file;
+    auto const bytes = fs::file_size(path);
+    auto const content = read_text(path);
+    for (std::uint64_t offset = 0; offset < bytes; offset += file == "manifest.json" ? 1 : 97) {
+      // Between the blobs is nothing that is read.
+      if (file == "rank-00000.bin" && offset >= small_bytes && offset < 8192) {
+        continue;
+      }
+      CAPTURE(offset);
+      flip_bit(path, offset);
+      rejected_for(file);
+      flip_bit(path, offset);
+    }
+    for (std::uint64_t size = 0; size < bytes; size += 61) {
+      CAPTURE(size);
+      write_text(path, std::string_view{content}.substr(0, size));
+      rejected_for(file);
+    }
+    write_text(path, content + "x");
+    rejected_for(file);
+    fs::remove(path);
+    rejected_for(file);
+    fs::create_directory(path);
+    rejected_for(file);
+    fs::remove(path);
+    write_text(path, content);
+    CHECK(newest(root.path()).step() == 2);
+  }
+
+  SUBCASE("data of another step") {
+    fs::copy_file(root / "checkpoint-1/rank-00000.bin", root / "checkpoint-2/rank-00000.bin",
+                  fs::copy_options::overwrite_existing);
+    rejected_for("rank-00000.bin");
+  }
+  SUBCASE("a whole checkpoint under the name of another step") {
+    fs::remove_all(root / "checkpoint-2");
+    fs::copy(root / "checkpoint-1", root / "checkpoint-2");
+    rejected_for("manifest.json: manifest.step: 1, expected 2");
+  }
+  SUBCASE("a file where a directory is expected") {
+    fs::remove_all(root / "checkpoint-2");
+    write_text(root / "checkpoint-2", "");
+    rejected_for("manifest.json");
+  }
+  SUBCASE("none is valid") {
+    fs::remove(root / "checkpoint-1/manifest.json");
+    fs::remove(root / "checkpoint-2/manifest.json");
+    int rejected = 0;
+    CHECK(!newest_checkpoint(root.path(), [&](std::string const&) { ++rejected; }).has_value());
+    CHECK(rejected == 2);
+  }
+}
+
+TEST_CASE("no checkpoint at all is no error") {
+  scratch_directory const root;
+  auto const never = [](std::string const& reason) { FAIL_CHECK(reason); };
+  CHECK(!newest_checkpoint(root.path(), never).has_value());
+  CHECK(!newest_checkpoint(root / "absent", never).has_value());
+}
+
+TEST_CASE("what a save refuses") {
+  scratch_directory const root;
+  auto const saving = [&](std::int64_t step, std::string const& state, std::vector<blob> const& blobs) {
+    return failure_of([&] { save_checkpoint(root.path(), step, state, blobs); });
+  };
+  check_failure(saving(-1, "{}", {}), exit_code::internal, "step");
+  check_failure(saving(1, "\xFF", {}), exit_code::internal, "UTF-8");
+  check_failure(saving(1, "{}", {{"a", 0, {}}, {"a", 0, {}}}), exit_code::internal, "'a'");
+  check_failure(saving(1, std::string(500'000, ','), {}), exit_code::bad_input, "commas");
+  check_failure(failure_of([&] {
+                  std::vector<blob> const fails{
+                      {"a", 1, [](std::uint64_t, std::span<std::byte>) { fail(exit_code::device, "lost"); }}};
+                  save_checkpoint(root.path(), 1, "{}", fails);
+                }),
+                exit_code::device, "lost");
+  CHECK(list_directory(root.path()).empty());
+}
