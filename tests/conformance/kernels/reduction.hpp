@@ -96,6 +96,7 @@ void check_reduction(lab<D>& in) {
   check_reduction_of<double>(in);
   check_column_sum<bfloat16, float>(in, 37, 515, true);
   check_column_sum<bfloat16, float>(in, 3, 5, false);
+  check_column_sum<float, bfloat16>(in, 37, 515, true);
 }
 
 }  // namespace superoffload::conformance
