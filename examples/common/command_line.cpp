@@ -118,7 +118,9 @@ void add_optimization(CLI::App& app, training_options& o) {
                               "tensors without weight decay")
       ->group(group);
   app.add_option("--freeze", o.freeze, "tensors that are not trained: shell patterns such as 'model.layers.0.*'")
-      ->type_name("PATTERN...")
+      ->type_name("PATTERN")
+      ->expected(1, -1)
+      ->take_all()
       ->group(group);
   app.add_option("--max_grad_norm", o.max_grad_norm, "clip the gradient to this norm, 0: off")->capture_default_str()->group(group);
   choice<so::train::on_nonfinite>(
@@ -169,6 +171,7 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
   command_line c;
   CLI::App app{summary};
   app.footer(exit_codes);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // a script's flags can be overridden
   add_model_and_data(app, c.training);
   add_optimization(app, c.training);
   add_execution(app, c);

@@ -27,7 +27,7 @@ struct finetune_run {
   [[nodiscard]] std::vector<std::string> arguments(std::filesystem::path const& output) const {
     std::vector<std::string> all{"--model", (models / model).string(), "--dataset", alpaca.string(), "--output_dir",
                                  output.string(), "--metrics", (output / "metrics.jsonl").string(), "--log_interval",
-                                 "1"};
+                                 "1",  "--template", "deepspeed", "--label_mask", "none"};
     all.insert(all.end(), flags.begin(), flags.end());
     return all;
   }

@@ -81,7 +81,11 @@ public:
     }
   }
 
-  void send(int signal) const { ::kill(child_, signal); }
+  /// To a program that is still running: kill(-1) would reach everybody else.
+  void send(int signal) const {
+    REQUIRE(child_ > 0);
+    ::kill(child_, signal);
+  }
   [[nodiscard]] bool running() {
     if (child_ > 0 && ::waitpid(child_, &status_, WNOHANG) == child_) { child_ = -1; }
     return child_ > 0;
