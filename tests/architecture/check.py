@@ -74,22 +74,8 @@ def check_includes(name, text):
                 yield line, f"a public header includes the heavy <{target}>: move the code that needs it to a .cpp"
 
 
-def check_umbrella(root, names):
-    """The umbrella includes every header but the heavy ones."""
-    umbrella = pathlib.PurePath("include/superoffload/superoffload.hpp")
-    if umbrella not in names:
-        return
-    included = {match.group(2) for match in INCLUDE.finditer((root / umbrella).read_text())}
-    for name in names:
-        header = name.relative_to("include").as_posix() if name.parts[0] == "include" else ""
-        if header.endswith(".hpp") and name != umbrella and not HEAVY_HEADERS.match(header) and header not in included:
-            yield umbrella, 1, f"lacks <{header}>"
-
-
 def check(root):
-    names = files(root)
-    yield from check_umbrella(root, names)
-    for name in names:
+    for name in files(root):
         content = (root / name).read_bytes()
         for match in OUTSIDE.finditer(content):
             yield name, content.count(b"\n", 0, match.start()) + 1, f"refers to {match.group().decode()}"

@@ -45,13 +45,6 @@ class Check(unittest.TestCase):
     def test_umbrella_inside(self):
         self.rejects("include/superoffload/train/a.hpp", SPDX + "#include <superoffload/superoffload.hpp>\n", "umbrella")
 
-    def test_umbrella_complete(self):
-        header = {"include/superoffload/io/a.hpp": SPDX, "include/superoffload/io/json.hpp": SPDX}
-        umbrella = "include/superoffload/superoffload.hpp"
-        complete = self.run_on(header | {umbrella: SPDX + "#include <superoffload/io/a.hpp>\n"})
-        self.assertEqual(complete.returncode, 0, complete.stdout)
-        self.assertIn("lacks <superoffload/io/a.hpp>", self.run_on(header | {umbrella: SPDX}).stdout)
-
     def test_unknown_directory(self):
         self.rejects("include/superoffload/misc/a.hpp", SPDX, "no entry")
 

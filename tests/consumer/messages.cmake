@@ -37,7 +37,7 @@ expect_message(another_minor_version OFF "superoffload-config.cmake, version: "
 # Found twice, in sibling directories, and used in a third.
 file(WRITE ${home}/siblings/a/CMakeLists.txt "find_package(superoffload CONFIG REQUIRED COMPONENTS io)\n")
 file(WRITE ${home}/siblings/b/CMakeLists.txt "find_package(superoffload CONFIG REQUIRED COMPONENTS text)
-  add_library(b STATIC ${CMAKE_CURRENT_LIST_DIR}/project/describe.cpp)\ntarget_link_libraries(b PUBLIC superoffload::text)\n")
+  add_library(b STATIC ${CMAKE_CURRENT_LIST_DIR}/project/behind_library.cpp)\ntarget_link_libraries(b PUBLIC superoffload::text)\n")
 file(WRITE ${home}/siblings/c/CMakeLists.txt
-  "add_executable(c ${CMAKE_CURRENT_LIST_DIR}/project/describe.cpp)\ntarget_link_libraries(c PRIVATE b superoffload::io)\n")
+  "add_executable(c ${CMAKE_CURRENT_LIST_DIR}/project/behind_library.cpp)\ntarget_link_libraries(c PRIVATE b superoffload::io)\n")
 expect_message(siblings ON "Generating done" "add_subdirectory(a)\nadd_subdirectory(b)\nadd_subdirectory(c)")

@@ -1,55 +1,48 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// A trainer in a few dozen lines: a small Llama from random weights. Fails unless the loss falls.
-#include <superoffload/data/loader.hpp>
-#include <superoffload/model/config.hpp>
-#include <superoffload/model/llama.hpp>
-#include <superoffload/optim/schedule.hpp>
-#include <superoffload/train/engine.hpp>
 
-#include "instructions.hpp"
+// A trainer of its own loop, as a user of the package writes it: trainer MODEL DATASET OUTPUT.
+#include <superoffload/superoffload.hpp>
 
 #include <cstdio>
-#include <random>
-#include <span>
-#include <string>
 
 namespace so = superoffload;
 
+using engine = so::train::engine<so::model::llama, so::precision::bf16, so::recompute::every_block>;
+
 int main(int argc, char** argv) try {
-  so::expect(argc == 3, so::exit_code::bad_input, "usage: trainer MODEL_DIRECTORY INSTRUCTIONS");
-  constexpr std::int64_t batch_size = 4;
-  constexpr std::int64_t steps = 10;
-  auto const examples = load_instructions(argv[1], argv[2], 32);
-  so::data::loader loader{examples, {.batch_size = batch_size, .seed = 1}};
+  if (argc != 4) {
+    return std::fprintf(stderr, "usage: %s MODEL DATASET OUTPUT\n", argv[0]), 2;
+  }
+  constexpr std::int64_t length = 64;
+  constexpr std::int64_t batch = 4;
 
-  so::cpu::device device{2};
-  so::train::engine<so::model::llama, so::precision::fp32> engine{
-      device,
-      so::model::read_config(argv[1]),
-      {.max_rows = batch_size * examples.longest(), .max_positions = examples.longest()}};
-  std::mt19937 random{1};
-  engine.initialize([&](std::string const& name, std::int64_t, std::span<float> to) {
-    std::normal_distribution<float> normal{0.0F, 0.05F};
-    for (auto& weight : to) { weight = name.find("norm") == std::string::npos ? normal(random) : 1.0F; }
-  });
+  auto const tokenizer = so::text::tokenizer::load(argv[1]);
+  auto const examples =
+      so::data::encode_examples(so::data::read_instructions(argv[2]), tokenizer, {.max_length = length});
+  so::data::loader loader{examples, {.batch_size = batch}};
 
-  so::optim::schedule const rate{
-      .kind = so::optim::schedule::shape::cosine, .peak = 1e-2, .warmup_steps = 2, .total_steps = steps};
+  so::cpu::device device;
+  engine trained{
+      device, so::model::read_config(argv[1]), {.max_rows = batch * length, .max_positions = length}};
+  auto const weights = so::io::hub_checkpoint::open(argv[1]);
+  so::train::expect_tensors(trained.model().units(), weights);
+  trained.initialize(so::train::weights_of(weights));
+
   double first = 0.0, last = 0.0;
-  for (std::int64_t k = 0; k < steps; ++k) {
+  for (int i = 0; i < 10; ++i) {
     auto const step = loader.next();
-    last = engine.forward(step.micro_batches.front());
-    engine.backward();
-    auto const result = engine.step(rate(k));
-    if (k == 0) {
+    last = trained.forward(step.micro_batches[0]);
+    trained.backward();
+    auto const done = trained.step(1e-3);
+    if (i == 0) {
       first = last;
     }
-    std::printf("step %lld: loss %.4f, gradient norm %.3f\n", static_cast<long long>(k), last,
-                result.grad_norm);
+    std::printf("step %d loss %.4f gradient %.3f\n", i + 1, last, done.grad_norm);
   }
+  so::train::export_model(trained, argv[1], argv[3]);
   return last < first ? 0 : 1;
 } catch (so::error const& e) {
-  std::fprintf(stderr, "%s\n", e.what());
+  std::fprintf(stderr, "error: %s\n", e.what());
   return static_cast<int>(e.code());
 }
