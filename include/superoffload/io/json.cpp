@@ -66,6 +66,10 @@ json parse_json(std::string_view text, std::string const& origin, json_limits li
   auto const commas = static_cast<std::size_t>(std::ranges::count(text, ','));
   expect(commas <= limits.commas, exit_code::bad_input, origin, ": ", commas, " commas, expected at most ",
          limits.commas);
+  // nlohmann takes a zero byte for the end and would not see what follows.
+  auto const zero = text.find('\0');
+  expect(zero == text.npos, exit_code::bad_input, origin, ": byte ", zero,
+         ": expected valid JSON in UTF-8, found a zero byte");
   json document;
   strict_builder builder{document, origin, limits.depth};
   json::sax_parse(text.begin(), text.end(), &builder);
