@@ -41,7 +41,37 @@ void check_all(std::string_view kind, expectations const& expected, Read read) {
   }
 }
 
+/// The two shards that the indexes speak of: x-1 with tensor a, x-2 with tensor b.
+void write_shards(fs::path const& directory) {
+  for (auto const& [shard, tensor] : {std::pair{"x-1.safetensors", "a"}, std::pair{"x-2.safetensors", "b"}}) {
+    std::vector<tensor_declaration> const declared{{tensor, dtype::f32, {0}}};
+    safetensors_writer{directory / shard, declared}.finish();
+  }
+}
+
+/// With the right digest: what is wrong was written so.
+void write_manifest(fs::path const& directory, std::string const& manifest) {
+  auto const content = concat("\",\n\"manifest\":", manifest, "}\n");
+  write_text(directory / "manifest.json",
+             concat("{\"sha256\":\"", sha256_hex(std::as_bytes(std::span{content})), content));
+}
+
 }  // namespace
+
+TEST_CASE("what the malformed files were made from is accepted") {
+  auto const corpus = fs::path{SUPEROFFLOAD_TEST_DATA}.parent_path() / "fuzz/corpus";
+  CHECK(safetensors_file::open(corpus / "safetensors/every_type.safetensors").tensors().size() == 6);
+  CHECK(safetensors_file::open(corpus / "safetensors/none.safetensors").tensors().empty());
+  scratch_directory const directory;
+  write_shards(directory.path());
+  fs::copy_file(corpus / "index/two_shards.json", directory / "model.safetensors.index.json");
+  CHECK(hub_checkpoint::open(directory.path()).names() == std::vector<std::string>{"a", "b"});
+  write_text(directory / "rank-00000.bin", std::string(4099, '\0'));
+  write_manifest(directory.path(), read_text(corpus / "manifest/valid.json"));
+  auto const reader = checkpoint_reader::open(directory.path());
+  reader.verify();
+  CHECK(reader.names() == std::vector<std::string>{"a", "b"});
+}
 
 TEST_CASE("malformed safetensors files") {
   expectations const expected{
@@ -150,10 +180,7 @@ TEST_CASE("malformed indexes") {
       {"weight_map_twice", "field 'weight_map' appears twice"},
   };
   scratch_directory const directory;
-  for (auto const& [shard, tensor] : {std::pair{"x-1.safetensors", "a"}, std::pair{"x-2.safetensors", "b"}}) {
-    std::vector<tensor_declaration> const declared{{tensor, dtype::f32, {0}}};
-    safetensors_writer{directory / shard, declared}.finish();
-  }
+  write_shards(directory.path());
   check_all("index", expected, [&](fs::path const& path) {
     fs::copy_file(path, directory / "model.safetensors.index.json", fs::copy_options::overwrite_existing);
     hub_checkpoint::open(directory.path());
@@ -208,10 +235,7 @@ TEST_CASE("malformed manifests of training checkpoints") {
   scratch_directory const directory;
   write_text(directory / "rank-00000.bin", std::string(4099, '\0'));
   check_all("checkpoint", expected, [&](fs::path const& path) {
-    // The digest is right: what is wrong was written so.
-    auto const content = concat("\",\n\"manifest\":", read_text(path), "}\n");
-    write_text(directory / "manifest.json",
-               concat("{\"sha256\":\"", sha256_hex(std::as_bytes(std::span{content})), content));
+    write_manifest(directory.path(), read_text(path));
     checkpoint_reader::open(directory.path());
   });
 }

@@ -1,0 +1,25 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/checksum.hpp>
+#include <superoffload/io/train_checkpoint.hpp>
+
+#include "fuzz.hpp"
+
+using namespace superoffload;
+
+int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+  static fuzz::scratch_directory const directory;
+  static auto const state = directory.write("rank-00000.bin", std::string(4099, '\0'));
+  // With the right digest, as somebody who means harm would write it.
+  auto const content = concat("\",\n\"manifest\":", fuzz::text_of(data, size), "}\n");
+  directory.write("manifest.json",
+                  concat("{\"sha256\":\"", io::sha256_hex(std::as_bytes(std::span{content})), content));
+  fuzz::expect_refusal_at_most([&] {
+    auto const opened = io::checkpoint_reader::open(directory.path());
+    for (auto const& name : opened.names()) {
+      fuzz::require(opened.blob_bytes(name) <= 4099, "blobs lie in the file");
+    }
+    opened.verify();
+  });
+  return 0;
+}
