@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
+// An engine has to know what it trains.
 // error: train::engine needs exactly one model architecture
-#include <superoffload/model/llama.hpp>
 #include <superoffload/train/engine.hpp>
 
-namespace so = superoffload;
+using engine = superoffload::train::engine<superoffload::precision::bf16>;
+using device = engine::device_type;
 
-so::train::engine<so::precision::bf16>* engine;
+int main() {}

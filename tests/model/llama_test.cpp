@@ -6,6 +6,7 @@
 
 #include <numeric>
 
+#include "conformance/architecture.hpp"
 #include "support/graph.hpp"
 
 namespace {
@@ -133,6 +134,11 @@ TEST_CASE("tensors of a layer lie side by side under their names in the checkpoi
   CHECK(layer.tensors()[1].offset % autograd::unit_layout::alignment == 0);
   CHECK(llama.units()[3].tensors().back().name == "lm_head.weight");
   CHECK(model::llama{small(true)}.units()[3].tensors().size() == 1);
+}
+
+TEST_CASE("Llama keeps an architecture's contract") {
+  conformance::architecture_keeps_its_contract<model::llama>(small(false));
+  conformance::architecture_keeps_its_contract<model::llama>(small(true));
 }
 
 TEST_CASE("FLOPs count matrix products and causal attention") {

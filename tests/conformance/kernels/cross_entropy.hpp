@@ -60,8 +60,34 @@ void check_cross_entropy(lab<D>& in, std::int64_t rows, std::int32_t vocabulary,
   check_near(written, gradient, gradient_size, 20, "cross_entropy: d_logits");
 }
 
+/// What is not finite stays so: a step is judged by it.
+template <element T, device_policy D>
+void check_cross_entropy_not_a_number(lab<D>& in) {
+  using W = wide<T>;
+  std::int32_t const vocabulary = 37;
+  for (std::size_t const at : {0, 5, 36}) {
+    auto logits = in.template normal<W>(vocabulary);
+    logits[at] = std::numeric_limits<W>::quiet_NaN();
+    array<D, W> const device_logits{in, logits};
+    array<D, std::int32_t> const device_targets{in, std::vector<std::int32_t>{5}};
+    array<D, W> const device_loss{in, 1};
+    array<D, T> const device_gradient{in, vocabulary};
+    launch(in.stream, kernel::cross_entropy<T>{.logits = device_logits.data(),
+                                               .targets = device_targets.data(),
+                                               .row_loss = device_loss.data(),
+                                               .d_logits = device_gradient.data(),
+                                               .rows = 1,
+                                               .vocabulary = vocabulary,
+                                               .scale = 1});
+    CHECK(std::isnan(device_loss.values()[0]));
+    auto const gradient = device_gradient.values();
+    CHECK(std::all_of(gradient.begin(), gradient.end(), [](T x) { return std::isnan(double{x}); }));
+  }
+}
+
 template <element T, device_policy D>
 void check_cross_entropy_of(lab<D>& in) {
+  check_cross_entropy_not_a_number<T>(in);
   for (auto const where : {logits_gradient::none, logits_gradient::separate, logits_gradient::in_place}) {
     for (std::int64_t const rows : {0, 1, 13, 70}) {
       for (std::int32_t const vocabulary : {1, 2, 17, 1003}) {

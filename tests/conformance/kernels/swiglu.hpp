@@ -52,8 +52,28 @@ void check_swiglu(lab<D>& in, std::int64_t rows, std::int64_t columns, bool in_p
   check_near(device_d.values(), d, size, 8, "swiglu: d_gate_up");
 }
 
+/// What is not finite stays so: a step is judged by it.
+template <element T, device_policy D>
+void check_swiglu_not_a_number(lab<D>& in) {
+  std::int64_t const columns = 37;
+  for (std::size_t const at : {0, 5, 36, 37, 73}) {
+    auto gate_up = in.template normal<T>(2 * columns);
+    gate_up[at] = rounded<T>(std::numeric_limits<double>::quiet_NaN());
+    array<D, T> const device_gate_up{in, gate_up};
+    array<D, T> const device_out{in, columns};
+    launch(in.stream,
+           kernel::swiglu_forward<T>{
+               .gate_up = device_gate_up.data(), .out = device_out.data(), .rows = 1, .columns = columns});
+    auto const out = device_out.values();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      CHECK(std::isnan(double{out[i]}) == (i == at % static_cast<std::size_t>(columns)));
+    }
+  }
+}
+
 template <element T, device_policy D>
 void check_swiglu_of(lab<D>& in) {
+  check_swiglu_not_a_number<T>(in);
   for (std::int64_t const rows : {0, 1, 5, 300}) {
     for (std::int64_t const columns : {0, 1, 9, 77}) { check_swiglu<T>(in, rows, columns, rows % 2 == 1); }
   }
