@@ -14,11 +14,11 @@ int64_t items(kernel::adamw<T> const& a) {
 
 template <element T>
 void run(kernel::adamw<T> const& a, int64_t first, int64_t last) {
-  auto const [begin, end] = range_of(first, last, elements_of_item, a.count);
+  auto const mine = range_of(first, last, elements_of_item, a.count);
   auto const step = a.step;
   bool const in_place = static_cast<void const*>(a.weight) == static_cast<void const*>(a.master);
-  for_vectors<float>(end - begin, [&, begin = begin](int64_t offset, auto extent) {
-    auto const i = begin + offset;
+  for_vectors<float>(mine.end - mine.begin, [&](int64_t offset, auto extent) {
+    auto const i = mine.begin + offset;
     auto w = load<float>(a.master + i, extent);
     auto m = load<float>(a.m + i, extent);
     auto v = load<float>(a.v + i, extent);

@@ -19,9 +19,9 @@ int64_t items(kernel::add<T> const& a) {
 template <element T>
 void run(kernel::add<T> const& a, int64_t first, int64_t last) {
   using W = wide<T>;
-  auto const [begin, end] = range_of(first, last, elements_of_item, a.count);
-  for_vectors<W>(end - begin, [&, begin = begin](int64_t offset, auto extent) {
-    auto const i = begin + offset;
+  auto const mine = range_of(first, last, elements_of_item, a.count);
+  for_vectors<W>(mine.end - mine.begin, [&](int64_t offset, auto extent) {
+    auto const i = mine.begin + offset;
     store(a.out + i, load<W>(a.a + i, extent) + load<W>(a.b + i, extent), extent);
   });
 }
@@ -46,11 +46,11 @@ int64_t items(kernel::convert<From, To> const& a) {
 
 template <element From, element To>
 void run(kernel::convert<From, To> const& a, int64_t first, int64_t last) {
-  auto const [begin, end] = range_of(first, last, elements_of_item, a.count);
+  auto const mine = range_of(first, last, elements_of_item, a.count);
   if constexpr (std::same_as<wide<From>, wide<To>>) {
     using W = wide<From>;
-    for_vectors<W>(end - begin, [&, begin = begin](int64_t offset, auto extent) {
-      auto const i = begin + offset;
+    for_vectors<W>(mine.end - mine.begin, [&](int64_t offset, auto extent) {
+      auto const i = mine.begin + offset;
       auto x = load<W>(a.from + i, extent);
       if (a.accumulate) {
         x = load<W>(a.to + i, extent) + x;
@@ -58,7 +58,7 @@ void run(kernel::convert<From, To> const& a, int64_t first, int64_t last) {
       store(a.to + i, x, extent);
     });
   } else {  // one of them is double
-    for (auto i = begin; i < end; ++i) {
+    for (auto i = mine.begin; i < mine.end; ++i) {
       double const x = a.from[i];
       double const total = a.accumulate ? static_cast<double>(a.to[i]) + x : x;
       if constexpr (std::same_as<To, bfloat16>) {
@@ -73,9 +73,9 @@ void run(kernel::convert<From, To> const& a, int64_t first, int64_t last) {
 inline int64_t items(kernel::emit_weights const& a) { return pieces_of(a.count, elements_of_item); }
 
 inline void run(kernel::emit_weights const& a, int64_t first, int64_t last) {
-  auto const [begin, end] = range_of(first, last, elements_of_item, a.count);
-  for_vectors<float>(end - begin, [&, begin = begin](int64_t offset, auto extent) {
-    auto const i = begin + offset;
+  auto const mine = range_of(first, last, elements_of_item, a.count);
+  for_vectors<float>(mine.end - mine.begin, [&](int64_t offset, auto extent) {
+    auto const i = mine.begin + offset;
     store<rounding::half_away>(a.weight + i, load<float>(a.master + i, extent), extent);
   });
 }
