@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/train/options.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace superoffload;
+
+train::training_options usual() {
+  train::training_options o;
+  o.model = "model";
+  o.dataset = "data.json";
+  o.output = "out";
+  return o;
+}
+
+TEST_CASE("the defaults need model, data and output only") {
+  CHECK_NOTHROW(train::check(usual()));
+  train::training_options dry;
+  dry.model = "model";
+  dry.dry_run = true;
+  CHECK_NOTHROW(train::check(dry));
+}
+
+TEST_CASE("each wrong value is refused by the name of its flag") {
+  struct {
+    char const* flag;
+    void (*break_it)(train::training_options&);
+  } const cases[] = {
+      {"--model", [](auto& o) { o.model.clear(); }},
+      {"--dataset", [](auto& o) { o.dataset.clear(); }},
+      {"--output_dir", [](auto& o) { o.output.clear(); }},
+      {"--dataset_percentage", [](auto& o) { o.dataset_percentage = 0.0; }},
+      {"--max_length", [](auto& o) { o.max_length = 1; }},
+      {"--batch_size", [](auto& o) { o.batch_size = 0; }},
+      {"--gradient_accumulation_steps", [](auto& o) { o.accumulation = 9; }},
+      {"--num_train_epochs", [](auto& o) { o.epochs = -1.0; }},
+      {"--max_steps", [](auto& o) { o.max_steps = -1; }},
+      {"--lr is", [](auto& o) { o.lr = -1e-5; }},
+      {"--lr_warmup_steps", [](auto& o) { o.warmup_steps = -1; }},
+      {"--adam_beta2", [](auto& o) { o.adamw.beta2 = 1.0; }},
+      {"--max_grad_norm", [](auto& o) { o.max_grad_norm = -1.0; }},
+      {"--eval_steps", [](auto& o) { o.eval_steps = 5; }},
+      {"--export_best", [](auto& o) { o.export_best = true; }},
+      {"--save_total_limit", [](auto& o) { o.save_total_limit = -2; }},
+  };
+  for (auto const& [flag, break_it] : cases) {
+    auto o = usual();
+    break_it(o);
+    CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains(flag), error);
+  }
+}
+
+TEST_CASE("freezing goes by shell patterns over the whole name") {
+  CHECK(train::matches("model.layers.0.*", "model.layers.0.mlp.up_proj.weight"));
+  CHECK_FALSE(train::matches("model.layers.0.*", "model.layers.10.mlp.up_proj.weight"));
+  CHECK(train::matches("*norm.weight", "model.norm.weight"));
+  CHECK_FALSE(train::matches("norm", "model.norm.weight"));
+}
+
+}  // namespace
