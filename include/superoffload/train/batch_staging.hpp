@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/data/batch.hpp>
 #include <superoffload/nn/batch.hpp>
 
