@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/model/llama.hpp>
+
 #include "finetune/architectures.hpp"
 #include "finetune/run.hpp"
-
-#include <superoffload/model/llama.hpp>
 
 namespace examples {
 

@@ -2,20 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Fine-tunes any model whose architecture is known, chosen by model_type in its config.json.
+#include <superoffload/model/config.hpp>
+
 #include "common/command_line.hpp"
 #include "finetune/architectures.hpp"
-
-#include <superoffload/model/config.hpp>
 
 namespace {
 
 int finetune(int argc, char** argv) {
   auto const command = examples::read_command_line(argc, argv, "Fine-tunes a language model on Alpaca data.");
-  if (!command) { return 0; }
+  if (!command) {
+    return 0;
+  }
   auto const type = superoffload::model::read_config(command->training.model).model_type;
-  if (type == "llama") { return examples::finetune_llama(*command); }
-  superoffload::fail(superoffload::exit_code::bad_input, command->training.model.string(), ": model_type '", type,
-                     "' has no trainer in this program, expected llama");
+  if (type == "llama") {
+    return examples::finetune_llama(*command);
+  }
+  superoffload::fail(superoffload::exit_code::bad_input, command->training.model.string(), ": model_type '",
+                     type, "' has no trainer in this program, expected llama");
 }
 
 }  // namespace

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "common/command_line.hpp"
-
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/train/trainer.hpp>
+
+#include "common/command_line.hpp"
 
 #include <cstdio>
 
@@ -25,8 +25,8 @@ int finetune_with(command_line const& command) {
   }
   auto const done = trainer.run();
   if (done.signal != 0) {
-    std::printf("stopped by signal %d after step %lld; saved %s\n", done.signal, static_cast<long long>(done.steps),
-                done.checkpoint.c_str());
+    std::printf("stopped by signal %d after step %lld; saved %s\n", done.signal,
+                static_cast<long long>(done.steps), done.checkpoint.c_str());
     return static_cast<int>(so::exit_code::interrupted);
   }
   if (done.eval_before && done.eval_after) {

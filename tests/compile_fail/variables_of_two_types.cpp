@@ -8,7 +8,8 @@
 
 namespace so = superoffload;
 
-void add(so::autograd::variable<so::cpu::device, float> a, so::autograd::variable<so::cpu::device, so::bfloat16> b) {
+void add(so::autograd::variable<so::cpu::device, float> a,
+         so::autograd::variable<so::cpu::device, so::bfloat16> b) {
   (void)(a + b);
 }
 

@@ -17,7 +17,8 @@ namespace superoffload::conformance {
 
 /// Two units: a plain one with a frozen tensor, and one whose gradient is wide.
 inline std::vector<autograd::unit_layout> store_units() {
-  std::vector<autograd::unit_layout> units{autograd::unit_layout{0, "plain"}, autograd::unit_layout{1, "wide", true}};
+  std::vector<autograd::unit_layout> units{autograd::unit_layout{0, "plain"},
+                                           autograd::unit_layout{1, "wide", true}};
   units[0].add_matrix({{"q", 3}, {"k", 2}}, 5);
   units[0].tensors()[1].trainable = false;
   units[0].add_vector("norm", 7);
@@ -25,9 +26,9 @@ inline std::vector<autograd::unit_layout> store_units() {
   return units;
 }
 
-/// Runs `micro_batches` steps of gradients through a store made by `make(device, stream, units, accumulates, sink)`
-/// and checks weights, sums, rounding, frozen tensors and the sink. Values are small integers and quarters, exact in
-/// every type, but for one sum that bfloat16 must round once.
+/// Runs `micro_batches` steps of gradients through a store made by `make(device, stream, units, accumulates,
+/// sink)` and checks weights, sums, rounding, frozen tensors and the sink. Values are small integers and
+/// quarters, exact in every type, but for one sum that bfloat16 must round once.
 template <element T, device_policy D, class Make>
 void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
   using autograd::pass;
@@ -57,7 +58,9 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
 
   for (int unit : {0, 1}) {
     auto const elements = units[static_cast<std::size_t>(unit)].elements();
-    for (T const value : get(T{}, store->weights(unit), elements)) { CHECK(static_cast<double>(value) == 0.0); }
+    for (T const value : get(T{}, store->weights(unit), elements)) {
+      CHECK(static_cast<double>(value) == 0.0);
+    }
     std::vector<T> weights(static_cast<std::size_t>(elements));
     for (std::size_t i = 0; i < weights.size(); ++i) { weights[i] = T(static_cast<float>(i % 64)); }
     put(store->weights(unit), weights);
@@ -79,7 +82,8 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
       auto const buffers = store->acquire(unit, pass::backward);
       bool const adds = i > 0 && !store->restarts_each_micro_batch(unit);
       auto const write = [&]<class G>(G zero) {
-        auto values = adds ? get(zero, buffers.gradient, elements) : std::vector<G>(static_cast<std::size_t>(elements));
+        auto values =
+            adds ? get(zero, buffers.gradient, elements) : std::vector<G>(static_cast<std::size_t>(elements));
         for (std::size_t k = 0; k < values.size(); ++k) {
           // 256 + 1 + 1 + ...: in bfloat16 each single addition would be lost.
           values[k] = G(static_cast<float>(values[k]) + (i == 0 ? 256.0F : 1.0F));

@@ -41,19 +41,23 @@ std::string complaint(std::string const& text) {
 
 /// A correct configuration with one member replaced.
 std::string with(std::string const& name, std::string const& value) {
-  std::string const members[][2] = {{"model_type", "\"llama\""}, {"vocab_size", "64"}, {"hidden_size", "32"},
-                                    {"intermediate_size", "48"}, {"num_hidden_layers", "2"},
-                                    {"num_attention_heads", "4"}, {"num_key_value_heads", "2"},
-                                    {"rms_norm_eps", "1e-5"}};
+  std::string const members[][2] = {{"model_type", "\"llama\""},  {"vocab_size", "64"},
+                                    {"hidden_size", "32"},        {"intermediate_size", "48"},
+                                    {"num_hidden_layers", "2"},   {"num_attention_heads", "4"},
+                                    {"num_key_value_heads", "2"}, {"rms_norm_eps", "1e-5"}};
   std::string text = "{";
   bool replaced = false;
   for (auto const& [key, usual] : members) {
     bool const here = key == name;
     replaced = replaced || here;
-    if (here && value.empty()) { continue; }
+    if (here && value.empty()) {
+      continue;
+    }
     text += (text.size() > 1 ? ", \"" : "\"") + key + "\": " + (here ? value : usual);
   }
-  if (!replaced) { text += ", \"" + name + "\": " + value; }
+  if (!replaced) {
+    text += ", \"" + name + "\": " + value;
+  }
   return text + "}";
 }
 
@@ -85,8 +89,8 @@ TEST_CASE("frequencies are stretched as Llama 3.1 does") {
 
 TEST_CASE("rope settings are read in both layouts") {
   scratch_directory const directory;
-  std::ofstream{directory.path / "config.json"}
-      << with("rope_parameters", R"({"rope_theta": 5e5, "rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
+  std::ofstream{directory.path / "config.json"} << with(
+      "rope_parameters", R"({"rope_theta": 5e5, "rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
                                      "high_freq_factor": 4, "original_max_position_embeddings": 1024})");
   auto const c = model::read_config(directory.path);
   CHECK(c.rope_theta == 5e5);
@@ -129,7 +133,8 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {"{\"model_type\": \"llama\", \"model_type\": \"llama\"}", "appears twice"},
       {std::string(100, '[') + std::string(100, ']'), "nested deeper"},
       {"{\"vocab_size\": 1\xff}", "valid JSON"},
-      {"{\"model_type\": \"llama\", \"vocab_size\": 16777216, \"hidden_size\": 16777216, \"intermediate_size\": "
+      {"{\"model_type\": \"llama\", \"vocab_size\": 16777216, \"hidden_size\": 16777216, "
+       "\"intermediate_size\": "
        "16777216, \"num_hidden_layers\": 4096, \"num_attention_heads\": 1, \"head_dim\": 128}",
        "parameters"},
   };

@@ -4,10 +4,10 @@
 
 #include <doctest/doctest.h>
 
-#include <numeric>
-
 #include "conformance/architecture.hpp"
 #include "support/graph.hpp"
+
+#include <numeric>
 
 namespace {
 
@@ -16,8 +16,15 @@ using test::check_derivatives;
 using test::graph;
 
 model::config small(bool tied) {
-  model::config c{.model_type = "llama", .vocabulary = 11, .hidden = 8, .intermediate = 10, .layers = 2, .heads = 4,
-                  .kv_heads = 2, .head_dim = 4, .max_positions = 64};
+  model::config c{.model_type = "llama",
+                  .vocabulary = 11,
+                  .hidden = 8,
+                  .intermediate = 10,
+                  .layers = 2,
+                  .heads = 4,
+                  .kv_heads = 2,
+                  .head_dim = 4,
+                  .max_positions = 64};
   c.tied_head = tied;
   return c;
 }
@@ -39,7 +46,10 @@ struct sample {
       }
     }
     segment_starts.push_back(8);
-    batch = {.rows = 8, .documents = 2, .segments = static_cast<std::int64_t>(segment_ids.size()), .longest = 4,
+    batch = {.rows = 8,
+             .documents = 2,
+             .segments = static_cast<std::int64_t>(segment_ids.size()),
+             .longest = 4,
              .divisor = 6};
     batch.tokens = tokens.data();
     batch.targets = targets.data();
@@ -53,7 +63,9 @@ struct sample {
 
 struct run {
   explicit run(bool tied)
-      : model{small(tied)}, g{model.units()}, table{model.make_tables<cpu::device, double>(g.device, g.stream, 8)} {}
+      : model{small(tied)},
+        g{model.units()},
+        table{model.make_tables<cpu::device, double>(g.device, g.stream, 8)} {}
 
   double loss(bool with_backward, bool recompute) {
     g.on.reset(with_backward);

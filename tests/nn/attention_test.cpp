@@ -6,10 +6,10 @@
 
 #include <doctest/doctest.h>
 
+#include "support/graph.hpp"
+
 #include <algorithm>
 #include <vector>
-
-#include "support/graph.hpp"
 
 namespace {
 

@@ -6,11 +6,11 @@
 
 #include <doctest/doctest.h>
 
+#include "conformance/unit_store.hpp"
+
 #include <cmath>
 #include <limits>
 #include <vector>
-
-#include "conformance/unit_store.hpp"
 
 namespace {
 
@@ -25,7 +25,10 @@ struct harness {
   std::vector<std::vector<T>> weights, gradients;
   offload::device_state<cpu::device, T> state;
 
-  harness() : weights(zeros()), gradients(zeros()), state{device, stream, units, [this](int u) { return weights[u].data(); }} {
+  harness()
+      : weights(zeros()),
+        gradients(zeros()),
+        state{device, stream, units, [this](int u) { return weights[u].data(); }} {
     stream.synchronize();
   }
   std::vector<std::vector<T>> zeros() const {
@@ -66,10 +69,12 @@ TEST_CASE("an update moves trainable tensors by the rule and leaves frozen ones,
   CHECK(h.judge().finite);
   h.state.update({.weight_decay = 0.5}, 0.1, 1, 1.0F);
   h.stream.synchronize();
-  auto const first_of = [&](int u, int tensor) { return h.state.at(u).master[h.units[u].tensors()[tensor].offset]; };
-  CHECK(first_of(0, 0) == doctest::Approx(0.9));          // no decay
-  CHECK(first_of(0, 1) == 1.0F);                          // frozen
-  CHECK(first_of(0, 2) == doctest::Approx(0.95 - 0.1));   // decayed first
+  auto const first_of = [&](int u, int tensor) {
+    return h.state.at(u).master[h.units[u].tensors()[tensor].offset];
+  };
+  CHECK(first_of(0, 0) == doctest::Approx(0.9));         // no decay
+  CHECK(first_of(0, 1) == 1.0F);                         // frozen
+  CHECK(first_of(0, 2) == doctest::Approx(0.95 - 0.1));  // decayed first
   CHECK(float{h.weights[1][0]} == float{bfloat16::of_master(h.state.at(1).master[0])});
 }
 

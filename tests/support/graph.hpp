@@ -18,7 +18,8 @@
 
 namespace superoffload::test {
 
-/// Everything a differentiable function needs to run on the CPU, in double: units with random weights and a tape.
+/// Everything a differentiable function needs to run on the CPU, in double: units with random weights and a
+/// tape.
 class graph {
 public:
   using tape = autograd::tape<cpu::device, double>;
@@ -28,7 +29,10 @@ public:
       : units_{std::move(units)},
         memory_{device, bytes},
         store{device, stream, units_, false, {nullptr, [](void*, int, void const*) {}}},
-        on{stream, {memory_.data(), memory_.bytes()}, autograd::unit_access::to(store), static_cast<int>(units_.size())} {
+        on{stream,
+           {memory_.data(), memory_.bytes()},
+           autograd::unit_access::to(store),
+           static_cast<int>(units_.size())} {
     stream.synchronize();
     for (auto const& unit : units_) {
       for (auto const& tensor : unit.tensors()) {
@@ -73,7 +77,8 @@ public:
   tape on;
 };
 
-/// Compares every derivative of `value()` with respect to `variables` against `gradient` by central differences.
+/// Compares every derivative of `value()` with respect to `variables` against `gradient` by central
+/// differences.
 template <class Value>
 void check_derivatives(std::span<double> variables, std::span<double const> gradient, Value&& value,
                        double tolerance = 2e-7) {
@@ -90,8 +95,8 @@ void check_derivatives(std::span<double> variables, std::span<double const> grad
   }
 }
 
-/// Checks the gradients of y = body(x) towards x and towards all parameters of unit 0, with a random linear functional
-/// of y as the loss. `columns` of x.
+/// Checks the gradients of y = body(x) towards x and towards all parameters of unit 0, with a random linear
+/// functional of y as the loss. `columns` of x.
 template <class Body>
 void check_function(graph& g, std::vector<double> x_values, std::int64_t columns, Body&& body) {
   std::vector<double> functional;
@@ -100,13 +105,17 @@ void check_function(graph& g, std::vector<double> x_values, std::int64_t columns
     auto const x = g.input(x_values, columns);
     auto const y = g.on.scope({0}, autograd::pass::forward, [&] { return body(x); });
     g.stream.synchronize();
-    if (functional.empty()) { functional = g.random(y.count()); }
+    if (functional.empty()) {
+      functional = g.random(y.count());
+    }
     return std::pair{x, y};
   };
   auto const value = [&] {
     auto const y = forward(false).second;
     double sum = 0.0;
-    for (std::int64_t i = 0; i < y.count(); ++i) { sum += functional[static_cast<std::size_t>(i)] * y.value()[i]; }
+    for (std::int64_t i = 0; i < y.count(); ++i) {
+      sum += functional[static_cast<std::size_t>(i)] * y.value()[i];
+    }
     return sum;
   };
   g.on.forget_gradients(0);

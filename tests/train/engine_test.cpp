@@ -16,17 +16,27 @@ using namespace superoffload;
 
 static_assert(std::same_as<train::engine<model::llama, precision::bf16, recompute::every_block>,
                            train::engine<recompute::every_block, precision::bf16, model::llama>>);
-static_assert(std::same_as<train::engine<model::llama>, train::engine<model::llama, cpu::device, precision::fp32,
-                                                                      zero::resident, offload::none>>);
+static_assert(
+    std::same_as<train::engine<model::llama>,
+                 train::engine<model::llama, cpu::device, precision::fp32, zero::resident, offload::none>>);
 
 model::config small() {
-  return {.model_type = "llama", .vocabulary = 19, .hidden = 16, .intermediate = 24, .layers = 2, .heads = 4,
-          .kv_heads = 2, .head_dim = 4, .max_positions = 32};
+  return {.model_type = "llama",
+          .vocabulary = 19,
+          .hidden = 16,
+          .intermediate = 24,
+          .layers = 2,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 4,
+          .max_positions = 32};
 }
 
 /// Weights without a file: a fixed sequence by name and place.
 void some_weights(std::string const& name, std::int64_t first, std::span<float> to) {
-  for (auto& value : to) { value = 0.1F * std::sin(static_cast<float>(first++) + static_cast<float>(name.size())); }
+  for (auto& value : to) {
+    value = 0.1F * std::sin(static_cast<float>(first++) + static_cast<float>(name.size()));
+  }
 }
 
 data::batch batch_of(std::vector<std::int32_t> tokens) {
@@ -56,11 +66,13 @@ TEST_CASE_TEMPLATE("the plan is what is then allocated", P, precision::fp32, pre
     for (bool const accumulates : {false, true}) {
       cpu::device device{2};
       train::engine<model::llama, P> e{
-          device, small(),
+          device,
+          small(),
           {.max_rows = 24, .max_positions = 12, .accumulates = accumulates, .recompute_blocks = recompute}};
       CHECK(device.bytes_in_use() == 0);
       e.initialize(some_weights);
-      CHECK(static_cast<double>(device.bytes_in_use()) == doctest::Approx(static_cast<double>(e.plan().total())).epsilon(0.03));
+      CHECK(static_cast<double>(device.bytes_in_use()) ==
+            doctest::Approx(static_cast<double>(e.plan().total())).epsilon(0.03));
       e.forward(batch_of({1, 2, 3, 4, 5}));
       e.backward();
       e.step(1e-3);
@@ -80,7 +92,9 @@ TEST_CASE_TEMPLATE("training lowers the loss of a batch it sees again", P, preci
   double first = 0.0;
   for (int i = 0; i < 60; ++i) {
     double const loss = e.forward(batch);
-    if (i == 0) { first = loss; }
+    if (i == 0) {
+      first = loss;
+    }
     e.backward();
     CHECK(e.step(1e-2).accepted);
   }
@@ -104,7 +118,9 @@ TEST_CASE("a step without labels, or with a gradient that is not finite, changes
   SUBCASE("not finite") {
     for (auto const& blob : e.state_blobs()) {
       float const infinity = std::numeric_limits<float>::infinity();
-      if (blob.name == "unit3.master") { e.write_state(blob, 0, std::as_bytes(std::span{&infinity, 1})); }
+      if (blob.name == "unit3.master") {
+        e.write_state(blob, 0, std::as_bytes(std::span{&infinity, 1}));
+      }
     }
     e.state_written();
     auto const poisoned = all_weights(e);
@@ -124,7 +140,8 @@ TEST_CASE("a step without labels, or with a gradient that is not finite, changes
 TEST_CASE("a micro-batch without rows takes part with a zero gradient") {
   auto const train_on = [](std::vector<data::batch> const& micro_batches) {
     cpu::device device{2};
-    train::engine<model::llama> e{device, small(), {.max_rows = 12, .max_positions = 12, .accumulates = true}};
+    train::engine<model::llama> e{
+        device, small(), {.max_rows = 12, .max_positions = 12, .accumulates = true}};
     e.initialize(some_weights);
     e.begin_step(4, static_cast<std::int64_t>(micro_batches.size()));
     for (auto const& batch : micro_batches) {
@@ -144,10 +161,13 @@ TEST_CASE("a micro-batch without rows takes part with a zero gradient") {
 
 TEST_CASE("frozen tensors keep their bits, and are left out of the norm") {
   cpu::device device{2};
-  auto const frozen = [](autograd::tensor_entry const& t) { return t.name.find("q_proj") != std::string::npos ||
-                                                                   t.name.find("embed") != std::string::npos; };
+  auto const frozen = [](autograd::tensor_entry const& t) {
+    return t.name.find("q_proj") != std::string::npos || t.name.find("embed") != std::string::npos;
+  };
   train::engine<model::llama, precision::bf16> e{
-      device, small(), {.max_rows = 12, .max_positions = 12, .trainable = [&](auto const& t) { return !frozen(t); }}};
+      device, small(), {.max_rows = 12, .max_positions = 12, .trainable = [&](auto const& t) {
+                          return !frozen(t);
+                        }}};
   train::engine<model::llama, precision::bf16> whole{device, small(), {.max_rows = 12, .max_positions = 12}};
   e.initialize(some_weights);
   whole.initialize(some_weights);
@@ -165,7 +185,8 @@ TEST_CASE("frozen tensors keep their bits, and are left out of the norm") {
     for (auto const& tensor : unit.tensors()) {
       CAPTURE(tensor.name);
       auto const begin = at + static_cast<std::size_t>(tensor.offset);
-      bool const same = std::equal(before.begin() + begin, before.begin() + begin + tensor.count(), after.begin() + begin);
+      bool const same =
+          std::equal(before.begin() + begin, before.begin() + begin + tensor.count(), after.begin() + begin);
       CHECK(same == frozen(tensor));
     }
     at += static_cast<std::size_t>(unit.elements());
@@ -174,7 +195,8 @@ TEST_CASE("frozen tensors keep their bits, and are left out of the norm") {
 
 TEST_CASE("what does not fit the plan, or the contract, is refused in words") {
   cpu::device device{1};
-  CHECK_THROWS_WITH_AS((train::engine<model::llama>{device, small(), {}}), doctest::Contains("at least one token"), error);
+  CHECK_THROWS_WITH_AS((train::engine<model::llama>{device, small(), {}}),
+                       doctest::Contains("at least one token"), error);
   auto other = small();
   other.model_type = "mamba";
   CHECK_THROWS_WITH_AS((train::engine<model::llama>{device, other, {.max_rows = 1, .max_positions = 1}}),

@@ -6,13 +6,12 @@
 
 #include <doctest/doctest.h>
 
-#include <unistd.h>
-
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -45,7 +44,8 @@ TEST_CASE("a step is one line of JSON with every number in full") {
 }
 
 TEST_CASE("a resumed run drops what was written beyond its checkpoint, and half a line") {
-  auto const file = std::filesystem::temp_directory_path() / ("metrics-" + std::to_string(::getpid()) + ".jsonl");
+  auto const file =
+      std::filesystem::temp_directory_path() / ("metrics-" + std::to_string(::getpid()) + ".jsonl");
   {
     train::metrics_file metrics{file, 0};
     for (int step = 1; step <= 5; ++step) {
@@ -65,8 +65,8 @@ TEST_CASE("a resumed run drops what was written beyond its checkpoint, and half 
 }
 
 TEST_CASE("a file that cannot be written is named") {
-  CHECK_THROWS_WITH_AS((train::metrics_file{"/dev/null/metrics.jsonl", 0}), doctest::Contains("/dev/null/metrics.jsonl"),
-                       error);
+  CHECK_THROWS_WITH_AS((train::metrics_file{"/dev/null/metrics.jsonl", 0}),
+                       doctest::Contains("/dev/null/metrics.jsonl"), error);
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ struct loaded {
       : directory{std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models" / name},
         expected(io::read_json(directory / "expected.json", {.bytes = std::size_t{4} << 20})),
         batch{batch_of(expected["forward"])},
-        trained{device, model::read_config(directory),
+        trained{device,
+                model::read_config(directory),
                 {.max_rows = batch.rows(), .max_positions = 48, .recompute_blocks = recompute}} {
     auto const weights = io::hub_checkpoint::open(directory);
     trained.initialize([&](std::string const& tensor, std::int64_t first, std::span<float> to) {
@@ -104,7 +105,8 @@ TEST_CASE("logits are those of transformers") {
   std::vector<float> const logits = l.trained.logits(l.batch);
   double squares = 0.0;
   for (double const value : logits) { squares += value * value; }
-  CHECK(std::sqrt(squares) == doctest::Approx(l.expected["forward"]["logits_l2"].get<double>()).epsilon(1e-5));
+  CHECK(std::sqrt(squares) ==
+        doctest::Approx(l.expected["forward"]["logits_l2"].get<double>()).epsilon(1e-5));
   for (auto const& sample : truth) {
     auto const row = sample["at"][0].get<std::size_t>() * 48 + sample["at"][1].get<std::size_t>();
     auto const& first = sample["first"];

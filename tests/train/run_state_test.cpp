@@ -36,10 +36,12 @@ TEST_CASE("what is saved comes back") {
 TEST_CASE("a run that differs from the saved one is refused by the setting's name") {
   auto other = sample();
   other.identity[1].second = "8";
-  CHECK_THROWS_WITH_AS(train::expect_same_identity(sample(), other, "manifest"), doctest::Contains("seed '7'"), error);
+  CHECK_THROWS_WITH_AS(train::expect_same_identity(sample(), other, "manifest"),
+                       doctest::Contains("seed '7'"), error);
   other.identity.emplace_back("packing", "on");
   other.identity[1].second = "7";
-  CHECK_THROWS_WITH_AS(train::expect_same_identity(sample(), other, "manifest"), doctest::Contains("'packing'"), error);
+  CHECK_THROWS_WITH_AS(train::expect_same_identity(sample(), other, "manifest"),
+                       doctest::Contains("'packing'"), error);
 }
 
 TEST_CASE("a damaged state is refused by field") {
@@ -55,7 +57,8 @@ TEST_CASE("a damaged state is refused by field") {
                                         {"\"epoch\":3", "\"epoch\":3.5", "data_position.epoch"},
                                         {"\"dtype\":\"bf16\"", "\"dtype\":16", "identity.dtype"},
                                         {"{", "[", "valid JSON"}}) {
-    CHECK_THROWS_WITH_AS(train::parse_run_state(damaged(from, to), "manifest"), doctest::Contains(field.c_str()), error);
+    CHECK_THROWS_WITH_AS(train::parse_run_state(damaged(from, to), "manifest"),
+                         doctest::Contains(field.c_str()), error);
   }
 }
 

@@ -6,9 +6,9 @@
 
 #include <doctest/doctest.h>
 
-#include <memory>
-
 #include "conformance/unit_store.hpp"
+
+#include <memory>
 
 namespace {
 
@@ -27,7 +27,8 @@ TEST_CASE_TEMPLATE("the resident store keeps a store's contract", T, float, bflo
   }
 }
 
-TEST_CASE("the store takes the bytes it announces, and none for gradients of a unit that is frozen as a whole") {
+TEST_CASE(
+    "the store takes the bytes it announces, and none for gradients of a unit that is frozen as a whole") {
   cpu::device device{1};
   cpu::stream stream{device};
   auto units = conformance::store_units();

@@ -14,8 +14,8 @@
 
 namespace superoffload::autograd {
 
-/// A stack of device memory: allocation moves a mark up, release moves it back. It owns nothing and touches nothing,
-/// so that the same sequence of calls without memory (a dry pass) tells the peak.
+/// A stack of device memory: allocation moves a mark up, release moves it back. It owns nothing and touches
+/// nothing, so that the same sequence of calls without memory (a dry pass) tells the peak.
 class activation_arena {
 public:
   static constexpr std::size_t alignment = 256;
@@ -30,9 +30,11 @@ public:
     auto const begin = top_;
     top_ += (static_cast<std::size_t>(count) * sizeof(T) + alignment - 1) / alignment * alignment;
     peak_ = std::max(peak_, top_);
-    if (dry_) { return reinterpret_cast<T*>(alignment + begin); }  // distinct, never dereferenced
-    expect(top_ <= bytes_, exit_code::internal, "activations need ", top_, " bytes, but the plan reserved ", bytes_,
-           ": this batch is larger than the one that was planned for");
+    if (dry_) {
+      return reinterpret_cast<T*>(alignment + begin);
+    }  // distinct, never dereferenced
+    expect(top_ <= bytes_, exit_code::internal, "activations need ", top_, " bytes, but the plan reserved ",
+           bytes_, ": this batch is larger than the one that was planned for");
     return reinterpret_cast<T*>(static_cast<std::byte*>(memory_) + begin);
   }
 
@@ -54,7 +56,8 @@ private:
   std::size_t peak_ = 0;
 };
 
-/// A stack of host memory for nodes and variables: grows by chunks that are kept, so that a steady state allocates nothing.
+/// A stack of host memory for nodes and variables: grows by chunks that are kept, so that a steady state
+/// allocates nothing.
 class node_arena {
 public:
   template <class T, class... Arguments>
@@ -77,7 +80,9 @@ private:
     at_.used = (at_.used + align - 1) / align * align;
     if (chunks_.empty() || at_.used + bytes > chunk_bytes) {
       at_ = {chunks_.empty() ? 0 : at_.chunk + 1, 0};
-      if (at_.chunk == chunks_.size()) { chunks_.push_back(std::make_unique<std::byte[]>(chunk_bytes)); }
+      if (at_.chunk == chunks_.size()) {
+        chunks_.push_back(std::make_unique<std::byte[]>(chunk_bytes));
+      }
     }
     void* const place = chunks_[at_.chunk].get() + at_.used;
     at_.used += bytes;

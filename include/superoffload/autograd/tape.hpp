@@ -58,10 +58,10 @@ private:
 
 /// Records differentiable functions in forward and runs them in reverse in backward.
 ///
-/// A function is a struct with `forward(tape&)` and `backward(tape&)`; what backward needs are its members, trivially
-/// destructible. run(function) calls forward and, while recording, keeps the struct. All device work goes to one
-/// stream by `launch`. Memory comes from one stack arena. Without memory (a dry tape) the same program runs, launches
-/// nothing, touches no store and tells the peak.
+/// A function is a struct with `forward(tape&)` and `backward(tape&)`; what backward needs are its members,
+/// trivially destructible. run(function) calls forward and, while recording, keeps the struct. All device
+/// work goes to one stream by `launch`. Memory comes from one stack arena. Without memory (a dry tape) the
+/// same program runs, launches nothing, touches no store and tells the peak.
 template <device_policy D, element T>
 class tape {
 public:
@@ -91,24 +91,33 @@ public:
     for (auto& u : units_) { u.uses = 0; }
   }
 
-  /// The gradients of a unit's parameters are overwritten by their first writer after this, and added to by the others.
+  /// The gradients of a unit's parameters are overwritten by their first writer after this, and added to by
+  /// the others.
   void forget_gradients(int unit) {
     auto& written = units_[static_cast<std::size_t>(unit)].written;
     written.assign(written.size(), false);
   }
 
-  // What functions use -----------------------------------------------------------------------------------------------
+  // What functions use
+  // -----------------------------------------------------------------------------------------------
 
   template <class Arguments>
   void launch(Arguments const& arguments) {
-    static_assert(launches<D, Arguments>, "this device has no kernel for these arguments and this element type");
-    if (!dry()) { detail::launch_on(*stream_, arguments); }
+    static_assert(launches<D, Arguments>,
+                  "this device has no kernel for these arguments and this element type");
+    if (!dry()) {
+      detail::launch_on(*stream_, arguments);
+    }
   }
   void copy(void* to, void const* from, std::size_t bytes) {
-    if (!dry()) { stream_->copy(to, from, bytes); }
+    if (!dry()) {
+      stream_->copy(to, from, bytes);
+    }
   }
   void fill_zero(void* to, std::size_t bytes) {
-    if (!dry()) { stream_->fill_zero(to, bytes); }
+    if (!dry()) {
+      stream_->fill_zero(to, bytes);
+    }
   }
 
   /// Device memory until the end of the block that is being run, not initialised.
@@ -134,13 +143,17 @@ public:
     bool accumulate;
   };
   destination gradient_of(variable_type x) {
-    if (x.gradient() != nullptr) { return {x.gradient(), true}; }
+    if (x.gradient() != nullptr) {
+      return {x.gradient(), true};
+    }
     x.adopt_gradient(allocate<T>(x.count()));
     return {x.gradient(), false};
   }
 
   T const* weights(parameter const& p) const {
-    if (dry()) { return nullptr; }
+    if (dry()) {
+      return nullptr;
+    }
     return static_cast<T const*>(acquired(p).weights) + p.offset;
   }
 
@@ -153,10 +166,14 @@ public:
   template <class G>
   parameter_destination<G> gradient_of(parameter const& p) {
     auto& written = units_[static_cast<std::size_t>(p.unit)].written;
-    if (written.size() <= static_cast<std::size_t>(p.index)) { written.resize(static_cast<std::size_t>(p.index) + 1); }
+    if (written.size() <= static_cast<std::size_t>(p.index)) {
+      written.resize(static_cast<std::size_t>(p.index) + 1);
+    }
     bool const accumulate = written[static_cast<std::size_t>(p.index)];
     written[static_cast<std::size_t>(p.index)] = true;
-    if (dry()) { return {nullptr, accumulate}; }
+    if (dry()) {
+      return {nullptr, accumulate};
+    }
     return {static_cast<G*>(acquired(p).gradient) + p.offset, accumulate};
   }
   /// Calls f with a value of the type that the parameter's gradient is kept in.
@@ -169,13 +186,16 @@ public:
     }
   }
 
-  // What models use --------------------------------------------------------------------------------------------------
+  // What models use
+  // --------------------------------------------------------------------------------------------------
 
   /// Runs a function now and keeps it for backward. Returns its result, a member named `y`.
   template <class Function>
   auto run(Function function) {
     function.forward(*this);
-    if (recording_) { record(function); }
+    if (recording_) {
+      record(function);
+    }
     return function.y;
   }
 
@@ -194,10 +214,11 @@ public:
     return result;
   }
 
-  /// y = block(x, arguments...) with `unit` acquired. With `recompute` only x is kept, and the block is run again in
-  /// backward. The block must outlive the backward; arguments are kept by value.
+  /// y = block(x, arguments...) with `unit` acquired. With `recompute` only x is kept, and the block is run
+  /// again in backward. The block must outlive the backward; arguments are kept by value.
   template <class Block, class... Arguments>
-  variable_type unit(int unit, bool recompute, Block const& block, variable_type x, Arguments const&... arguments) {
+  variable_type unit(int unit, bool recompute, Block const& block, variable_type x,
+                     Arguments const&... arguments) {
     if (!recording_) {  // no backward: the block's memory is free as soon as it has run
       return scope({unit}, pass::forward, [&] { return condensed(block, x, arguments...); });
     }
@@ -216,8 +237,8 @@ public:
     return y;
   }
 
-  /// Runs everything recorded in reverse. Gradients of parameters are handed to the store by `reduce` as soon as the
-  /// last use of their unit is done.
+  /// Runs everything recorded in reverse. Gradients of parameters are handed to the store by `reduce` as soon
+  /// as the last use of their unit is done.
   void backward() {
     recording_ = false;
     run_back_to(nullptr);
@@ -236,7 +257,8 @@ private:
   template <class Function>
   Function* record(Function const& function) {
     auto* const added = nodes_.make<node_of<Function>>(
-        node{last_, [](node* self, tape& t) { static_cast<node_of<Function>*>(self)->function.backward(t); }}, function);
+        node{last_, [](node* self, tape& t) { static_cast<node_of<Function>*>(self)->function.backward(t); }},
+        function);
     last_ = added;
     return &added->function;
   }
@@ -249,7 +271,8 @@ private:
     }
   }
 
-  // Units ------------------------------------------------------------------------------------------------------------
+  // Units
+  // ------------------------------------------------------------------------------------------------------------
 
   struct unit_state {
     unit_buffers buffers;
@@ -260,19 +283,23 @@ private:
 
   unit_buffers const& acquired(parameter const& p) const {
     auto const& state = units_[static_cast<std::size_t>(p.unit)];
-    expect(state.acquired > 0, exit_code::internal, "a layer used a weight of unit ", p.unit, " outside of its scope");
+    expect(state.acquired > 0, exit_code::internal, "a layer used a weight of unit ", p.unit,
+           " outside of its scope");
     return state.buffers;
   }
 
   void enter(int unit, pass p) {
     auto& state = units_[static_cast<std::size_t>(unit)];
     ++state.acquired;
-    if (dry()) { return; }
+    if (dry()) {
+      return;
+    }
     state.buffers = access_.acquire(access_.store, unit, p);
     prefetch_after({unit, p});
   }
 
-  /// Units come in the same order every time: after the first run the store is told of the next one ahead of its use.
+  /// Units come in the same order every time: after the first run the store is told of the next one ahead of
+  /// its use.
   struct visit {
     int unit;
     pass p;
@@ -281,7 +308,9 @@ private:
   void prefetch_after(visit now) {
     auto& known = visits_[with_backward_ ? 1 : 0];
     if (visited_ < known.size() && known[visited_] == now) {
-      if (++visited_ < known.size()) { access_.prefetch(access_.store, known[visited_].unit, known[visited_].p); }
+      if (++visited_ < known.size()) {
+        access_.prefetch(access_.store, known[visited_].unit, known[visited_].p);
+      }
       return;
     }
     known.resize(visited_);
@@ -290,11 +319,15 @@ private:
   }
   void leave(int unit, pass p) {
     --units_[static_cast<std::size_t>(unit)].acquired;
-    if (!dry()) { access_.release(access_.store, unit, p); }
+    if (!dry()) {
+      access_.release(access_.store, unit, p);
+    }
   }
   void leave_backward(int unit) {
     leave(unit, pass::backward);
-    if (--units_[static_cast<std::size_t>(unit)].uses == 0 && !dry()) { access_.reduce(access_.store, unit); }
+    if (--units_[static_cast<std::size_t>(unit)].uses == 0 && !dry()) {
+      access_.reduce(access_.store, unit);
+    }
   }
 
   /// Units that a scope enters: its own and one it shares, as a tied head does.
@@ -312,7 +345,8 @@ private:
     int size_ = 0;
   };
 
-  /// Recorded first, so run back last. With x and y, the scope of a block: what its backward allocated is given back.
+  /// Recorded first, so run back last. With x and y, the scope of a block: what its backward allocated is
+  /// given back.
   struct scope_begin {
     unit_list units;
     std::optional<variable_type> x{}, y{};
@@ -376,9 +410,12 @@ private:
     }
   };
 
-  /// Before the arena goes back to `mark`: the gradient of x moves to the memory of y's, which is free by now.
+  /// Before the arena goes back to `mark`: the gradient of x moves to the memory of y's, which is free by
+  /// now.
   void keep_gradient(variable_type x, variable_type y, std::size_t mark) {
-    if (!arena_.above(x.gradient(), mark)) { return; }
+    if (!arena_.above(x.gradient(), mark)) {
+      return;
+    }
     copy(y.gradient(), x.gradient(), static_cast<std::size_t>(x.count()) * sizeof(T));
     x.adopt_gradient(y.gradient());
   }

@@ -13,11 +13,11 @@ namespace superoffload::autograd {
 
 /// A tensor of a checkpoint inside a unit's flat buffer, row-major.
 struct tensor_entry {
-  std::string name;                ///< as Hugging Face names it
+  std::string name;  ///< as Hugging Face names it
   std::vector<std::int64_t> shape;
-  std::int64_t offset = 0;         ///< in elements from the start of the unit
+  std::int64_t offset = 0;  ///< in elements from the start of the unit
   bool trainable = true;
-  bool decays = true;              ///< takes part in weight decay
+  bool decays = true;  ///< takes part in weight decay
 
   [[nodiscard]] std::int64_t count() const {
     std::int64_t product = 1;
@@ -26,11 +26,12 @@ struct tensor_entry {
   }
 };
 
-/// What a layer knows of its weight: where it lies. Neighbours such as q|k|v are one parameter of several tensors.
+/// What a layer knows of its weight: where it lies. Neighbours such as q|k|v are one parameter of several
+/// tensors.
 struct parameter {
   int unit = -1;
-  int index = 0;               ///< among the unit's parameters
-  std::int64_t offset = 0;     ///< in elements
+  int index = 0;            ///< among the unit's parameters
+  std::int64_t offset = 0;  ///< in elements
   std::int64_t rows = 0;
   std::int64_t columns = 0;
   bool wide_gradient = false;  ///< its gradient is kept in wide<T> and rounded once
@@ -75,7 +76,9 @@ public:
   [[nodiscard]] std::vector<tensor_entry>& tensors() noexcept { return tensors_; }
   [[nodiscard]] bool trainable() const {
     for (auto const& tensor : tensors_) {
-      if (tensor.trainable) { return true; }
+      if (tensor.trainable) {
+        return true;
+      }
     }
     return false;
   }
@@ -87,7 +90,11 @@ private:
 
   parameter start(std::int64_t columns) {
     end_ = aligned(end_);
-    return {.unit = id_, .index = parameters_, .offset = end_, .columns = columns, .wide_gradient = wide_gradient_};
+    return {.unit = id_,
+            .index = parameters_,
+            .offset = end_,
+            .columns = columns,
+            .wide_gradient = wide_gradient_};
   }
   void append(tensor_entry tensor) {
     tensor.offset = end_;
@@ -112,12 +119,15 @@ private:
 inline bool trainable(unit_layout const& unit, parameter const& p) {
   for (auto const& tensor : unit.tensors()) {
     bool const inside = tensor.offset >= p.offset && tensor.offset < p.offset + p.count();
-    if (inside && tensor.trainable) { return true; }
+    if (inside && tensor.trainable) {
+      return true;
+    }
   }
   return false;
 }
 
-/// What a unit is entered for. `both`: a forward that already writes gradients, as the head with its loss does.
+/// What a unit is entered for. `both`: a forward that already writes gradients, as the head with its loss
+/// does.
 enum class pass { forward, backward, both };
 
 /// A unit's flat buffers while it is acquired, device memory. `gradient` is null in a plain forward.
@@ -137,7 +147,8 @@ struct unit_access {
 
   template <class Store>
   static unit_access to(Store& store) {
-    return {&store, [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->prefetch(unit, p); },
+    return {&store,
+            [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->prefetch(unit, p); },
             [](void* self, int unit, pass p) { return static_cast<Store*>(self)->acquire(unit, p); },
             [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->release(unit, p); },
             [](void* self, int unit) { static_cast<Store*>(self)->reduce(unit); }};

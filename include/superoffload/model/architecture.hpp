@@ -14,7 +14,8 @@
 namespace superoffload::model {
 
 /// A family of decoders. An architecture
-/// 1. is made from a checked configuration and lays its parameters out in units, in the order forward uses them;
+/// 1. is made from a checked configuration and lays its parameters out in units, in the order forward uses
+/// them;
 /// 2. writes its forward once, as templates over device and element type:
 ///    `loss(tape, batch, tables, recompute)` -> nn::loss_sum, and `logits(tape, batch, tables)` -> variable;
 /// 3. makes the constant tables its forward needs: `tables<D, T>(device, stream, positions)`;

@@ -11,7 +11,7 @@ namespace {
 
 using io::json_field;
 
-constexpr std::int64_t widest = std::int64_t{1} << 24;       // of any extent but the positions
+constexpr std::int64_t widest = std::int64_t{1} << 24;  // of any extent but the positions
 constexpr std::int64_t most_parameters = std::int64_t{1} << 42;
 
 std::int64_t extent(json_field const& document, char const* key, std::int64_t most = widest) {
@@ -35,9 +35,13 @@ void refuse_unless_zero(json_field const& document, char const* key) {
 rope_scaling read_scaling(json_field const& rope, std::int64_t max_positions) {
   rope_scaling scaling;
   char const* const key = rope.has("rope_type") ? "rope_type" : "type";
-  if (!rope.has(key)) { return scaling; }
+  if (!rope.has(key)) {
+    return scaling;
+  }
   auto const& rule = rope[key].text();
-  if (rule == "default") { return scaling; }
+  if (rule == "default") {
+    return scaling;
+  }
   expect(rule == "llama3", exit_code::bad_input, rope[key].where(), ": rope scaling '", printable(rule, 40),
          "' is not supported, expected 'llama3' or 'default'");
   scaling.kind = rope_scaling::rule::llama3;
@@ -56,11 +60,15 @@ void read_rope(json_field const& document, config& c) {
   if (document.has("rope_parameters")) {
     auto const rope = document["rope_parameters"];
     rope.require_object();
-    if (rope.has("rope_theta")) { c.rope_theta = rope["rope_theta"].number(1.0, 1e12); }
+    if (rope.has("rope_theta")) {
+      c.rope_theta = rope["rope_theta"].number(1.0, 1e12);
+    }
     c.scaling = read_scaling(rope, c.max_positions);
     return;
   }
-  if (document.has("rope_theta")) { c.rope_theta = document["rope_theta"].number(1.0, 1e12); }
+  if (document.has("rope_theta")) {
+    c.rope_theta = document["rope_theta"].number(1.0, 1e12);
+  }
   if (document.has("rope_scaling")) {
     auto const rope = document["rope_scaling"];
     rope.require_object();
@@ -69,13 +77,14 @@ void read_rope(json_field const& document, config& c) {
 }
 
 void check_sizes(json_field const& document, config const& c) {
-  expect(c.heads % c.kv_heads == 0, exit_code::bad_input, document["num_attention_heads"].where(), ": ", c.heads,
-         " heads must be a multiple of num_key_value_heads ", c.kv_heads);
+  expect(c.heads % c.kv_heads == 0, exit_code::bad_input, document["num_attention_heads"].where(), ": ",
+         c.heads, " heads must be a multiple of num_key_value_heads ", c.kv_heads);
   expect(c.head_dim % 2 == 0, exit_code::bad_input, document.where(), ": field 'head_dim' is ", c.head_dim,
          ", expected an even number");
   // Every factor is at most 2^24 and layers at most 2^12, so that no product of two leaves 64 bits.
-  double const block = static_cast<double>(c.hidden) * static_cast<double>((2 * c.heads + 2 * c.kv_heads) * c.head_dim) +
-                       3.0 * static_cast<double>(c.hidden) * static_cast<double>(c.intermediate);
+  double const block =
+      static_cast<double>(c.hidden) * static_cast<double>((2 * c.heads + 2 * c.kv_heads) * c.head_dim) +
+      3.0 * static_cast<double>(c.hidden) * static_cast<double>(c.intermediate);
   double const parameters = static_cast<double>(c.layers) * block +
                             2.0 * static_cast<double>(c.vocabulary) * static_cast<double>(c.hidden);
   expect(parameters < static_cast<double>(most_parameters), exit_code::bad_input, document.where(),
@@ -115,7 +124,9 @@ config read_config(std::filesystem::path const& directory) {
     expect(c.rms_norm_epsilon > 0.0, exit_code::bad_input, document["rms_norm_eps"].where(),
            ": expected a number above 0");
   }
-  if (document.has("tie_word_embeddings")) { c.tied_head = document["tie_word_embeddings"].boolean(); }
+  if (document.has("tie_word_embeddings")) {
+    c.tied_head = document["tie_word_embeddings"].boolean();
+  }
   if (document.has("hidden_act")) {
     auto const& activation = document["hidden_act"].text();
     expect(activation == "silu", exit_code::bad_input, document["hidden_act"].where(), ": '",
@@ -135,7 +146,8 @@ config read_config(std::filesystem::path const& directory) {
 std::vector<double> inverse_frequencies(config const& c) {
   std::vector<double> result(static_cast<std::size_t>(c.head_dim / 2));
   for (std::size_t j = 0; j < result.size(); ++j) {
-    double frequency = std::pow(c.rope_theta, -2.0 * static_cast<double>(j) / static_cast<double>(c.head_dim));
+    double frequency =
+        std::pow(c.rope_theta, -2.0 * static_cast<double>(j) / static_cast<double>(c.head_dim));
     if (c.scaling.kind == rope_scaling::rule::llama3) {
       auto const& s = c.scaling;
       auto const original = static_cast<double>(s.original_positions);

@@ -37,11 +37,12 @@ struct config {
 };
 
 /// Reads DIRECTORY/config.json of a model type this library has.
-/// \throws error(bad_input) naming the field for anything missing, out of range, contradictory or not supported.
+/// \throws error(bad_input) naming the field for anything missing, out of range, contradictory or not
+/// supported.
 config read_config(std::filesystem::path const& directory);
 
-/// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), stretched as the scaling rule says (llama3: the wavelengths
-/// beyond original_positions / low_frequency_factor are divided by factor, those below
+/// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), stretched as the scaling rule says (llama3: the
+/// wavelengths beyond original_positions / low_frequency_factor are divided by factor, those below
 /// original_positions / high_frequency_factor are kept, in between linearly blended).
 std::vector<double> inverse_frequencies(config const& c);
 

@@ -56,12 +56,14 @@ public:
   /// Tells the layers which parameters are frozen as a whole, after `trainable` was changed in the units.
   void apply_freeze() {
     auto const settle = [this](autograd::parameter& p) {
-      if (p) { p.trainable = autograd::trainable(units_[static_cast<std::size_t>(p.unit)], p); }
+      if (p) {
+        p.trainable = autograd::trainable(units_[static_cast<std::size_t>(p.unit)], p);
+      }
     };
     settle(table_.table);
     for (auto& b : blocks_) {
-      for (auto* p : {&b.attention_norm.weight, &b.mlp_norm.weight, &b.qkv.weight, &b.o.weight, &b.gate_up.weight,
-                      &b.down.weight}) {
+      for (auto* p : {&b.attention_norm.weight, &b.mlp_norm.weight, &b.qkv.weight, &b.o.weight,
+                      &b.gate_up.weight, &b.down.weight}) {
         settle(*p);
       }
     }
@@ -81,29 +83,35 @@ public:
     return static_cast<std::size_t>(config_.head_dim * positions) * sizeof(wide<T>);
   }
 
-  /// The sum of the token losses of the batch; see nn::head_loss. Everything passed must outlive the backward.
+  /// The sum of the token losses of the batch; see nn::head_loss. Everything passed must outlive the
+  /// backward.
   template <device_policy D, element T>
-  nn::loss_sum loss(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table, bool recompute) const {
+  nn::loss_sum loss(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table,
+                    bool recompute) const {
     auto const x = decoded(t, b, table, recompute);
     auto const p = t.recording() ? autograd::pass::both : autograd::pass::forward;
     return with_head(t, p, [&] { return nn::head_loss(norm_(x), head_, b); });
   }
 
-  /// The logits of every row, [rows, vocabulary], for inspection and small models: they are all in memory at once.
+  /// The logits of every row, [rows, vocabulary], for inspection and small models: they are all in memory at
+  /// once.
   template <device_policy D, element T>
-  autograd::variable<D, T> logits(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table) const {
+  autograd::variable<D, T> logits(autograd::tape<D, T>& t, nn::batch const& b,
+                                  tables<D, T> const* table) const {
     auto const x = decoded(t, b, table, false);
     return with_head(t, autograd::pass::forward, [&] { return nn::linear{head_}(norm_(x)); });
   }
 
-  /// FLOPs of the blocks' forward over `tokens` real tokens with `visible` pairs of query and visible key: matrix
-  /// products and causal attention, a multiply-add counted as two.
+  /// FLOPs of the blocks' forward over `tokens` real tokens with `visible` pairs of query and visible key:
+  /// matrix products and causal attention, a multiply-add counted as two.
   [[nodiscard]] double block_flops(std::int64_t tokens, std::int64_t visible) const {
     auto const& c = config_;
     auto const query = c.heads * c.head_dim;
-    auto const matrices = c.hidden * (2 * query + 2 * c.kv_heads * c.head_dim) + 3 * c.hidden * c.intermediate;
-    return static_cast<double>(c.layers) * (2.0 * static_cast<double>(matrices) * static_cast<double>(tokens) +
-                                            4.0 * static_cast<double>(query) * static_cast<double>(visible));
+    auto const matrices =
+        c.hidden * (2 * query + 2 * c.kv_heads * c.head_dim) + 3 * c.hidden * c.intermediate;
+    return static_cast<double>(c.layers) *
+           (2.0 * static_cast<double>(matrices) * static_cast<double>(tokens) +
+            4.0 * static_cast<double>(query) * static_cast<double>(visible));
   }
   /// The same of the whole forward, head included.
   [[nodiscard]] double forward_flops(std::int64_t tokens, std::int64_t visible) const {
@@ -130,7 +138,8 @@ private:
     block.o.weight = unit.add_matrix({{prefix + "self_attn.o_proj.weight", c.hidden}}, query);
     block.mlp_norm = norm("post_attention_layernorm.weight");
     block.gate_up.weight = unit.add_matrix(
-        {{prefix + "mlp.gate_proj.weight", c.intermediate}, {prefix + "mlp.up_proj.weight", c.intermediate}}, c.hidden);
+        {{prefix + "mlp.gate_proj.weight", c.intermediate}, {prefix + "mlp.up_proj.weight", c.intermediate}},
+        c.hidden);
     block.down.weight = unit.add_matrix({{prefix + "mlp.down_proj.weight", c.hidden}}, c.intermediate);
     block.heads = {static_cast<std::int32_t>(c.heads), static_cast<std::int32_t>(c.kv_heads),
                    static_cast<std::int32_t>(c.head_dim)};

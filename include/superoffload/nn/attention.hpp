@@ -34,7 +34,8 @@ struct attention_function {
 
   void backward(tape<D, T>& t) {
     auto const to = t.gradient_of(qkv);
-    expect(!to.accumulate, exit_code::internal, "the queries, keys and values of attention have one use only");
+    expect(!to.accumulate, exit_code::internal,
+           "the queries, keys and values of attention have one use only");
     auto* const delta = t.template allocate<wide<T>>(h.heads * qkv.rows());
     t.launch(kernel::attention_backward<T>{shape(), qkv.value(), y.value(), y.gradient(), log_sum_exp, delta,
                                            to.gradient});
@@ -54,7 +55,8 @@ private:
   }
 };
 
-/// Causal attention inside each document: qkv [rows, (heads + 2 kv_heads) * head_dim] -> [rows, heads * head_dim].
+/// Causal attention inside each document: qkv [rows, (heads + 2 kv_heads) * head_dim] -> [rows, heads *
+/// head_dim].
 template <device_policy D, element T>
 variable<D, T> attention(variable<D, T> qkv, batch const& b, attention_heads h) {
   return qkv.on().run(attention_function<D, T>{qkv, &b, h});

@@ -22,8 +22,8 @@ struct loss_sum {
 };
 
 /// Head and cross-entropy together, in chunks of tokens, so that logits of the whole batch never exist. While
-/// recording, the gradient is made in the same pass: d_x in the memory of a new matrix, the head's in its parameter.
-/// Logits are products in wide<T>.
+/// recording, the gradient is made in the same pass: d_x in the memory of a new matrix, the head's in its
+/// parameter. Logits are products in wide<T>.
 template <device_policy D, element T>
 struct head_loss_function {
   variable<D, T> x;
@@ -34,14 +34,17 @@ struct head_loss_function {
 
   /// Tokens whose logits exist at a time: as many as keep the two buffers of a chunk at about 64 MiB.
   static std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
-    auto const affordable = (std::int64_t{64} << 20) / (vocabulary * static_cast<std::int64_t>(sizeof(wide<T>) + sizeof(T)));
+    auto const affordable =
+        (std::int64_t{64} << 20) / (vocabulary * static_cast<std::int64_t>(sizeof(wide<T>) + sizeof(T)));
     return std::min(rows, std::max<std::int64_t>(64, affordable / 64 * 64));
   }
 
   void forward(tape<D, T>& t) {
     bool const with_gradient = t.recording();
     y.total = t.template allocate<double>(1);
-    if (with_gradient) { d_x = t.template allocate<T>(x.count()); }
+    if (with_gradient) {
+      d_x = t.template allocate<T>(x.count());
+    }
     auto const mark = t.mark();
     auto const chunk = chunk_rows(b->rows, head.rows);
     auto* const logits = t.template allocate<wide<T>>(chunk * head.rows);
@@ -65,20 +68,30 @@ struct head_loss_function {
   void backward(tape<D, T>&) { x.adopt_gradient(d_x); }
 
 private:
-  void one_chunk(tape<D, T>& t, std::int64_t begin, std::int64_t rows, wide<T>* logits, T* d_logits, wide<T>* row_loss) {
+  void one_chunk(tape<D, T>& t, std::int64_t begin, std::int64_t rows, wide<T>* logits, T* d_logits,
+                 wide<T>* row_loss) {
     T const* const chunk = x.value() + begin * x.columns();
-    t.launch(kernel::gemm<T, wide<T>>{
-        .a = chunk, .b = t.weights(head), .c = logits, .m = rows, .n = head.rows, .k = head.columns, .transpose_b = true});
+    t.launch(kernel::gemm<T, wide<T>>{.a = chunk,
+                                      .b = t.weights(head),
+                                      .c = logits,
+                                      .m = rows,
+                                      .n = head.rows,
+                                      .k = head.columns,
+                                      .transpose_b = true});
     t.launch(kernel::cross_entropy<T>{logits, b->targets + begin, row_loss, d_logits, rows, head.rows,
                                       1.0 / static_cast<double>(b->divisor)});
-    if (d_logits == nullptr) { return; }
+    if (d_logits == nullptr) {
+      return;
+    }
     t.launch(kernel::gemm<T>{.a = d_logits,
                              .b = t.weights(head),
                              .c = d_x + begin * x.columns(),
                              .m = rows,
                              .n = head.columns,
                              .k = head.rows});
-    if (!head.trainable) { return; }
+    if (!head.trainable) {
+      return;
+    }
     t.with_gradient_type(head, [&]<class G>(G) {
       auto const to = t.template gradient_of<G>(head);
       t.launch(kernel::gemm<T, G>{.a = d_logits,
@@ -93,8 +106,9 @@ private:
   }
 };
 
-/// The sum of the cross-entropies of x W^T [rows, vocabulary] against the batch's targets. Its gradient is that of the
-/// sum divided by batch.divisor. The scope around it must be entered for pass::both while recording.
+/// The sum of the cross-entropies of x W^T [rows, vocabulary] against the batch's targets. Its gradient is
+/// that of the sum divided by batch.divisor. The scope around it must be entered for pass::both while
+/// recording.
 template <device_policy D, element T>
 loss_sum head_loss(variable<D, T> x, parameter head, batch const& b) {
   return x.on().run(head_loss_function<D, T>{x, head, &b});

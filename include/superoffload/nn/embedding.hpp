@@ -24,12 +24,16 @@ struct embedding_function {
   }
 
   void backward(tape<D, T>& t) {
-    if (!table.trainable) { return; }
+    if (!table.trainable) {
+      return;
+    }
     t.with_gradient_type(table, [&]<class G>(G) {
       auto const to = t.template gradient_of<G>(table);
-      if (!to.accumulate) { t.fill_zero(to.gradient, static_cast<std::size_t>(table.count()) * sizeof(G)); }
-      t.launch(kernel::embedding_backward<T, G>{y.gradient(), b->order, b->segment_starts, b->segment_ids, to.gradient,
-                                                b->segments, table.columns});
+      if (!to.accumulate) {
+        t.fill_zero(to.gradient, static_cast<std::size_t>(table.count()) * sizeof(G));
+      }
+      t.launch(kernel::embedding_backward<T, G>{y.gradient(), b->order, b->segment_starts, b->segment_ids,
+                                                to.gradient, b->segments, table.columns});
     });
   }
 };

@@ -62,10 +62,13 @@ struct linear_function {
     if (bias && bias.trainable) {
       t.with_gradient_type(bias, [&]<class G>(G) {
         auto const to_b = t.template gradient_of<G>(bias);
-        t.launch(kernel::column_sum<T, G>{y.gradient(), to_b.gradient, y.rows(), y.columns(), to_b.accumulate});
+        t.launch(
+            kernel::column_sum<T, G>{y.gradient(), to_b.gradient, y.rows(), y.columns(), to_b.accumulate});
       });
     }
-    if (residual) { pass_on(t); }
+    if (residual) {
+      pass_on(t);
+    }
   }
 
 private:

@@ -23,18 +23,22 @@ struct rms_norm_function {
   void forward(tape<D, T>& t) {
     y = t.make(x.rows(), x.columns());
     inverse_rms = t.template allocate<wide<T>>(x.rows());
-    t.launch(kernel::rms_norm_forward<T>{x.value(), t.weights(weight), y.value(), inverse_rms, x.rows(), x.columns(),
-                                         epsilon});
+    t.launch(kernel::rms_norm_forward<T>{x.value(), t.weights(weight), y.value(), inverse_rms, x.rows(),
+                                         x.columns(), epsilon});
   }
 
   void backward(tape<D, T>& t) {
     bool const accumulate = x.gradient() != nullptr;
-    if (!accumulate) { x.adopt_gradient(y.gradient()); }  // in place: y's gradient is read for the last time
+    if (!accumulate) {
+      x.adopt_gradient(y.gradient());
+    }  // in place: y's gradient is read for the last time
     auto const blocks = kernel::rms_norm_blocks(x.rows());
     auto* const partial = weight.trainable ? t.template allocate<wide<T>>(blocks * x.columns()) : nullptr;
-    t.launch(kernel::rms_norm_backward<T>{y.gradient(), x.value(), t.weights(weight), inverse_rms, x.gradient(),
-                                          partial, x.rows(), x.columns(), accumulate});
-    if (!weight.trainable) { return; }
+    t.launch(kernel::rms_norm_backward<T>{y.gradient(), x.value(), t.weights(weight), inverse_rms,
+                                          x.gradient(), partial, x.rows(), x.columns(), accumulate});
+    if (!weight.trainable) {
+      return;
+    }
     t.with_gradient_type(weight, [&]<class G>(G) {
       auto const to = t.template gradient_of<G>(weight);
       t.launch(kernel::column_sum<wide<T>, G>{partial, to.gradient, blocks, x.columns(), to.accumulate});

@@ -24,9 +24,9 @@ public:
   /// A table without values, for a dry tape.
   rotary_table() = default;
 
-  /// `inverse_frequencies` [head_dim / 2], as the model's scaling rule gives them; both outputs are multiplied by
-  /// `attention_scaling`. The angle is the product in single precision, as in Hugging Face transformers, which the
-  /// published models were trained with.
+  /// `inverse_frequencies` [head_dim / 2], as the model's scaling rule gives them; both outputs are
+  /// multiplied by `attention_scaling`. The angle is the product in single precision, as in Hugging Face
+  /// transformers, which the published models were trained with.
   rotary_table(D& device, typename D::stream& stream, std::vector<double> const& inverse_frequencies,
                std::int64_t positions, double attention_scaling = 1.0)
       : half_{static_cast<std::int64_t>(inverse_frequencies.size())},
@@ -39,7 +39,8 @@ public:
         auto const angle = static_cast<double>(static_cast<float>(p) * static_cast<float>(frequency));
         auto const at = static_cast<std::size_t>(p * half_ + j);
         host[at] = static_cast<W>(std::cos(angle) * attention_scaling);
-        host[at + static_cast<std::size_t>(positions * half_)] = static_cast<W>(std::sin(angle) * attention_scaling);
+        host[at + static_cast<std::size_t>(positions * half_)] =
+            static_cast<W>(std::sin(angle) * attention_scaling);
       }
     }
     stream.copy(values_.data(), host.data(), values_.bytes());
@@ -80,13 +81,15 @@ struct rotary_function {
 
 private:
   void turn(tape<D, T>& t, T* values, bool inverse) {
-    t.launch(kernel::rotary<T>{values, b->positions, cosines, sines, x.rows(), x.columns(), heads, head_dim, inverse});
+    t.launch(kernel::rotary<T>{values, b->positions, cosines, sines, x.rows(), x.columns(), heads, head_dim,
+                               inverse});
   }
 };
 
 /// Turns queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim]. Takes its input over.
 template <device_policy D, element T>
-variable<D, T> rotary(variable<D, T> qkv, batch const& b, rotary_table<D, wide<T>> const& table, attention_heads h) {
+variable<D, T> rotary(variable<D, T> qkv, batch const& b, rotary_table<D, wide<T>> const& table,
+                      attention_heads h) {
   return qkv.on().run(
       rotary_function<D, T>{qkv, &b, table.cosines(), table.sines(), h.heads + h.kv_heads, h.head_dim});
 }

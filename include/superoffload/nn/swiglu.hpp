@@ -19,12 +19,14 @@ struct swiglu_function {
 
   void backward(autograd::tape<D, T>& t) {
     // In place: nothing but this function reads gate and up.
-    t.launch(kernel::swiglu_backward<T>{y.gradient(), gate_up.value(), gate_up.value(), y.rows(), y.columns()});
+    t.launch(
+        kernel::swiglu_backward<T>{y.gradient(), gate_up.value(), gate_up.value(), y.rows(), y.columns()});
     gate_up.adopt_gradient(gate_up.value());
   }
 };
 
-/// silu(gate) * up: [rows, 2 * columns] -> [rows, columns]. Takes its input over: nothing else may read it afterwards.
+/// silu(gate) * up: [rows, 2 * columns] -> [rows, columns]. Takes its input over: nothing else may read it
+/// afterwards.
 template <device_policy D, element T>
 autograd::variable<D, T> swiglu(autograd::variable<D, T> gate_up) {
   return gate_up.on().run(swiglu_function<D, T>{gate_up});

@@ -25,8 +25,9 @@ struct verdict {
   bool finite = true;
 };
 
-/// The optimizer's state in device memory beside the weights: master (where T is not float itself), m and v, fp32.
-/// Updated by the device after the verdict. One stream, no overlap: the simple path that the others must equal.
+/// The optimizer's state in device memory beside the weights: master (where T is not float itself), m and v,
+/// fp32. Updated by the device after the verdict. One stream, no overlap: the simple path that the others
+/// must equal.
 template <device_policy D, element T>
 class device_state {
   static constexpr bool separate_master = !std::is_same_v<T, float>;
@@ -36,7 +37,9 @@ public:
   static std::size_t bytes(std::vector<autograd::unit_layout> const& units) {
     std::size_t total = 0;
     for (auto const& u : units) {
-      if (!u.trainable()) { continue; }
+      if (!u.trainable()) {
+        continue;
+      }
       total += static_cast<std::size_t>(u.elements()) * sizeof(float) * (separate_master ? 3 : 2);
       total += static_cast<std::size_t>(kernel::norm_cells(u.elements())) * sizeof(double);
     }
@@ -52,11 +55,14 @@ public:
     std::int64_t cells = 0;
     for (auto const& u : units) {
       entries_.push_back({.unit = &u, .elements = u.elements(), .weights = weights(u.id())});
-      if (!u.trainable()) { continue; }
+      if (!u.trainable()) {
+        continue;
+      }
       elements += u.elements();
       cells += kernel::norm_cells(u.elements());
     }
-    state_ = buffer<D>{device, static_cast<std::size_t>(elements) * sizeof(float) * (separate_master ? 3 : 2)};
+    state_ =
+        buffer<D>{device, static_cast<std::size_t>(elements) * sizeof(float) * (separate_master ? 3 : 2)};
     partial_ = buffer<D>{device, static_cast<std::size_t>(cells) * sizeof(double)};
     host_partial_ = buffer<D>{device, partial_.bytes(), memory::host};
     stream.fill_zero(state_.data(), state_.bytes());
@@ -64,7 +70,9 @@ public:
     float* state = state_.template as<float>();
     double* partial = partial_.template as<double>();
     for (auto& e : entries_) {
-      if (!e.unit->trainable()) { continue; }
+      if (!e.unit->trainable()) {
+        continue;
+      }
       if constexpr (separate_master) {
         e.master = std::exchange(state, state + e.elements);
       } else {
@@ -80,7 +88,9 @@ public:
   void emit_weights() {
     if constexpr (separate_master) {
       for (auto const& e : entries_) {
-        if (e.master != nullptr) { launch(*stream_, kernel::emit_weights{e.master, e.weights, e.elements}); }
+        if (e.master != nullptr) {
+          launch(*stream_, kernel::emit_weights{e.master, e.weights, e.elements});
+        }
       }
     }
   }
@@ -106,10 +116,13 @@ public:
   void update(optim::adamw_settings const& settings, double rate, std::int64_t t, float factor) {
     for (auto const& e : entries_) {
       for (auto const& tensor : e.unit->tensors()) {
-        if (!tensor.trainable) { continue; }
+        if (!tensor.trainable) {
+          continue;
+        }
         auto const at = tensor.offset;
-        launch(*stream_, kernel::adamw<T>{e.master + at, e.m + at, e.v + at, e.gradient + at, e.weights + at,
-                                          tensor.count(), optim::make_step(settings, rate, t, factor, tensor.decays)});
+        launch(*stream_,
+               kernel::adamw<T>{e.master + at, e.m + at, e.v + at, e.gradient + at, e.weights + at,
+                                tensor.count(), optim::make_step(settings, rate, t, factor, tensor.decays)});
       }
     }
   }

@@ -20,12 +20,13 @@ struct adamw_settings {
 /// \throws error(bad_input) naming the flag for a value that AdamW is not defined for.
 inline void check(adamw_settings const& s) {
   auto const beta = [](double value, char const* flag) {
-    expect(value >= 0.0 && value < 1.0, exit_code::bad_input, flag, " is ", value, ", expected at least 0 and below 1");
+    expect(value >= 0.0 && value < 1.0, exit_code::bad_input, flag, " is ", value,
+           ", expected at least 0 and below 1");
   };
   beta(s.beta1, "--adam_beta1");
   beta(s.beta2, "--adam_beta2");
-  expect(std::isfinite(s.epsilon) && static_cast<float>(s.epsilon) > 0.0F, exit_code::bad_input, "--adam_eps is ",
-         s.epsilon, ", expected a positive number");
+  expect(std::isfinite(s.epsilon) && static_cast<float>(s.epsilon) > 0.0F, exit_code::bad_input,
+         "--adam_eps is ", s.epsilon, ", expected a positive number");
   expect(std::isfinite(s.weight_decay) && s.weight_decay >= 0.0, exit_code::bad_input, "--weight_decay is ",
          s.weight_decay, ", expected 0 or more");
 }

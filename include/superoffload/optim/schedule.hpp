@@ -12,7 +12,8 @@
 
 namespace superoffload::optim {
 
-/// Learning rates as transformers' get_{constant,linear,cosine}_schedule_with_warmup: the first warm-up step has rate 0.
+/// Learning rates as transformers' get_{constant,linear,cosine}_schedule_with_warmup: the first warm-up step
+/// has rate 0.
 struct schedule {
   enum class shape { constant, linear, cosine };
 
@@ -23,21 +24,34 @@ struct schedule {
 
   /// The rate of step k, from 0.
   [[nodiscard]] double operator()(std::int64_t k) const {
-    if (k < warmup_steps) { return peak * static_cast<double>(k) / static_cast<double>(warmup_steps); }
-    if (kind == shape::constant) { return peak; }
+    if (k < warmup_steps) {
+      return peak * static_cast<double>(k) / static_cast<double>(warmup_steps);
+    }
+    if (kind == shape::constant) {
+      return peak;
+    }
     auto const length = static_cast<double>(std::max<std::int64_t>(1, total_steps - warmup_steps));
     double const done = static_cast<double>(k - warmup_steps) / length;
-    if (kind == shape::linear) { return peak * std::max(0.0, 1.0 - done); }
+    if (kind == shape::linear) {
+      return peak * std::max(0.0, 1.0 - done);
+    }
     return peak * std::max(0.0, 0.5 * (1.0 + std::cos(std::numbers::pi * done)));
   }
 };
 
 /// \throws error(bad_input) for a name that is none of constant, linear, cosine.
 inline schedule::shape schedule_shape(std::string_view name) {
-  if (name == "constant") { return schedule::shape::constant; }
-  if (name == "linear") { return schedule::shape::linear; }
-  if (name == "cosine") { return schedule::shape::cosine; }
-  fail(exit_code::bad_input, "--lr_scheduler is '", printable(name, 40), "', expected constant, linear or cosine");
+  if (name == "constant") {
+    return schedule::shape::constant;
+  }
+  if (name == "linear") {
+    return schedule::shape::linear;
+  }
+  if (name == "cosine") {
+    return schedule::shape::cosine;
+  }
+  fail(exit_code::bad_input, "--lr_scheduler is '", printable(name, 40),
+       "', expected constant, linear or cosine");
 }
 
 }  // namespace superoffload::optim

@@ -16,7 +16,8 @@
 
 namespace superoffload::train {
 
-/// Brings batches to the device: one host buffer per batch in flight, one copy each, and what backward wants sorted.
+/// Brings batches to the device: one host buffer per batch in flight, one copy each, and what backward wants
+/// sorted.
 template <device_policy D>
 class batch_staging {
 public:
@@ -34,7 +35,9 @@ public:
   nn::batch const& put(data::batch const& b, std::int64_t divisor) {
     slot& s = slots_[next_];
     next_ = 1 - next_;
-    if (s.used) { s.copied.wait(); }
+    if (s.used) {
+      s.copied.wait();
+    }
     fill(s, b, divisor);
     auto const bytes = static_cast<std::size_t>(packed_.size()) * sizeof(std::int32_t);
     std::memcpy(s.host.data(), packed_.data(), bytes);
@@ -75,7 +78,9 @@ private:
     segment_starts_.push_back(static_cast<std::int32_t>(rows));
 
     std::int32_t longest = 0;
-    for (std::size_t d = 1; d < b.starts.size(); ++d) { longest = std::max(longest, b.starts[d] - b.starts[d - 1]); }
+    for (std::size_t d = 1; d < b.starts.size(); ++d) {
+      longest = std::max(longest, b.starts[d] - b.starts[d - 1]);
+    }
     packed_.clear();
     auto const* const base = s.device.template as<std::int32_t>();
     auto const append = [&](std::vector<std::int32_t> const& values) {

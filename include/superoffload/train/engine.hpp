@@ -34,11 +34,11 @@ namespace superoffload::train {
 /// What an engine is told at run time.
 struct engine_options {
   optim::adamw_settings adamw{};
-  double max_grad_norm = 1.0;            ///< 0: no clipping
-  std::int64_t max_rows = 0;             ///< tokens of the largest micro-batch, padding included
-  std::int64_t max_positions = 0;        ///< tokens of the longest document
-  bool accumulates = false;              ///< will a step have several micro-batches?
-  bool recompute_blocks = false;         ///< read by recompute::configured
+  double max_grad_norm = 1.0;      ///< 0: no clipping
+  std::int64_t max_rows = 0;       ///< tokens of the largest micro-batch, padding included
+  std::int64_t max_positions = 0;  ///< tokens of the longest document
+  bool accumulates = false;        ///< will a step have several micro-batches?
+  bool recompute_blocks = false;   ///< read by recompute::configured
   /// Which tensors train, and which of those decay; all of both when empty.
   std::function<bool(autograd::tensor_entry const&)> trainable{};
   std::function<bool(autograd::tensor_entry const&)> decays{};
@@ -53,9 +53,9 @@ struct step_result {
 
 /// A model with its optimizer on one device: forward, backward, step.
 ///
-/// A step is begin_step(N, micro_batches), then per micro-batch forward() and backward(), then step(rate). N is the
-/// number of label tokens of the whole step: every loss and gradient is that of the sum over all targets / N.
-/// All calls from one thread. Errors of the device surface at the next call that waits.
+/// A step is begin_step(N, micro_batches), then per micro-batch forward() and backward(), then step(rate). N
+/// is the number of label tokens of the whole step: every loss and gradient is that of the sum over all
+/// targets / N. All calls from one thread. Errors of the device surface at the next call that waits.
 template <class Architecture, class Device, class Precision, class Sharding, class Offload, class Recompute>
 class basic_engine {
 public:
@@ -87,7 +87,9 @@ public:
   ~basic_engine() {
     // Queued work uses the buffers: it has to be done before they go.
     try {
-      if (stream_) { stream_->synchronize(); }
+      if (stream_) {
+        stream_->synchronize();
+      }
     } catch (...) {  // reported by the call that waited, or too late to be
     }
   }
@@ -108,8 +110,9 @@ public:
     auto const& units = model_.units();
     store_.emplace(*device_, *stream_, units, options_.accumulates,
                    zero::gradient_sink{this, [](void* self, int unit, void const* gradient) {
-                     static_cast<basic_engine*>(self)->state_->ready(unit, static_cast<T const*>(gradient));
-                   }});
+                                         static_cast<basic_engine*>(self)->state_->ready(
+                                             unit, static_cast<T const*>(gradient));
+                                       }});
     state_.emplace(*device_, *stream_, units, [this](int unit) { return store_->weights(unit); });
     tables_.emplace(model_.template make_tables<Device, T>(*device_, *stream_, options_.max_positions));
     staging_.emplace(*device_, *stream_, options_.max_rows);
@@ -125,8 +128,10 @@ public:
     std::vector<float> chunk(std::size_t{1} << 20);
     for (auto const& unit : model_.units()) {
       for (auto const& tensor : unit.tensors()) {
-        for (std::int64_t first = 0; first < tensor.count(); first += static_cast<std::int64_t>(chunk.size())) {
-          auto const n = std::min<std::int64_t>(static_cast<std::int64_t>(chunk.size()), tensor.count() - first);
+        for (std::int64_t first = 0; first < tensor.count();
+             first += static_cast<std::int64_t>(chunk.size())) {
+          auto const n =
+              std::min<std::int64_t>(static_cast<std::int64_t>(chunk.size()), tensor.count() - first);
           std::span<float> const to{chunk.data(), static_cast<std::size_t>(n)};
           read(tensor.name, first, to);
           check_range(tensor, to);
@@ -147,16 +152,21 @@ public:
     micro_batch_ = 0;
   }
 
-  /// The loss of a micro-batch: the sum over its targets, divided by the step's label tokens. Without begin_step, the
-  /// batch is the whole step.
+  /// The loss of a micro-batch: the sum over its targets, divided by the step's label tokens. Without
+  /// begin_step, the batch is the whole step.
   double forward(data::batch const& batch) {
-    if (micro_batch_ == micro_batches_) { begin_step(batch.label_tokens()); }
+    if (micro_batch_ == micro_batches_) {
+      begin_step(batch.label_tokens());
+    }
     bool const first = micro_batch_ == 0;
     store_->set_micro_batch(first, micro_batch_ + 1 == micro_batches_);
     for (auto const& unit : model_.units()) {
-      if (first || store_->restarts_each_micro_batch(unit.id())) { tape_->forget_gradients(unit.id()); }
+      if (first || store_->restarts_each_micro_batch(unit.id())) {
+        tape_->forget_gradients(unit.id());
+      }
     }
-    return run_forward(batch, label_tokens_, true) / static_cast<double>(std::max<std::int64_t>(1, label_tokens_));
+    return run_forward(batch, label_tokens_, true) /
+           static_cast<double>(std::max<std::int64_t>(1, label_tokens_));
   }
 
   /// Queues the gradients of the micro-batch that forward() has seen.
@@ -167,19 +177,23 @@ public:
 
   /// Judges the step's gradient and, when it is finite, queues the update with learning rate `rate`.
   step_result step(double rate) {
-    expect(micro_batch_ == micro_batches_, exit_code::internal, "step() before the backward of every micro-batch");
+    expect(micro_batch_ == micro_batches_, exit_code::internal,
+           "step() before the backward of every micro-batch");
     auto const verdict = state_->judge();
     step_result result{.grad_norm = verdict.norm,
                        .factor = optim::clip_factor(verdict.norm, options_.max_grad_norm),
                        .accepted = verdict.finite && label_tokens_ > 0};
-    if (result.accepted) { state_->update(options_.adamw, rate, ++accepted_steps_, result.factor); }
+    if (result.accepted) {
+      state_->update(options_.adamw, rate, ++accepted_steps_, result.factor);
+    }
     return result;
   }
 
   /// The sum of the token losses of a batch, nothing recorded.
   double evaluate(data::batch const& batch) { return run_forward(batch, batch.label_tokens(), false); }
 
-  /// The logits of every row, [rows, vocabulary]: for inspection, of a batch small enough to have them all in memory.
+  /// The logits of every row, [rows, vocabulary]: for inspection, of a batch small enough to have them all in
+  /// memory.
   std::vector<float> logits(data::batch const& batch) {
     autograd::tape<Device, T> dry{static_cast<int>(model_.units().size())};
     auto const compute = [&](auto& tape, nn::batch const& b) {
@@ -190,7 +204,8 @@ public:
     compute(dry, staged);
     buffer<Device> const memory{*device_, dry.peak_bytes()};
     autograd::tape<Device, T> tape{*stream_, autograd::activation_arena{memory.data(), memory.bytes()},
-                                   autograd::unit_access::to(*store_), static_cast<int>(model_.units().size())};
+                                   autograd::unit_access::to(*store_),
+                                   static_cast<int>(model_.units().size())};
     auto const result = compute(tape, staged);
     std::vector<float> values(static_cast<std::size_t>(result.count()));
     fetch_weights(result.value(), values);
@@ -224,7 +239,8 @@ public:
     }
   }
 
-  /// A named piece of training state in device memory. Saved and loaded as bytes; the engine must be synchronized.
+  /// A named piece of training state in device memory. Saved and loaded as bytes; the engine must be
+  /// synchronized.
   struct state_blob {
     std::string name;
     std::byte* data;
@@ -234,7 +250,8 @@ public:
   [[nodiscard]] std::vector<state_blob> state_blobs() {
     std::vector<state_blob> blobs;
     auto const add = [&](std::string name, auto* data, std::int64_t n) {
-      blobs.push_back({std::move(name), reinterpret_cast<std::byte*>(data), static_cast<std::size_t>(n) * sizeof(*data)});
+      blobs.push_back(
+          {std::move(name), reinterpret_cast<std::byte*>(data), static_cast<std::size_t>(n) * sizeof(*data)});
     };
     for (auto const& unit : model_.units()) {
       auto const prefix = "unit" + std::to_string(unit.id()) + ".";
@@ -349,7 +366,8 @@ private:
     std::vector<T> values(to.size());
     stream_->copy(values.data(), from, values.size() * sizeof(T));
     stream_->synchronize();
-    std::transform(values.begin(), values.end(), to.begin(), [](T value) { return static_cast<float>(value); });
+    std::transform(values.begin(), values.end(), to.begin(),
+                   [](T value) { return static_cast<float>(value); });
   }
 
   Device* device_;
@@ -374,13 +392,18 @@ private:
 namespace detail {
 template <class... Policies>
 struct engine_of {
-  static_assert((policy<Policies> && ...), "every argument of train::engine is a policy: a type with policy_category");
-  static_assert(count_of<category::architecture, Policies...> == 1, "train::engine needs exactly one model architecture");
+  static_assert((policy<Policies> && ...),
+                "every argument of train::engine is a policy: a type with policy_category");
+  static_assert(count_of<category::architecture, Policies...> == 1,
+                "train::engine needs exactly one model architecture");
   static_assert(count_of<category::device, Policies...> <= 1, "train::engine takes at most one device");
   static_assert(count_of<category::precision, Policies...> <= 1, "train::engine takes at most one precision");
-  static_assert(count_of<category::sharding, Policies...> <= 1, "train::engine takes at most one sharding policy");
-  static_assert(count_of<category::offload, Policies...> <= 1, "train::engine takes at most one offload policy");
-  static_assert(count_of<category::recompute, Policies...> <= 1, "train::engine takes at most one recompute policy");
+  static_assert(count_of<category::sharding, Policies...> <= 1,
+                "train::engine takes at most one sharding policy");
+  static_assert(count_of<category::offload, Policies...> <= 1,
+                "train::engine takes at most one offload policy");
+  static_assert(count_of<category::recompute, Policies...> <= 1,
+                "train::engine takes at most one recompute policy");
   using type = basic_engine<pick<category::architecture, void, Policies...>,  //
                             pick<category::device, cpu::device, Policies...>,
                             pick<category::precision, precision::fp32, Policies...>,
@@ -390,8 +413,8 @@ struct engine_of {
 };
 }  // namespace detail
 
-/// The engine of the given policies, in any order: the same policies name the same type. Defaults: cpu::device,
-/// precision::fp32, zero::resident, offload::none, recompute::configured.
+/// The engine of the given policies, in any order: the same policies name the same type. Defaults:
+/// cpu::device, precision::fp32, zero::resident, offload::none, recompute::configured.
 template <class... Policies>
 using engine = typename detail::engine_of<Policies...>::type;
 

@@ -3,16 +3,15 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/train/metrics.hpp>
 
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <string_view>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <vector>
 
 namespace superoffload::train {
@@ -73,7 +72,11 @@ std::string to_json(step_metrics const& m) {
 }
 
 std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_tokens) {
-  return object{}.member("step", step).member("eval_loss", loss).member("eval_label_tokens", label_tokens).done();
+  return object{}
+      .member("step", step)
+      .member("eval_loss", loss)
+      .member("eval_label_tokens", label_tokens)
+      .done();
 }
 
 metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_step) : file_{file} {
@@ -82,7 +85,9 @@ metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_
     std::ifstream earlier{file};
     for (std::string line; std::getline(earlier, line);) {
       auto const step = step_of(line);
-      if (step >= 0 && step <= last_step && line.back() == '}') { kept.push_back(line); }
+      if (step >= 0 && step <= last_step && line.back() == '}') {
+        kept.push_back(line);
+      }
     }
   }
   if (file.has_parent_path()) {
@@ -90,26 +95,31 @@ metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_
     std::filesystem::create_directories(file.parent_path(), ignored);
   }
   descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  expect(descriptor_ >= 0, exit_code::io_failure, file.string(), ": cannot be written: ", std::strerror(errno));
+  expect(descriptor_ >= 0, exit_code::io_failure, file.string(),
+         ": cannot be written: ", std::strerror(errno));
   for (auto const& line : kept) { write(line); }
 }
 
 metrics_file::~metrics_file() {
-  if (descriptor_ >= 0) { ::close(descriptor_); }
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
 }
 
 void metrics_file::write(std::string const& line) {
   auto const text = line + "\n";
   for (std::size_t done = 0; done < text.size();) {
     auto const written = ::write(descriptor_, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) { continue; }
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
     expect(written > 0, exit_code::io_failure, file_.string(), ": writing failed: ", std::strerror(errno));
     done += static_cast<std::size_t>(written);
   }
 }
 
 std::size_t peak_resident_bytes() {
-  struct rusage usage {};
+  struct rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
 }

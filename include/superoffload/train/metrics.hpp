@@ -10,12 +10,12 @@
 
 namespace superoffload::train {
 
-/// What is known of a step once it is done. Times are wall clock; FLOPs count matrix products and causal attention of
-/// real tokens (model: three forwards; hardware: recompute added).
+/// What is known of a step once it is done. Times are wall clock; FLOPs count matrix products and causal
+/// attention of real tokens (model: three forwards; hardware: recompute added).
 struct step_metrics {
-  std::int64_t step = 0;  ///< from 1
-  double loss = 0.0;      ///< mean over the step's label tokens
-  double grad_norm = 0.0; ///< before clipping
+  std::int64_t step = 0;   ///< from 1
+  double loss = 0.0;       ///< mean over the step's label tokens
+  double grad_norm = 0.0;  ///< before clipping
   double lr = 0.0;
   double epoch = 0.0;
   double step_time_ms = 0.0;
@@ -38,8 +38,8 @@ std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_t
 /// A file of one JSON object a line, each written whole and at once.
 class metrics_file {
 public:
-  /// Continues an existing file after `last_step` (what a stopped run wrote beyond its checkpoint is dropped);
-  /// starts afresh for last_step 0. \throws error(io_failure) naming the file.
+  /// Continues an existing file after `last_step` (what a stopped run wrote beyond its checkpoint is
+  /// dropped); starts afresh for last_step 0. \throws error(io_failure) naming the file.
   metrics_file(std::filesystem::path const& file, std::int64_t last_step);
   metrics_file(metrics_file const&) = delete;
   metrics_file& operator=(metrics_file const&) = delete;

@@ -3,30 +3,34 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/train/options.hpp>
 
-#include <fnmatch.h>
-
 #include <cmath>
+#include <fnmatch.h>
 
 namespace superoffload::train {
 namespace {
 
 void in_range(char const* flag, std::int64_t value, std::int64_t least, std::int64_t most) {
-  expect(least <= value && value <= most, exit_code::bad_input, flag, " is ", value, ", expected ", least, " to ", most);
+  expect(least <= value && value <= most, exit_code::bad_input, flag, " is ", value, ", expected ", least,
+         " to ", most);
 }
 
 void at_least_zero(char const* flag, double value) {
-  expect(std::isfinite(value) && value >= 0.0, exit_code::bad_input, flag, " is ", value, ", expected 0 or more");
+  expect(std::isfinite(value) && value >= 0.0, exit_code::bad_input, flag, " is ", value,
+         ", expected 0 or more");
 }
 
 }  // namespace
 
 void check(training_options const& o) {
   constexpr std::int64_t many = 1'000'000'000;
-  expect(!o.model.empty(), exit_code::bad_input, "--model is missing, expected the directory of a checkpoint");
-  expect(o.dry_run || !o.dataset.empty(), exit_code::bad_input, "--dataset is missing, expected an Alpaca JSON or JSONL file");
-  expect(o.dry_run || !o.output.empty(), exit_code::bad_input, "--output_dir is missing, expected a directory to write to");
-  expect(o.dataset_percentage > 0.0 && o.dataset_percentage <= 100.0, exit_code::bad_input, "--dataset_percentage is ",
-         o.dataset_percentage, ", expected above 0 and at most 100");
+  expect(!o.model.empty(), exit_code::bad_input,
+         "--model is missing, expected the directory of a checkpoint");
+  expect(o.dry_run || !o.dataset.empty(), exit_code::bad_input,
+         "--dataset is missing, expected an Alpaca JSON or JSONL file");
+  expect(o.dry_run || !o.output.empty(), exit_code::bad_input,
+         "--output_dir is missing, expected a directory to write to");
+  expect(o.dataset_percentage > 0.0 && o.dataset_percentage <= 100.0, exit_code::bad_input,
+         "--dataset_percentage is ", o.dataset_percentage, ", expected above 0 and at most 100");
   in_range("--max_length", o.max_length, 2, std::int64_t{1} << 24);
   in_range("--batch_size", o.batch_size, 1, 1'000'000);
   in_range("--gradient_accumulation_steps", o.accumulation, 1, o.batch_size);

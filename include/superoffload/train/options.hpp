@@ -21,26 +21,26 @@ enum class no_decay { none, norms_and_biases };
 
 /// Everything a fine-tuning run is told; the defaults are those of the programs.
 struct training_options {
-  std::filesystem::path model;          ///< a Hugging Face directory
-  std::filesystem::path dataset;        ///< Alpaca JSON or JSONL
+  std::filesystem::path model;    ///< a Hugging Face directory
+  std::filesystem::path dataset;  ///< Alpaca JSON or JSONL
   double dataset_percentage = 100.0;
   std::filesystem::path output;
 
-  std::int64_t max_length = 1024;       ///< tokens of a sequence
-  std::int64_t batch_size = 8;          ///< sequences per optimizer step, over all ranks and micro-batches
-  std::int64_t accumulation = 1;        ///< micro-batches per step
+  std::int64_t max_length = 1024;  ///< tokens of a sequence
+  std::int64_t batch_size = 8;     ///< sequences per optimizer step, over all ranks and micro-batches
+  std::int64_t accumulation = 1;   ///< micro-batches per step
   double epochs = 1.0;
-  std::int64_t max_steps = 0;           ///< 0: as many as the epochs make
+  std::int64_t max_steps = 0;  ///< 0: as many as the epochs make
 
   double lr = 1e-5;
   optim::schedule::shape scheduler = optim::schedule::shape::linear;
   std::int64_t warmup_steps = 0;
   optim::adamw_settings adamw;
   no_decay undecayed = no_decay::none;
-  std::vector<std::string> freeze;      ///< shell patterns over tensor names
-  double max_grad_norm = 1.0;           ///< 0: no clipping
+  std::vector<std::string> freeze;  ///< shell patterns over tensor names
+  double max_grad_norm = 1.0;       ///< 0: no clipping
   on_nonfinite nonfinite = on_nonfinite::skip;
-  std::int64_t most_skips = 10;         ///< as many skipped steps in a row end the run
+  std::int64_t most_skips = 10;  ///< as many skipped steps in a row end the run
 
   std::uint64_t seed = 0;
   text::prompt_template prompt_template = text::prompt_template::alpaca;
@@ -51,13 +51,13 @@ struct training_options {
   bool shuffle = true;
   recompute_choice recompute = recompute_choice::automatic;
 
-  std::filesystem::path eval_dataset;   ///< empty: no evaluation
-  std::int64_t eval_steps = 0;          ///< 0: before the first step and after the last only
+  std::filesystem::path eval_dataset;  ///< empty: no evaluation
+  std::int64_t eval_steps = 0;         ///< 0: before the first step and after the last only
   std::int64_t log_interval = 10;
-  std::filesystem::path metrics;        ///< empty: none
-  std::int64_t save_steps = 0;          ///< 0: no checkpoints but on a signal
-  int save_total_limit = 0;             ///< 0: all are kept
-  std::string resume;                   ///< empty, "auto" or a checkpoint's directory
+  std::filesystem::path metrics;  ///< empty: none
+  std::int64_t save_steps = 0;    ///< 0: no checkpoints but on a signal
+  int save_total_limit = 0;       ///< 0: all are kept
+  std::string resume;             ///< empty, "auto" or a checkpoint's directory
   bool export_every_save = false;
   bool export_best = false;
   bool dry_run = false;

@@ -19,7 +19,9 @@ struct plan {
   std::size_t batches = 0;      ///< token ids and tables
   bool recompute_blocks = false;
 
-  [[nodiscard]] std::size_t total() const { return weights + gradients + optimizer_state + activations + batches; }
+  [[nodiscard]] std::size_t total() const {
+    return weights + gradients + optimizer_state + activations + batches;
+  }
 };
 
 }  // namespace superoffload::train

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/train/progress.hpp>
 
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <unistd.h>
 
 namespace superoffload::train {
 namespace {
@@ -24,7 +23,9 @@ std::string formatted(char const* format, Values... values) {
 
 std::string clock_text(double seconds) {
   auto const whole = static_cast<long long>(std::isfinite(seconds) ? std::fmax(0.0, seconds) : 0.0);
-  if (whole >= 3600) { return formatted("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60); }
+  if (whole >= 3600) {
+    return formatted("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+  }
   return formatted("%lld:%02lld", whole / 60, whole % 60);
 }
 
@@ -46,14 +47,18 @@ progress::progress(std::int64_t first_step, std::int64_t total_steps, std::int64
 }
 
 progress::~progress() {
-  if (live_) { std::fputc('\n', stderr); }
+  if (live_) {
+    std::fputc('\n', stderr);
+  }
 }
 
 void progress::step(std::int64_t step, double loss, double lr, double tokens_per_second, bool skipped) {
   auto const now = clock::now();
   bool const last = step == total_steps_;
   bool const due = last || log_interval_ <= 1 || step % log_interval_ == 0 || step == first_step_ + 1;
-  if (terminal_ ? !last && now - last_drawn_ < redraw_after : !due) { return; }
+  if (terminal_ ? !last && now - last_drawn_ < redraw_after : !due) {
+    return;
+  }
   last_drawn_ = now;
   double const elapsed = std::chrono::duration<double>(now - start_).count();
   double const per_step = elapsed / static_cast<double>(step - first_step_);
@@ -77,7 +82,9 @@ void progress::say(std::string const& line) {
 }
 
 void progress::clear_live_line() {
-  if (live_) { std::fputs("\r\x1b[2K", stderr); }
+  if (live_) {
+    std::fputs("\r\x1b[2K", stderr);
+  }
   live_ = false;
 }
 

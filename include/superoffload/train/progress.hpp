@@ -8,8 +8,8 @@
 
 namespace superoffload::train {
 
-/// Shows a person how far a run is, on standard error: on a terminal one live line with rate and time left, in a log
-/// plain lines. Silent when told so.
+/// Shows a person how far a run is, on standard error: on a terminal one live line with rate and time left,
+/// in a log plain lines. Silent when told so.
 class progress {
 public:
   using clock = std::chrono::steady_clock;

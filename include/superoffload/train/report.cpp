@@ -37,38 +37,49 @@ std::size_t limit_less_use(char const* limit_path, char const* use_path) {
 
 }  // namespace
 
-std::string describe(plan const& p, model::config const& config, training_options const& o, run_outline const& outline) {
-  auto text = concat("plan for ", config.model_type, ", ", config.layers, " layers of ", config.hidden, ", on ",
-                     outline.device, " in ", outline.element_type, "\n");
+std::string describe(plan const& p, model::config const& config, training_options const& o,
+                     run_outline const& outline) {
+  auto text = concat("plan for ", config.model_type, ", ", config.layers, " layers of ", config.hidden,
+                     ", on ", outline.device, " in ", outline.element_type, "\n");
   text += line("parameters", p.trainable_parameters == p.parameters
                                  ? concat(p.parameters)
                                  : concat(p.parameters, ", ", p.trainable_parameters, " of them trained"));
   text += line("weights", bytes_text(p.weights));
   text += line("gradients", bytes_text(p.gradients));
   text += line("optimizer state", bytes_text(p.optimizer_state));
-  text += line("activations", concat(bytes_text(p.activations), p.recompute_blocks ? ", every block recomputed" : ""));
+  text += line("activations",
+               concat(bytes_text(p.activations), p.recompute_blocks ? ", every block recomputed" : ""));
   text += line("batches, tables", bytes_text(p.batches));
   text += line("memory in all", bytes_text(p.total()));
-  text += line("batch", concat(o.batch_size, " sequences of up to ", o.max_length, " tokens a step, in ", o.accumulation,
-                               o.accumulation == 1 ? " micro-batch" : " micro-batches"));
-  if (outline.sequences > 0) { text += line("data", concat(outline.sequences, " examples")); }
-  if (outline.tokens > 0) { text += line("tokens", concat(outline.tokens, " an epoch")); }
-  text += line("steps", outline.steps > 0 ? concat(outline.steps) : std::string{"known once there is a data set"});
+  text += line("batch", concat(o.batch_size, " sequences of up to ", o.max_length, " tokens a step, in ",
+                               o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches"));
+  if (outline.sequences > 0) {
+    text += line("data", concat(outline.sequences, " examples"));
+  }
+  if (outline.tokens > 0) {
+    text += line("tokens", concat(outline.tokens, " an epoch"));
+  }
+  text += line("steps",
+               outline.steps > 0 ? concat(outline.steps) : std::string{"known once there is a data set"});
   return text;
 }
 
 void expect_fits(plan const& p, std::size_t available, training_options const& o) {
-  if (p.total() <= available) { return; }
+  if (p.total() <= available) {
+    return;
+  }
   auto const fixed = p.total() - p.activations - p.batches;
   auto const sequences = (o.batch_size + o.accumulation - 1) / o.accumulation;
   auto const each = (p.activations + p.batches) / static_cast<std::size_t>(sequences);
-  auto const fitting = available > fixed ? static_cast<std::int64_t>((available - fixed) / std::max<std::size_t>(1, each)) : 0;
+  auto const fitting =
+      available > fixed ? static_cast<std::int64_t>((available - fixed) / std::max<std::size_t>(1, each)) : 0;
   auto const advice =
-      fitting > 0 ? concat("use more --gradient_accumulation_steps, so that a micro-batch has ", fitting,
-                           " sequences", p.recompute_blocks ? "" : ", or --activation_checkpointing every_block")
-                  : std::string{"no batch fits: use --dtype bf16, freeze tensors or a machine with more memory"};
-  fail(exit_code::cannot_fit, "the plan needs ", bytes_text(p.total()), " of memory, but ", bytes_text(available),
-       " are available; ", advice);
+      fitting > 0
+          ? concat("use more --gradient_accumulation_steps, so that a micro-batch has ", fitting,
+                   " sequences", p.recompute_blocks ? "" : ", or --activation_checkpointing every_block")
+          : std::string{"no batch fits: use --dtype bf16, freeze tensors or a machine with more memory"};
+  fail(exit_code::cannot_fit, "the plan needs ", bytes_text(p.total()), " of memory, but ",
+       bytes_text(available), " are available; ", advice);
 }
 
 std::size_t available_host_bytes() {
@@ -76,9 +87,12 @@ std::size_t available_host_bytes() {
   std::ifstream meminfo{"/proc/meminfo"};
   for (std::string name; meminfo >> name;) {
     std::size_t kibibytes = 0;
-    if (name == "MemAvailable:" && meminfo >> kibibytes) { available = kibibytes * 1024; }
+    if (name == "MemAvailable:" && meminfo >> kibibytes) {
+      available = kibibytes * 1024;
+    }
   }
-  available = std::min(available, limit_less_use("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"));
+  available =
+      std::min(available, limit_less_use("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"));
   return std::min(available, limit_less_use("/sys/fs/cgroup/memory/memory.limit_in_bytes",
                                             "/sys/fs/cgroup/memory/memory.usage_in_bytes"));
 }

@@ -15,15 +15,17 @@ namespace superoffload::train {
 struct run_outline {
   std::string device;
   std::string element_type;
-  std::int64_t sequences = 0;      ///< of the data set; 0: not known
-  std::int64_t tokens = 0;         ///< of an epoch, without padding; 0: not known
-  std::int64_t steps = 0;          ///< 0: not known
+  std::int64_t sequences = 0;  ///< of the data set; 0: not known
+  std::int64_t tokens = 0;     ///< of an epoch, without padding; 0: not known
+  std::int64_t steps = 0;      ///< 0: not known
 };
 
 /// A table for people: the model, memory by kind, steps and tokens.
-std::string describe(plan const& p, model::config const& config, training_options const& o, run_outline const& outline);
+std::string describe(plan const& p, model::config const& config, training_options const& o,
+                     run_outline const& outline);
 
-/// \throws error(cannot_fit) when the plan needs more than `available` bytes, with the largest batch that would fit.
+/// \throws error(cannot_fit) when the plan needs more than `available` bytes, with the largest batch that
+/// would fit.
 void expect_fits(plan const& p, std::size_t available, training_options const& o);
 
 /// Memory that this process may still use, cgroup limits included.

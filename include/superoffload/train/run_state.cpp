@@ -30,7 +30,9 @@ run_state parse_run_state(std::string const& text, std::string const& origin) {
   state.best_eval_loss = root["best_eval_loss"].number(-1.0, 1e300);
   auto const identity = root["identity"];
   identity.require_object();
-  for (auto const& [name, value] : identity.raw().items()) { state.identity.emplace_back(name, identity[name].text()); }
+  for (auto const& [name, value] : identity.raw().items()) {
+    state.identity.emplace_back(name, identity[name].text());
+  }
   return state;
 }
 

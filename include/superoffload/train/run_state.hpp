@@ -13,11 +13,11 @@ namespace superoffload::train {
 
 /// What a checkpoint must hold besides weights and moments, so that a run goes on exactly where it stopped.
 struct run_state {
-  std::int64_t step = 0;             ///< steps done, skipped ones included
-  std::int64_t accepted_steps = 0;   ///< steps that changed the weights
+  std::int64_t step = 0;            ///< steps done, skipped ones included
+  std::int64_t accepted_steps = 0;  ///< steps that changed the weights
   std::int64_t skips_in_a_row = 0;
-  data::position where;              ///< of the next step in the data
-  double best_eval_loss = -1.0;      ///< -1: none yet
+  data::position where;          ///< of the next step in the data
+  double best_eval_loss = -1.0;  ///< -1: none yet
   /// Name and value of everything that must be the same to go on: data, their order, sizes, element type.
   std::vector<std::pair<std::string, std::string>> identity;
 };

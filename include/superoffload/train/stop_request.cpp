@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/train/stop_request.hpp>
 
-#include <csignal>
-
 #include <atomic>
+#include <csignal>
 
 namespace superoffload::train {
 namespace {
@@ -26,7 +25,7 @@ void remember(int number) {
 
 stop_request::stop_request() {
   requested = 0;
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = remember;
   sigemptyset(&action.sa_mask);
   for (int i = 0; i < 2; ++i) { sigaction(handled[i], &action, &former[i]); }

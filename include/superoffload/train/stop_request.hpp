@@ -4,8 +4,9 @@
 
 namespace superoffload::train {
 
-/// Turns SIGTERM and SIGINT into a request to finish the step, save and leave. A second signal ends the program at
-/// once, as if this did not exist. One object at a time; its destructor restores the former handlers.
+/// Turns SIGTERM and SIGINT into a request to finish the step, save and leave. A second signal ends the
+/// program at once, as if this did not exist. One object at a time; its destructor restores the former
+/// handlers.
 class stop_request {
 public:
   stop_request();

@@ -29,16 +29,16 @@ void expect_tensors(std::vector<autograd::unit_layout> const& units, io::hub_che
     for (auto const& tensor : unit.tensors()) {
       known.insert(tensor.name);
       auto const* const found = checkpoint.find(tensor.name);
-      expect(found != nullptr, exit_code::bad_input, where, ": tensor '", tensor.name, "' ", text_of(tensor.shape),
-             " is missing; expected the tensors that config.json describes");
+      expect(found != nullptr, exit_code::bad_input, where, ": tensor '", tensor.name, "' ",
+             text_of(tensor.shape), " is missing; expected the tensors that config.json describes");
       expect(std::equal(found->shape.begin(), found->shape.end(), tensor.shape.begin(), tensor.shape.end()),
              exit_code::bad_input, where, ": tensor '", tensor.name, "' has shape ", text_of(found->shape),
              ", expected ", text_of(tensor.shape), " from config.json");
     }
   }
   for (auto const& name : checkpoint.names()) {
-    expect(known.contains(name) || may_be_extra(name), exit_code::bad_input, where, ": tensor '", printable(name),
-           "' does not belong to the model that config.json describes");
+    expect(known.contains(name) || may_be_extra(name), exit_code::bad_input, where, ": tensor '",
+           printable(name), "' does not belong to the model that config.json describes");
   }
 }
 

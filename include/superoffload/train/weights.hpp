@@ -11,14 +11,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
-#include <utility>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace superoffload::train {
 
-/// Does the checkpoint hold every tensor of the model in its shape? Extra tensors are allowed only where the hub's
-/// layouts have them (a tied head stored all the same, rotary frequencies).
+/// Does the checkpoint hold every tensor of the model in its shape? Extra tensors are allowed only where the
+/// hub's layouts have them (a tied head stored all the same, rotary frequencies).
 /// \throws error(bad_input) naming the first tensor that is missing, misshapen or unknown.
 void expect_tensors(std::vector<autograd::unit_layout> const& units, io::hub_checkpoint const& checkpoint);
 
@@ -29,8 +29,9 @@ inline tensor_reader weights_of(io::hub_checkpoint const& checkpoint) {
   };
 }
 
-/// Writes the engine's weights as a directory that transformers loads, in the engine's element type: configuration,
-/// tokenizer and the like are taken over from `source`. What stands at `to` is replaced at once or not at all.
+/// Writes the engine's weights as a directory that transformers loads, in the engine's element type:
+/// configuration, tokenizer and the like are taken over from `source`. What stands at `to` is replaced at
+/// once or not at all.
 template <class Engine>
 void export_model(Engine& engine, std::filesystem::path const& source, std::filesystem::path const& to) {
   std::vector<io::export_tensor> tensors;
@@ -41,13 +42,12 @@ void export_model(Engine& engine, std::filesystem::path const& source, std::file
       places.emplace_back(&unit, tensor.offset);
     }
   }
-  io::hub_export(
-      source, to, tensors,
-      [&](std::size_t index, std::uint64_t first, std::span<float> values) {
-        auto const& [unit, offset] = places[index];
-        engine.read_weights(*unit, offset + static_cast<std::int64_t>(first), values);
-      },
-      {.type = dtype_of<typename Engine::element_type>});
+  io::hub_export(source, to, tensors,
+                 [&](std::size_t index, std::uint64_t first, std::span<float> values) {
+                   auto const& [unit, offset] = places[index];
+                   engine.read_weights(*unit, offset + static_cast<std::int64_t>(first), values);
+                 },
+                 {.type = dtype_of<typename Engine::element_type>});
 }
 
 }  // namespace superoffload::train

@@ -16,8 +16,8 @@ namespace superoffload::zero {
 
 /// All weights and gradients in device memory, whole.
 ///
-/// Gradients of one micro-batch are T, or wide<T> where the unit asks for it. Several micro-batches are added in
-/// wide<T> and rounded once; for T == wide<T> they are added where they are.
+/// Gradients of one micro-batch are T, or wide<T> where the unit asks for it. Several micro-batches are added
+/// in wide<T> and rounded once; for T == wide<T> they are added where they are.
 template <device_policy D, element T>
 class resident_store {
   static constexpr bool rounds = !std::is_same_v<T, wide<T>>;
@@ -32,9 +32,13 @@ public:
     for (auto const& u : units) {
       auto const n = static_cast<std::size_t>(u.elements());
       total.weights += n * sizeof(T);
-      if (!u.trainable()) { continue; }
+      if (!u.trainable()) {
+        continue;
+      }
       total.gradients += n * sizeof(T);
-      if (keeps_wide(u, accumulates)) { total.gradients += n * sizeof(wide<T>); }
+      if (keeps_wide(u, accumulates)) {
+        total.gradients += n * sizeof(wide<T>);
+      }
     }
     return total;
   }
@@ -54,11 +58,14 @@ public:
       from += static_cast<std::size_t>(n) * sizeof(U);
     };
     for (auto const& u : units) {
-      entry e{.wide_gradient = rounds && u.wide_gradient(), .elements = u.elements(), .frozen = frozen_ranges(u)};
+      entry e{
+          .wide_gradient = rounds && u.wide_gradient(), .elements = u.elements(), .frozen = frozen_ranges(u)};
       take(weight, e.elements, e.weights);
       if (u.trainable()) {
         take(gradient, e.elements, e.gradient);
-        if (keeps_wide(u, accumulates)) { take(gradient, e.elements, e.sum); }
+        if (keeps_wide(u, accumulates)) {
+          take(gradient, e.elements, e.sum);
+        }
       }
       entries_.push_back(std::move(e));
     }
@@ -67,30 +74,41 @@ public:
   void prefetch(int, autograd::pass) noexcept {}
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     auto const& e = at(unit);
-    if (p == autograd::pass::forward) { return {e.weights, nullptr}; }
+    if (p == autograd::pass::forward) {
+      return {e.weights, nullptr};
+    }
     return {e.weights, e.wide_gradient ? static_cast<void*>(e.sum) : static_cast<void*>(e.gradient)};
   }
   void release(int, autograd::pass) noexcept {}
 
   void reduce(int unit) {
     auto const& e = at(unit);
-    if (e.gradient == nullptr) { return; }
+    if (e.gradient == nullptr) {
+      return;
+    }
     if constexpr (rounds) {
       if (e.wide_gradient) {
-        if (last_) { launch(*stream_, kernel::convert<wide<T>, T>{e.sum, e.gradient, e.elements}); }
+        if (last_) {
+          launch(*stream_, kernel::convert<wide<T>, T>{e.sum, e.gradient, e.elements});
+        }
       } else if (e.sum != nullptr && !(first_ && last_)) {
         launch(*stream_, kernel::convert<T, wide<T>>{e.gradient, e.sum, e.elements, !first_});
-        if (last_) { launch(*stream_, kernel::convert<wide<T>, T>{e.sum, e.gradient, e.elements}); }
+        if (last_) {
+          launch(*stream_, kernel::convert<wide<T>, T>{e.sum, e.gradient, e.elements});
+        }
       }
     }
-    if (!last_) { return; }
+    if (!last_) {
+      return;
+    }
     for (auto const& hole : e.frozen) {
       stream_->fill_zero(e.gradient + hole.offset, static_cast<std::size_t>(hole.count) * sizeof(T));
     }
     sink_.ready(sink_.self, unit, e.gradient);
   }
 
-  /// Which micro-batch of a step runs now: gradients are taken over from the first and are final after the last.
+  /// Which micro-batch of a step runs now: gradients are taken over from the first and are final after the
+  /// last.
   void set_micro_batch(bool first, bool last) {
     first_ = first;
     last_ = last;
@@ -108,8 +126,8 @@ private:
   };
   struct entry {
     T* weights = nullptr;
-    T* gradient = nullptr;     // of a micro-batch or final; final only where wide_gradient
-    wide<T>* sum = nullptr;   // the sum of several, or where layers write to
+    T* gradient = nullptr;   // of a micro-batch or final; final only where wide_gradient
+    wide<T>* sum = nullptr;  // the sum of several, or where layers write to
     bool wide_gradient = false;
     std::int64_t elements = 0;
     std::vector<range> frozen;
@@ -121,7 +139,9 @@ private:
   static std::vector<range> frozen_ranges(autograd::unit_layout const& u) {
     std::vector<range> ranges;
     for (auto const& tensor : u.tensors()) {
-      if (!tensor.trainable) { ranges.push_back({tensor.offset, tensor.count()}); }
+      if (!tensor.trainable) {
+        ranges.push_back({tensor.offset, tensor.count()});
+      }
     }
     return ranges;
   }

@@ -8,11 +8,12 @@
 
 namespace superoffload::zero {
 
-/// Who owns working weights and gradients. A tape enters and leaves units by these calls, all of them from the thread
-/// that queues the work and all of them about the order of the compute stream:
+/// Who owns working weights and gradients. A tape enters and leaves units by these calls, all of them from
+/// the thread that queues the work and all of them about the order of the compute stream:
 /// 1. prefetch(u, pass): a hint that u comes next; never blocks on the device;
 /// 2. acquire(u, pass): the unit's buffers, usable by work queued from now on; counted, nests;
-/// 3. release(u, pass): matches an acquire; work queued until now may still use the buffers, later work may not;
+/// 3. release(u, pass): matches an acquire; work queued until now may still use the buffers, later work may
+/// not;
 /// 4. reduce(u): the micro-batch's last gradient of u has been queued.
 template <class S>
 concept unit_store = requires(S& store, int unit, autograd::pass pass) {
@@ -22,7 +23,8 @@ concept unit_store = requires(S& store, int unit, autograd::pass pass) {
   { store.reduce(unit) } -> std::same_as<void>;
 };
 
-/// Told by a store when the gradient of a unit is final for the step: T [elements], device memory, until the next step.
+/// Told by a store when the gradient of a unit is final for the step: T [elements], device memory, until the
+/// next step.
 struct gradient_sink {
   void* self = nullptr;
   void (*ready)(void*, int unit, void const* gradient) = nullptr;
