@@ -209,6 +209,21 @@ TEST_CASE("what an export refuses to replace") {
   CHECK(exported_value(directory / "empty") == 1);
 }
 
+TEST_CASE("whether an export may be written can be asked before") {
+  scratch_directory const directory;
+  expect_exportable(model("llama"), directory / "deep/out");
+  CHECK(list_directory(directory / "deep").empty());
+  fs::create_directory(directory / "home");
+  write_text(directory / "home/notes.txt", "mine");
+  check_failure(failure_of([&] { expect_exportable(model("llama"), directory / "home"); }),
+                exit_code::bad_input, "/home/notes.txt");
+  check_failure(failure_of([&] { expect_exportable(model("llama"), model("llama")); }), exit_code::bad_input,
+                "model that is read");
+  injection const refused{{.at = 0, .with = EROFS}};
+  check_failure(failure_of([&] { expect_exportable(model("llama"), directory / "out"); }),
+                exit_code::io_failure, directory.path().native(), "Read-only");
+}
+
 TEST_CASE("an export that fails or is killed at any operation leaves the earlier one or the new one") {
   scratch_directory const source;
   fs::create_directory(source / "model");

@@ -206,4 +206,13 @@ void hub_export(fs::path const& model, fs::path const& destination, std::span<ex
   replace_directory(staged.path(), target);
 }
 
+void expect_exportable(fs::path const& model, fs::path const& destination) {
+  auto const target = resolved(destination);
+  expect_replaceable(target, model);
+  make_directories(target.parent_path());
+  // Removed at once. A permission bit would not say what a read-only file system answers.
+  staging_directory const probe{target.parent_path() /
+                                concat(".", target.filename().native(), ".tmp-", random_suffix())};
+}
+
 }  // namespace superoffload::io

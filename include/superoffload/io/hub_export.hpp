@@ -42,4 +42,9 @@ void hub_export(std::filesystem::path const& model, std::filesystem::path const&
                 std::span<export_tensor const> tensors, export_source const& source,
                 export_options options = {});
 
+/// Would hub_export() be allowed to write `destination`? For asking before hours of training: what it refuses
+/// or cannot create is an error now. Makes the directory that is to hold `destination`. \throws error as
+/// hub_export().
+void expect_exportable(std::filesystem::path const& model, std::filesystem::path const& destination);
+
 }  // namespace superoffload::io

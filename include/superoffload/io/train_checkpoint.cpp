@@ -159,7 +159,7 @@ void remove_leftovers(fs::path const& root) {
 void retire(fs::path const& root, std::int64_t step, int keep_last) {
   auto steps = steps_in(root);
   // In the order in which they go: abandoned later steps first, then the oldest, this one never.
-  std::ranges::stable_partition(steps, [&](auto other) { return other > step; });
+  std::stable_partition(steps.begin(), steps.end(), [&](auto other) { return other > step; });
   std::erase(steps, step);
   auto const kept = static_cast<std::size_t>(keep_last - 1);
   if (steps.size() <= kept) {
