@@ -53,7 +53,7 @@ void check_cross_entropy(lab<D>& in, std::int64_t rows, std::int32_t vocabulary,
     return;
   }
   auto written = separate.values();
-  if (where == logits_gradient::in_place) {
+  if (where == logits_gradient::in_place && rows > 0) {
     auto const memory = device_logits.values();
     std::memcpy(static_cast<void*>(written.data()), memory.data(), written.size() * sizeof(T));
   }

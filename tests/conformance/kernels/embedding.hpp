@@ -7,6 +7,7 @@
 #include "conformance/kernels/lab.hpp"
 
 #include <numeric>
+#include <utility>
 
 namespace superoffload::conformance {
 
@@ -33,7 +34,8 @@ void check_embedding(lab<D>& in, std::int64_t rows, std::int64_t columns) {
 
   std::vector<std::int32_t> order(ids.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return ids[a] < ids[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](auto a, auto b) { return std::pair{ids[a], a} < std::pair{ids[b], b}; });
   std::vector<std::int32_t> starts, segment_ids;
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i == 0 || ids[order[i]] != ids[order[i - 1]]) {

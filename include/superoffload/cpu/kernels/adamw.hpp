@@ -19,18 +19,19 @@ void run(kernel::adamw<T> const& a, int64_t first, int64_t last) {
   bool const in_place = static_cast<void const*>(a.weight) == static_cast<void const*>(a.master);
   for_vectors<float>(mine.end - mine.begin, [&](int64_t offset, auto extent) {
     auto const i = mine.begin + offset;
-    auto w = load<float>(a.master + i, extent);
-    auto m = load<float>(a.m + i, extent);
-    auto v = load<float>(a.v + i, extent);
-    kernel::adamw_rule(w, m, v, load<float>(a.gradient + i, extent), step, [](auto x) { return sqrt(x); });
-    w = without_nan_payload(w);
-    store(a.master + i, w, extent);
+    exact_floats w = load<float>(a.master + i, extent);
+    exact_floats m = load<float>(a.m + i, extent);
+    exact_floats v = load<float>(a.v + i, extent);
+    exact_floats const g = load<float>(a.gradient + i, extent);
+    kernel::adamw_rule(w, m, v, g, step, [](exact_floats x) { return sqrt(x); });
+    auto const master = without_nan_payload(w);
+    store(a.master + i, master, extent);
     store(a.m + i, without_nan_payload(m), extent);
     store(a.v + i, without_nan_payload(v), extent);
     if constexpr (std::same_as<T, bfloat16>) {
-      store<rounding::half_away>(a.weight + i, w, extent);
+      store<rounding::half_away>(a.weight + i, master, extent);
     } else if (!in_place) {
-      store(a.weight + i, w, extent);
+      store(a.weight + i, master, extent);
     }
   });
 }

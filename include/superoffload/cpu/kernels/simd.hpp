@@ -58,10 +58,41 @@ using vector = xsimd::batch<W>;
 template <class W>
 inline constexpr int lanes = static_cast<int>(vector<W>::size);
 
+#if defined(__aarch64__)
+/// xsimd refines estimates of quotients and roots of floats on this processor; here they are as IEEE has
+/// them.
+struct exact_floats {
+  float32x4_t value;
+
+  explicit exact_floats(float x) : value(vdupq_n_f32(x)) {}
+  explicit exact_floats(float32x4_t x) : value(x) {}
+  exact_floats(vector<float> x) : value(static_cast<float32x4_t>(x)) {}
+  operator vector<float>() const { return value; }
+
+  friend exact_floats operator+(exact_floats a, exact_floats b) {
+    return exact_floats{vaddq_f32(a.value, b.value)};
+  }
+  friend exact_floats operator-(exact_floats a, exact_floats b) {
+    return exact_floats{vsubq_f32(a.value, b.value)};
+  }
+  friend exact_floats operator*(exact_floats a, exact_floats b) {
+    return exact_floats{vmulq_f32(a.value, b.value)};
+  }
+  friend exact_floats operator/(exact_floats a, exact_floats b) {
+    return exact_floats{vdivq_f32(a.value, b.value)};
+  }
+  friend exact_floats sqrt(exact_floats a) { return exact_floats{vsqrtq_f32(a.value)}; }
+};
+#endif
+
 /// Every NaN becomes 0x7FC00000.
 inline vector<float> without_nan_payload(vector<float> x) {
   return xsimd::select(x == x, x, vector<float>(std::bit_cast<float>(0x7FC00000U)));
 }
+#endif
+
+#if defined(SUPEROFFLOAD_KERNEL_SCALAR) || !defined(__aarch64__)
+using exact_floats = vector<float>;
 #endif
 
 /// How much of a vector an access covers.
