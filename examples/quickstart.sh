@@ -33,6 +33,8 @@ cd "$start"
 "$root/build/release/bin/finetune_llama" \
   --model "$root/examples/models/tiny_llama" \
   --dataset "$root/examples/data/alpaca_en_demo.json" \
+  --dataset_percentage 90 \
+  --eval_dataset "$root/examples/data/alpaca_held_out.jsonl" \
   --output_dir quickstart-output \
   --max_length 256 \
   --batch_size 8 \
