@@ -17,6 +17,7 @@ ALLOWED = {
     "core": "",
     "kernel": "core",
     "cpu": "core kernel",
+    "cuda": "core kernel",
     "io": "core",
     "text": "core io",
     "data": "core io text",
@@ -40,14 +41,14 @@ OUTSIDE = re.compile((r"\.\./" + "shared|/" + r"work/").encode())
 
 
 def files(root):
-    """Tracked and new files, as paths relative to root; all files where there is no git."""
-    git = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-                         capture_output=True, check=False)
-    if git.returncode == 0:
+    """Tracked and new files, as paths relative to root; all files where git or its repository is missing."""
+    try:
+        git = subprocess.run(["git", "-C", root, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                             capture_output=True, check=True)
         names = [pathlib.PurePath(name) for name in git.stdout.decode().split("\0") if name]
-    else:
+    except (OSError, subprocess.CalledProcessError):
         names = [path.relative_to(root) for path in root.rglob("*")]
-        names = [name for name in names if not {"build", ".git"} & set(name.parts)]
+        names = [name for name in names if name.parts[0] not in {"build", ".git", ".cache"}]
     return sorted(name for name in set(names) if (root / name).is_file())
 
 
