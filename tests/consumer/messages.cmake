@@ -11,7 +11,7 @@ function(expect_message name succeeds regex code)
   file(WRITE ${home}/${name}/CMakeLists.txt
     "cmake_minimum_required(VERSION 3.25)\nproject(consumer LANGUAGES CXX)\n${code}\n")
   execute_process(COMMAND ${CMAKE_COMMAND} -S ${home}/${name} -B ${home}/${name}/build
-    -D CMAKE_CXX_COMPILER=${COMPILER} -D superoffload_DIR=${BUILD} ${ARGN}
+    -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} -D superoffload_DIR=${BUILD} ${ARGN}
     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   string(REGEX REPLACE "[ \n]+" " " output "${output}")
   if(succeeds AND NOT result EQUAL 0 OR NOT succeeds AND result EQUAL 0 OR NOT output MATCHES "${regex}")
