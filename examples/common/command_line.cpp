@@ -7,7 +7,9 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
@@ -29,6 +31,9 @@ std::vector<std::string> normalized(int argc, char** argv) {
   std::vector<std::string> arguments;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them in reverse
     std::string argument = argv[i];
+    so::expect(!argument.empty(), so::exit_code::bad_input, "argument ", i,
+               i > 1 ? so::concat(" after ", so::printable(argv[i - 1], 80)) : std::string{},
+               " is empty, expected a value: an unset variable?");
     if (argument.starts_with("--")) {
       auto const end = std::min(argument.find('='), argument.size());
       std::replace(argument.begin() + 2, argument.begin() + static_cast<std::ptrdiff_t>(end), '-', '_');
@@ -88,7 +93,10 @@ void add_model_and_data(CLI::App& app, training_options& o) {
       ->group(group);
   on_off(app, "--packing", o.packing, "several rows in one sequence, which do not see each other")->group(group);
   on_off(app, "--shuffle", o.shuffle, "a new order in every epoch")->group(group);
-  app.add_option("--seed", o.seed, "of the order of the data")->capture_default_str()->group(group);
+  app.add_option("--seed", o.seed, "of the order of the data")
+      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 63U).description(""))  // CLI11 would wrap -1
+      ->capture_default_str()
+      ->group(group);
 }
 
 void add_optimization(CLI::App& app, training_options& o) {
@@ -169,7 +177,7 @@ void add_reporting(CLI::App& app, training_options& o) {
 
 std::optional<command_line> read_command_line(int argc, char** argv, char const* summary) {
   command_line c;
-  CLI::App app{summary};
+  CLI::App app{summary, std::filesystem::path{argc > 0 ? argv[0] : ""}.filename()};
   app.footer(exit_codes);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // a script's flags can be overridden
   add_model_and_data(app, c.training);

@@ -9,10 +9,11 @@
 namespace superoffload::data {
 
 fingerprint fingerprint_of(std::filesystem::path const& file) {
-  std::ifstream stream{file, std::ios::binary};
   std::error_code status;
-  expect(stream.is_open() && std::filesystem::is_regular_file(file, status), exit_code::bad_input,
-         file.string(), ": cannot be opened; expected a regular file");
+  bool const regular = std::filesystem::is_regular_file(file, status);  // opening a pipe would wait for its writer
+  std::ifstream stream;
+  if (regular) { stream.open(file, std::ios::binary); }
+  expect(stream.is_open(), exit_code::bad_input, file.string(), ": cannot be opened; expected a regular file");
   fingerprint print{0, 0xCBF29CE484222325U};
   std::vector<char> chunk(std::size_t{1} << 16);
   while (stream) {

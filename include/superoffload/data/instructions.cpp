@@ -21,10 +21,12 @@ public:
       : file_{file}, limits_{limits} {}
 
   std::vector<instruction> read() {
-    std::ifstream stream{file_, std::ios::binary};
     std::error_code status;
-    expect(stream.is_open() && std::filesystem::is_regular_file(file_, status), exit_code::bad_input,
-           file_.string(), ": cannot be opened; expected a data set: a JSON list or JSON lines");
+    bool const regular = std::filesystem::is_regular_file(file_, status);  // opening a pipe would wait for its writer
+    std::ifstream stream;
+    if (regular) { stream.open(file_, std::ios::binary); }
+    expect(stream.is_open(), exit_code::bad_input, file_.string(),
+           ": cannot be opened; expected a data set: a JSON list or JSON lines");
     auto const bytes = std::filesystem::file_size(file_);
     std::string beginning(byte_order_mark.size(), '\0');
     stream.read(beginning.data(), static_cast<std::streamsize>(beginning.size()));

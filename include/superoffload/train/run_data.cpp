@@ -12,8 +12,9 @@
 namespace superoffload::train {
 namespace {
 
-data::example_set encoded(std::filesystem::path const& file, double percentage, text::tokenizer const& tokenizer,
-                          training_options const& o, model::config const& config) {
+data::example_set encoded(std::filesystem::path const& file, double percentage,
+                          text::tokenizer const& tokenizer, training_options const& o,
+                          model::config const& config) {
   auto const rows = data::read_instructions(file);
   auto const used = std::span{rows}.first(data::rows_of_percentage(rows.size(), percentage));
   auto examples = data::encode_examples(used, tokenizer,
@@ -21,9 +22,9 @@ data::example_set encoded(std::filesystem::path const& file, double percentage, 
                                          .mask_prompt = o.mask_prompt,
                                          .append_eos = o.append_eos,
                                          .max_length = o.max_length});
-  expect(examples.largest_id() < config.vocabulary, exit_code::bad_input, file.string(), ": the tokenizer makes id ",
-         examples.largest_id(), ", but the model's vocab_size is ", config.vocabulary,
-         "; expected the tokenizer that belongs to the model");
+  expect(examples.largest_id() < config.vocabulary, exit_code::bad_input, file.string(),
+         ": the tokenizer makes id ", examples.largest_id(), ", but the model's vocab_size is ",
+         config.vocabulary, "; expected the tokenizer that belongs to the model");
   return examples;
 }
 
@@ -57,27 +58,35 @@ data::loader_options run_data::evaluation_options(training_options const& o) con
   return options;
 }
 
-run_data load_data(training_options const& o, model::config const& config) {
+void expect_length(training_options const& o, model::config const& config) {
   expect(o.max_length <= config.max_positions, exit_code::bad_input, "--max_length is ", o.max_length,
          ", but the model's max_position_embeddings is ", config.max_positions);
+}
+
+run_data load_data(training_options const& o, model::config const& config) {
   auto const tokenizer = text::tokenizer::load(o.model);
   run_data data;
   data.file = data::fingerprint_of(o.dataset);
   data.training = encoded(o.dataset, o.dataset_percentage, tokenizer, o, config);
-  if (!o.eval_dataset.empty()) { data.held_out = encoded(o.eval_dataset, 100.0, tokenizer, o, config); }
+  if (!o.eval_dataset.empty()) {
+    data.held_out = encoded(o.eval_dataset, 100.0, tokenizer, o, config);
+  }
   data.pad_id = tokenizer.pad_id().value_or(tokenizer.eos_id().value_or(0));
-  expect(data.pad_id < config.vocabulary, exit_code::bad_input, o.model.string(), ": the padding id ", data.pad_id,
-         " is beyond the model's vocab_size ", config.vocabulary);
+  expect(data.pad_id < config.vocabulary, exit_code::bad_input, o.model.string(), ": the padding id ",
+         data.pad_id, " is beyond the model's vocab_size ", config.vocabulary);
   return data;
 }
 
-std::vector<std::pair<std::string, std::string>> identity_of(training_options const& o, model::config const& config,
-                                                             run_data const& data, std::string const& element_type) {
+std::vector<std::pair<std::string, std::string>> identity_of(training_options const& o,
+                                                             model::config const& config,
+                                                             run_data const& data,
+                                                             std::string const& element_type) {
   auto const flag = [](bool on) { return std::string{on ? "on" : "off"}; };
   auto freeze = std::string{};
   for (auto const& pattern : o.freeze) { freeze += (freeze.empty() ? "" : " ") + pattern; }
-  return {{"model", concat(config.model_type, " ", config.layers, "x", config.hidden, "/", config.intermediate, " heads ",
-                           config.heads, "/", config.kv_heads, "x", config.head_dim, " vocabulary ", config.vocabulary)},
+  return {{"model", concat(config.model_type, " ", config.layers, "x", config.hidden, "/",
+                           config.intermediate, " heads ", config.heads, "/", config.kv_heads, "x",
+                           config.head_dim, " vocabulary ", config.vocabulary)},
           {"dtype", element_type},
           {"freeze", freeze},
           {"dataset", concat(data.file.bytes, " bytes, FNV-1a ", data.file.fnv1a)},

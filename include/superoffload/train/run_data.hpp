@@ -27,8 +27,12 @@ struct run_data {
   [[nodiscard]] data::loader_options evaluation_options(training_options const& o) const;
 };
 
-/// \throws error(bad_input) for anything wrong with tokenizer or data, such as ids beyond the model's vocabulary.
+/// \throws error(bad_input) for anything wrong with tokenizer or data, such as ids beyond the model's
+/// vocabulary.
 run_data load_data(training_options const& o, model::config const& config);
+
+/// \throws error(bad_input) for sequences longer than the model's positions.
+void expect_length(training_options const& o, model::config const& config);
 
 /// Rows of the data set that the options use; nothing is tokenised.
 std::int64_t count_rows(training_options const& o);
@@ -37,7 +41,9 @@ std::int64_t count_rows(training_options const& o);
 std::int64_t most_rows(training_options const& o);
 
 /// Settings that a resumed run must share with the one that was saved: see run_state::identity.
-std::vector<std::pair<std::string, std::string>> identity_of(training_options const& o, model::config const& config,
-                                                             run_data const& data, std::string const& element_type);
+std::vector<std::pair<std::string, std::string>> identity_of(training_options const& o,
+                                                             model::config const& config,
+                                                             run_data const& data,
+                                                             std::string const& element_type);
 
 }  // namespace superoffload::train

@@ -51,7 +51,10 @@ public:
         options_{checked(std::move(options))},
         config_{model::read_config(options_.model)},
         engine_{device, config_, engine_options_of(options_)} {
-    if (options_.recompute == recompute_choice::automatic && engine_.plan().total() > available_host_bytes()) {
+    expect_length(options_, config_);
+    expect_trainable();
+    if (options_.recompute == recompute_choice::automatic &&
+        engine_.plan().total() > available_host_bytes()) {
       engine_.recompute_blocks(true);
     }
     if (options_.dry_run && (options_.dataset.empty() || !has_tokenizer())) {
@@ -78,28 +81,40 @@ public:
   /// \throws error(cannot_fit) when the plan needs more memory than there is.
   void expect_fits() const { train::expect_fits(engine_.plan(), available_host_bytes(), options_); }
 
-  /// Trains to the end or to a signal. \throws error as the exit codes say; what was saved before stays valid.
+  /// Trains to the end or to a signal. \throws error as the exit codes say; what was saved before stays
+  /// valid.
   run_summary run() {
-    expect_fits();
     stop_request const stop;
     start();
     run_summary summary;
     metrics_.reset();
-    if (!options_.metrics.empty()) { metrics_.emplace(options_.metrics, state_.step); }
+    if (!options_.metrics.empty()) {
+      metrics_.emplace(options_.metrics, state_.step);
+    }
     progress_.emplace(state_.step, total_steps_, options_.log_interval);
-    if (!data_->held_out.empty()) { summary.eval_before = evaluate(); }
+    if (!data_->held_out.empty()) {
+      summary.eval_before = evaluate();
+    }
     while (state_.step < total_steps_ && stop.signal() == 0) {
       train_one_step();
-      if (due(options_.eval_steps) && state_.step < total_steps_) { evaluate(); }
-      if (due(options_.save_steps)) { save(); }
+      if (due(options_.eval_steps) && state_.step < total_steps_) {
+        evaluate();
+      }
+      if (due(options_.save_steps)) {
+        save();
+      }
     }
     summary.steps = state_.step;
     summary.signal = stop.signal();
     if (summary.signal != 0) {
       save();
     } else {
-      if (!data_->held_out.empty()) { summary.eval_after = evaluate(); }
-      if (options_.save_steps > 0 && saved_step_ != state_.step) { save(); }
+      if (!data_->held_out.empty()) {
+        summary.eval_after = evaluate();
+      }
+      if (options_.save_steps > 0 && saved_step_ != state_.step) {
+        save();
+      }
       summary.exported = export_to("model");
     }
     summary.checkpoint = checkpoint_;
@@ -136,53 +151,74 @@ private:
   /// What a dry run can tell from the data set's rows alone.
   void outline_without_tokens() {
     total_steps_ = options_.max_steps;
-    if (options_.dataset.empty()) { return; }
+    if (options_.dataset.empty()) {
+      return;
+    }
     rows_ = count_rows(options_);
     if (total_steps_ == 0 && !options_.packing) {
       auto const per_epoch = (rows_ + options_.batch_size - 1) / options_.batch_size;
-      total_steps_ = static_cast<std::int64_t>(std::ceil(static_cast<double>(per_epoch) * options_.epochs - 1e-6));
+      total_steps_ =
+          static_cast<std::int64_t>(std::ceil(static_cast<double>(per_epoch) * options_.epochs - 1e-6));
     }
   }
 
-  [[nodiscard]] bool has_tokenizer() const { return std::filesystem::exists(options_.model / "tokenizer.json"); }
+  [[nodiscard]] bool has_tokenizer() const {
+    return std::filesystem::exists(options_.model / "tokenizer.json");
+  }
   static std::string element_name() {
     return std::is_same_v<typename Engine::element_type, bfloat16> ? "bf16" : "float32";
   }
   [[nodiscard]] bool due(std::int64_t interval) const { return interval > 0 && state_.step % interval == 0; }
 
-  // Start ------------------------------------------------------------------------------------------------------------
+  // Start -------------------------------------------------------------------------------------------------
 
   void start() {
-    for (auto const& pattern : options_.freeze) { expect_freezes_something(pattern); }
-    expect(engine_.plan().trainable_parameters > 0, exit_code::bad_input, "--freeze leaves no tensor to train");
     io::hub_checkpoint const weights = io::hub_checkpoint::open(options_.model);
     expect_tensors(engine_.model().units(), weights);
+    expect_fits();  // sizes that the tensors have, too
     state_.identity = identity_of(options_, config_, *data_, element_name());
     auto checkpoint = checkpoint_to_resume();
+    io::expect_exportable(options_.model, options_.output / "model");
     engine_.initialize(weights_of(weights));
-    if (checkpoint) { resume(*checkpoint); }
+    if (checkpoint) {
+      resume(*checkpoint);
+    }
+  }
+
+  void expect_trainable() const {
+    for (auto const& pattern : options_.freeze) { expect_freezes_something(pattern); }
+    expect(engine_.plan().trainable_parameters > 0, exit_code::bad_input,
+           "--freeze leaves no tensor to train");
   }
 
   void expect_freezes_something(std::string const& pattern) const {
     for (auto const& unit : engine_.model().units()) {
       for (auto const& tensor : unit.tensors()) {
-        if (matches(pattern, tensor.name)) { return; }
+        if (matches(pattern, tensor.name)) {
+          return;
+        }
       }
     }
     fail(exit_code::bad_input, "--freeze '", printable(pattern), "' matches no tensor of the model");
   }
 
   std::optional<io::checkpoint_reader> checkpoint_to_resume() const {
-    if (options_.resume.empty()) { return std::nullopt; }
-    if (options_.resume != "auto") { return io::checkpoint_reader::open(options_.resume); }
-    std::string rejected;
-    auto found = io::newest_checkpoint(options_.output, [&](std::string const& reason) {
-      std::fprintf(stderr, "%s\n", reason.c_str());
-      rejected = reason;
-    });
+    if (options_.resume.empty()) {
+      return std::nullopt;
+    }
+    if (options_.resume != "auto") {
+      return io::checkpoint_reader::open(options_.resume);
+    }
+    std::vector<std::string> rejected;  // newest first
+    auto found = io::newest_checkpoint(options_.output,
+                                       [&](std::string const& reason) { rejected.push_back(reason); });
     expect(found || rejected.empty(), exit_code::bad_input, options_.output.string(),
-           ": no checkpoint is valid (", rejected, "); start without --resume to begin anew");
-    if (!found) { std::fprintf(stderr, "no checkpoint in %s: starting at step 0\n", options_.output.c_str()); }
+           ": no checkpoint is valid: ", rejected.empty() ? "" : rejected.front(),
+           "; start without --resume to begin anew");
+    for (auto const& reason : rejected) { std::fprintf(stderr, "passed over: %s\n", reason.c_str()); }
+    if (!found) {
+      std::fprintf(stderr, "no checkpoint in %s: starting at step 0\n", options_.output.c_str());
+    }
     return found;
   }
 
@@ -192,8 +228,8 @@ private:
     expect_same_identity(saved, state_, origin);
     std::vector<std::byte> chunk(std::size_t{4} << 20);
     for (auto const& blob : engine_.state_blobs()) {
-      expect(checkpoint.blob_bytes(blob.name) == blob.bytes, exit_code::bad_input, origin, ": '", blob.name, "' has ",
-             checkpoint.blob_bytes(blob.name), " bytes, expected ", blob.bytes);
+      expect(checkpoint.blob_bytes(blob.name) == blob.bytes, exit_code::bad_input, origin, ": '", blob.name,
+             "' has ", checkpoint.blob_bytes(blob.name), " bytes, expected ", blob.bytes);
       for (std::size_t done = 0; done < blob.bytes; done += chunk.size()) {
         std::span<std::byte> const part{chunk.data(), std::min(chunk.size(), blob.bytes - done)};
         checkpoint.read(blob.name, done, part);
@@ -206,10 +242,11 @@ private:
     saved.identity = state_.identity;
     state_ = std::move(saved);
     saved_step_ = state_.step;
-    std::fprintf(stderr, "resumed at step %lld from %s\n", static_cast<long long>(state_.step), origin.c_str());
+    std::fprintf(stderr, "resumed at step %lld from %s\n", static_cast<long long>(state_.step),
+                 origin.c_str());
   }
 
-  // Steps ------------------------------------------------------------------------------------------------------------
+  // Steps -------------------------------------------------------------------------------------------------
 
   void train_one_step() {
     using clock = std::chrono::steady_clock;
@@ -234,7 +271,8 @@ private:
     double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
     auto const& model = engine_.model();
     double const forward = model.forward_flops(data.tokens, data.visible_pairs);
-    double const again = engine_.plan().recompute_blocks ? model.block_flops(data.tokens, data.visible_pairs) : 0.0;
+    double const again =
+        engine_.plan().recompute_blocks ? model.block_flops(data.tokens, data.visible_pairs) : 0.0;
     m.step = state_.step;
     m.grad_norm = result.grad_norm;
     m.epoch = data.epoch;
@@ -247,7 +285,9 @@ private:
     m.host_bytes = peak_resident_bytes();
     m.device_bytes = device_->peak_bytes();
     m.skipped = !result.accepted;
-    if (metrics_) { metrics_->write(to_json(m)); }
+    if (metrics_) {
+      metrics_->write(to_json(m));
+    }
     progress_->step(m.step, m.loss, m.lr, m.tokens_per_second, m.skipped);
   }
 
@@ -256,14 +296,18 @@ private:
       state_.skips_in_a_row = 0;
       return;
     }
-    if (label_tokens == 0) { return; }  // nothing to learn from is no fault of the model
+    if (label_tokens == 0) {
+      return;
+    }  // nothing to learn from is no fault of the model
     auto const last = checkpoint_.empty() ? std::string{"there is no checkpoint"}
                                           : concat("the last checkpoint is ", checkpoint_.string());
     expect(options_.nonfinite == on_nonfinite::skip, exit_code::nonfinite, "step ", state_.step,
-           ": the gradient is not finite; weights are unchanged, ", last, "; a lower --lr or --max_grad_norm may help");
+           ": the gradient is not finite; weights are unchanged, ", last,
+           "; a lower --lr or --max_grad_norm may help");
     ++state_.skips_in_a_row;
     expect(state_.skips_in_a_row < options_.most_skips, exit_code::nonfinite, "step ", state_.step,
-           ": the gradient was not finite in ", state_.skips_in_a_row, " steps in a row; weights are unchanged, ", last);
+           ": the gradient was not finite in ", state_.skips_in_a_row,
+           " steps in a row; weights are unchanged, ", last);
   }
 
   double evaluate() {
@@ -276,18 +320,22 @@ private:
       targets += batches.label_tokens;
     }
     double const loss = sum / static_cast<double>(std::max<std::int64_t>(1, targets));
-    if (metrics_) { metrics_->write(evaluation_json(state_.step, loss, targets)); }
+    if (metrics_) {
+      metrics_->write(evaluation_json(state_.step, loss, targets));
+    }
     char text[96];
-    std::snprintf(text, sizeof text, "step %lld  held-out loss %.4f", static_cast<long long>(state_.step), loss);
+    std::snprintf(text, sizeof text, "step %lld  held-out loss %.4f", static_cast<long long>(state_.step),
+                  loss);
     progress_->say(text);
-    if (options_.export_best && state_.step > 0 && (state_.best_eval_loss < 0.0 || loss < state_.best_eval_loss)) {
+    if (options_.export_best && state_.step > 0 &&
+        (state_.best_eval_loss < 0.0 || loss < state_.best_eval_loss)) {
       state_.best_eval_loss = loss;
       export_to("model-best");
     }
     return loss;
   }
 
-  // Saving -----------------------------------------------------------------------------------------------------------
+  // Saving ------------------------------------------------------------------------------------------------
 
   void save() {
     engine_.synchronize();
@@ -301,7 +349,9 @@ private:
     saved_step_ = state_.step;
     checkpoint_ = options_.output / concat("checkpoint-", state_.step);
     progress_->say(concat("saved ", checkpoint_.string()));
-    if (options_.export_every_save) { export_to(concat("model-step-", state_.step)); }
+    if (options_.export_every_save) {
+      export_to(concat("model-step-", state_.step));
+    }
   }
 
   std::filesystem::path export_to(std::string const& name) {

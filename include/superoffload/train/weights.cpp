@@ -34,6 +34,8 @@ void expect_tensors(std::vector<autograd::unit_layout> const& units, io::hub_che
       expect(std::equal(found->shape.begin(), found->shape.end(), tensor.shape.begin(), tensor.shape.end()),
              exit_code::bad_input, where, ": tensor '", tensor.name, "' has shape ", text_of(found->shape),
              ", expected ", text_of(tensor.shape), " from config.json");
+      expect(found->type != dtype::u8, exit_code::bad_input, where, ": tensor '", tensor.name,
+             "' has dtype U8, expected F64, F32, BF16 or F16");
     }
   }
   for (auto const& name : checkpoint.names()) {

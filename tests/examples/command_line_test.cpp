@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What is wrong on the command line is said in one line, before anything is trained or written.
+#include "examples/rejection.hpp"
+
+namespace {
+
+using namespace superoffload;
+using namespace superoffload::test;
+namespace fs = std::filesystem;
+using words = std::vector<std::string>;
+
+fs::path const finetune = SUPEROFFLOAD_FINETUNE;
+
+struct command {
+  scratch_directory root;
+  fs::path output = root.path() / "output";
+
+  [[nodiscard]] words arguments(words const& flags) const {
+    return joined(
+        {"--model", (models / "llama").string(), "--dataset", write_file(root.path() / "data.json", two_rows),
+         "--output_dir", output.string(), "--max_length", "64", "--batch_size", "2", "--max_steps", "1"},
+        flags);
+  }
+  [[nodiscard]] outcome run(words const& flags) const {
+    return run_on_one_thread(finetune_llama, arguments(flags));
+  }
+  void check(words const& flags, exit_code code, words const& says) const {
+    check_rejected(run(flags), code, says);
+    CHECK_FALSE(fs::exists(output));
+  }
+};
+
+TEST_CASE("values that are unknown, out of range, missing or no numbers are rejected") {
+  struct flag_case {
+    words flags, says;
+  };
+  flag_case const cases[] = {
+      {{"--learning_rate", "1"}, {"--learning_rate", "--help"}},
+      {{"-x"}, {"-x", "--help"}},
+      {{"stray"}, {"stray"}},
+      {{"--max_steps"}, {"--max_steps"}},
+      {{"--freeze", "--lr", "1"}, {"--freeze"}},
+      {{"--resume", ""}, {"after --resume", "empty"}},
+      {{"--resume="}, {"--resume"}},
+      {{"--max_steps", "ten"}, {"--max_steps", "ten"}},
+      {{"--max_steps", "1.5"}, {"--max_steps", "1.5"}},
+      {{"--max_steps", "-1"}, {"--max_steps", "-1", "expected 0 to"}},
+      {{"--max_steps", "99999999999999999999"}, {"--max_steps", "expected 0 to"}},
+      {{"--max_steps", "5\n6"}, {"--max_steps", "5\\x0a6"}},
+      {{"--batch_size", "0"}, {"--batch_size is 0", "expected 1 to"}},
+      {{"--batch_size", "-4"}, {"--batch_size is -4"}},
+      {{"--batch_size", "4x"}, {"--batch_size", "4x"}},
+      {{"--gradient_accumulation_steps", "0"}, {"--gradient_accumulation_steps is 0", "expected 1 to 2"}},
+      {{"--gradient_accumulation_steps", "3"}, {"--gradient_accumulation_steps is 3", "expected 1 to 2"}},
+      {{"--max_length", "1"}, {"--max_length is 1", "expected 2 to"}},
+      {{"--max_length", "4096"}, {"--max_length is 4096", "max_position_embeddings is 2048"}},
+      {{"--max_length", "4096", "--dry_run"}, {"--max_length is 4096", "max_position_embeddings is 2048"}},
+      {{"--num_train_epochs", "0"}, {"--num_train_epochs is 0", "expected above 0"}},
+      {{"--num_train_epochs", "nan"}, {"--num_train_epochs is nan"}},
+      {{"--dataset_percentage", "0"}, {"--dataset_percentage is 0", "at most 100"}},
+      {{"--dataset_percentage", "101"}, {"--dataset_percentage is 101", "at most 100"}},
+      {{"--dataset_percentage", "nan"}, {"--dataset_percentage is nan"}},
+      {{"--lr", "-1"}, {"--lr is -1", "expected 0 or more"}},
+      {{"--lr", "nan"}, {"--lr is nan"}},
+      {{"--lr", "inf"}, {"--lr is inf"}},
+      {{"--lr", "1e-5e"}, {"--lr", "1e-5e"}},
+      {{"--lr_warmup_steps", "-1"}, {"--lr_warmup_steps is -1"}},
+      {{"--weight_decay", "nan"}, {"weight_decay", "nan"}},
+      {{"--weight_decay", "-0.1"}, {"weight_decay", "-0.1"}},
+      {{"--adam_beta1", "1"}, {"beta1", "1"}},
+      {{"--adam_beta2", "-0.5"}, {"beta2", "-0.5"}},
+      {{"--adam_beta2", "nan"}, {"beta2", "nan"}},
+      {{"--adam_eps", "inf"}, {"eps", "inf"}},
+      {{"--max_grad_norm", "-1"}, {"--max_grad_norm is -1"}},
+      {{"--max_grad_norm", "inf"}, {"--max_grad_norm is inf"}},
+      {{"--eval_steps", "-2"}, {"--eval_steps is -2"}},
+      {{"--eval_steps", "5"}, {"--eval_steps needs --eval_dataset"}},
+      {{"--export_best", "on"}, {"--export_best needs --eval_dataset"}},
+      {{"--log_interval", "0"}, {"--log_interval is 0"}},
+      {{"--save_steps", "-1"}, {"--save_steps is -1"}},
+      {{"--save_total_limit", "-1"}, {"--save_total_limit is -1"}},
+      {{"--seed", "-1"}, {"--seed"}},
+      {{"--seed", "x"}, {"--seed", "x"}},
+      {{"--lr_scheduler", "step"}, {"--lr_scheduler is 'step'", "constant|linear|cosine"}},
+      {{"--no_decay", "all"}, {"--no_decay is 'all'", "none|norms_and_biases"}},
+      {{"--on_nonfinite", "ignore"}, {"--on_nonfinite is 'ignore'", "skip|stop"}},
+      {{"--dtype", "fp8"}, {"--dtype is 'fp8'", "float32|bf16"}},
+      {{"--device", "tpu"}, {"--device is 'tpu'", "auto|cpu|cuda"}},
+      {{"--template", "chatml"}, {"--template is 'chatml'", "deepspeed|alpaca"}},
+      {{"--label_mask", "all"}, {"--label_mask is 'all'", "prompt|none"}},
+      {{"--append_eos", "yes"}, {"--append_eos is 'yes'", "on|off"}},
+      {{"--padding", "right"}, {"--padding is 'right'", "longest|max_length"}},
+      {{"--packing", "1"}, {"--packing is '1'", "on|off"}},
+      {{"--shuffle", "maybe"}, {"--shuffle is 'maybe'", "on|off"}},
+      {{"--activation_checkpointing", "some"},
+       {"--activation_checkpointing is 'some'", "none|every_block|auto"}},
+      {{"--freeze", "model.layers.7.*"}, {"--freeze 'model.layers.7.*'", "matches no tensor"}},
+      {{"--freeze", "model.layers.7.*", "--dry_run"}, {"--freeze 'model.layers.7.*'", "matches no tensor"}},
+      {{"--freeze", "*"}, {"--freeze leaves no tensor"}},
+      {{"--model", "/absent"}, {"/absent/config.json", "No such file"}},
+      {{"--dataset", "/absent.json"}, {"/absent.json", "cannot be opened"}},
+      {{"--eval_dataset", "/absent.json"}, {"/absent.json", "cannot be opened"}},
+      {{"--resume", "/absent"}, {"/absent", "No such file"}},
+  };
+  command const c;
+  for (auto const& [flags, says] : cases) {
+    CAPTURE(flags.front());
+    CAPTURE(flags.back());
+    c.check(flags, exit_code::bad_input, says);
+  }
+}
+
+TEST_CASE("what a run cannot do without is asked for") {
+  command const c;
+  check_rejected(run(finetune_llama, {}), exit_code::bad_input, {"--model is missing"});
+  check_rejected(run(finetune_llama, {"--model", "m"}), exit_code::bad_input, {"--dataset is missing"});
+  check_rejected(run(finetune_llama, {"--model", "m", "--dataset", "d"}), exit_code::bad_input,
+                 {"--output_dir is missing"});
+  check_rejected(run(finetune, {}), exit_code::bad_input, {"--model is missing"}, "finetune");
+  check_rejected(run(finetune, {"--model", c.root.path(), "--dry_run"}), exit_code::bad_input,
+                 {(c.root.path() / "config.json").string()}, "finetune");
+}
+
+TEST_CASE("what does not fit into memory says how much it needs and what to change") {
+  command const c;
+  c.check({"--max_length", "2048", "--batch_size", "1000000"}, exit_code::cannot_fit,
+          {"the plan needs", "are available", "--gradient_accumulation_steps"});
+  check_rejected(c.run({"--max_length", "2048", "--batch_size", "1000000", "--dry_run"}),
+                 exit_code::cannot_fit, {"the plan needs", "--gradient_accumulation_steps"});
+}
+
+TEST_CASE("a device that this program does not have is an error of its own") {
+  command const c;
+  c.check({"--device", "cuda"}, exit_code::device, {"--device cuda", "--device cpu"});
+}
+
+TEST_CASE("an output directory that cannot be written is found before training") {
+  command const c;
+  auto const file = write_file(c.root.path() / "file", "content").string();
+  check_rejected(c.run({"--output_dir", file}), exit_code::io_failure, {file, "File exists"});
+  check_rejected(c.run({"--output_dir", file + "/below"}), exit_code::io_failure, {file, "File exists"});
+  check_rejected(c.run({"--output_dir", "/proc/below"}), exit_code::io_failure,
+                 {"/proc/below", "No such file"});
+  check_rejected(c.run({"--metrics", file + "/m.jsonl"}), exit_code::io_failure,
+                 {file + "/m.jsonl", "Not a directory"});
+  check_rejected(c.run({"--metrics", c.root.path().string()}), exit_code::io_failure,
+                 {c.root.path().string(), "Is a directory"});
+  CHECK(contents_of(file) == "content");
+}
+
+TEST_CASE("an export never replaces the model that was read, or what is no export") {
+  command const c;
+  fs::create_directory(c.output);
+  fs::copy(models / "llama", c.output / "model");
+  auto const before = snapshot_of(c.output);
+  check_rejected(c.run({"--model", (c.output / "model").string()}), exit_code::bad_input,
+                 {(c.output / "model").string(), "is the model that is read"});
+  check_rejected(c.run({}), exit_code::bad_input, {"expected.json", "nothing that an export writes"});
+  CHECK(snapshot_of(c.output) == before);
+}
+
+TEST_CASE("--help names every flag, in groups, with its default") {
+  for (auto const& program_file : {finetune_llama, finetune}) {
+    auto const done = run(program_file, {"--help"});
+    CHECK(done.status == 0);
+    CHECK(done.err.empty());
+    for (std::string const flag : {"model",
+                                   "dataset",
+                                   "dataset_percentage",
+                                   "output_dir",
+                                   "max_length",
+                                   "batch_size",
+                                   "gradient_accumulation_steps",
+                                   "num_train_epochs",
+                                   "max_steps",
+                                   "lr",
+                                   "lr_scheduler",
+                                   "lr_warmup_steps",
+                                   "weight_decay",
+                                   "adam_beta1",
+                                   "adam_beta2",
+                                   "adam_eps",
+                                   "no_decay",
+                                   "freeze",
+                                   "on_nonfinite",
+                                   "max_grad_norm",
+                                   "seed",
+                                   "dtype",
+                                   "device",
+                                   "template",
+                                   "label_mask",
+                                   "append_eos",
+                                   "padding",
+                                   "packing",
+                                   "shuffle",
+                                   "activation_checkpointing",
+                                   "eval_dataset",
+                                   "eval_steps",
+                                   "log_interval",
+                                   "metrics",
+                                   "save_steps",
+                                   "save_total_limit",
+                                   "resume",
+                                   "dry_run"}) {
+      CAPTURE(flag);
+      CHECK(done.out.find("\n  --" + flag + " ") != std::string::npos);
+    }
+    for (std::string const text :
+         {"Model and data:", "Optimization:", "Execution:", "Evaluation, metrics, checkpoints:", "=alpaca\n",
+          "=prompt\n", "=1e-05", "=0.9 ", "=0.999", "=1e-08", "Exit codes:"}) {
+      CAPTURE(text);
+      CHECK(done.out.find(text) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a dry run needs nothing but config.json, and prints parameters, memory, steps and tokens") {
+  scratch_directory const root;
+  fs::copy_file(models / "llama" / "config.json", root.path() / "config.json");
+  words const bare{"--model", root.path(), "--dry_run", "--max_length", "128", "--max_steps", "7"};
+  auto const done = run(finetune_llama, bare);
+  CAPTURE(done.err);
+  CHECK(done.status == 0);
+  CHECK(done.err.empty());
+  // 135,488 elements of 4 bytes are the 541,952 bytes of the checkpoint.
+  for (std::string const text : {"parameters", "135488", "weights", "gradients", "optimizer state",
+                                 "activations", "memory in all", "steps              7"}) {
+    CAPTURE(text);
+    CHECK(done.out.find(text) != std::string::npos);
+  }
+  CHECK(run(finetune, bare).out == done.out);
+
+  auto const with_rows =
+      run(finetune_llama, joined(bare, {"--max_steps", "0", "--batch_size", "2", "--num_train_epochs", "3",
+                                        "--dataset", write_file(root.path() / "d.json", two_rows)}));
+  CHECK(with_rows.out.find("data               2 examples") != std::string::npos);
+  CHECK(with_rows.out.find("steps              3\n") != std::string::npos);
+
+  command const c;
+  auto const with_tokenizer = c.run({"--dry_run"});
+  CHECK(with_tokenizer.status == 0);
+  CHECK(with_tokenizer.out.find("an epoch") != std::string::npos);
+  CHECK_FALSE(fs::exists(c.output));
+}
+
+TEST_CASE("dashes are as good as underscores, and a later flag wins over an earlier one") {
+  command const c;
+  auto const done =
+      c.run({"--max-length", "32", "--gradient-accumulation-steps=2", "--lr-scheduler", "cosine",
+             "--batch_size", "9", "--batch-size", "6", "--label-mask", "none", "--dry-run"});
+  CAPTURE(done.err);
+  CHECK(done.status == 0);
+  CHECK(done.out.find("6 sequences of up to 32 tokens a step, in 2 micro-batches") != std::string::npos);
+}
+
+TEST_CASE("values that begin with dashes are kept as they are: only names have underscores") {
+  command const c;
+  auto const output = c.root.path() / "my-output_dir";
+  auto const done = c.run({"--output-dir=" + output.string()});
+  CAPTURE(done.err);
+  CHECK(done.status == 0);
+  CHECK(fs::exists(output / "model" / "model.safetensors"));
+}
+
+}  // namespace
