@@ -19,7 +19,6 @@ set(superoffload_autograd_LINKS kernel)
 set(superoffload_optim_LINKS kernel)
 set(superoffload_zero_LINKS autograd)
 set(superoffload_offload_LINKS zero optim)
-set(superoffload_offload_LINKS optim zero)
 set(superoffload_nn_LINKS autograd)
 set(superoffload_model_LINKS nn io)
 set(superoffload_train_LINKS model data offload cpu)
@@ -43,6 +42,7 @@ if(NOT DEFINED superoffload_INCLUDE_DIR)
 endif()
 set(superoffload_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cpu.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cuda.cmake)
 
 # superoffload_add_components(components...): these and what they link. Sets superoffload_<component>_FOUND in the
 # caller's scope, and superoffload_<component>_REASON where it is false.

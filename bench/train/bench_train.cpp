@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Times training steps of a model shape on random weights and prints one line of JSON, beside the rate that a
-// plain matrix product reaches in the same run: bench_train --shape quickstart --batch 8 --seq 256 --dtype
+// plain matrix product reaches in the same run: bench_train --shape tiny --batch 8 --seq 256 --dtype
 // bf16.
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/instruction_set.hpp>
@@ -27,17 +27,16 @@ namespace so = superoffload;
 using clock_type = std::chrono::steady_clock;
 
 std::map<std::string, so::model::config> const shapes{
-    {"quickstart",
+    {"tiny",  // examples/models/tiny_llama, which the quickstart trains
      {.model_type = "llama",
       .vocabulary = 2048,
-      .hidden = 160,
-      .intermediate = 480,
+      .hidden = 128,
+      .intermediate = 384,
       .layers = 4,
       .heads = 4,
       .kv_heads = 2,
-      .head_dim = 40,
-      .max_positions = 1 << 20,
-      .tied_head = true}},
+      .head_dim = 32,
+      .max_positions = 1 << 20}},
     {"llama-160m",
      {.model_type = "llama",
       .vocabulary = 32000,
@@ -62,7 +61,7 @@ std::map<std::string, so::model::config> const shapes{
 };
 
 struct job {
-  std::string shape = "quickstart";
+  std::string shape = "tiny";
   std::string dtype = "bf16";
   std::int64_t layers = 0;  // 0: as the shape has
   std::int64_t batch = 8;

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -21,9 +22,11 @@ namespace so = superoffload;
 using so::train::training_options;
 
 constexpr char const* exit_codes =
-    "Exit codes: 0 done, 1 internal error, 2 bad input, 3 does not fit into memory, 4 reading or writing failed,\n"
+    "Exit codes: 0 done, 1 internal error, 2 bad input, 3 does not fit into memory, 4 reading or writing "
+    "failed,\n"
     "5 no usable device, 6 gradient not finite, 7 stopped by a signal after saving a checkpoint.\n"
-    "Flags may be written with dashes or underscores. SUPEROFFLOAD_NUM_THREADS sets the number of CPU threads,\n"
+    "Flags may be written with dashes or underscores. SUPEROFFLOAD_NUM_THREADS sets the number of CPU "
+    "threads,\n"
     "SUPEROFFLOAD_ISA the instruction set (scalar, avx2, avx512, neon).";
 
 /// --like-this and --like_this are the same flag.
@@ -50,13 +53,16 @@ CLI::Option* choice(CLI::App& app, std::string const& flag, Value& value,
   std::string listed, usual;
   for (auto const& [name, candidate] : names) {
     listed += (listed.empty() ? "" : "|") + name;
-    if (candidate == value) { usual = name; }
+    if (candidate == value) {
+      usual = name;
+    }
   }
   return app
       .add_option_function<std::string>(
           flag,
           [&value, names, flag, listed](std::string const& text) {
-            auto const found = std::find_if(names.begin(), names.end(), [&](auto const& n) { return n.first == text; });
+            auto const found =
+                std::find_if(names.begin(), names.end(), [&](auto const& n) { return n.first == text; });
             so::expect(found != names.end(), so::exit_code::bad_input, flag, " is '", so::printable(text, 40),
                        "', expected ", listed);
             value = found->second;
@@ -72,26 +78,33 @@ CLI::Option* on_off(CLI::App& app, std::string const& flag, bool& value, std::st
 
 void add_model_and_data(CLI::App& app, training_options& o) {
   constexpr char const* group = "Model and data";
-  app.add_option("--model", o.model, "Hugging Face directory: config.json, safetensors, tokenizer.json")->group(group);
-  app.add_option("--dataset", o.dataset, "Alpaca data, JSON or JSON lines: instruction, input, output")->group(group);
+  app.add_option("--model", o.model, "Hugging Face directory: config.json, safetensors, tokenizer.json")
+      ->group(group);
+  app.add_option("--dataset", o.dataset, "Alpaca data, JSON or JSON lines: instruction, input, output")
+      ->group(group);
   app.add_option("--dataset_percentage", o.dataset_percentage, "how much of the data to use, from its start")
       ->capture_default_str()
       ->group(group);
   app.add_option("--output_dir", o.output, "where checkpoints and the exported model go")->group(group);
-  choice<so::text::prompt_template>(app, "--template", o.prompt_template,
-                                    {{"deepspeed", so::text::prompt_template::deepspeed},
-                                     {"alpaca", so::text::prompt_template::alpaca}},
-                                    "how a row becomes text")
+  choice<so::text::prompt_template>(
+      app, "--template", o.prompt_template,
+      {{"deepspeed", so::text::prompt_template::deepspeed}, {"alpaca", so::text::prompt_template::alpaca}},
+      "how a row becomes text")
       ->group(group);
-  choice<bool>(app, "--label_mask", o.mask_prompt, {{"prompt", true}, {"none", false}}, "what is not to be learnt")
+  choice<bool>(app, "--label_mask", o.mask_prompt, {{"prompt", true}, {"none", false}},
+               "what is not to be learnt")
       ->group(group);
   on_off(app, "--append_eos", o.append_eos, "end-of-text after each row")->group(group);
-  app.add_option("--max_length", o.max_length, "tokens of a sequence; longer rows are cut")->capture_default_str()->group(group);
-  choice<so::data::pad_to>(app, "--padding", o.padding,
-                           {{"longest", so::data::pad_to::longest}, {"max_length", so::data::pad_to::max_length}},
-                           "how far the sequences of a micro-batch are padded")
+  app.add_option("--max_length", o.max_length, "tokens of a sequence; longer rows are cut")
+      ->capture_default_str()
       ->group(group);
-  on_off(app, "--packing", o.packing, "several rows in one sequence, which do not see each other")->group(group);
+  choice<so::data::pad_to>(
+      app, "--padding", o.padding,
+      {{"longest", so::data::pad_to::longest}, {"max_length", so::data::pad_to::max_length}},
+      "how far the sequences of a micro-batch are padded")
+      ->group(group);
+  on_off(app, "--packing", o.packing, "several rows in one sequence, which do not see each other")
+      ->group(group);
   on_off(app, "--shuffle", o.shuffle, "a new order in every epoch")->group(group);
   app.add_option("--seed", o.seed, "of the order of the data")
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 63U).description(""))  // CLI11 would wrap -1
@@ -102,35 +115,53 @@ void add_model_and_data(CLI::App& app, training_options& o) {
 void add_optimization(CLI::App& app, training_options& o) {
   constexpr char const* group = "Optimization";
   using shape = so::optim::schedule::shape;
-  app.add_option("--batch_size", o.batch_size, "sequences per optimizer step, over all ranks and micro-batches")
+  app.add_option("--batch_size", o.batch_size,
+                 "sequences per optimizer step, over all ranks and micro-batches")
       ->capture_default_str()
       ->group(group);
   app.add_option("--gradient_accumulation_steps", o.accumulation, "micro-batches that a step is split into")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--num_train_epochs", o.epochs, "how often the data are gone through")->capture_default_str()->group(group);
-  app.add_option("--max_steps", o.max_steps, "optimizer steps, 0: as many as the epochs make")->capture_default_str()->group(group);
+  app.add_option("--num_train_epochs", o.epochs, "how often the data are gone through")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--max_steps", o.max_steps, "optimizer steps, 0: as many as the epochs make")
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--lr", o.lr, "peak learning rate")->capture_default_str()->group(group);
   choice<shape>(app, "--lr_scheduler", o.scheduler,
                 {{"constant", shape::constant}, {"linear", shape::linear}, {"cosine", shape::cosine}},
                 "how the rate falls after the warm-up")
       ->group(group);
-  app.add_option("--lr_warmup_steps", o.warmup_steps, "steps in which the rate rises from 0")->capture_default_str()->group(group);
-  app.add_option("--weight_decay", o.adamw.weight_decay, "of AdamW, decoupled")->capture_default_str()->group(group);
-  app.add_option("--adam_beta1", o.adamw.beta1, "decay of the first moment")->capture_default_str()->group(group);
-  app.add_option("--adam_beta2", o.adamw.beta2, "decay of the second moment")->capture_default_str()->group(group);
-  app.add_option("--adam_eps", o.adamw.epsilon, "added to the root of the second moment")->capture_default_str()->group(group);
-  choice<so::train::no_decay>(app, "--no_decay", o.undecayed,
-                              {{"none", so::train::no_decay::none},
-                               {"norms_and_biases", so::train::no_decay::norms_and_biases}},
-                              "tensors without weight decay")
+  app.add_option("--lr_warmup_steps", o.warmup_steps, "steps in which the rate rises from 0")
+      ->capture_default_str()
       ->group(group);
-  app.add_option("--freeze", o.freeze, "tensors that are not trained: shell patterns such as 'model.layers.0.*'")
+  app.add_option("--weight_decay", o.adamw.weight_decay, "of AdamW, decoupled")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--adam_beta1", o.adamw.beta1, "decay of the first moment")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--adam_beta2", o.adamw.beta2, "decay of the second moment")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--adam_eps", o.adamw.epsilon, "added to the root of the second moment")
+      ->capture_default_str()
+      ->group(group);
+  choice<so::train::no_decay>(
+      app, "--no_decay", o.undecayed,
+      {{"none", so::train::no_decay::none}, {"norms_and_biases", so::train::no_decay::norms_and_biases}},
+      "tensors without weight decay")
+      ->group(group);
+  app.add_option("--freeze", o.freeze,
+                 "tensors that are not trained: shell patterns such as 'model.layers.0.*'")
       ->type_name("PATTERN")
       ->expected(1, -1)
       ->take_all()
       ->group(group);
-  app.add_option("--max_grad_norm", o.max_grad_norm, "clip the gradient to this norm, 0: off")->capture_default_str()->group(group);
+  app.add_option("--max_grad_norm", o.max_grad_norm, "clip the gradient to this norm, 0: off")
+      ->capture_default_str()
+      ->group(group);
   choice<so::train::on_nonfinite>(
       app, "--on_nonfinite", o.nonfinite,
       {{"skip", so::train::on_nonfinite::skip}, {"stop", so::train::on_nonfinite::stop}},
@@ -142,34 +173,47 @@ void add_execution(CLI::App& app, command_line& c) {
   constexpr char const* group = "Execution";
   choice<device_choice>(
       app, "--device", c.device,
-      {{"auto", device_choice::automatic}, {"cpu", device_choice::cpu}, {"cuda", device_choice::cuda}}, "where to compute")
+      {{"auto", device_choice::automatic}, {"cpu", device_choice::cpu}, {"cuda", device_choice::cuda}},
+      "where to compute")
       ->group(group);
   choice<precision_choice>(app, "--dtype", c.precision,
                            {{"float32", precision_choice::float32}, {"bf16", precision_choice::bf16}},
                            "of weights, activations and gradients; the optimizer's state is float32")
       ->group(group);
   using so::train::recompute_choice;
-  choice<recompute_choice>(app, "--activation_checkpointing", c.training.recompute,
-                           {{"none", recompute_choice::none},
-                            {"every_block", recompute_choice::every_block},
-                            {"auto", recompute_choice::automatic}},
-                           "compute blocks again in backward to save memory; auto: if the plan does not fit without")
+  choice<recompute_choice>(
+      app, "--activation_checkpointing", c.training.recompute,
+      {{"none", recompute_choice::none},
+       {"every_block", recompute_choice::every_block},
+       {"auto", recompute_choice::automatic}},
+      "compute blocks again in backward to save memory; auto: if the plan does not fit without")
       ->group(group);
 }
 
 void add_reporting(CLI::App& app, training_options& o) {
   constexpr char const* group = "Evaluation, metrics, checkpoints";
   app.add_option("--eval_dataset", o.eval_dataset, "held-out data, evaluated before and after")->group(group);
-  app.add_option("--eval_steps", o.eval_steps, "evaluate every so many steps too, 0: off")->capture_default_str()->group(group);
-  app.add_option("--log_interval", o.log_interval, "steps between two lines of a log")->capture_default_str()->group(group);
+  app.add_option("--eval_steps", o.eval_steps, "evaluate every so many steps too, 0: off")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--log_interval", o.log_interval, "steps between two lines of a log")
+      ->capture_default_str()
+      ->group(group);
   app.add_option("--metrics", o.metrics, "write one JSON object per step to this file")->group(group);
   app.add_option("--save_steps", o.save_steps, "save a checkpoint every so many steps, 0: on a signal only")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--save_total_limit", o.save_total_limit, "keep the newest checkpoints only, 0: all")->capture_default_str()->group(group);
-  app.add_option("--resume", o.resume, "a checkpoint's directory, or auto: the newest valid one of --output_dir")->group(group);
-  on_off(app, "--export_every_save", o.export_every_save, "export a model beside every checkpoint")->group(group);
-  on_off(app, "--export_best", o.export_best, "export the model whenever the held-out loss is the lowest so far")->group(group);
+  app.add_option("--save_total_limit", o.save_total_limit, "keep the newest checkpoints only, 0: all")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--resume", o.resume,
+                 "a checkpoint's directory, or auto: the newest valid one of --output_dir")
+      ->group(group);
+  on_off(app, "--export_every_save", o.export_every_save, "export a model beside every checkpoint")
+      ->group(group);
+  on_off(app, "--export_best", o.export_best,
+         "export the model whenever the held-out loss is the lowest so far")
+      ->group(group);
   app.add_flag("--dry_run", o.dry_run, "print the plan and stop; config.json is enough")->group(group);
 }
 
@@ -179,7 +223,8 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
   command_line c;
   CLI::App app{summary, std::filesystem::path{argc > 0 ? argv[0] : ""}.filename()};
   app.footer(exit_codes);
-  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // a script's flags can be overridden
+  app.option_defaults()->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeLast);  // a script's flags can be overridden
   add_model_and_data(app, c.training);
   add_optimization(app, c.training);
   add_execution(app, c);
@@ -199,19 +244,17 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
 }
 
 int run_program(char const* name, int (*body)(int, char**), int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a failed write with its reason, not a death
   auto const report = [&](char const* what, so::exit_code code) {
     std::fprintf(stderr, "%s: error: %s\n", name, what);
     return static_cast<int>(code);
   };
   try {
     return body(argc, argv);
-  } catch (so::error const& e) {
-    return report(e.what(), e.code());
-  } catch (std::bad_alloc const&) {
-    return report("out of memory; a smaller --batch_size or --max_length may help", so::exit_code::cannot_fit);
-  } catch (std::exception const& e) {
-    return report(e.what(), so::exit_code::internal);
-  }
+  } catch (so::error const& e) { return report(e.what(), e.code()); } catch (std::bad_alloc const&) {
+    return report("out of memory; a smaller --batch_size or --max_length may help",
+                  so::exit_code::cannot_fit);
+  } catch (std::exception const& e) { return report(e.what(), so::exit_code::internal); }
 }
 
 }  // namespace examples

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Fine-tunes Llama 2 and 3 checkpoints.
+// Fine-tunes checkpoints of the Llama 3 family.
 #include "common/command_line.hpp"
 #include "finetune/architectures.hpp"
 

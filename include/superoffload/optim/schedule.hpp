@@ -2,13 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/core/error.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
-#include <string_view>
 
 namespace superoffload::optim {
 
@@ -38,20 +35,5 @@ struct schedule {
     return peak * std::max(0.0, 0.5 * (1.0 + std::cos(std::numbers::pi * done)));
   }
 };
-
-/// \throws error(bad_input) for a name that is none of constant, linear, cosine.
-inline schedule::shape schedule_shape(std::string_view name) {
-  if (name == "constant") {
-    return schedule::shape::constant;
-  }
-  if (name == "linear") {
-    return schedule::shape::linear;
-  }
-  if (name == "cosine") {
-    return schedule::shape::cosine;
-  }
-  fail(exit_code::bad_input, "--lr_scheduler is '", printable(name, 40),
-       "', expected constant, linear or cosine");
-}
 
 }  // namespace superoffload::optim

@@ -8,7 +8,7 @@
 
 namespace superoffload::train {
 
-/// What a training run will allocate, known before it does. Bytes of device memory but for `host`.
+/// What a training run will allocate, known before it does. Bytes of device memory.
 struct plan {
   std::int64_t parameters = 0;
   std::int64_t trainable_parameters = 0;
