@@ -42,7 +42,7 @@ if(NOT DEFINED superoffload_INCLUDE_DIR)
 endif()
 set(superoffload_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cpu.cmake)
-include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cuda.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cuda.cmake OPTIONAL)
 
 # superoffload_add_components(components...): these and what they link. Sets superoffload_<component>_FOUND in the
 # caller's scope, and superoffload_<component>_REASON where it is false.
