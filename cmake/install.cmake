@@ -9,9 +9,9 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/superoffload)
 
 install(DIRECTORY include/superoffload DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT superoffload_development
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp" PATTERN "*.cu" PATTERN "*.cuh")
 install(FILES
-  cmake/superoffload-targets.cmake cmake/superoffload-cpu.cmake
+  cmake/superoffload-targets.cmake cmake/superoffload-cpu.cmake cmake/superoffload-cuda.cmake
   cmake/FindPCRE2.cmake cmake/FindUtf8proc.cmake cmake/FindXsimd.cmake
   DESTINATION ${package_dir} COMPONENT superoffload_development)
 

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+
+# The component cuda, which only machines with a CUDA toolkit have. Its kernels are one source for nvcc, compiled into a
+# static library of the consuming build with its own standard and architectures, also where the consumer's project has
+# not enabled the language.
+
+set(SUPEROFFLOAD_CUDA_ARCHITECTURES 90a-real CACHE STRING "What superoffload's kernels are compiled for")
+
+# superoffload_add_cuda(): sets superoffload_cuda_FOUND, and superoffload_cuda_REASON where it is false. A macro, as a
+# language is enabled at file scope only: call it there.
+macro(superoffload_add_cuda)
+  set(superoffload_cuda_FOUND FALSE)
+  unset(superoffload_cuda_REASON)
+  superoffload_add_components(kernel)
+  find_package(CUDAToolkit 12 QUIET)
+  if(NOT superoffload_kernel_FOUND)
+    set(superoffload_cuda_REASON "it needs kernel: ${superoffload_kernel_REASON}")
+  elseif(NOT CUDAToolkit_FOUND OR NOT TARGET CUDA::cudart OR NOT TARGET CUDA::cublasLt)
+    set(superoffload_cuda_REASON
+      "no CUDA toolkit 12 or newer with cuBLAS was found; install one or set CUDAToolkit_ROOT")
+  else()
+    if(NOT CMAKE_CUDA_COMPILER)
+      find_program(superoffload_NVCC nvcc HINTS ${CUDAToolkit_BIN_DIR} NO_CACHE)
+      if(superoffload_NVCC)
+        set(CMAKE_CUDA_COMPILER ${superoffload_NVCC} CACHE FILEPATH "")
+      endif()
+    endif()
+    if(NOT CMAKE_CUDA_COMPILER)
+      set(superoffload_cuda_REASON "the CUDA toolkit in ${CUDAToolkit_TARGET_DIR} has no nvcc")
+    else()
+      if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+        set(CMAKE_CUDA_ARCHITECTURES ${SUPEROFFLOAD_CUDA_ARCHITECTURES} CACHE STRING "")
+      endif()
+      enable_language(CUDA)
+      set(superoffload_cuda_FOUND TRUE)
+      _superoffload_add_cuda_library()
+    endif()
+  endif()
+endmacro()
+
+function(_superoffload_add_cuda_library)
+  if(TARGET superoffload::cuda)
+    return()
+  endif()
+  set(directory ${superoffload_INCLUDE_DIR}/superoffload/cuda)
+  # Apart from the rest and linked to nothing: where CMake knows no flag for C++20 with this nvcc (3.25 and 13.0), the
+  # standard that our targets ask for must not reach it.
+  unset(CMAKE_CUDA_STANDARD)
+  unset(CMAKE_CUDA_EXTENSIONS)
+  unset(CMAKE_CUDA_SEPARABLE_COMPILATION)
+  add_library(superoffload_cuda_kernels OBJECT EXCLUDE_FROM_ALL ${directory}/kernels.cu)
+  set_target_properties(superoffload_cuda_kernels PROPERTIES
+    POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF CUDA_ARCHITECTURES "${SUPEROFFLOAD_CUDA_ARCHITECTURES}")
+  target_include_directories(superoffload_cuda_kernels PRIVATE ${superoffload_INCLUDE_DIR})
+  # -O3: device code without optimisation is hundreds of times slower. What must not be fused says so itself.
+  if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
+    set_target_properties(superoffload_cuda_kernels PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
+  else()
+    set_target_properties(superoffload_cuda_kernels PROPERTIES CUDA_EXTENSIONS ON)
+    target_compile_options(superoffload_cuda_kernels PRIVATE -std=c++20)
+  endif()
+  target_compile_options(superoffload_cuda_kernels PRIVATE -O3 --expt-relaxed-constexpr
+    $<$<BOOL:${superoffload_OWN_BUILD}>:--Werror=all-warnings>)
+
+  add_library(superoffload_cuda STATIC EXCLUDE_FROM_ALL
+    ${directory}/device.cpp ${directory}/product.cpp $<TARGET_OBJECTS:superoffload_cuda_kernels>)
+  set_target_properties(superoffload_cuda PROPERTIES LINKER_LANGUAGE CXX
+    POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF UNITY_BUILD OFF)
+  target_compile_options(superoffload_cuda PRIVATE ${superoffload_WARNINGS})
+  target_include_directories(superoffload_cuda PUBLIC ${superoffload_INCLUDE_DIR})
+  target_link_libraries(superoffload_cuda PUBLIC superoffload::kernel PRIVATE CUDA::cudart CUDA::cublasLt)
+  add_library(superoffload::cuda INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(superoffload::cuda INTERFACE superoffload_cuda)
+endfunction()

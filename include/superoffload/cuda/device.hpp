@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/cuda/stream.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <string>
+
+namespace superoffload::cuda {
+
+/// One NVIDIA GPU. Allocating and releasing may wait for the whole GPU: do it before training starts.
+class device {
+public:
+  using policy_category = category::device;
+  using stream = cuda::stream;
+  using event = cuda::event;
+
+  /// Throws `error` (device) when there is no such GPU, no driver, or one too old for this CUDA runtime.
+  explicit device(int ordinal = 0);
+  device(device const&) = delete;
+  device& operator=(device const&) = delete;
+  ~device() = default;
+
+  static std::string name() { return "cuda"; }
+
+  [[nodiscard]] int ordinal() const noexcept { return ordinal_; }
+  /// The GPU's own name.
+  [[nodiscard]] std::string const& model() const noexcept { return model_; }
+
+  /// Aligned to 256 bytes and not initialised; null for 0 bytes. Throws `error` (cannot_fit).
+  [[nodiscard]] void* allocate(std::size_t bytes);
+  void release(void* memory, std::size_t bytes) noexcept;
+
+  /// Page-locked memory of the host. Throws `error` (cannot_fit).
+  [[nodiscard]] void* allocate_host(std::size_t bytes);
+  void release_host(void* memory, std::size_t bytes) noexcept;
+
+  [[nodiscard]] std::size_t bytes_in_use(memory kind = memory::device) const noexcept {
+    return account(kind).now;
+  }
+  [[nodiscard]] std::size_t peak_bytes(memory kind = memory::device) const noexcept {
+    return account(kind).peak;
+  }
+
+  /// Makes it the calling thread's current device, as calls of the CUDA runtime need it.
+  void activate() const;
+
+private:
+  friend stream;
+
+  struct memory_account {
+    std::atomic<std::size_t> now{0};
+    std::atomic<std::size_t> peak{0};
+    void add(std::size_t bytes) noexcept;
+  };
+  [[nodiscard]] memory_account const& account(memory kind) const noexcept {
+    return kind == memory::device ? device_account_ : host_account_;
+  }
+
+  int ordinal_;
+  std::string model_;
+  memory_account device_account_;
+  memory_account host_account_;
+  std::atomic<int> streams_{0};  ///< made so far: each has a number
+};
+
+static_assert(device_policy<device>);
+
+}  // namespace superoffload::cuda

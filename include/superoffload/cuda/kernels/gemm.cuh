@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cuda/kernels/vector.cuh>
+#include <superoffload/cuda/product.hpp>
+#include <superoffload/kernel/gemm.hpp>
+
+namespace superoffload::cuda::kernels {
+
+inline constexpr int product_tile = 16;
+
+/// Any product, element by element: for what cuBLASLt does not do.
+template <class T, class Out>
+__global__ void product_kernel(kernel::gemm<T, Out> g, int64_t across) {
+  using W = wide<T>;
+  __shared__ W a[product_tile][product_tile + 1];
+  __shared__ W b[product_tile][product_tile + 1];
+  int const x = static_cast<int>(threadIdx.x) % product_tile;
+  int const y = static_cast<int>(threadIdx.x) / product_tile;
+  auto const row = blockIdx.x / across * product_tile + y;
+  auto const column = blockIdx.x % across * product_tile + x;
+  W sum = 0;
+  for (int64_t from = 0; from < g.k; from += product_tile) {
+    auto const a_k = from + x;
+    auto const b_k = from + y;
+    a[y][x] = row < g.m && a_k < g.k ? widen(g.a[g.transpose_a ? a_k * g.m + row : row * g.k + a_k]) : W{0};
+    b[y][x] = column < g.n && b_k < g.k ? widen(g.b[g.transpose_b ? column * g.k + b_k : b_k * g.n + column])
+                                        : W{0};
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < product_tile; ++i) { sum += a[y][i] * b[i][x]; }
+    __syncthreads();
+  }
+  if (row >= g.m || column >= g.n) {
+    return;
+  }
+  auto const at = row * g.n + column;
+  if (g.bias != nullptr) {
+    sum += widen(g.bias[column]);
+  }
+  if (g.addend != nullptr) {
+    sum += widen(g.addend[at]);
+  }
+  if (g.accumulate) {
+    sum += widen(g.c[at]);
+  }
+  g.c[at] = narrow<Out>(sum);
+}
+
+/// Every row of c becomes the bias.
+template <class T, class Out>
+__global__ void bias_kernel(kernel::gemm<T, Out> g) {
+  constexpr int n = lanes<T>;
+  int64_t const row = blockIdx.x;
+  for (auto i = static_cast<int64_t>(threadIdx.x) * n; i < g.n; i += static_cast<int64_t>(blockDim.x) * n) {
+    wide<T> x[n];
+    load(g.bias + i, g.n - i, x);
+    store(g.c + row * g.n + i, g.n - i, x);  // exact: nothing is rounded
+  }
+}
+
+template <element T, element Out>
+void run(stream& on, kernel::gemm<T, Out> g) {
+  if (g.m == 0 || g.n == 0) {
+    return;
+  }
+  if (g.bias != nullptr && g.addend == nullptr && !g.accumulate) {
+    start(on, bias_kernel<T, Out>, g.m, threads_for(pieces_of(g.n, lanes<T>)), 0, g);
+    g.bias = nullptr;
+    g.accumulate = true;
+  }
+  if (on.products().run(on.handle(), g)) {
+    return;
+  }
+  auto const across = pieces_of(g.n, product_tile);
+  start(on, product_kernel<T, Out>, pieces_of(g.m, product_tile) * across, product_tile * product_tile, 0, g,
+        across);
+}
+
+}  // namespace superoffload::cuda::kernels

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/cuda/device.hpp>
+#include <superoffload/kernel/gemm.hpp>
+
+#include <memory>
+#include <string>
+
+namespace superoffload::cuda::detail {
+
+/// Matrix products of one stream through cuBLASLt: its handle, a workspace, and the algorithm chosen for each
+/// kind of product. The choice is a function of the product's shape, types and alignment, and only algorithms
+/// whose sums have a fixed order are taken, so that runs repeat bit for bit.
+class products {
+public:
+  static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+  products(device& device, std::string stream);
+  ~products();
+
+  /// Queues the product, unless cuBLASLt cannot do it as asked: then false, and nothing was done.
+  template <element T, element Out>
+  bool run(CUstream_st* stream, kernel::gemm<T, Out> const& product);
+
+private:
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace superoffload::cuda::detail

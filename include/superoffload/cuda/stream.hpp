@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+// The types behind cudaStream_t and cudaEvent_t: headers of this component need no CUDA toolkit.
+struct CUstream_st;
+struct CUevent_st;
+
+namespace superoffload::cuda {
+
+class device;
+
+namespace detail {
+class products;
+}
+
+/// A point in a stream. Recording again moves it; whoever waited already keeps the point of that time.
+class event {
+public:
+  explicit event(device& device);
+  event(event&& other) noexcept;
+  event& operator=(event&& other) noexcept;
+  ~event();
+
+  /// Blocks the caller until the point is reached. Throws `error` (device) when the device failed before it.
+  /// Ends the program when the event was never recorded.
+  void wait() const;
+
+  /// Whether the point is reached, also by a device that failed; false for an event never recorded.
+  [[nodiscard]] bool done() const noexcept;
+
+private:
+  friend class stream;
+  [[nodiscard]] CUevent_st* point() const;
+
+  CUevent_st* handle_ = nullptr;
+  bool recorded_ = false;
+};
+
+/// An in-order queue of a GPU that does not synchronise with any other. One thread at a time gives it work.
+/// A kernel that fails takes its device with it: every later call on any stream throws `error` (device).
+class stream {
+public:
+  explicit stream(device& device);
+  stream(stream const&) = delete;
+  stream& operator=(stream const&) = delete;
+  /// Waits for all tasks.
+  ~stream();
+
+  /// `bytes` from `from` to `to`, which do not overlap; each in device memory or in the host's. Asynchronous
+  /// where the host's memory came from device::allocate_host.
+  void copy(void* to, void const* from, std::size_t bytes);
+  void fill_zero(void* to, std::size_t bytes);
+  /// Makes `event` the point behind everything queued so far.
+  void record(event& event);
+  /// Later tasks run after the point where `event` is now. Ends the program when it was never recorded.
+  void wait(event const& event);
+  /// Blocks the caller until everything queued so far has run.
+  void synchronize();
+
+  [[nodiscard]] CUstream_st* handle() const noexcept { return handle_; }
+  /// As messages name it: "stream 2 of CUDA device 0".
+  [[nodiscard]] std::string name() const;
+  /// Makes its device the calling thread's.
+  void activate() const;
+  /// What matrix products keep between calls; made at the first one, with 32 MiB of device memory.
+  [[nodiscard]] detail::products& products();
+  /// Throws `error` (device) when the launch before this call, of a kernel of that name, was refused.
+  void check_launch(char const* kernel) const;
+
+private:
+  device* device_;
+  int number_;
+  CUstream_st* handle_ = nullptr;
+  std::unique_ptr<detail::products> products_;
+};
+
+}  // namespace superoffload::cuda

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/kernels/adamw.hpp"
+
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/cpu/kernels.hpp>
+#include <superoffload/cuda/device.hpp>
+#include <superoffload/cuda/kernels.hpp>
+
+#include <doctest/doctest.h>
+
+namespace {
+
+using namespace superoffload;
+
+TEST_CASE_TEMPLATE("an optimizer step has the same bits on the GPU and on the CPU", T, float, bfloat16) {
+  cpu::device cpu;
+  cuda::device cuda;
+  conformance::lab<cpu::device> on_cpu{cpu};
+  conformance::lab<cuda::device> on_cuda{cuda};
+  for (std::int64_t const count : {1, 8, 1023, 300007}) {
+    conformance::check_adamw<T>(on_cpu, count, false);
+    conformance::check_adamw<T>(on_cuda, count, false);
+    CHECK(on_cpu.digest == on_cuda.digest);
+  }
+}
+
+}  // namespace

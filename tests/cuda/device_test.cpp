@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/device.hpp"
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/cuda/device.hpp>
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cuda_runtime_api.h>
+#include <string>
+#include <thread>
+#include <utility>
+
+using namespace superoffload;
+
+/// A kernel that fails takes the device with it, so there is no `fail`.
+template <>
+struct conformance::tasks<cuda::device> {
+  static void delay(cuda::stream& queue) {
+    auto const sleep = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds{5}); };
+    REQUIRE(cudaLaunchHostFunc(queue.handle(), sleep, nullptr) == cudaSuccess);
+  }
+};
+
+TEST_CASE_TEMPLATE_INVOKE(device_conformance, cuda::device);
+
+TEST_CASE("a GPU counts its memory by kind") {
+  cuda::device device;
+  CHECK(device.bytes_in_use() == 0);
+  {
+    buffer<cuda::device> small{device, 1000};
+    buffer<cuda::device> const large{device, 5U << 20};
+    buffer<cuda::device> const host{device, 300, memory::host};
+    buffer<cuda::device> const mapped{device, 9U << 20, memory::host};
+    CHECK(device.bytes_in_use() == 1000 + (5U << 20));
+    CHECK(device.bytes_in_use(memory::host) == 300 + (9U << 20));
+    auto const moved = std::move(small);
+    CHECK(device.bytes_in_use() == 1000 + (5U << 20));
+  }
+  CHECK(device.bytes_in_use() == 0);
+  CHECK(device.bytes_in_use(memory::host) == 0);
+  CHECK(device.peak_bytes() == 1000 + (5U << 20));
+  CHECK(device.peak_bytes(memory::host) == 300 + (9U << 20));
+}
+
+template <class Body>
+exit_code code_of(Body body) {
+  try {
+    body();
+  } catch (error const& e) {
+    MESSAGE(std::string{e.what()});
+    return e.code();
+  }
+  return exit_code::ok;
+}
+
+TEST_CASE("errors say what failed and leave the device usable") {
+  cuda::device device;
+  CHECK(code_of([&] { buffer<cuda::device> const too_large{device, std::size_t{1} << 50}; }) ==
+        exit_code::cannot_fit);
+  CHECK(device.bytes_in_use() == 0);
+  CHECK(code_of([] { cuda::device const none{1000}; }) == exit_code::device);
+  CHECK(code_of([] { cuda::device const none{-1}; }) == exit_code::device);
+  cuda::stream stream{device};
+  CHECK(code_of([&] {
+          buffer<cuda::device> const there{device, 16};
+          stream.copy(there.data(), reinterpret_cast<void const*>(16), std::size_t{1} << 50);
+        }) == exit_code::device);
+  stream.synchronize();
+}
