@@ -7,6 +7,10 @@
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/instruction_set.hpp>
 #include <superoffload/cpu/kernels.hpp>
+#if defined(BENCH_TRAIN_CUDA)
+#include <superoffload/cuda/device.hpp>
+#include <superoffload/cuda/kernels.hpp>
+#endif
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
@@ -62,6 +66,7 @@ std::map<std::string, so::model::config> const shapes{
 
 struct job {
   std::string shape = "tiny";
+  std::string device = "cpu";
   std::string dtype = "bf16";
   std::int64_t layers = 0;  // 0: as the shape has
   std::int64_t batch = 8;
@@ -109,38 +114,46 @@ so::data::batch random_batch(so::model::config const& config, job const& j, std:
   return b;
 }
 
-/// TFLOP/s of one product [2048, 2048] x [2048, 2048] in T on all threads: what training could reach at best.
-template <class T>
-double product_tflops(so::cpu::device& device) {
-  constexpr std::int64_t n = 2048;
-  so::cpu::stream stream{device};
-  so::buffer<so::cpu::device> const a{device, n * n * sizeof(T)}, b{device, n * n * sizeof(T)},
-      c{device, n * n * sizeof(T)};
-  for (std::int64_t i = 0; i < n * n; ++i) {
-    a.as<T>()[i] = T(static_cast<float>(i % 17) * 0.1F);
-    b.as<T>()[i] = T(static_cast<float>(i % 13) * 0.1F);
+/// TFLOP/s of one square product in T: what training could reach at best.
+template <class T, class D>
+double product_tflops(D& device, std::int64_t n) {
+  typename D::stream stream{device};
+  auto const elements = static_cast<std::size_t>(n * n);
+  so::buffer<D> const a{device, elements * sizeof(T)}, b{device, elements * sizeof(T)},
+      c{device, elements * sizeof(T)};
+  std::vector<T> values(elements);
+  for (auto const* operand : {&a, &b}) {
+    for (std::size_t i = 0; i < elements; ++i) {
+      values[i] = T(static_cast<float>((i * 2654435761U) % 1021U) * 0x1p-10F - 0.5F);
+    }
+    stream.copy(operand->data(), values.data(), operand->bytes());
+    stream.synchronize();
   }
   std::vector<double> times;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 7; ++i) {
     auto const begin = clock_type::now();
-    launch(stream,
-           so::kernel::gemm<T>{
-               .a = a.as<T>(), .b = b.as<T>(), .c = c.as<T>(), .m = n, .n = n, .k = n, .transpose_b = true});
+    launch(stream, so::kernel::gemm<T>{.a = a.template as<T>(),
+                                       .b = b.template as<T>(),
+                                       .c = c.template as<T>(),
+                                       .m = n,
+                                       .n = n,
+                                       .k = n,
+                                       .transpose_b = true});
     stream.synchronize();
     times.push_back(seconds_since(begin));
   }
-  return 2.0 * n * n * n / median(times) * 1e-12;
+  auto const size = static_cast<double>(n);
+  return 2.0 * size * size * size / median(times) * 1e-12;
 }
 
-template <class Precision>
-void measure(job const& j) {
+template <class D, class Precision>
+void measure(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
   auto config = shapes.at(j.shape);
   if (j.layers > 0) {
     config.layers = j.layers;
   }
-  so::cpu::device device;
-  double const bound = product_tflops<typename Precision::element>(device);
-  so::train::engine<so::model::llama, Precision> engine{
+  double const bound = product_tflops<typename Precision::element>(device, product_size);
+  so::train::engine<so::model::llama, D, Precision> engine{
       device, config, {.max_rows = j.batch * j.seq, .max_positions = j.seq, .recompute_blocks = j.recompute}};
   engine.initialize(random_weights);
   std::vector<double> times;
@@ -162,23 +175,48 @@ void measure(job const& j) {
   double const model = 3.0 * engine.model().forward_flops(tokens, visible);
   double const again = j.recompute ? engine.model().block_flops(tokens, visible) : 0.0;
   std::printf(
-      "{\"shape\": \"%s\", \"device\": \"cpu\", \"instruction_set\": \"%s\", \"threads\": %d, \"dtype\": "
-      "\"%s\", "
-      "\"layers\": %lld, \"batch\": %lld, \"seq\": %lld, \"recompute\": %s, \"parameters\": %lld, \"steps\": "
-      "%lld, "
+      "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"layers\": %lld, "
+      "\"batch\": %lld, \"seq\": %lld, \"recompute\": %s, \"parameters\": %lld, \"steps\": %lld, "
       "\"step_time_ms\": %.3f, \"tokens_per_second\": %.1f, \"model_tflops\": %.5f, \"hardware_tflops\": "
       "%.5f, "
       "\"product_tflops\": %.5f, \"share_of_product_rate\": %.3f, \"device_bytes\": %zu, \"plan_bytes\": "
       "%zu, "
       "\"host_bytes\": %zu, \"loss\": %.4f}\n",
-      j.shape.c_str(), std::string{name_of(so::cpu::active_instruction_set())}.c_str(),
-      device.threads().size(), j.dtype.c_str(), static_cast<long long>(config.layers),
-      static_cast<long long>(j.batch), static_cast<long long>(j.seq), j.recompute ? "true" : "false",
-      static_cast<long long>(engine.plan().parameters), static_cast<long long>(j.steps), seconds * 1e3,
-      static_cast<double>(tokens) / seconds, model / seconds * 1e-12, (model + again) / seconds * 1e-12,
-      bound, (model + again) / seconds * 1e-12 / bound, device.peak_bytes(), engine.plan().total(),
+      j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(),
+      static_cast<long long>(config.layers), static_cast<long long>(j.batch), static_cast<long long>(j.seq),
+      j.recompute ? "true" : "false", static_cast<long long>(engine.plan().parameters),
+      static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens) / seconds,
+      model / seconds * 1e-12, (model + again) / seconds * 1e-12, bound,
+      (model + again) / seconds * 1e-12 / bound, device.peak_bytes(), engine.plan().total(),
       so::train::peak_resident_bytes(), loss);
 }
+
+template <class D>
+void measure_on(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
+  if (j.dtype == "bf16") {
+    measure<D, so::precision::bf16>(j, device, product_size, processor);
+  } else {
+    measure<D, so::precision::fp32>(j, device, product_size, processor);
+  }
+}
+
+void measure_on_cpu(job const& j) {
+  so::cpu::device device;
+  measure_on(
+      j, device, 2048,
+      so::concat(name_of(so::cpu::active_instruction_set()), ", ", device.threads().size(), " threads"));
+}
+
+#if defined(BENCH_TRAIN_CUDA)
+void measure_on_cuda(job const& j) {
+  so::cuda::device device;
+  measure_on(j, device, 8192, so::cuda::device::name());
+}
+#else
+void measure_on_cuda(job const&) {
+  so::fail(so::exit_code::device, "--device cuda: this program was built without CUDA; use --device cpu");
+}
+#endif
 
 }  // namespace
 
@@ -188,6 +226,7 @@ int main(int argc, char** argv) try {
   std::vector<std::string> names;
   for (auto const& [name, config] : shapes) { names.push_back(name); }
   app.add_option("--shape", j.shape)->check(CLI::IsMember(names))->capture_default_str();
+  app.add_option("--device", j.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   app.add_option("--dtype", j.dtype)->check(CLI::IsMember({"float32", "bf16"}))->capture_default_str();
   app.add_option("--layers", j.layers, "0: as the shape has")
       ->check(CLI::Range(0, 1000))
@@ -197,10 +236,10 @@ int main(int argc, char** argv) try {
   app.add_option("--steps", j.steps)->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_flag("--recompute", j.recompute);
   CLI11_PARSE(app, argc, argv);
-  if (j.dtype == "bf16") {
-    measure<so::precision::bf16>(j);
+  if (j.device == "cuda") {
+    measure_on_cuda(j);
   } else {
-    measure<so::precision::fp32>(j);
+    measure_on_cpu(j);
   }
   return 0;
 } catch (so::error const& e) {
