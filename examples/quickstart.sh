@@ -36,11 +36,11 @@ cd "$start"
   --dataset_percentage 90 \
   --eval_dataset "$root/examples/data/alpaca_held_out.jsonl" \
   --output_dir quickstart-output \
-  --max_length 256 \
+  --max_length 512 \
   --batch_size 8 \
-  --num_train_epochs 1 \
-  --lr 5e-4 \
+  --num_train_epochs 2 \
+  --lr 2e-3 \
   --lr_scheduler cosine \
-  --lr_warmup_steps 10 \
+  --lr_warmup_steps 20 \
   --log_interval 10 \
   "$@"
