@@ -94,7 +94,7 @@ TEST_CASE("malformed data sets are refused with file, line and field") {
            {"zero_byte.jsonl", ":1: byte 19: expected valid JSON"},
            {"control_character.json", ":1: byte 19: expected valid JSON in UTF-8, found '\"a<U+001B>'"},
            {"mark_inside.jsonl", ":2: a byte order mark inside the file"},
-           {"utf16.json", ":1: byte 1: expected valid JSON in UTF-8"},
+           {"utf16.json", ":1: byte 4: expected valid JSON in UTF-8, found a zero byte"},
            {"too_deep.jsonl", ":1: nested deeper than 32 levels"},
            {"brackets.json", ":1: row 1: expected an object, found '[["},
            {"closing_first.json", ":1: row 1: expected an object, found '} ]"},

@@ -68,7 +68,7 @@ json parse_json(std::string_view text, std::string const& origin, json_limits li
          limits.commas);
   // nlohmann takes a zero byte for the end and would not see what follows.
   auto const zero = text.find('\0');
-  expect(zero == text.npos, exit_code::bad_input, origin, ": byte ", zero,
+  expect(zero == text.npos, exit_code::bad_input, origin, ": byte ", zero + 1,
          ": expected valid JSON in UTF-8, found a zero byte");
   json document;
   strict_builder builder{document, origin, limits.depth};
