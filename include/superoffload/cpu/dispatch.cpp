@@ -15,18 +15,18 @@
 namespace superoffload::cpu {
 
 namespace scalar {
-extern detail::kernel_table<detail::all_kernels> const kernels;
+extern detail::kernel_table const kernels;
 }
 #if defined(__x86_64__)
 namespace avx2 {
-extern detail::kernel_table<detail::all_kernels> const kernels;
+extern detail::kernel_table const kernels;
 }
 namespace avx512 {
-extern detail::kernel_table<detail::all_kernels> const kernels;
+extern detail::kernel_table const kernels;
 }
 #elif defined(__aarch64__)
 namespace neon {
-extern detail::kernel_table<detail::all_kernels> const kernels;
+extern detail::kernel_table const kernels;
 }
 #endif
 
@@ -34,7 +34,7 @@ namespace {
 
 struct choice {
   instruction_set set;
-  detail::kernel_table<detail::all_kernels> const* kernels;
+  detail::kernel_table const* kernels;
 };
 
 /// Best last.
@@ -114,7 +114,7 @@ void use(instruction_set set) {
 
 namespace detail {
 
-kernel_table<all_kernels> const& active_kernels() {
+kernel_table const& active_kernels() {
   return *active().load(std::memory_order_relaxed)->kernels;
 }
 

@@ -28,12 +28,12 @@ void checked_launch(stream& on, Arguments const& arguments) {
 }
 
 template <class... Arguments>
-constexpr detail::kernel_table<detail::list<Arguments...>> table_of(detail::list<Arguments...>) {
+constexpr detail::kernel_table table_of(kernel::list<Arguments...>) {
   return {detail::kernel_entry<Arguments>{&checked_launch<Arguments>}...};
 }
 
 }  // namespace
 
-constinit detail::kernel_table<detail::all_kernels> const detail::kernels = table_of(detail::all_kernels{});
+constinit detail::kernel_table const detail::kernels = table_of(kernel::catalogue{});
 
 }  // namespace superoffload::cuda

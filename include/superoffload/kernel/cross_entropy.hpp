@@ -16,7 +16,7 @@ struct cross_entropy {
   wide<T> const* logits;        ///< [rows, vocabulary]
   std::int32_t const* targets;  ///< [rows], each -1 or in [0, vocabulary)
   wide<T>* row_loss;            ///< [rows]
-  T* d_logits;                  ///< [rows, vocabulary] or null: not wanted; may be logits' own memory
+  T* d_logits;                  ///< [rows, vocabulary] or null: not wanted; where T is wide<T>, may be logits
   std::int64_t rows, vocabulary;
   double scale;
 };

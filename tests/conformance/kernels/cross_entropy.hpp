@@ -14,6 +14,9 @@ template <element T, device_policy D>
 void check_cross_entropy(lab<D>& in, std::int64_t rows, std::int32_t vocabulary, double deviation,
                          logits_gradient where) {
   using W = wide<T>;
+  if (where == logits_gradient::in_place && !std::same_as<T, W>) {
+    return;  // the contract allows it for one type only
+  }
   double const scale = 1.0 / 7;
   auto const logits = in.template normal<W>(rows * vocabulary, deviation);
   auto const targets = in.integers(rows, -1, vocabulary - 1);
@@ -21,9 +24,10 @@ void check_cross_entropy(lab<D>& in, std::int64_t rows, std::int32_t vocabulary,
   array<D, std::int32_t> const device_targets{in, targets};
   array<D, W> const device_loss{in, rows};
   array<D, T> const separate{in, rows * vocabulary};
-  T* const d_logits = where == logits_gradient::none       ? nullptr
-                      : where == logits_gradient::separate ? separate.data()
-                                                           : reinterpret_cast<T*>(device_logits.data());
+  T* const d_logits = where == logits_gradient::none ? nullptr
+                      : where == logits_gradient::separate
+                          ? separate.data()
+                          : reinterpret_cast<T*>(device_logits.data());  // the same type then
   launch(in.stream, kernel::cross_entropy<T>{.logits = device_logits.data(),
                                              .targets = device_targets.data(),
                                              .row_loss = device_loss.data(),
@@ -53,9 +57,10 @@ void check_cross_entropy(lab<D>& in, std::int64_t rows, std::int32_t vocabulary,
     return;
   }
   auto written = separate.values();
-  if (where == logits_gradient::in_place && rows > 0) {
-    auto const memory = device_logits.values();
-    std::memcpy(static_cast<void*>(written.data()), memory.data(), written.size() * sizeof(T));
+  if constexpr (std::same_as<T, W>) {
+    if (where == logits_gradient::in_place) {
+      written = device_logits.values();
+    }
   }
   check_near(written, gradient, gradient_size, 20, "cross_entropy: d_logits");
 }

@@ -24,11 +24,11 @@
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
 template <class... Arguments>
-constexpr detail::kernel_table<detail::list<Arguments...>> table_of(detail::list<Arguments...>) {
+constexpr detail::kernel_table table_of(kernel::list<Arguments...>) {
   return {detail::kernel_entry<Arguments>{items, run}...};
 }
 
-extern detail::kernel_table<detail::all_kernels> const kernels;
-constinit detail::kernel_table<detail::all_kernels> const kernels = table_of(detail::all_kernels{});
+extern detail::kernel_table const kernels;
+constinit detail::kernel_table const kernels = table_of(kernel::catalogue{});
 
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET

@@ -20,13 +20,12 @@ struct exponential_sum {
   __device__ static W shift_of(W top) { return top == -std::numeric_limits<W>::infinity() ? W{0} : top; }
 };
 
-/// A block is the row first + blockIdx.x. With `in_place` the gradient is written where narrower elements
-/// meet logits of the same row that must have been read.
+/// A block is a row. The gradient may replace the logits: each thread writes what it alone has read.
 template <class T>
-__global__ void cross_entropy_kernel(kernel::cross_entropy<T> a, int64_t first, bool in_place) {
+__global__ void cross_entropy_kernel(kernel::cross_entropy<T> a) {
   using W = wide<T>;
   constexpr int n = lanes<T>;
-  int64_t const row = first + blockIdx.x;
+  int64_t const row = blockIdx.x;
   auto const* const logits = a.logits + row * a.vocabulary;
   auto* const d_logits = a.d_logits == nullptr ? nullptr : a.d_logits + row * a.vocabulary;
   auto const target = a.targets[row];
@@ -70,39 +69,20 @@ __global__ void cross_entropy_kernel(kernel::cross_entropy<T> a, int64_t first, 
   auto const scale = static_cast<W>(a.scale);
   auto const factor = scale / total;
   auto const at_target = (exp(target_logit - shift) / total - W{1}) * scale;
-  for (int64_t chunk = 0; chunk < a.vocabulary; chunk += step) {
-    auto const i = chunk + begin;
+  for (auto i = begin; i < a.vocabulary; i += step) {
     auto const left = a.vocabulary - i;
     W x[n];
     load(logits + i, left, x);
-    if (in_place) {
-      __syncthreads();
-    }
 #pragma unroll
     for (int j = 0; j < n; ++j) { x[j] = i + j == target ? at_target : exp_for<T>(x[j] - shift) * factor; }
     store(d_logits + i, left, x);
-    if (in_place) {
-      __syncthreads();
-    }
   }
 }
 
 template <element T>
 void run(stream& on, kernel::cross_entropy<T> const& a) {
   auto const threads = threads_for(pieces_of(a.vocabulary, lanes<T>), 1024);
-  if constexpr (!std::is_same_v<T, wide<T>>) {
-    if (static_cast<void const*>(a.d_logits) == static_cast<void const*>(a.logits)) {
-      // Row r lands where row r / 2 was, which must have been read: rows 0, 1, 2-3, 4-7, ... one after the
-      // other.
-      for (int64_t begin = 0; begin < a.rows;) {
-        auto const end = begin == 0 ? 1 : 2 * begin < a.rows ? 2 * begin : a.rows;
-        start(on, cross_entropy_kernel<T>, end - begin, threads, 0, a, begin, true);
-        begin = end;
-      }
-      return;
-    }
-  }
-  start(on, cross_entropy_kernel<T>, a.rows, threads, 0, a, 0, false);
+  start(on, cross_entropy_kernel<T>, a.rows, threads, 0, a);
 }
 
 }  // namespace superoffload::cuda::kernels
