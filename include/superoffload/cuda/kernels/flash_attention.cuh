@@ -136,7 +136,8 @@ __device__ void write(float const (&c)[Dim / 8][4], float const (&factor)[2], Ro
 /// Streamed rows at a time.
 inline constexpr int forward_stream = 64;
 inline constexpr int d_query_stream = 64;
-inline constexpr int d_key_stream = 32;
+template <int Dim>
+inline constexpr int d_key_stream = Dim == 64 ? 64 : 32;  ///< what registers have room for
 
 template <int Dim>
 constexpr std::size_t bytes(int owned, int stream) {
@@ -149,7 +150,7 @@ __global__ void __launch_bounds__(threads) forward_kernel(kernel::attention_forw
   constexpr int columns = stream / 8;
   constexpr auto lowest = -std::numeric_limits<float>::infinity();
   auto const& s = a.shape;
-  auto const at = place_of(s, s.heads, tiles, own_rows);
+  auto const at = place_of(s, s.heads, tiles, own_rows, most_work::last);
   if (at.first >= at.length) {
     return;
   }
@@ -256,7 +257,7 @@ __global__ void __launch_bounds__(threads) d_query_kernel(kernel::attention_back
   constexpr int stream = d_query_stream;
   constexpr int columns = stream / 8;
   auto const& s = a.shape;
-  auto const at = place_of(s, s.heads, tiles, own_rows);
+  auto const at = place_of(s, s.heads, tiles, own_rows, most_work::last);
   if (at.first >= at.length) {
     return;
   }
@@ -334,10 +335,10 @@ __global__ void __launch_bounds__(threads) d_query_kernel(kernel::attention_back
 /// transposed: a row is a key.
 template <int Dim>
 __global__ void __launch_bounds__(threads) d_key_kernel(kernel::attention_backward<bfloat16> a, int tiles) {
-  constexpr int stream = d_key_stream;
+  constexpr int stream = d_key_stream<Dim>;
   constexpr int columns = stream / 8;
   auto const& s = a.shape;
-  auto const at = place_of(s, s.kv_heads, tiles, own_rows);
+  auto const at = place_of(s, s.kv_heads, tiles, own_rows, most_work::first);
   if (at.first >= at.length) {
     return;
   }
@@ -443,7 +444,7 @@ void run(cuda::stream& on, kernel::attention_backward<bfloat16> const& a) {
   start(on, d_query_kernel<Dim>, a.shape.documents * a.shape.heads * tiles, threads,
         bytes<Dim>(2, d_query_stream), a, static_cast<int>(tiles));
   start(on, d_key_kernel<Dim>, a.shape.documents * a.shape.kv_heads * tiles, threads,
-        bytes<Dim>(2, d_key_stream), a, static_cast<int>(tiles));
+        bytes<Dim>(2, d_key_stream<Dim>), a, static_cast<int>(tiles));
 }
 
 }  // namespace superoffload::cuda::kernels::flash

@@ -31,13 +31,16 @@ struct attention_place {
   int head;
 };
 
-/// Blocks are (document, head, tile), the last tile first: it has the most to do.
-__device__ inline attention_place place_of(kernel::attention_shape const& s, int heads, int tiles, int rows) {
+/// Blocks are (document, head, tile), the tile with the most to do first: the last queries, the first keys.
+enum class most_work { last, first };
+
+__device__ inline attention_place place_of(kernel::attention_shape const& s, int heads, int tiles, int rows,
+                                           most_work where) {
   int64_t const index = blockIdx.x;
   auto const document = index / tiles / heads;
+  auto const tile = where == most_work::last ? tiles - 1 - index % tiles : index % tiles;
   int64_t const start = s.starts[document];
-  return {start, s.starts[document + 1] - start, (tiles - 1 - index % tiles) * rows,
-          static_cast<int>(index / tiles % heads)};
+  return {start, s.starts[document + 1] - start, tile * rows, static_cast<int>(index / tiles % heads)};
 }
 
 __device__ inline bool sees(kernel::attention_shape const& s, int64_t query, int64_t key) {
@@ -87,7 +90,7 @@ __global__ void __launch_bounds__(attention_threads)
   constexpr int rows = attention_rows<T>;
   constexpr auto lowest = -std::numeric_limits<W>::infinity();
   auto const& s = a.shape;
-  auto const at = place_of(s, s.heads, tiles, rows);
+  auto const at = place_of(s, s.heads, tiles, rows, most_work::last);
   if (at.first >= at.length) {
     return;
   }
@@ -208,7 +211,7 @@ __global__ void __launch_bounds__(attention_threads)
   constexpr int own = attention_own<T>;
   constexpr int rows = attention_rows<T>;
   auto const& s = a.shape;
-  auto const at = place_of(s, s.heads, tiles, rows);
+  auto const at = place_of(s, s.heads, tiles, rows, most_work::last);
   if (at.first >= at.length) {
     return;
   }
@@ -309,7 +312,7 @@ __global__ void __launch_bounds__(attention_threads)
   constexpr int own = attention_own<T>;
   constexpr int rows = attention_rows<T>;
   auto const& s = a.shape;
-  auto const at = place_of(s, s.kv_heads, tiles, rows);
+  auto const at = place_of(s, s.kv_heads, tiles, rows, most_work::first);
   if (at.first >= at.length) {
     return;
   }

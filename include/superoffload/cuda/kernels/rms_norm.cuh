@@ -7,6 +7,9 @@
 
 namespace superoffload::cuda::kernels {
 
+/// Few, so that many rows are under way at once.
+inline constexpr int norm_row_threads = 128;
+
 /// A block is a row; what is read a second time comes from the caches.
 template <class T>
 __global__ void rms_norm_forward_kernel(kernel::rms_norm_forward<T> a) {
@@ -40,7 +43,8 @@ __global__ void rms_norm_forward_kernel(kernel::rms_norm_forward<T> a) {
 
 template <element T>
 void run(stream& on, kernel::rms_norm_forward<T> const& a) {
-  start(on, rms_norm_forward_kernel<T>, a.rows, threads_for(pieces_of(a.columns, lanes<T>)), 0, a);
+  start(on, rms_norm_forward_kernel<T>, a.rows, threads_for(pieces_of(a.columns, lanes<T>), norm_row_threads),
+        0, a);
 }
 
 inline constexpr int norm_column_threads = 32;
@@ -59,14 +63,26 @@ __global__ void rms_norm_partial_kernel(kernel::rms_norm_backward<T> a, int64_t 
   auto const begin = block * kernel::rms_norm_block;
   auto const end = begin + kernel::rms_norm_block < a.rows ? begin + kernel::rms_norm_block : a.rows;
   W sums[n]{};
-#pragma unroll 4
-  for (auto row = begin; row < end; ++row) {
-    W d[n], x[n];
-    load(a.d_y + row * a.columns + i, left, d);
-    load(a.x + row * a.columns + i, left, x);
+  W d[n], x[n];
+  auto const include = [&](int64_t row) {
     auto const factor = a.inverse_rms[row];
 #pragma unroll
     for (int j = 0; j < n; ++j) { sums[j] += d[j] * (x[j] * factor); }
+  };
+  if (left >= n && a.columns % n == 0 && aligned(a.d_y, a.x)) {
+    // Nothing to decide in the loop: many loads are under way at once.
+#pragma unroll 8
+    for (auto row = begin; row < end; ++row) {
+      load_aligned(a.d_y + row * a.columns + i, d);
+      load_aligned(a.x + row * a.columns + i, x);
+      include(row);
+    }
+  } else {
+    for (auto row = begin; row < end; ++row) {
+      load(a.d_y + row * a.columns + i, left, d);
+      load(a.x + row * a.columns + i, left, x);
+      include(row);
+    }
   }
   store(a.partial + block * a.columns + i, left, sums);
 }
@@ -112,7 +128,8 @@ void run(stream& on, kernel::rms_norm_backward<T> const& a) {
     start(on, rms_norm_partial_kernel<T>, kernel::rms_norm_blocks(a.rows) * across, norm_column_threads, 0, a,
           across);
   }
-  start(on, rms_norm_backward_kernel<T>, a.rows, threads_for(pieces_of(a.columns, lanes<T>)), 0, a);
+  start(on, rms_norm_backward_kernel<T>, a.rows,
+        threads_for(pieces_of(a.columns, lanes<T>), norm_row_threads), 0, a);
 }
 
 }  // namespace superoffload::cuda::kernels

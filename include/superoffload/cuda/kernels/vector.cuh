@@ -91,20 +91,31 @@ inline constexpr int lanes = (std::is_same_v<T, bfloat16> || ...) ? 8
                              : (std::is_same_v<T, float> || ...)  ? 4
                                                                   : 2;
 
+template <class... T>
+__device__ __forceinline__ bool aligned(T const*... pointers) {
+  return (reinterpret_cast<std::uintptr_t>(pointers) | ...) % 16 == 0;
+}
+
+/// The N elements at `from`, a multiple of 16 bytes.
+template <int N, class T>
+__device__ __forceinline__ void load_aligned(T const* from, wide<T> (&x)[N]) {
+  static_assert(N * sizeof(T) % 16 == 0);
+  constexpr int words = N * static_cast<int>(sizeof(T)) / 16;
+  alignas(16) T buffer[N];
+#pragma unroll
+  for (int i = 0; i < words; ++i) {
+    reinterpret_cast<uint4*>(buffer)[i] = reinterpret_cast<uint4 const*>(from)[i];
+  }
+#pragma unroll
+  for (int i = 0; i < N; ++i) { x[i] = widen(buffer[i]); }
+}
+
 /// The N elements at `from`, in accesses of 16 bytes where the address allows it; `filler` for those behind
 /// the first `left`.
 template <int N, class T>
 __device__ __forceinline__ void load(T const* from, int64_t left, wide<T> (&x)[N], wide<T> filler = 0) {
-  static_assert(N * sizeof(T) % 16 == 0);
-  if (left >= N && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
-    constexpr int words = N * static_cast<int>(sizeof(T)) / 16;
-    alignas(16) T buffer[N];
-#pragma unroll
-    for (int i = 0; i < words; ++i) {
-      reinterpret_cast<uint4*>(buffer)[i] = reinterpret_cast<uint4 const*>(from)[i];
-    }
-#pragma unroll
-    for (int i = 0; i < N; ++i) { x[i] = widen(buffer[i]); }
+  if (left >= N && aligned(from)) {
+    load_aligned(from, x);
   } else {
 #pragma unroll
     for (int i = 0; i < N; ++i) { x[i] = i < left ? widen(from[i]) : filler; }
@@ -115,7 +126,7 @@ __device__ __forceinline__ void load(T const* from, int64_t left, wide<T> (&x)[N
 template <int N, class T>
 __device__ __forceinline__ void store_exact(T* to, int64_t left, T const (&x)[N]) {
   static_assert(N * sizeof(T) % 16 == 0);
-  if (left >= N && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
+  if (left >= N && aligned(to)) {
     constexpr int words = N * static_cast<int>(sizeof(T)) / 16;
 #pragma unroll
     for (int i = 0; i < words; ++i) {
