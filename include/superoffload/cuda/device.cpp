@@ -257,7 +257,7 @@ void stream::check_launch(char const* kernel) const {
 
 detail::products& stream::products() {
   if (!products_) {
-    products_ = std::make_unique<detail::products>(*device_, name());
+    products_ = std::make_unique<detail::products>(*device_, handle_, name());
   }
   return *products_;
 }

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/product.hpp>
 
 #include <algorithm>
@@ -20,6 +21,11 @@ template <element T>
 constexpr cudaDataType_t type_of = std::is_same_v<T, bfloat16> ? CUDA_R_16BF
                                    : std::is_same_v<T, float>  ? CUDA_R_32F
                                                                : CUDA_R_64F;
+
+struct ones {
+  float single = 1;
+  double twice = 1;
+};
 
 /// What decides how a product is computed.
 struct kind {
@@ -59,6 +65,10 @@ struct products::state {
   std::string stream;
   cublasLtHandle_t handle = nullptr;
   buffer<device> workspace;
+  /// 1 in device memory, as float and as double. A factor of c that the host does not know keeps cuBLASLt
+  /// from a short cut that it takes for 1 (seen with 13.0 on Hopper): the product, rounded, is added to c in
+  /// memory, and so rounded twice.
+  buffer<device> one;
   std::map<kind, recipe> recipes;
 
   ~state() {
@@ -85,6 +95,9 @@ struct products::state {
     auto const operation = [](bool transposed) -> std::int32_t {
       return transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
     };
+    if (p.adds) {  // see `one`
+      set(CUBLASLT_MATMUL_DESC_POINTER_MODE, static_cast<std::int32_t>(CUBLASLT_POINTER_MODE_DEVICE));
+    }
     set(CUBLASLT_MATMUL_DESC_TRANSA, operation(p.transpose_b));
     set(CUBLASLT_MATMUL_DESC_TRANSB, operation(p.transpose_a));
     auto const layout = [&](cublasLtMatrixLayout_t& to, cudaDataType_t type, std::int64_t rows,
@@ -106,9 +119,9 @@ struct products::state {
       cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
-    // Pieces of k are added from the workspace in their order, never in place by whoever comes first.
+    // k is not split: pieces would be added in an order of their own, and rounded before c is added to.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
+           static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
     for (auto const attribute :
          {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
           CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
@@ -124,10 +137,15 @@ struct products::state {
   }
 };
 
-products::products(device& device, std::string stream) : state_{std::make_unique<state>()} {
-  state_->stream = std::move(stream);
+products::products(device& device, CUstream_st* stream, std::string name)
+    : state_{std::make_unique<state>()} {
+  state_->stream = std::move(name);
   state_->check(cublasLtCreate(&state_->handle), "cublasLtCreate");
   state_->workspace = buffer<cuda::device>{device, workspace_bytes};
+  static constexpr ones host_ones;
+  state_->one = buffer<cuda::device>{device, sizeof host_ones};
+  detail::check(cudaMemcpyAsync(state_->one.data(), &host_ones, sizeof host_ones, cudaMemcpyDefault, stream),
+                "cudaMemcpyAsync", state_->stream);
 }
 
 products::~products() = default;
@@ -159,9 +177,13 @@ bool products::run(CUstream_st* stream, kernel::gemm<T, Out> const& g) {
     return false;
   }
   wide<T> const one = 1;
-  wide<T> const beta = adds ? 1 : 0;
-  state_->check(cublasLtMatmul(state_->handle, r.operation, &one, g.b, r.a, g.a, r.b, &beta, addend, r.c, g.c,
-                               r.c, &r.algorithm, state_->workspace.data(), workspace_bytes, stream),
+  wide<T> const zero = 0;
+  auto const* const device_ones = state_->one.as<ones>();
+  void const* const device_one =
+      std::is_same_v<T, double> ? static_cast<void const*>(&device_ones->twice) : &device_ones->single;
+  state_->check(cublasLtMatmul(state_->handle, r.operation, adds ? device_one : &one, g.b, r.a, g.a, r.b,
+                               adds ? device_one : &zero, addend, r.c, g.c, r.c, &r.algorithm,
+                               state_->workspace.data(), workspace_bytes, stream),
                 "cublasLtMatmul");
   return true;
 }

@@ -18,7 +18,8 @@ class products {
 public:
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-  products(device& device, std::string stream);
+  /// `name` of the stream is for messages.
+  products(device& device, CUstream_st* stream, std::string name);
   ~products();
 
   /// Queues the product, unless cuBLASLt cannot do it as asked: then false, and nothing was done.
