@@ -35,6 +35,7 @@ public:
   using entry = std::tuple<std::string, void*, std::size_t>;
 
   static std::string name() { return "ledger"; }
+  static constexpr std::size_t logits_chunk_bytes = 1;
   void* allocate(std::size_t bytes) { return take("allocate", bytes); }
   void* allocate_host(std::size_t bytes) { return take("allocate_host", bytes); }
   void release(void* memory, std::size_t bytes) noexcept { entries.emplace_back("release", memory, bytes); }

@@ -25,6 +25,7 @@ public:
   explicit device(int threads = 0) : threads_{threads} {}
 
   static std::string name() { return "cpu"; }
+  static constexpr std::size_t logits_chunk_bytes = std::size_t{64} << 20;
 
   [[nodiscard]] thread_pool& threads() noexcept { return threads_; }
 

@@ -241,7 +241,7 @@ checkpoint_reader checkpoint_reader::open(fs::path const& directory) {
     list.require_array();
     std::uint64_t end = 0;
     for (std::size_t i = 0; i < list.raw().size(); ++i) {
-      auto const& name = list[i]["name"].text();
+      auto const name = list[i]["name"].text();
       expect(name.size() <= name_bytes, exit_code::bad_input, list[i]["name"].where(), ": ", name.size(),
              " bytes, expected at most ", name_bytes);
       // 2^48: no sum of so many overflows.

@@ -38,7 +38,7 @@ rope_scaling read_scaling(json_field const& rope, std::int64_t max_positions) {
   if (!rope.has(key)) {
     return scaling;
   }
-  auto const& rule = rope[key].text();
+  auto const rule = rope[key].text();
   if (rule == "default") {
     return scaling;
   }
@@ -128,7 +128,7 @@ config read_config(std::filesystem::path const& directory) {
     c.tied_head = document["tie_word_embeddings"].boolean();
   }
   if (document.has("hidden_act")) {
-    auto const& activation = document["hidden_act"].text();
+    auto const activation = document["hidden_act"].text();
     expect(activation == "silu", exit_code::bad_input, document["hidden_act"].where(), ": '",
            printable(activation, 40), "' is not supported, expected 'silu'");
   }

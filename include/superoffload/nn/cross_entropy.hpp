@@ -9,6 +9,7 @@
 #include <superoffload/nn/batch.hpp>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace superoffload::nn {
 
@@ -32,10 +33,10 @@ struct head_loss_function {
   loss_sum y{};
   T* d_x = nullptr;
 
-  /// Tokens whose logits exist at a time: as many as keep the two buffers of a chunk at about 64 MiB.
+  /// Tokens whose logits exist at a time: as many as the device's measure for the two buffers of a chunk allows.
   static std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
-    auto const affordable =
-        (std::int64_t{64} << 20) / (vocabulary * static_cast<std::int64_t>(sizeof(wide<T>) + sizeof(T)));
+    auto const affordable = static_cast<std::int64_t>(D::logits_chunk_bytes) /
+                            (vocabulary * static_cast<std::int64_t>(sizeof(wide<T>) + sizeof(T)));
     return std::min(rows, std::max<std::int64_t>(64, affordable / 64 * 64));
   }
 

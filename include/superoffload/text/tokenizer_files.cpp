@@ -49,7 +49,7 @@ std::string type_of(json_field const& owner, std::string const& key) {
 /// `field` and, where it is a sequence, the components in it, by `visit(component, type)`.
 template <class Visit>
 void for_each_component(json_field const& field, std::string const& list, Visit visit) {
-  auto const& type = field["type"].text();
+  auto const type = field["type"].text();
   if (type != "Sequence") {
     visit(field, type);
     return;
@@ -100,7 +100,8 @@ private:
       if (!model.has(key)) {
         continue;
       }
-      auto const& value = model[key].raw();
+      auto const field = model[key];
+      auto const& value = field.raw();
       if (value != "" && value != 0) {
         refuse(model[key], "null (this setting is not supported)");
       }
@@ -231,7 +232,7 @@ private:
   static split_pattern read_split(json_field const& component) {
     // The known patterns leave nothing unmatched, so that keeping all pieces and removing what lies between
     // the matches come to the same.
-    auto const& behavior = component["behavior"].text();
+    auto const behavior = component["behavior"].text();
     bool const invert = flag(component, "invert");
     expect((behavior == "Isolated" && !invert) || (behavior == "Removed" && invert), exit_code::bad_input,
            component.where(), ".behavior: '", printable(behavior), "' with invert ", invert,
@@ -379,7 +380,7 @@ private:
       return std::nullopt;
     }
     auto const field = owner[name];
-    auto const& content = field.raw().is_object() ? field["content"].text() : field.text();
+    auto const content = field.raw().is_object() ? field["content"].text() : field.text();
     auto const found = ids_.find(content);
     expect(found != ids_.end(), exit_code::bad_input, field.where(), ": no token '", printable(content, 60),
            "'; expected one of model.vocab or added_tokens");
