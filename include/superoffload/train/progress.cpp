@@ -67,8 +67,8 @@ void progress::step(std::int64_t step, double loss, double lr, double tokens_per
                               static_cast<long long>(step), static_cast<long long>(total_steps_), loss, lr,
                               tokens_per_second, left.c_str(), skipped ? "  (skipped)" : "");
   if (terminal_) {
-    std::fprintf(stderr, "\r\x1b[2K%s", line.c_str());
-    live_ = true;
+    std::fprintf(stderr, "\r\x1b[2K%s%s", line.c_str(), last ? "\n" : "");
+    live_ = !last;  // the last one stays
   } else {
     std::fprintf(stderr, "%s\n", line.c_str());
   }
