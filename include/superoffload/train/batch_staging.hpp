@@ -25,7 +25,7 @@ public:
   static std::int64_t capacity(std::int64_t rows) { return 4 * rows + 3 * (rows + 1); }
 
   batch_staging(D& device, typename D::stream& stream, std::int64_t rows)
-      : device_{&device}, stream_{&stream}, slots_{slot{device, rows}, slot{device, rows}} {}
+      : stream_{&stream}, slots_{slot{device, rows}, slot{device, rows}} {}
 
   static std::size_t device_bytes(std::int64_t rows) {
     return 2 * static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t);
@@ -104,7 +104,6 @@ private:
            " tokens is larger than the one that was planned for");
   }
 
-  D* device_;
   typename D::stream* stream_;
   std::array<slot, 2> slots_;
   std::size_t next_ = 0;
