@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A reference model with the numbers of Hugging Face transformers, on any device; see tests/data/README.md.
+#include <superoffload/io/hub.hpp>
+#include <superoffload/io/json.hpp>
+#include <superoffload/model/llama.hpp>
+#include <superoffload/train/engine.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace superoffload::test {
+
+/// The fixture's sequences as one batch: labels [sequence, position] are shifted to targets.
+inline data::batch batch_of(io::json const& forward) {
+  data::batch b;
+  b.starts.push_back(0);
+  for (std::size_t s = 0; s < forward["input_ids"].size(); ++s) {
+    auto const ids = forward["input_ids"][s].get<std::vector<std::int32_t>>();
+    auto const labels = forward["labels"][s].get<std::vector<std::int32_t>>();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      b.tokens.push_back(ids[i]);
+      b.positions.push_back(static_cast<std::int32_t>(i));
+      b.targets.push_back(i + 1 < ids.size() && labels[i + 1] >= 0 ? labels[i + 1] : -1);
+    }
+    b.starts.push_back(static_cast<std::int32_t>(b.tokens.size()));
+  }
+  return b;
+}
+
+template <device_policy D, class Precision>
+struct reference_model {
+  using engine = train::engine<model::llama, D, Precision>;
+
+  std::filesystem::path directory;
+  io::json expected;
+  data::batch batch;
+  D device;
+  engine trained;
+
+  explicit reference_model(std::string const& name, bool recompute = false)
+      : directory{std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models" / name},
+        expected(io::read_json(directory / "expected.json", {.bytes = std::size_t{4} << 20})),
+        batch{batch_of(expected["forward"])},
+        trained{device,
+                model::read_config(directory),
+                {.max_rows = batch.rows(), .max_positions = 48, .recompute_blocks = recompute}} {
+    auto const weights = io::hub_checkpoint::open(directory);
+    trained.initialize([&](std::string const& tensor, std::int64_t first, std::span<float> to) {
+      weights.read(tensor, static_cast<std::uint64_t>(first), to);
+    });
+  }
+
+  std::vector<float> gradients() {
+    std::vector<float> all;
+    for (auto const& unit : trained.model().units()) {
+      std::vector<float> part(static_cast<std::size_t>(unit.elements()));
+      trained.read_gradient(unit, 0, part);
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+
+  /// The losses of a few steps, and the weights behind them.
+  std::vector<double> train(int steps) {
+    std::vector<double> numbers;
+    for (int i = 0; i < steps; ++i) {
+      numbers.push_back(trained.forward(batch));
+      trained.backward();
+      CHECK(trained.step(1e-3).accepted);
+    }
+    return numbers;
+  }
+  std::vector<float> weights() {
+    std::vector<float> all;
+    for (auto const& unit : trained.model().units()) {
+      std::vector<float> part(static_cast<std::size_t>(unit.elements()));
+      trained.read_weights(unit, 0, part);
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+};
+
+/// Loss and the gradients of every parameter are those of transformers.
+template <class Model>
+void check_loss_and_gradients(Model& l) {
+  auto const& forward = l.expected["forward"];
+  CHECK(l.batch.label_tokens() == forward["label_tokens"].template get<std::int64_t>());
+  double const loss = l.trained.forward(l.batch);
+  CHECK(loss == doctest::Approx(forward["loss"].template get<double>()).epsilon(1e-5));
+  l.trained.backward();
+  l.trained.synchronize();
+  std::size_t checked = 0;
+  for (auto const& unit : l.trained.model().units()) {
+    for (auto const& tensor : unit.tensors()) {
+      CAPTURE(tensor.name);
+      auto const& truth = forward["gradients"][tensor.name];
+      std::vector<float> gradient(static_cast<std::size_t>(tensor.count()));
+      l.trained.read_gradient(unit, tensor.offset, gradient);
+      double sum = 0.0, squares = 0.0;
+      for (double const g : gradient) {
+        sum += g;
+        squares += g * g;
+      }
+      double const l2 = truth["l2"].template get<double>();
+      CHECK(std::sqrt(squares) == doctest::Approx(l2).epsilon(1e-4));
+      CHECK(std::abs(sum - truth["sum"].template get<double>()) <= 1e-4 * l2);
+      for (std::size_t i = 0; i < truth["first"].size(); ++i) {
+        CHECK(std::abs(gradient[i] - truth["first"][i].template get<double>()) <= 1e-4 * l2);
+      }
+      CHECK(gradient[truth["peak"][0].template get<std::size_t>()] ==
+            doctest::Approx(truth["peak"][1].template get<double>()).epsilon(1e-4));
+      ++checked;
+    }
+  }
+  CHECK(checked == forward["gradients"].size());
+}
+
+/// So are logits, as samples and as a whole.
+template <class Model>
+void check_logits(Model& l) {
+  auto const vocabulary = static_cast<std::size_t>(l.trained.model().settings().vocabulary);
+  std::vector<float> const logits = l.trained.logits(l.batch);
+  double squares = 0.0;
+  for (double const value : logits) { squares += value * value; }
+  auto const& forward = l.expected["forward"];
+  CHECK(std::sqrt(squares) == doctest::Approx(forward["logits_l2"].template get<double>()).epsilon(1e-5));
+  for (auto const& sample : forward["logits"]) {
+    auto const row =
+        sample["at"][0].template get<std::size_t>() * 48 + sample["at"][1].template get<std::size_t>();
+    auto const& first = sample["first"];
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      CHECK(std::abs(logits[row * vocabulary + i] - first[i].template get<double>()) <= 1e-4);
+    }
+  }
+}
+
+/// Computing blocks again gives the same loss and gradients bit for bit, in less memory.
+template <class Model>
+void check_recompute(Model& kept, Model& again) {
+  CHECK(again.trained.plan().activations < kept.trained.plan().activations);
+  CHECK(kept.trained.forward(kept.batch) == again.trained.forward(again.batch));
+  kept.trained.backward();
+  again.trained.backward();
+  CHECK(kept.gradients() == again.gradients());
+}
+
+}  // namespace superoffload::test
