@@ -6,12 +6,12 @@
 
 #include <doctest/doctest.h>
 
+#include "examples/program.hpp"
+
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
-
-#include "examples/program.hpp"
 
 namespace superoffload::test {
 
@@ -19,15 +19,20 @@ inline std::filesystem::path const models = std::filesystem::path{SUPEROFFLOAD_T
 inline std::filesystem::path const alpaca = SUPEROFFLOAD_ALPACA;
 inline std::filesystem::path const finetune_llama = SUPEROFFLOAD_FINETUNE_LLAMA;
 
-/// A short run on a reference checkpoint, to be changed by further flags: a later flag wins over an earlier one.
+/// A short run on a reference checkpoint, to be changed by further flags: a later flag wins over an earlier
+/// one.
 struct finetune_run {
   std::string model = "llama";
   std::vector<std::string> flags;
 
   [[nodiscard]] std::vector<std::string> arguments(std::filesystem::path const& output) const {
-    std::vector<std::string> all{"--model", (models / model).string(), "--dataset", alpaca.string(), "--output_dir",
-                                 output.string(), "--metrics", (output / "metrics.jsonl").string(), "--log_interval",
-                                 "1",  "--template", "deepspeed", "--label_mask", "none"};
+    std::vector<std::string> all{"--model",        (models / model).string(),
+                                 "--dataset",      alpaca.string(),
+                                 "--output_dir",   output.string(),
+                                 "--metrics",      (output / "metrics.jsonl").string(),
+                                 "--log_interval", "1",
+                                 "--template",     "deepspeed",
+                                 "--label_mask",   "none"};
     all.insert(all.end(), flags.begin(), flags.end());
     return all;
   }
@@ -48,7 +53,9 @@ inline std::vector<io::json> metrics_in(std::filesystem::path const& output) {
 inline std::vector<double> series(std::filesystem::path const& output, std::string const& name) {
   std::vector<double> values;
   for (auto const& line : metrics_in(output)) {
-    if (line.contains(name)) { values.push_back(line[name].get<double>()); }
+    if (line.contains(name)) {
+      values.push_back(line[name].get<double>());
+    }
   }
   return values;
 }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include "examples/finetune.hpp"
+
 #include <chrono>
 #include <thread>
-
-#include "examples/finetune.hpp"
 
 namespace {
 
@@ -11,15 +11,17 @@ using namespace superoffload;
 using namespace superoffload::test;
 
 /// The bytes that a run leaves in its exported weights.
-std::string weights_of(std::filesystem::path const& output) { return contents_of(output / "model" / "model.safetensors"); }
+std::string weights_of(std::filesystem::path const& output) {
+  return contents_of(output / "model" / "model.safetensors");
+}
 
 std::vector<std::string> joined(std::vector<std::string> flags, std::vector<std::string> const& more) {
   flags.insert(flags.end(), more.begin(), more.end());
   return flags;
 }
 
-std::vector<std::string> const short_run{"--max_steps", "6",  "--batch_size", "4",         "--max_length", "64",
-                                         "--lr",        "1e-3", "--dtype",    "float32"};
+std::vector<std::string> const short_run{"--max_steps", "6",    "--batch_size", "4",       "--max_length",
+                                         "64",          "--lr", "1e-3",         "--dtype", "float32"};
 
 TEST_CASE("two identical runs are identical bit for bit, in both precisions") {
   for (std::string const dtype : {"float32", "bf16"}) {
@@ -36,8 +38,10 @@ TEST_CASE("two identical runs are identical bit for bit, in both precisions") {
 TEST_CASE("the number of threads changes no bit") {
   scratch_directory const one, three;
   finetune_run const r{"llama_tied", short_run};
-  program{finetune_llama, r.arguments(one.path()), [] { ::setenv("SUPEROFFLOAD_NUM_THREADS", "1", 1); }}.wait();
-  program{finetune_llama, r.arguments(three.path()), [] { ::setenv("SUPEROFFLOAD_NUM_THREADS", "3", 1); }}.wait();
+  program{finetune_llama, r.arguments(one.path()), [] { ::setenv("SUPEROFFLOAD_NUM_THREADS", "1", 1); }}
+      .wait();
+  program{finetune_llama, r.arguments(three.path()), [] { ::setenv("SUPEROFFLOAD_NUM_THREADS", "3", 1); }}
+      .wait();
   REQUIRE(series(one.path(), "loss").size() == 6);
   CHECK(series(one.path(), "loss") == series(three.path(), "loss"));
   CHECK(weights_of(one.path()) == weights_of(three.path()));
@@ -60,8 +64,8 @@ TEST_CASE("how a batch is split into micro-batches changes losses by rounding on
   for (std::string const packing : {"off", "on"}) {
     scratch_directory const whole;
     auto const run = [&](scratch_directory const& output, char const* accumulation) {
-      finetune_run const r{"llama",
-                           joined(short_run, {"--gradient_accumulation_steps", accumulation, "--packing", packing})};
+      finetune_run const r{
+          "llama", joined(short_run, {"--gradient_accumulation_steps", accumulation, "--packing", packing})};
       REQUIRE(r.run_in(output.path()).status == 0);
       return series(output.path(), "loss");
     };
@@ -71,7 +75,9 @@ TEST_CASE("how a batch is split into micro-batches changes losses by rounding on
       scratch_directory const split;
       auto const losses = run(split, accumulation);
       REQUIRE(losses.size() == expected.size());
-      for (std::size_t i = 0; i < losses.size(); ++i) { CHECK(losses[i] == doctest::Approx(expected[i]).epsilon(2e-6)); }
+      for (std::size_t i = 0; i < losses.size(); ++i) {
+        CHECK(losses[i] == doctest::Approx(expected[i]).epsilon(2e-6));
+      }
     }
   }
 }
@@ -88,10 +94,26 @@ void kill_after_step(finetune_run const& r, std::filesystem::path const& output,
 
 TEST_CASE("train, save, die and resume gives the bits of an uninterrupted run, in the middle of an epoch") {
   for (std::string const dtype : {"float32", "bf16"}) {
-    std::vector<std::string> flags{"--max_steps",  "16",        "--batch_size", "4",  "--max_length", "128",
-                                   "--lr",         "1e-3",      "--dtype",      dtype, "--packing",   "on",
-                                   "--save_steps", "5",         "--lr_scheduler", "cosine", "--dataset_percentage", "4",
-                                   "--seed",       "7"};
+    std::vector<std::string> flags{"--max_steps",
+                                   "16",
+                                   "--batch_size",
+                                   "4",
+                                   "--max_length",
+                                   "128",
+                                   "--lr",
+                                   "1e-3",
+                                   "--dtype",
+                                   dtype,
+                                   "--packing",
+                                   "on",
+                                   "--save_steps",
+                                   "5",
+                                   "--lr_scheduler",
+                                   "cosine",
+                                   "--dataset_percentage",
+                                   "4",
+                                   "--seed",
+                                   "7"};
     CAPTURE(dtype);
     scratch_directory const whole, broken;
     REQUIRE(finetune_run{"llama", flags}.run_in(whole.path()).status == 0);
@@ -107,8 +129,8 @@ TEST_CASE("train, save, die and resume gives the bits of an uninterrupted run, i
 }
 
 TEST_CASE("a signal finishes the step, saves, and has its own exit code; resuming goes on from there") {
-  std::vector<std::string> const flags{"--max_steps", "400",       "--batch_size", "2", "--max_length", "64",
-                                       "--lr",        "1e-4", "--dtype",      "float32"};
+  std::vector<std::string> const flags{"--max_steps", "400",  "--batch_size", "2",       "--max_length",
+                                       "64",          "--lr", "1e-4",         "--dtype", "float32"};
   for (int const signal : {SIGTERM, SIGINT}) {
     scratch_directory const output;
     program p{finetune_llama, finetune_run{"llama", flags}.arguments(output.path())};
@@ -122,8 +144,8 @@ TEST_CASE("a signal finishes the step, saves, and has its own exit code; resumin
     auto const steps = series(output.path(), "loss").size();
     CHECK(std::filesystem::exists(output.path() / ("checkpoint-" + std::to_string(steps))));
     auto const resumed =
-        finetune_run{"llama", joined(flags, {"--resume", "auto", "--max_steps", std::to_string(steps + 2)})}.run_in(
-            output.path());
+        finetune_run{"llama", joined(flags, {"--resume", "auto", "--max_steps", std::to_string(steps + 2)})}
+            .run_in(output.path());
     CHECK(resumed.status == 0);
     CHECK(series(output.path(), "loss").size() == steps + 2);
   }

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole training runs of the real program against those of Hugging Face transformers; see tests/data/README.md.
+// Whole training runs of the real program against those of Hugging Face transformers; see
+// tests/data/README.md.
 #include <superoffload/io/hub.hpp>
+
+#include "examples/finetune.hpp"
 
 #include <cmath>
 #include <set>
-
-#include "examples/finetune.hpp"
 
 namespace {
 
@@ -17,15 +18,36 @@ using namespace superoffload::test;
 std::vector<std::string> flags_of(io::json const& args) {
   auto const text = [&](char const* name) { return args[name].dump(); };
   auto const clip = args["clip"].get<double>();
-  return {"--template", "deepspeed", "--shuffle", "off",
-          "--lr", text("lr"), "--lr_scheduler", args["schedule"].get<std::string>(),
-          "--lr_warmup_steps", text("warmup_steps"), "--weight_decay", text("weight_decay"),
-          "--max_grad_norm", std::to_string(clip), "--label_mask", args["label_mask"].get<std::string>(),
-          "--append_eos", args["eos"].get<bool>() ? "on" : "off",
-          "--packing", args["packing"].get<bool>() ? "on" : "off",
-          "--gradient_accumulation_steps", text("accumulation"), "--batch_size", text("batch"),
-          "--max_length", text("max_length"), "--max_steps", text("steps"),
-          "--dtype", args["dtype"] == "bfloat16" ? "bf16" : "float32"};
+  return {"--template",
+          "deepspeed",
+          "--shuffle",
+          "off",
+          "--lr",
+          text("lr"),
+          "--lr_scheduler",
+          args["schedule"].get<std::string>(),
+          "--lr_warmup_steps",
+          text("warmup_steps"),
+          "--weight_decay",
+          text("weight_decay"),
+          "--max_grad_norm",
+          std::to_string(clip),
+          "--label_mask",
+          args["label_mask"].get<std::string>(),
+          "--append_eos",
+          args["eos"].get<bool>() ? "on" : "off",
+          "--packing",
+          args["packing"].get<bool>() ? "on" : "off",
+          "--gradient_accumulation_steps",
+          text("accumulation"),
+          "--batch_size",
+          text("batch"),
+          "--max_length",
+          text("max_length"),
+          "--max_steps",
+          text("steps"),
+          "--dtype",
+          args["dtype"] == "bfloat16" ? "bf16" : "float32"};
 }
 
 void check_final_weights(io::json const& final, std::filesystem::path const& exported) {
@@ -61,13 +83,16 @@ void check_run(std::string const& model, io::json const& truth) {
   REQUIRE(steps.size() == args["steps"].get<std::size_t>());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     CAPTURE(i);
-    CHECK(steps[i]["loss"].get<double>() == doctest::Approx(truth["loss"][i].get<double>()).epsilon(bf16 ? 0.01 : 2e-5));
+    CHECK(steps[i]["loss"].get<double>() ==
+          doctest::Approx(truth["loss"][i].get<double>()).epsilon(bf16 ? 0.01 : 2e-5));
     CHECK(steps[i]["grad_norm"].get<double>() ==
           doctest::Approx(truth["grad_norm"][i].get<double>()).epsilon(bf16 ? 0.03 : 1e-4));
     CHECK(steps[i]["lr"].get<double>() == doctest::Approx(truth["lr"][i].get<double>()).epsilon(1e-6));
     CHECK(steps[i]["label_tokens"] == truth["label_tokens"][i]);
   }
-  if (!bf16) { check_final_weights(truth["final"], output.path() / "model"); }
+  if (!bf16) {
+    check_final_weights(truth["final"], output.path() / "model");
+  }
 }
 
 TEST_CASE("every reference run is reproduced step by step") {
@@ -82,8 +107,8 @@ TEST_CASE("every reference run is reproduced step by step") {
       seen.insert(model + "/" + name);
     }
   }
-  CHECK(seen == std::set<std::string>{"llama/plain", "llama/schedule", "llama/packing", "llama/bf16", "llama_tied/plain",
-                                      "llama_tied/schedule"});
+  CHECK(seen == std::set<std::string>{"llama/plain", "llama/schedule", "llama/packing", "llama/bf16",
+                                      "llama_tied/plain", "llama_tied/schedule"});
 }
 
 }  // namespace

@@ -4,19 +4,18 @@
 
 #include <doctest/doctest.h>
 
-#include <fcntl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <string>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -69,7 +68,9 @@ public:
       ::dup2(::open(input.c_str(), O_RDONLY), 0);
       ::dup2(::open(out.c_str(), O_WRONLY | O_CREAT, 0600), 1);
       ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT, 0600), 2);
-      if (prepare) { prepare(); }
+      if (prepare) {
+        prepare();
+      }
       ::execv(file.c_str(), argv.data());
       ::_exit(127);
     }
@@ -87,16 +88,20 @@ public:
     ::kill(child_, signal);
   }
   [[nodiscard]] bool running() {
-    if (child_ > 0 && ::waitpid(child_, &status_, WNOHANG) == child_) { child_ = -1; }
+    if (child_ > 0 && ::waitpid(child_, &status_, WNOHANG) == child_) {
+      child_ = -1;
+    }
     return child_ > 0;
   }
   [[nodiscard]] std::string errors_so_far() const { return contents_of(directory_.path() / "err"); }
 
   outcome wait() {
-    if (child_ > 0) { ::waitpid(child_, &status_, 0); }
+    if (child_ > 0) {
+      ::waitpid(child_, &status_, 0);
+    }
     child_ = -1;
-    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), contents_of(directory_.path() / "out"),
-            errors_so_far()};
+    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_),
+            contents_of(directory_.path() / "out"), errors_so_far()};
   }
 
 private:

@@ -17,7 +17,8 @@ namespace superoffload {
 /// 3. events: a point in a stream that another stream, or the host, can wait for. Waiting for an event that
 /// was never
 ///    recorded is a broken contract and ends the program;
-/// 4. `logits_chunk_bytes`: how much memory a chunk of logits is worth, so that its products are not too small;
+/// 4. `logits_chunk_bytes`: how much memory a chunk of logits is worth, so that its products are not too
+/// small;
 /// 5. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
 /// kernel/.
 ///
@@ -28,7 +29,7 @@ concept device_policy = policy_of<D, category::device> &&
                         requires(D& device, typename D::stream& stream, typename D::event& event, void* to,
                                  void const* from, std::size_t bytes) {
                           { D::name() } -> std::convertible_to<std::string>;
-      { D::logits_chunk_bytes } -> std::convertible_to<std::size_t>;
+                          { D::logits_chunk_bytes } -> std::convertible_to<std::size_t>;
                           { device.allocate(bytes) } -> std::same_as<void*>;
                           { device.release(to, bytes) } noexcept;
                           { device.allocate_host(bytes) } -> std::same_as<void*>;

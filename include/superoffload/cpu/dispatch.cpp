@@ -114,9 +114,7 @@ void use(instruction_set set) {
 
 namespace detail {
 
-kernel_table const& active_kernels() {
-  return *active().load(std::memory_order_relaxed)->kernels;
-}
+kernel_table const& active_kernels() { return *active().load(std::memory_order_relaxed)->kernels; }
 
 void* thread_scratch(std::size_t bytes) {
   constexpr std::align_val_t alignment{64};

@@ -11,8 +11,9 @@ namespace superoffload::data {
 /// A padded sequence is one document with its padding at the end; a packed one is several documents.
 /// Attention never crosses a document's border.
 struct batch {
-  std::vector<std::int32_t> tokens;     ///< [rows] token ids
-  std::vector<std::int32_t> targets;    ///< [rows] the id each row has to predict (labels already shifted), -1 = none
+  std::vector<std::int32_t> tokens;  ///< [rows] token ids
+  std::vector<std::int32_t>
+      targets;  ///< [rows] the id each row has to predict (labels already shifted), -1 = none
   std::vector<std::int32_t> positions;  ///< [rows] rotary position, from 0 in each document
   std::vector<std::int32_t> starts;     ///< [documents + 1] first row of each document, last entry = rows
 

@@ -10,10 +10,14 @@ namespace superoffload::data {
 
 fingerprint fingerprint_of(std::filesystem::path const& file) {
   std::error_code status;
-  bool const regular = std::filesystem::is_regular_file(file, status);  // opening a pipe would wait for its writer
+  bool const regular =
+      std::filesystem::is_regular_file(file, status);  // opening a pipe would wait for its writer
   std::ifstream stream;
-  if (regular) { stream.open(file, std::ios::binary); }
-  expect(stream.is_open(), exit_code::bad_input, file.string(), ": cannot be opened; expected a regular file");
+  if (regular) {
+    stream.open(file, std::ios::binary);
+  }
+  expect(stream.is_open(), exit_code::bad_input, file.string(),
+         ": cannot be opened; expected a regular file");
   fingerprint print{0, 0xCBF29CE484222325U};
   std::vector<char> chunk(std::size_t{1} << 16);
   while (stream) {

@@ -22,9 +22,12 @@ public:
 
   std::vector<instruction> read() {
     std::error_code status;
-    bool const regular = std::filesystem::is_regular_file(file_, status);  // opening a pipe would wait for its writer
+    bool const regular =
+        std::filesystem::is_regular_file(file_, status);  // opening a pipe would wait for its writer
     std::ifstream stream;
-    if (regular) { stream.open(file_, std::ios::binary); }
+    if (regular) {
+      stream.open(file_, std::ios::binary);
+    }
     expect(stream.is_open(), exit_code::bad_input, file_.string(),
            ": cannot be opened; expected a data set: a JSON list or JSON lines");
     auto const bytes = std::filesystem::file_size(file_);

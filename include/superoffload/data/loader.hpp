@@ -36,7 +36,8 @@ struct global_step {
   std::vector<batch> micro_batches;  ///< this rank's; one without rows has no documents
   std::int64_t label_tokens = 0;     ///< the loss's divisor; 0 = nothing to learn from
   std::int64_t tokens = 0;           ///< without padding
-  std::int64_t visible_pairs = 0;    ///< of a token and one that it attends to, itself included: attention's cost
+  std::int64_t visible_pairs =
+      0;  ///< of a token and one that it attends to, itself included: attention's cost
   std::int64_t sequences = 0;
   double epoch = 0.0;  ///< how far the data are used after this step
 };

@@ -33,7 +33,8 @@ struct head_loss_function {
   loss_sum y{};
   T* d_x = nullptr;
 
-  /// Tokens whose logits exist at a time: as many as the device's measure for the two buffers of a chunk allows.
+  /// Tokens whose logits exist at a time: as many as the device's measure for the two buffers of a chunk
+  /// allows.
   static std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
     auto const affordable = static_cast<std::int64_t>(D::logits_chunk_bytes) /
                             (vocabulary * static_cast<std::int64_t>(sizeof(wide<T>) + sizeof(T)));
