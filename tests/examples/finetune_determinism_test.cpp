@@ -85,7 +85,9 @@ TEST_CASE("how a batch is split into micro-batches changes losses by rounding on
 /// Runs until `step` is in the log and kills the program there, as a power cut would.
 void kill_after_step(finetune_run const& r, std::filesystem::path const& output, std::size_t step) {
   program p{finetune_llama, r.arguments(output)};
-  while (p.running() && series(output, "loss").size() < step) {
+  // Checkpoints are written while training goes on: one has to be complete.
+  while (p.running() &&
+         (series(output, "loss").size() < step || p.errors_so_far().find("saved ") == std::string::npos)) {
     std::this_thread::sleep_for(std::chrono::milliseconds{2});
   }
   p.send(SIGKILL);

@@ -8,6 +8,7 @@
 #include <superoffload/io/train_checkpoint.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/optim/schedule.hpp>
+#include <superoffload/train/checkpoint_writer.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/options.hpp>
@@ -92,11 +93,13 @@ public:
       metrics_.emplace(options_.metrics, state_.step);
     }
     progress_.emplace(state_.step, total_steps_, options_.log_interval);
+    checkpoints_.emplace(options_.output, options_.save_total_limit);
     if (!data_->held_out.empty()) {
       summary.eval_before = evaluate();
     }
     while (state_.step < total_steps_ && stop.signal() == 0) {
       train_one_step();
+      announce(checkpoints_->completed());
       if (due(options_.eval_steps) && state_.step < total_steps_) {
         evaluate();
       }
@@ -117,6 +120,7 @@ public:
       }
       summary.exported = export_to("model");
     }
+    announce(checkpoints_->wait());
     summary.checkpoint = checkpoint_;
     progress_.reset();
     return summary;
@@ -299,6 +303,7 @@ private:
     if (label_tokens == 0) {
       return;
     }  // nothing to learn from is no fault of the model
+    announce(checkpoints_->wait());  // the messages name it
     auto const last = checkpoint_.empty() ? std::string{"there is no checkpoint"}
                                           : concat("the last checkpoint is ", checkpoint_.string());
     expect(options_.nonfinite == on_nonfinite::skip, exit_code::nonfinite, "step ", state_.step,
@@ -338,6 +343,7 @@ private:
   // Saving ------------------------------------------------------------------------------------------------
 
   void save() {
+    announce(checkpoints_->wait());
     engine_.synchronize();
     std::vector<io::blob> blobs;
     for (auto const& blob : engine_.state_blobs()) {
@@ -345,16 +351,22 @@ private:
                          engine_.read_state(blob, offset, to);
                        }});
     }
-    io::save_checkpoint(options_.output, state_.step, to_json(state_), blobs, options_.save_total_limit);
+    checkpoints_->save(state_.step, to_json(state_), std::move(blobs));
     saved_step_ = state_.step;
-    checkpoint_ = options_.output / concat("checkpoint-", state_.step);
-    progress_->say(concat("saved ", checkpoint_.string()));
     if (options_.export_every_save) {
       export_to(concat("model-step-", state_.step));
     }
   }
 
+  void announce(std::optional<std::filesystem::path> const& saved) {
+    if (saved) {
+      checkpoint_ = *saved;
+      progress_->say(concat("saved ", checkpoint_.string()));
+    }
+  }
+
   std::filesystem::path export_to(std::string const& name) {
+    announce(checkpoints_->wait());  // one writer at a time in the output directory
     auto const to = options_.output / name;
     export_model(engine_, options_.model, to);
     progress_->say(concat("exported ", to.string()));
@@ -374,6 +386,7 @@ private:
   std::filesystem::path checkpoint_;
   std::optional<metrics_file> metrics_;
   std::optional<progress> progress_;
+  std::optional<checkpoint_writer> checkpoints_;
 };
 
 }  // namespace superoffload::train
