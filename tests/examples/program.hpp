@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/scratch_directory.hpp"
+
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -20,26 +22,6 @@
 #include <vector>
 
 namespace superoffload::test {
-
-/// A directory that is gone at the end of the test.
-class scratch_directory {
-public:
-  scratch_directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "superoffload-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  scratch_directory(scratch_directory const&) = delete;
-  scratch_directory& operator=(scratch_directory const&) = delete;
-  ~scratch_directory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  [[nodiscard]] std::filesystem::path const& path() const { return path_; }
-
-private:
-  std::filesystem::path path_;
-};
 
 inline std::string contents_of(std::filesystem::path const& file) {
   std::ifstream stream{file, std::ios::binary};

@@ -5,7 +5,8 @@
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
+#include "support/scratch_directory.hpp"
+
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,20 +17,13 @@ using namespace superoffload;
 
 std::filesystem::path const models = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models";
 
-struct scratch_directory {
-  std::filesystem::path path;
-  scratch_directory() {
-    std::string name = (std::filesystem::temp_directory_path() / "config-XXXXXX").string();
-    path = ::mkdtemp(name.data());
-  }
-  ~scratch_directory() { std::filesystem::remove_all(path); }
-};
+using test::scratch_directory;
 
 std::string complaint(std::string const& text) {
   scratch_directory const directory;
-  std::ofstream{directory.path / "config.json"} << text;
+  std::ofstream{directory.path() / "config.json"} << text;
   try {
-    model::read_config(directory.path);
+    model::read_config(directory.path());
   } catch (error const& e) {
     CHECK(e.code() == exit_code::bad_input);
     CHECK(std::string{e.what()}.find('\n') == std::string::npos);
@@ -89,10 +83,10 @@ TEST_CASE("frequencies are stretched as Llama 3.1 does") {
 
 TEST_CASE("rope settings are read in both layouts") {
   scratch_directory const directory;
-  std::ofstream{directory.path / "config.json"} << with(
+  std::ofstream{directory.path() / "config.json"} << with(
       "rope_parameters", R"({"rope_theta": 5e5, "rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
                                      "high_freq_factor": 4, "original_max_position_embeddings": 1024})");
-  auto const c = model::read_config(directory.path);
+  auto const c = model::read_config(directory.path());
   CHECK(c.rope_theta == 5e5);
   CHECK(c.scaling.factor == 8.0);
 }
@@ -146,9 +140,9 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
 
 TEST_CASE("no file and a file too large are refused") {
   scratch_directory const directory;
-  CHECK_THROWS_AS(model::read_config(directory.path), error);
-  std::ofstream{directory.path / "config.json"} << std::string(2 << 20, ' ');
-  CHECK_THROWS_WITH_AS(model::read_config(directory.path), doctest::Contains("expected at most"), error);
+  CHECK_THROWS_AS(model::read_config(directory.path()), error);
+  std::ofstream{directory.path() / "config.json"} << std::string(2 << 20, ' ');
+  CHECK_THROWS_WITH_AS(model::read_config(directory.path()), doctest::Contains("expected at most"), error);
 }
 
 }  // namespace

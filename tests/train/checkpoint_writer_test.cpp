@@ -5,7 +5,7 @@
 
 #include <doctest/doctest.h>
 
-#include "examples/program.hpp"
+#include "support/scratch_directory.hpp"
 
 #include <cstring>
 #include <filesystem>
@@ -58,7 +58,8 @@ TEST_CASE("a checkpoint holds the state of the moment it was asked for, whatever
 
 TEST_CASE("a failure is reported by the next call that looks") {
   test::scratch_directory const root;
-  auto const file = test::write_file(root.path() / "file", "not a directory");
+  auto const file = root.path() / "file";
+  std::ofstream{file} << "not a directory";
   changing_state state;
   train::checkpoint_writer writer{file, 0};
   writer.save(1, "{}", state.blobs());
