@@ -36,10 +36,10 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
   auto const units = store_units();
   struct arrival {
     int unit;
-    void const* gradient;
+    zero::unit_gradient gradient;
   };
   std::vector<arrival> arrived;
-  zero::gradient_sink const sink{&arrived, [](void* self, int unit, void const* gradient) {
+  zero::gradient_sink const sink{&arrived, [](void* self, int unit, zero::unit_gradient gradient) {
                                    static_cast<std::vector<arrival>*>(self)->push_back({unit, gradient});
                                  }};
   auto store = make(device, stream, units, micro_batches > 1, sink);
@@ -76,21 +76,23 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
   }
 
   for (int i = 0; i < micro_batches; ++i) {
-    store->set_micro_batch(i == 0, i + 1 == micro_batches);
+    store->set_last_micro_batch(i + 1 == micro_batches);
     for (int unit : {1, 0}) {
       auto const elements = units[static_cast<std::size_t>(unit)].elements();
       auto const buffers = store->acquire(unit, pass::backward);
-      bool const adds = i > 0 && !store->restarts_each_micro_batch(unit);
       auto const write = [&]<class G>(G zero) {
-        auto values =
-            adds ? get(zero, buffers.gradient, elements) : std::vector<G>(static_cast<std::size_t>(elements));
+        auto values = i > 0 ? get(zero, buffers.gradient, elements)
+                            : std::vector<G>(static_cast<std::size_t>(elements));
         for (std::size_t k = 0; k < values.size(); ++k) {
           // 256 + 1 + 1 + ...: in bfloat16 each single addition would be lost.
           values[k] = G(static_cast<float>(values[k]) + (i == 0 ? 256.0F : 1.0F));
         }
         put(buffers.gradient, values);
       };
-      if (units[static_cast<std::size_t>(unit)].wide_gradient()) {
+      // Where numbers are added up, no bit of them may be lost.
+      CHECK((buffers.gradient_is_wide || std::is_same_v<T, wide<T>> ||
+             (micro_batches == 1 && !units[static_cast<std::size_t>(unit)].wide_gradient())));
+      if (buffers.gradient_is_wide) {
         write(wide<T>{});
       } else {
         write(T{});
@@ -106,15 +108,17 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
   CHECK(arrived[1].unit == 0);
   auto const expected = static_cast<double>(T(256.0F + static_cast<float>(micro_batches - 1)));
   for (auto const& [unit, gradient] : arrived) {
-    CHECK(gradient == store->gradient(unit));
+    CHECK(gradient.data == store->gradient(unit).data);
     auto const& layout = units[static_cast<std::size_t>(unit)];
-    auto const values = get(T{}, gradient, layout.elements());
-    for (auto const& tensor : layout.tensors()) {
-      for (std::int64_t k = 0; k < tensor.count(); ++k) {
-        auto const value = static_cast<double>(values[static_cast<std::size_t>(tensor.offset + k)]);
-        CHECK(value == (tensor.trainable ? expected : 0.0));
+    gradient.template with_type<T>([&]<class G>(G const* from) {
+      auto const values = get(G{}, from, layout.elements());
+      for (auto const& tensor : layout.tensors()) {
+        for (std::int64_t k = 0; k < tensor.count(); ++k) {
+          auto const value = static_cast<double>(T(values[static_cast<std::size_t>(tensor.offset + k)]));
+          CHECK(value == (tensor.trainable ? expected : 0.0));
+        }
       }
-    }
+    });
   }
 }
 

@@ -35,7 +35,10 @@ public:
   using entry = std::tuple<std::string, void*, std::size_t>;
 
   static std::string name() { return "ledger"; }
+  static std::string description() { return "ledger"; }
+  static std::size_t available_bytes() { return 4; }
   static constexpr std::size_t logits_chunk_bytes = 1;
+  static constexpr double flops_per_byte = 1;
   void* allocate(std::size_t bytes) { return take("allocate", bytes); }
   void* allocate_host(std::size_t bytes) { return take("allocate_host", bytes); }
   void release(void* memory, std::size_t bytes) noexcept { entries.emplace_back("release", memory, bytes); }

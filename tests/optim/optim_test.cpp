@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/optim/adamw.hpp>
 #include <superoffload/optim/clip.hpp>
+#include <superoffload/optim/deepspeed_schedule.hpp>
 #include <superoffload/optim/schedule.hpp>
 
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <vector>
 
 namespace {
 
@@ -26,6 +28,43 @@ TEST_CASE("schedules follow transformers: warm-up from 0, then constant, linear 
   CHECK(s(13) == 0.0);
   s.kind = schedule::shape::constant;
   CHECK(s(100) == 5e-4);
+}
+
+TEST_CASE("DeepSpeed's schedules give the rates that its own schedulers set") {
+  using d = optim::deepspeed_schedule;
+  struct {
+    d schedule;
+    std::vector<double> rates;  // of lr_schedules.py, DeepSpeed of August 2026, one step() after each rate
+  } const cases[] = {
+      {{.kind = d::rule::warmup, .begin = 1e-4, .warmup_steps = 4},
+       {0.0001, 0.0001, 0.00055, 0.0008132331253245204, 0.001, 0.001, 0.001}},
+      {{.kind = d::rule::warmup, .warmup = d::rise::linear, .peak = 2e-3, .warmup_steps = 4},
+       {0.0, 0.0, 0.0005, 0.001, 0.0015, 0.002, 0.002}},
+      {{.kind = d::rule::warmup_decay,
+        .warmup = d::rise::linear,
+        .begin = 1e-4,
+        .warmup_steps = 3,
+        .total_steps = 10},
+       {0.0001, 0.0001, 0.0004, 0.0007, 0.001, 0.0008714285714285714, 0.0007428571428571429,
+        0.0006142857142857142, 0.0004857142857142857, 0.0003571428571428571, 0.00022857142857142857, 0.0001}},
+      {{.kind = d::rule::warmup_decay, .warmup_steps = 1, .total_steps = 10},
+       {0.0, 0.0, 0.001, 0.001, 0.000875, 0.00075, 0.000625, 0.0005, 0.000375, 0.00025, 0.000125, 0.0, 0.0}},
+      {{.kind = d::rule::warmup_cosine, .begin = 0.1, .end = 0.01, .warmup_steps = 3, .total_steps = 10},
+       {0.0, 0.0001, 0.0006678367782143116, 0.001, 0.0009509795896116974, 0.0008136274519200731,
+        0.0006151478623083756, 0.00039485213769162444, 0.00019637254807992693, 5.902041038830258e-05, 1e-05,
+        1e-05}},
+      {{.kind = d::rule::warmup_cosine, .warmup = d::rise::linear, .warmup_steps = 4, .total_steps = 8},
+       {0.0, 0.0, 0.00025, 0.0005, 0.00075, 0.0008535680352542144, 0.00050005, 0.0001465319647457856, 1e-07,
+        1e-07}},
+  };
+  for (auto const& c : cases) {
+    for (std::size_t k = 0; k < c.rates.size(); ++k) {
+      CAPTURE(static_cast<int>(c.schedule.kind));
+      CAPTURE(k);
+      CHECK(c.schedule(static_cast<std::int64_t>(k)) ==
+            doctest::Approx(c.rates[k]).epsilon(1e-12).scale(1e-3));
+    }
+  }
 }
 
 TEST_CASE("the clip factor is torch's") {

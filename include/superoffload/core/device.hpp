@@ -19,8 +19,12 @@ namespace superoffload {
 ///    recorded is a broken contract and ends the program;
 /// 4. `logits_chunk_bytes`: how much memory a chunk of logits is worth, so that its products are not too
 /// small;
-/// 5. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
-/// kernel/.
+/// 5. `flops_per_byte`: about how many FLOPs of matrix products take the time of a byte of its memory;
+/// 6. `available_bytes`: how much of its memory may still be allocated, which plans are held against before
+/// anything is; `description`: what it is, for people;
+/// 7. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
+/// kernel/; and where those have a member `scratch`, `scratch_bytes(device, arguments)`: how much of it the
+/// kernel wants, the same or more for more rows or a longer document, whatever the documents are.
 ///
 /// Errors of asynchronous work surface as exceptions from `synchronize` of its stream or `wait` of a later
 /// event. The device outlives everything made with it.
@@ -30,6 +34,9 @@ concept device_policy = policy_of<D, category::device> &&
                                  void const* from, std::size_t bytes) {
                           { D::name() } -> std::convertible_to<std::string>;
                           { D::logits_chunk_bytes } -> std::convertible_to<std::size_t>;
+                          { D::flops_per_byte } -> std::convertible_to<double>;
+                          { device.description() } -> std::convertible_to<std::string>;
+                          { device.available_bytes() } -> std::same_as<std::size_t>;
                           { device.allocate(bytes) } -> std::same_as<void*>;
                           { device.release(to, bytes) } noexcept;
                           { device.allocate_host(bytes) } -> std::same_as<void*>;
@@ -45,6 +52,15 @@ concept device_policy = policy_of<D, category::device> &&
                           event.wait();
                           { event.done() } -> std::same_as<bool>;
                         };
+
+/// Waits for what is queued, for destructors: buffers may go afterwards. What failed has been reported to
+/// whoever waited for it, or nobody did.
+template <class Stream>
+void drain(Stream& stream) noexcept {
+  try {
+    stream.synchronize();
+  } catch (...) {}
+}
 
 /// Has the device a kernel for these arguments? `launch` returns once the work is queued.
 template <class D, class Arguments>

@@ -30,6 +30,15 @@ struct bfloat16 {
   static constexpr bfloat16 of_master(float master) {
     return from_bits(static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(master) + 0x8000U) >> 16));
   }
+  /// What of_master leaves: the low 16 bits of the master.
+  static constexpr std::uint16_t low_of_master(float master) {
+    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(master));
+  }
+  /// The master of which `weight` is of_master and `low` is low_of_master, for every pattern of 32 bits.
+  static constexpr float master_of(bfloat16 weight, std::uint16_t low) {
+    auto const high = std::uint32_t{weight.bits} - (std::uint32_t{low} >> 15);
+    return std::bit_cast<float>((high << 16) | low);
+  }
 
   friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float{a} == float{b}; }
 

@@ -36,17 +36,30 @@ constexpr void adamw_rule(Number& w, Number& m, Number& v, Number g, adamw_step 
 }
 
 /// One step of the rule over flat arrays of any length; a NaN is written as 0x7FC00000.
-/// `weight` receives the working weight: for bfloat16 the master rounded by bfloat16::of_master, for float
-/// the master itself (weight == master is allowed and writes once).
-template <element T>
+///
+/// The master in fp32 lies beside its working weight without being stored twice. For bfloat16, `weight` holds
+/// bfloat16::of_master of it and `low` its low 16 bits, which together restore it (bfloat16::master_of). For
+/// float, `weight` is the master and `low` is null. A gradient in a wider type G is rounded to T first: what
+/// the rule sees does not depend on how a gradient was kept.
+template <element T, element G = T>
 struct adamw {
-  float* master;
+  T* weight;
+  std::uint16_t* low;
   float* m;
   float* v;
-  T const* gradient;
-  T* weight;
+  G const* gradient;
   std::int64_t count;
   adamw_step step;
+
+  [[nodiscard]] constexpr adamw slice(std::int64_t first, std::int64_t size) const {
+    return {weight + first,
+            low == nullptr ? nullptr : low + first,
+            m + first,
+            v + first,
+            gradient + first,
+            size,
+            step};
+  }
 };
 
 }  // namespace superoffload::kernel

@@ -4,9 +4,14 @@
 
 #include <superoffload/core/dtype.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace superoffload::kernel {
+
+/// Whose attention a device with several uses: its own kernels (flash), a library's, or the fastest that it
+/// has for a shape. See cudnn/choose.hpp.
+enum class attention_implementation { automatic, flash, cudnn };
 
 /// What forward and backward of attention have in common. Rows are tokens, documents lie one behind the
 /// other; a query sees the keys of its own document up to itself, the last `window` of them when window > 0.
@@ -25,8 +30,16 @@ struct attention_shape {
   }
 };
 
+/// Device memory that a kernel writes to while it runs and nobody reads afterwards. A device's
+/// `scratch_bytes(device, arguments)` says how much its kernel wants.
+struct scratch_memory {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
 /// out = softmax(scale * q k^T, causal) v, softmax and sums in wide<T>; log_sum_exp of the scaled scores is
-/// kept. With sinks, each head has one more score in the denominator that carries no value.
+/// kept for the backward of the same device, in an order of its own. With sinks, each head has one more score
+/// in the denominator that carries no value.
 template <element T>
 struct attention_forward {
   attention_shape shape;
@@ -34,6 +47,7 @@ struct attention_forward {
   T* out;                    ///< [rows, heads * head_dim]
   wide<T>* log_sum_exp;      ///< [heads, rows]
   T const* sinks = nullptr;  ///< [heads] or none
+  scratch_memory scratch{};
 };
 
 /// The gradient of attention_forward; probabilities are computed again from log_sum_exp.
@@ -47,6 +61,7 @@ struct attention_backward {
   wide<T>* delta;              ///< [heads, rows] scratch: row sums of out * d_out
   T* d_qkv;                    ///< [rows, qkv_columns], overwritten
   T const* sinks = nullptr;    ///< [heads] or none
+  scratch_memory scratch{};
 };
 
 }  // namespace superoffload::kernel

@@ -5,6 +5,7 @@
 #include <superoffload/kernel/adamw.hpp>
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/kernel/cross_entropy.hpp>
+#include <superoffload/kernel/deferred_adamw.hpp>
 #include <superoffload/kernel/elementwise.hpp>
 #include <superoffload/kernel/embedding.hpp>
 #include <superoffload/kernel/gemm.hpp>
@@ -31,10 +32,15 @@ using of_one_type =
          gemm<T>, rms_norm_backward<T>, rms_norm_forward<T>, rotary<T>, square_sum<T>, sum<T>,
          swiglu_backward<T>, swiglu_forward<T>>;
 
-using of_two_types = list<column_sum<bfloat16, float>, column_sum<float, bfloat16>,
-                          embedding_backward<bfloat16, float>, gemm<bfloat16, float>>;
+using of_two_types =
+    list<column_sum<bfloat16, float>, column_sum<float, bfloat16>, embedding_backward<bfloat16, float>,
+         gemm<bfloat16, float>, square_sum<bfloat16, float>>;
 
-using of_the_optimizer = list<adamw<bfloat16>, adamw<float>, emit_weights>;
+using of_the_optimizer = list<adamw<bfloat16>, adamw<bfloat16, float>, adamw<float>>;
+
+template <element T>
+using of_host_state = list<adamw_commit<T>, adamw_commit_emit<T>, adamw_commit_update<T>, adamw_emit<T>,
+                           adamw_update<T>, emit_weights<T>>;
 
 }  // namespace detail
 
@@ -42,6 +48,10 @@ using of_the_optimizer = list<adamw<bfloat16>, adamw<float>, emit_weights>;
 using catalogue =
     decltype(detail::of_one_type<bfloat16>{} + detail::of_one_type<float>{} + detail::of_one_type<double>{} +
              detail::of_two_types{} + detail::of_the_optimizer{});
+
+/// Every kernel that the processor has to have: those, and what it does for other devices.
+using host_catalogue =
+    decltype(catalogue{} + detail::of_host_state<bfloat16>{} + detail::of_host_state<float>{});
 
 namespace detail {
 
@@ -52,12 +62,12 @@ struct table<Entry, list<Arguments...>> : Entry<Arguments>... {};
 
 }  // namespace detail
 
-/// How a device keeps its kernels: one Entry<Arguments> for each of the catalogue, found by its type.
-template <template <class> class Entry>
-using table = detail::table<Entry, catalogue>;
+/// How a device keeps its kernels: one Entry<Arguments> for each of a catalogue, found by its type.
+template <template <class> class Entry, class Catalogue = catalogue>
+using table = detail::table<Entry, Catalogue>;
 
 /// Is there a kernel for these arguments?
-template <class Arguments, template <class> class Entry>
-concept in_table = std::is_base_of_v<Entry<Arguments>, table<Entry>>;
+template <class Arguments, template <class> class Entry, class Catalogue = catalogue>
+concept in_table = std::is_base_of_v<Entry<Arguments>, table<Entry, Catalogue>>;
 
 }  // namespace superoffload::kernel

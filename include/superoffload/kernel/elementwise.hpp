@@ -26,11 +26,4 @@ struct convert {
   bool accumulate = false;
 };
 
-/// The working weights of a master: rounded half away from zero (bfloat16::of_master).
-struct emit_weights {
-  float const* master;
-  bfloat16* weight;
-  std::int64_t count;
-};
-
 }  // namespace superoffload::kernel

@@ -8,7 +8,7 @@
 
 namespace superoffload::kernel {
 
-/// out[c] (+)= x[0, c] + x[1, c] + ... in this order, in wide<T>.
+/// out[c] (+)= the sum of x[r, c] over the rows r, in wide<T>, in an order that the sizes alone decide.
 template <element T, element Out = T>
 struct column_sum {
   T const* x;  ///< [rows, columns]
@@ -33,10 +33,11 @@ inline constexpr std::int64_t norm_grid = 65536;
 constexpr std::int64_t norm_cells(std::int64_t count) { return (count + norm_grid - 1) / norm_grid; }
 
 /// partial[i] = sum of x^2 over the i-th cell of norm_grid elements, in double, in a fixed order. Not finite
-/// exactly when an element of the cell is not (or the sum overflows double).
-template <element T>
+/// exactly when an element of the cell is not (or the sum overflows double). Elements in a wider type From
+/// are rounded to T first.
+template <element T, element From = T>
 struct square_sum {
-  T const* x;
+  From const* x;
   double* partial;  ///< [norm_cells(count)]
   std::int64_t count;
 };

@@ -20,11 +20,17 @@ struct rms_norm_forward {
   double epsilon;
 };
 
-/// Rows of one block of partial sums of the weight's gradient; the grid is fixed so that the sum is too.
-inline constexpr std::int64_t rms_norm_block = 64;
+/// Rows of one block of partial sums of the weight's gradient, the last block fewer. The grid is a function
+/// of `rows`, so that the sum is too: at most 256 blocks, as many as a large GPU has under way at once, for
+/// more would cost memory traffic.
+constexpr std::int64_t rms_norm_block_rows(std::int64_t rows) {
+  constexpr std::int64_t least = 16;
+  constexpr std::int64_t most_blocks = 256;
+  return rows <= least * most_blocks ? least : (rows + most_blocks - 1) / most_blocks;
+}
 
 constexpr std::int64_t rms_norm_blocks(std::int64_t rows) {
-  return (rows + rms_norm_block - 1) / rms_norm_block;
+  return (rows + rms_norm_block_rows(rows) - 1) / rms_norm_block_rows(rows);
 }
 
 /// With n = x * inverse_rms: d_x (+)= inverse_rms * (d_y * weight - n * mean(d_y * weight * n));

@@ -7,6 +7,7 @@
 #include "conformance/kernels/lab.hpp"
 
 #include <bit>
+#include <type_traits>
 
 namespace superoffload::conformance {
 
@@ -36,9 +37,75 @@ std::vector<float> any_floats(lab<D>& in, std::int64_t count) {
   return values;
 }
 
-/// Bit for bit what the rule gives one element at a time. Compile without contraction of products and sums.
+/// Masters beside working weights of T, as the kernel wants them.
+template <element T>
+struct split_masters {
+  std::vector<T> weight;
+  std::vector<std::uint16_t> low;  ///< of as many elements, although float needs none
+
+  explicit split_masters(std::vector<float> const& masters) : low(masters.size()) {
+    for (std::size_t i = 0; i < masters.size(); ++i) {
+      if constexpr (std::same_as<T, bfloat16>) {
+        weight.push_back(bfloat16::of_master(masters[i]));
+        low[i] = bfloat16::low_of_master(masters[i]);
+      } else {
+        weight.push_back(masters[i]);
+      }
+    }
+  }
+};
+
 template <element T, device_policy D>
-void check_adamw(lab<D>& in, std::int64_t count, bool in_place) {
+struct adamw_arrays {
+  array<D, T> weight;
+  array<D, std::uint16_t> low;
+  array<D, float> m, v;
+
+  adamw_arrays(lab<D>& in, std::vector<float> const& masters, std::vector<float> const& m0,
+               std::vector<float> const& v0)
+      : adamw_arrays{in, split_masters<T>{masters}, m0, v0} {}
+  adamw_arrays(lab<D>& in, split_masters<T> const& split, std::vector<float> const& m0,
+               std::vector<float> const& v0)
+      : weight{in, split.weight}, low{in, split.low}, m{in, m0}, v{in, v0} {}
+
+  template <class G>
+  void update(lab<D>& in, array<D, G> const& gradient, std::int64_t count,
+              kernel::adamw_step const& step) const {
+    launch(in.stream, kernel::adamw<T, G>{.weight = weight.data(),
+                                          .low = std::same_as<T, float> ? nullptr : low.data(),
+                                          .m = m.data(),
+                                          .v = v.data(),
+                                          .gradient = gradient.data(),
+                                          .count = count,
+                                          .step = step});
+    in.stream.synchronize();
+  }
+  /// The arrays hold the state, bit for bit.
+  void check(std::vector<float> const& masters, std::vector<float> const& m1,
+             std::vector<float> const& v1) const {
+    split_masters<T> const split{masters};
+    auto const weights = weight.values();
+    CHECK(bits_of({weights.begin(), weights.end()}) == bits_of({split.weight.begin(), split.weight.end()}));
+    if (std::same_as<T, bfloat16>) {
+      CHECK(low.values() == split.low);
+    }
+    CHECK(bits_of(m.values()) == bits_of(m1));
+    CHECK(bits_of(v.values()) == bits_of(v1));
+  }
+};
+
+/// The rule on a whole master, one element at a time. Compile without contraction of products and sums.
+inline void adamw_reference(float& master, float& m, float& v, float gradient,
+                            kernel::adamw_step const& step) {
+  kernel::adamw_rule(master, m, v, gradient, step, [](float x) { return std::sqrt(x); });
+  master = without_payload(master);
+  m = without_payload(m);
+  v = without_payload(v);
+}
+
+/// Bit for bit what the rule gives one element at a time, for anything that a float can be.
+template <element T, element G = T, device_policy D>
+void check_adamw(lab<D>& in, std::int64_t count) {
   kernel::adamw_step const step{.decay = 0.9999F,
                                 .beta1 = 0.9F,
                                 .beta2 = 0.999F,
@@ -51,49 +118,96 @@ void check_adamw(lab<D>& in, std::int64_t count, bool in_place) {
   auto master = any_floats(in, count);
   auto m = any_floats(in, count);
   auto v = any_floats(in, count);
-  std::vector<T> gradient;
-  for (auto const value : any_floats(in, count)) { gradient.push_back(T(value)); }
-  array<D, float> const device_master{in, master};
-  array<D, float> const device_m{in, m};
-  array<D, float> const device_v{in, v};
-  array<D, T> const device_gradient{in, gradient};
-  array<D, T> const device_weight{in, count};
-  auto* weight = device_weight.data();
-  if constexpr (std::same_as<T, float>) {
-    weight = in_place ? device_master.data() : weight;
-  }
-  launch(in.stream, kernel::adamw<T>{.master = device_master.data(),
-                                     .m = device_m.data(),
-                                     .v = device_v.data(),
-                                     .gradient = device_gradient.data(),
-                                     .weight = weight,
-                                     .count = count,
-                                     .step = step});
-  std::vector<float> weights;
+  std::vector<G> gradient;
+  for (auto const value : any_floats(in, count)) { gradient.push_back(G(value)); }
+  adamw_arrays<T, D> const arrays{in, master, m, v};
+  arrays.update(in, array<D, G>{in, gradient}, count, step);
   for (std::size_t i = 0; i < master.size(); ++i) {
-    kernel::adamw_rule(master[i], m[i], v[i], float{gradient[i]}, step, [](float x) { return std::sqrt(x); });
-    master[i] = without_payload(master[i]);
-    m[i] = without_payload(m[i]);
-    v[i] = without_payload(v[i]);
-    weights.push_back(std::same_as<T, float> ? master[i] : float{bfloat16::of_master(master[i])});
+    adamw_reference(master[i], m[i], v[i], float{T(gradient[i])}, step);
   }
-  CHECK(bits_of(device_master.values()) == bits_of(master));
-  CHECK(bits_of(device_m.values()) == bits_of(m));
-  CHECK(bits_of(device_v.values()) == bits_of(v));
-  if (!in_place) {
-    auto const written = device_weight.values();
-    CHECK(bits_of({written.begin(), written.end()}) == bits_of(weights));
+  arrays.check(master, m, v);
+}
+
+/// Hundreds of steps end where those on whole masters end: nothing of a master gets lost between them.
+template <element T, device_policy D>
+void check_adamw_over_steps(lab<D>& in, int steps) {
+  constexpr std::int64_t count = 1003;
+  auto master = in.template normal<float>(count, 0.02);
+  std::vector<float> m(count), v(count);
+  adamw_arrays<T, D> const arrays{in, master, m, v};
+  for (int t = 1; t <= steps; ++t) {
+    auto const gradient = in.template normal<T>(count, 1e-3);
+    kernel::adamw_step const step{
+        .decay = 0.99999F,
+        .beta1 = 0.9F,
+        .beta2 = 0.999F,
+        .one_minus_beta1 = 0.1F,
+        .one_minus_beta2 = 0.001F,
+        .step_size = static_cast<float>(1e-5 / (1.0 - std::pow(0.9, t))),
+        .inverse_root2 = static_cast<float>(1.0 / std::sqrt(1.0 - std::pow(0.999, t))),
+        .epsilon = 1e-8F,
+        .factor = t % 3 == 0 ? 0.37F : 1.0F};
+    arrays.update(in, array<D, T>{in, gradient}, count, step);
+    for (std::size_t i = 0; i < count; ++i) {
+      adamw_reference(master[i], m[i], v[i], float{gradient[i]}, step);
+    }
   }
+  arrays.check(master, m, v);
+}
+
+/// A step on numbers made of whole numbers alone gives the same bits on every processor: `expected` is what
+/// was found first.
+template <element T, device_policy D>
+void check_adamw_digest(lab<D>& in, std::uint64_t expected) {
+  constexpr std::int64_t count = 10007;
+  std::mt19937 random{2024};
+  auto const numbers = [&](std::uint32_t exponent, std::uint32_t mask) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < count; ++i) {
+      auto const bits = static_cast<std::uint32_t>(random());
+      auto const scale = exponent + static_cast<std::uint32_t>(random() % 16);
+      values.push_back(std::bit_cast<float>((bits & mask) | scale << 23));
+    }
+    return values;
+  };
+  auto const master = numbers(110, 0x807FFFFFU);
+  auto const m = numbers(100, 0x807FFFFFU);
+  auto const v = numbers(80, 0x007FFFFFU);
+  std::vector<T> gradient;
+  for (auto const value : numbers(100, 0x807F0000U)) { gradient.push_back(T(value)); }
+  adamw_arrays<T, D> const arrays{in, master, m, v};
+  arrays.update(in, array<D, T>{in, gradient}, count,
+                {0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 0.013F, 3.1F, 1e-8F, 0.7F});
+  std::uint64_t digest = 14695981039346656037U;
+  auto const take_in = [&](auto const& values) {
+    for (auto const value : values) {
+      auto bits = std::bit_cast<std::conditional_t<sizeof(value) == 2, std::uint16_t, std::uint32_t>>(value);
+      digest = (digest ^ bits) * 1099511628211U;
+    }
+  };
+  take_in(arrays.weight.values());
+  take_in(arrays.m.values());
+  take_in(arrays.v.values());
+  if (std::same_as<T, bfloat16>) {
+    take_in(arrays.low.values());
+  }
+  CHECK(digest == expected);
 }
 
 template <device_policy D>
 void check_adamw(lab<D>& in) {
   for (std::int64_t count = 0; count <= 67; ++count) {
-    check_adamw<float>(in, count, count % 2 == 0);
-    check_adamw<bfloat16>(in, count, false);
+    check_adamw<float>(in, count);
+    check_adamw<bfloat16>(in, count);
+    check_adamw<bfloat16, float>(in, count);
   }
-  check_adamw<float>(in, 40001, false);
-  check_adamw<bfloat16>(in, 40001, false);
+  check_adamw<float>(in, 40001);
+  check_adamw<bfloat16>(in, 40001);
+  check_adamw<bfloat16, float>(in, 40001);
+  check_adamw_over_steps<float>(in, 300);
+  check_adamw_over_steps<bfloat16>(in, 300);
+  check_adamw_digest<float>(in, 2787567939912082503U);
+  check_adamw_digest<bfloat16>(in, 4723455678530621091U);
 }
 
 }  // namespace superoffload::conformance

@@ -14,6 +14,15 @@ struct attention_case {
   bool sinks;
 };
 
+/// Launches with the scratch memory that the device asks for.
+template <device_policy D, class Arguments>
+void launch_with_scratch(lab<D>& in, Arguments arguments) {
+  buffer<D> const memory{in.device, scratch_bytes(in.device, arguments)};
+  arguments.scratch = {memory.data(), memory.bytes()};
+  launch(in.stream, arguments);
+  in.stream.synchronize();
+}
+
 template <element T, device_policy D>
 void check_attention(lab<D>& in, attention_case const& c) {
   using W = wide<T>;
@@ -39,25 +48,25 @@ void check_attention(lab<D>& in, attention_case const& c) {
   array<D, T> const device_out{in, rows * c.heads * dim};
   array<D, W> const device_lse{in, c.heads * rows};
   auto const* const used_sinks = c.sinks ? device_sinks.data() : nullptr;
-  launch(in.stream, kernel::attention_forward<T>{.shape = shape,
-                                                 .qkv = device_qkv.data(),
-                                                 .out = device_out.data(),
-                                                 .log_sum_exp = device_lse.data(),
-                                                 .sinks = used_sinks});
+  launch_with_scratch(in, kernel::attention_forward<T>{.shape = shape,
+                                                       .qkv = device_qkv.data(),
+                                                       .out = device_out.data(),
+                                                       .log_sum_exp = device_lse.data(),
+                                                       .sinks = used_sinks});
   auto const out = device_out.values();
   auto const lse = device_lse.values();
   auto const d_out = in.template normal<T>(rows * c.heads * dim);
   array<D, T> const device_d_out{in, d_out};
   array<D, W> const device_delta{in, c.heads * rows};
   array<D, T> const device_d_qkv{in, rows * width};
-  launch(in.stream, kernel::attention_backward<T>{.shape = shape,
-                                                  .qkv = device_qkv.data(),
-                                                  .out = device_out.data(),
-                                                  .d_out = device_d_out.data(),
-                                                  .log_sum_exp = device_lse.data(),
-                                                  .delta = device_delta.data(),
-                                                  .d_qkv = device_d_qkv.data(),
-                                                  .sinks = used_sinks});
+  launch_with_scratch(in, kernel::attention_backward<T>{.shape = shape,
+                                                        .qkv = device_qkv.data(),
+                                                        .out = device_out.data(),
+                                                        .d_out = device_d_out.data(),
+                                                        .log_sum_exp = device_lse.data(),
+                                                        .delta = device_delta.data(),
+                                                        .d_qkv = device_d_qkv.data(),
+                                                        .sinks = used_sinks});
 
   std::vector<double> expected_out(out.size());
   std::vector<double> size_out(out.size());

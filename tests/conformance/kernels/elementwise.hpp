@@ -63,24 +63,6 @@ void check_add(lab<D>& in, std::int64_t count, bool in_place) {
   check_near(out.values(), expected, std::vector<double>(a.size()), 0, "add");
 }
 
-template <device_policy D>
-void check_emit_weights(lab<D>& in, std::int64_t count) {
-  std::vector<float> master;
-  for (auto const value : any_floats(in, count)) {
-    master.push_back(std::isfinite(value) && std::abs(value) < 0x1.fefp127F ? value : 1.00390625F);
-  }
-  array<D, float> const device_master{in, master};
-  array<D, bfloat16> const device_weight{in, count};
-  launch(in.stream, kernel::emit_weights{
-                        .master = device_master.data(), .weight = device_weight.data(), .count = count});
-  auto const weight = device_weight.values();
-  bool same = true;
-  for (std::size_t i = 0; i < weight.size(); ++i) {
-    same = same && weight[i].bits == bfloat16::of_master(master[i]).bits;
-  }
-  CHECK(same);
-}
-
 /// Every pattern of the upper half, on both sides of and at the tie; NaN stays NaN.
 template <device_policy D>
 void check_rounding(lab<D>& in) {
@@ -117,7 +99,6 @@ void check_elementwise(lab<D>& in) {
   check_elementwise_of<float>(in);
   check_elementwise_of<bfloat16>(in);
   check_elementwise_of<double>(in);
-  for (std::int64_t const count : {0, 1, 15, 16, 33, 40007}) { check_emit_weights(in, count); }
   check_rounding(in);
 }
 

@@ -57,6 +57,24 @@ void check_sums(lab<D>& in, std::int64_t count) {
   check_near(partial.values(), squares, squares, 1000, "square_sum");
 }
 
+/// Kept in a wider type, numbers count as the ones they round to.
+template <device_policy D>
+void check_square_sum_of_wide(lab<D>& in, std::int64_t count) {
+  auto const x = in.template normal<float>(count);
+  std::vector<double> squares(static_cast<std::size_t>(kernel::norm_cells(count)));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double const rounded_x = float{bfloat16{x[i]}};
+    squares[i / kernel::norm_grid] += rounded_x * rounded_x;
+  }
+  array<D, float> const device_x{in, x};
+  array<D, double> const partial{in, kernel::norm_cells(count)};
+  launch(in.stream, kernel::square_sum<bfloat16, float>{
+                        .x = device_x.data(), .partial = partial.data(), .count = count});
+  for (std::size_t i = 0; i < squares.size(); ++i) {
+    CHECK(partial.values()[i] == doctest::Approx(squares[i]).epsilon(1e-12));
+  }
+}
+
 template <element T, device_policy D>
 void check_not_finite(lab<D>& in) {
   auto const count = kernel::norm_grid + 100;
@@ -79,13 +97,14 @@ void check_not_finite(lab<D>& in) {
 template <element T, device_policy D>
 void check_reduction_of(lab<D>& in) {
   for (bool const accumulate : {false, true}) {
-    for (std::int64_t const rows : {0, 1, 37}) {
+    for (std::int64_t const rows : {0, 1, 37, 300}) {
       for (std::int64_t const columns : {0, 1, 19, 515}) {
         check_column_sum<T, T>(in, rows, columns, accumulate);
       }
     }
   }
   for (std::int64_t const count : {0, 1, 15, 16, 33, 65536, 65537, 140001}) { check_sums<T>(in, count); }
+  for (std::int64_t const count : {0, 7, 65541}) { check_square_sum_of_wide(in, count); }
   check_not_finite<T>(in);
 }
 

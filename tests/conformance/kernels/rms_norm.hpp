@@ -67,7 +67,7 @@ void check_rms_norm(lab<D>& in, std::int64_t rows, std::int64_t columns, bool ac
       d_x[i] = factor * (d - n * mean) + (accumulate ? double{before[i]} : 0);
       d_x_size[i] =
           factor * (std::abs(d) + std::abs(n) * mean_size) + (accumulate ? std::abs(double{before[i]}) : 0);
-      auto const cell = static_cast<std::size_t>(row / kernel::rms_norm_block * columns + column);
+      auto const cell = static_cast<std::size_t>(row / kernel::rms_norm_block_rows(rows) * columns + column);
       partial[cell] += double{d_y[i]} * n;
       partial_size[cell] += std::abs(double{d_y[i]} * n);
     }

@@ -8,12 +8,14 @@
 
 namespace superoffload::conformance {
 
+/// `behind` elements follow the turned heads in each row.
 template <element T, device_policy D>
-void check_rotary(lab<D>& in, std::int64_t rows, std::int32_t heads, std::int32_t head_dim, bool inverse) {
+void check_rotary(lab<D>& in, std::int64_t rows, std::int32_t heads, std::int32_t head_dim, bool inverse,
+                  std::int64_t behind = 3) {
   using W = wide<T>;
   std::int32_t const table = 50;
   auto const half = head_dim / 2;
-  auto const stride = std::int64_t{heads} * head_dim + 3;
+  auto const stride = std::int64_t{heads} * head_dim + behind;
   auto const x = in.template normal<T>(rows * stride);
   auto const cosines = in.template normal<W>(std::int64_t{table} * half);
   auto const sines = in.template normal<W>(std::int64_t{table} * half);
@@ -57,6 +59,8 @@ void check_rotary_of(lab<D>& in) {
     check_rotary<T>(in, 1, 1, 2, inverse);
     check_rotary<T>(in, 33, 3, 10, inverse);
     check_rotary<T>(in, 70, 5, 64, inverse);
+    check_rotary<T>(in, 9, 7, 48, inverse, 16);
+    check_rotary<T>(in, 5, 1, 16, inverse, 0);
   }
 }
 

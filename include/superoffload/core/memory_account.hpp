@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+
+namespace superoffload {
+
+/// Bytes in use, now and at most so far. Counted from any thread.
+class memory_account {
+public:
+  void add(std::size_t bytes) noexcept {
+    auto const sum = now_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    auto peak = peak_.load(std::memory_order_relaxed);
+    while (peak < sum && !peak_.compare_exchange_weak(peak, sum, std::memory_order_relaxed)) {}
+  }
+  void subtract(std::size_t bytes) noexcept { now_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  [[nodiscard]] std::size_t now() const noexcept { return now_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
+
+private:
+  std::atomic<std::size_t> now_{0};
+  std::atomic<std::size_t> peak_{0};
+};
+
+}  // namespace superoffload

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace superoffload {
+
+namespace detail {
+struct range_text {
+  std::array<char, 96> text;
+  std::size_t size;
+
+  void append(std::string_view more) noexcept {
+    auto const n = std::min(more.size(), text.size() - size);
+    std::copy_n(more.data(), n, text.data() + size);
+    size += n;
+  }
+};
+inline thread_local range_text current_range{};
+}  // namespace detail
+
+/// Notes what the calling thread gives a device to do from here on, such as "backward of " "model.norm". A
+/// device works behind the calls that give it work, so that an error surfaces in a call that has nothing to
+/// do with it: the range that was entered last says more. Costs a copy of some bytes; text beyond 96 is cut.
+inline void enter_range(std::string_view what, std::string_view of = {}) noexcept {
+  detail::current_range.size = 0;
+  detail::current_range.append(what);
+  detail::current_range.append(of);
+}
+
+/// What enter_range was last called with in this thread, empty before that. Valid until its next call.
+[[nodiscard]] inline std::string_view last_range() noexcept {
+  return {detail::current_range.text.data(), detail::current_range.size};
+}
+
+}  // namespace superoffload

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+
+namespace superoffload::optim {
+
+/// Learning rates as DeepSpeed's schedulers make them. They move after a step, so that step k has the rate of
+/// iteration k - 1 and the first two steps have the lowest; a warm-up has two steps or more.
+struct deepspeed_schedule {
+  enum class rule {
+    warmup,         ///< WarmupLR: constant after the warm-up
+    warmup_decay,   ///< WarmupDecayLR: linearly back to where the warm-up began
+    warmup_cosine,  ///< WarmupCosineLR
+  };
+  enum class rise { logarithmic, linear };
+
+  rule kind = rule::warmup;
+  rise warmup = rise::logarithmic;
+  double peak = 1e-3;
+  double begin = 0.0;  ///< of the warm-up: a rate; of warmup_cosine a share of the peak
+  double end = 1e-4;   ///< of warmup_cosine, a share of the peak
+  std::int64_t warmup_steps = 1000;
+  std::int64_t total_steps = 0;  ///< the rate has come down here; 0: the steps of the run
+
+  /// The rate of step k, from 0.
+  [[nodiscard]] double operator()(std::int64_t k) const {
+    bool const cosine = kind == rule::warmup_cosine;
+    if (k == 0) {
+      return cosine ? 0.0 : begin;
+    }
+    auto const iteration = k - 1;
+    auto const rising = std::max<std::int64_t>(2, warmup_steps);
+    double const share = iteration < rising ? risen(iteration, rising) : falling(iteration, rising);
+    if (!cosine) {
+      return begin + (peak - begin) * share;
+    }
+    return peak * (iteration < rising ? begin + (1.0 - begin) * share : end + (1.0 - end) * share);
+  }
+
+private:
+  [[nodiscard]] double risen(std::int64_t iteration, std::int64_t rising) const {
+    return warmup == rise::linear
+               ? static_cast<double>(iteration) / static_cast<double>(rising)
+               : std::log(static_cast<double>(iteration + 1)) / std::log(static_cast<double>(rising));
+  }
+  [[nodiscard]] double falling(std::int64_t iteration, std::int64_t rising) const {
+    auto const length = static_cast<double>(std::max<std::int64_t>(1, total_steps - rising));
+    if (kind == rule::warmup_decay) {
+      return std::max(0.0, static_cast<double>(total_steps - iteration) / length);
+    }
+    if (kind == rule::warmup_cosine) {
+      double const done = std::min(1.0, static_cast<double>(iteration - rising + 1) / length);
+      return 0.5 * (1.0 + std::cos(std::numbers::pi * done));
+    }
+    return 1.0;
+  }
+};
+
+}  // namespace superoffload::optim
