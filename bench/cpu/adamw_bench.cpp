@@ -1,81 +1,235 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// CPU Adam beside a plain read-modify-write of the same arrays by the same threads, in turns within one run:
-// hosts of one kind differ too much for figures of different runs to be compared.
-#include "stage.hpp"
+// CPU Adam beside a plain pass over the same arrays by the same threads, in turns within one run: hosts of
+// one kind differ too much for figures of different runs to be compared. The plain pass reads and writes what
+// the kernel must and computes next to nothing; of its two orders, array by array and all at once, the faster
+// counts.
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/cpu/cores.hpp>
+#include <superoffload/cpu/kernels.hpp>
+#include <superoffload/cpu/pinned_threads.hpp>
+#include <superoffload/cpu/state_memory.hpp>
+#include <superoffload/cpu/topology.hpp>
 
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#if defined(__x86_64__)
+#define SUPEROFFLOAD_WIDEST __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define SUPEROFFLOAD_WIDEST
+#endif
 
 namespace superoffload::bench {
 namespace {
 
-constexpr std::int64_t parameters = std::int64_t{32} << 20;
-constexpr std::int64_t piece = 16384;
+constexpr std::int64_t parameters = std::int64_t{48} << 20;
 
-template <class Work>
-double seconds_of(Work const& work) {
+SUPEROFFLOAD_WIDEST void change(float* x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) { x[i] *= 1.0000001F; }
+}
+SUPEROFFLOAD_WIDEST void change(float* x, float* y, float* z, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    x[i] *= 1.0000001F;
+    y[i] *= 1.0000001F;
+    z[i] *= 1.0000001F;
+  }
+}
+SUPEROFFLOAD_WIDEST std::uint32_t read(std::uint32_t const* x, std::int64_t count) {
+  std::uint32_t all = 0;
+  for (std::int64_t i = 0; i < count; ++i) { all ^= x[i]; }
+  return all;
+}
+
+template <element T>
+struct arrays {
+  float* master;
+  float* m;
+  float* v;
+  T* pending;
+  T* gradient;
+  T* weight;
+};
+
+enum class order { by_array, at_once };
+
+/// What a kernel does to memory.
+struct traffic {
+  bool writes_state, reads_pending, reads_gradient, writes_weight;
+
+  template <element T>
+  [[nodiscard]] double bytes() const {
+    return (writes_state ? 24.0 : 12.0) +
+           static_cast<double>(sizeof(T)) * (reads_pending + reads_gradient + writes_weight);
+  }
+};
+
+template <element T>
+void plain(arrays<T> const& a, traffic const& does, order how, cpu::slice mine) {
+  constexpr std::int64_t piece = 16384;
+  std::uint32_t all = 0;
+  auto const reads = [&](auto const* x, std::int64_t count) {
+    all ^= read(reinterpret_cast<std::uint32_t const*>(x), count * static_cast<std::int64_t>(sizeof(*x)) / 4);
+  };
+  for (auto i = mine.begin; i < mine.end; i += piece) {
+    auto const n = std::min(piece, mine.end - i);
+    if (does.writes_state && how == order::at_once) {
+      change(a.master + i, a.m + i, a.v + i, n);
+    } else {
+      for (auto* const x : {a.master + i, a.m + i, a.v + i}) {
+        if (does.writes_state) {
+          change(x, n);
+        } else {
+          reads(x, n);
+        }
+      }
+    }
+    if (does.reads_pending) {
+      reads(a.pending + i, n);
+    }
+    if (does.reads_gradient && does.writes_weight) {
+      std::memcpy(static_cast<void*>(a.weight + i), a.gradient + i, static_cast<std::size_t>(n) * sizeof(T));
+    }
+  }
+  benchmark::DoNotOptimize(all);
+}
+
+double seconds_of(cpu::pinned_threads& threads, auto const& work) {
   auto const start = std::chrono::steady_clock::now();
-  work();
+  threads.run(work);
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Touches what adamw<T> touches: w, m and v read and written, g read, the working weight written.
-template <element T>
-void touch(kernel::adamw<T> const& a, std::int64_t begin, std::int64_t end) {
-  for (float* const x : {a.master, a.m, a.v}) {
-    for (auto i = begin; i < end; ++i) { x[i] *= 1.0000001F; }
-  }
-  if constexpr (std::same_as<T, bfloat16>) {
-    std::memcpy(static_cast<void*>(a.weight + begin), a.gradient + begin,
-                static_cast<std::size_t>(end - begin) * 2);
-  } else {
-    float all[16]{};
-    for (auto i = begin; i + 16 <= end; i += 16) {
-      for (int way = 0; way < 16; ++way) { all[way] += a.gradient[i + way]; }
+double median(std::vector<double> values) {
+  auto const middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+constexpr kernel::adamw_step step{0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F};
+
+/// `make(arrays)` gives the kernel's arguments.
+template <element T, class Make>
+void measure(benchmark::State& state, traffic const& does, Make const& make) {
+  auto const host = cpu::read_topology(cpu::allowed_processors());
+  auto const node = host.nearest_node(-1);
+  cpu::pinned_threads threads{host.processors_near(node.value_or(-1), static_cast<int>(state.range(0)))};
+  std::vector<cpu::state_memory> memory;
+  auto const take = [&]<class U>() {
+    memory.emplace_back(parameters * sizeof(U), node);
+    threads.fill_zero(memory.back().data(), parameters, sizeof(U));
+    return memory.back().template as<U>();
+  };
+  auto const take_floats = [&] { return take.template operator()<float>(); };
+  auto const take_elements = [&] { return take.template operator()<T>(); };
+  arrays<T> const a{take_floats(),   take_floats(),   take_floats(),
+                    take_elements(), take_elements(), take_elements()};
+  threads.run([&](int thread, int of) {
+    auto const mine = cpu::slice_of(parameters, thread, of);
+    std::minstd_rand random{static_cast<unsigned>(thread + 1)};
+    std::uniform_real_distribution<float> uniform{-1, 1};
+    for (auto i = mine.begin; i < mine.end; ++i) {
+      a.master[i] = uniform(random);
+      a.m[i] = 1e-3F * uniform(random);
+      a.v[i] = a.m[i] * a.m[i];
+      a.pending[i] = T(1e-3F * uniform(random));
+      a.gradient[i] = T(1e-3F * uniform(random));
+      a.weight[i] = T(a.master[i]);
     }
-    benchmark::DoNotOptimize(all);
+  });
+  auto const kernel = make(a);
+  std::vector<double> of_kernel, by_array, at_once;
+  for (auto _ : state) {
+    of_kernel.push_back(seconds_of(threads, [&](int thread, int of) {
+      auto const mine = cpu::slice_of(parameters, thread, of);
+      cpu::run(kernel.slice(mine.begin, mine.size()));
+    }));
+    state.SetIterationTime(of_kernel.back());
+    for (auto const how : {order::by_array, order::at_once}) {
+      (how == order::by_array ? by_array : at_once).push_back(seconds_of(threads, [&](int thread, int of) {
+        plain(a, does, how, cpu::slice_of(parameters, thread, of));
+      }));
+    }
   }
+  state.SetBytesProcessed(static_cast<std::int64_t>(does.bytes<T>() * static_cast<double>(parameters) *
+                                                    static_cast<double>(state.iterations())));
+  state.counters["share_of_plain"] = std::min(median(by_array), median(at_once)) / median(of_kernel);
+  state.counters["seconds_per_1e9"] = median(of_kernel) * 1e9 / static_cast<double>(parameters);
 }
 
 template <element T>
-void adamw(benchmark::State& state) {
-  stage on{static_cast<int>(state.range(0))};
-  auto const master = on.numbers<float>(parameters);
-  auto const m = on.numbers<float>(parameters);
-  auto const v = on.numbers<float>(parameters);
-  auto const gradient = on.numbers<T>(parameters);
-  auto const working = on.numbers<T>(std::same_as<T, float> ? 0 : parameters);
-  for (std::int64_t i = 0; i < parameters; ++i) { v.as<float>()[i] = v.as<float>()[i] * v.as<float>()[i]; }
-  kernel::adamw<T> const arguments{
-      .master = master.as<float>(),
-      .m = m.as<float>(),
-      .v = v.as<float>(),
-      .gradient = gradient.template as<T>(),
-      .weight = std::same_as<T, float> ? master.template as<T>() : working.template as<T>(),
-      .count = parameters,
-      .step = {0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F}};
-  double updating = 0;
-  double touching = 0;
-  for (auto _ : state) {
-    updating += seconds_of([&] {
-      launch(on.stream, arguments);
-      on.stream.synchronize();
-    });
-    state.PauseTiming();
-    touching += seconds_of([&] {
-      on.device.threads().parallel_for(
-          parameters, piece, [&](std::int64_t begin, std::int64_t end) { touch(arguments, begin, end); });
-    });
-    state.ResumeTiming();
-  }
-  count_bytes(state, static_cast<double>(parameters) * 28);
-  state.counters["share_of_plain"] = touching / updating;
-  state.counters["parameters/s"] =
-      benchmark::Counter(static_cast<double>(parameters), benchmark::Counter::kIsIterationInvariantRate,
-                         benchmark::Counter::kIs1000);
+void update(benchmark::State& state) {
+  constexpr traffic does{true, false, true, true};
+  measure<T>(state, does, [](arrays<T> const& a) {
+    return kernel::adamw_update<T>{a.master, a.m, a.v, a.gradient, a.weight, parameters, step};
+  });
 }
-BENCHMARK(adamw<bfloat16>)->Apply(on_threads);
-BENCHMARK(adamw<float>)->Apply(on_threads);
+template <element T>
+void update_in_place(benchmark::State& state) {
+  constexpr traffic does{true, false, true, true};
+  measure<T>(state, does, [](arrays<T> const& a) {
+    return kernel::adamw_update<T>{a.master, a.m, a.v, a.gradient, a.gradient, parameters, step};
+  });
+}
+template <element T>
+void emit(benchmark::State& state) {
+  constexpr traffic does{false, false, true, true};
+  measure<T>(state, does, [](arrays<T> const& a) {
+    return kernel::adamw_emit<T>{a.master, a.m, a.v, a.gradient, a.weight, parameters, step};
+  });
+}
+template <element T>
+void commit(benchmark::State& state) {
+  constexpr traffic does{true, true, false, false};
+  measure<T>(state, does, [](arrays<T> const& a) {
+    return kernel::adamw_commit<T>{a.master, a.m, a.v, a.pending, parameters, step};
+  });
+}
+template <element T>
+void commit_emit(benchmark::State& state) {
+  constexpr traffic does{true, true, true, true};
+  measure<T>(state, does, [](arrays<T> const& a) {
+    return kernel::adamw_commit_emit<T>{a.master, a.m,        a.v,  a.pending, a.gradient,
+                                        a.weight, parameters, step, step};
+  });
+}
+template <element T>
+void commit_update(benchmark::State& state) {
+  constexpr traffic does{true, true, true, true};
+  measure<T>(state, does, [](arrays<T> const& a) {
+    return kernel::adamw_commit_update<T>{a.master, a.m,        a.v,  a.pending, a.gradient,
+                                          a.weight, parameters, step, step};
+  });
+}
+/// One thread, then twice as many each time, then all cores but one, and all.
+void on_threads(benchmark::internal::Benchmark* benchmark) {
+  benchmark->UseManualTime()->Unit(benchmark::kMillisecond)->ArgName("threads")->Iterations(9);
+  auto const host = cpu::read_topology(cpu::allowed_processors());
+  std::vector<int> counts;
+  for (int threads = 1; threads < host.cores(); threads *= 2) { counts.push_back(threads); }
+  counts.push_back(std::max(1, host.cores() - 1));
+  counts.push_back(host.cores());
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  for (int const threads : counts) { benchmark->Arg(threads); }
+}
+#define SUPEROFFLOAD_BOTH(name)                                                \
+  BENCHMARK(name<bfloat16>)->Name("adamw/" #name "<bf16>")->Apply(on_threads); \
+  BENCHMARK(name<float>)->Name("adamw/" #name "<float>")->Apply(on_threads)
+SUPEROFFLOAD_BOTH(update);
+SUPEROFFLOAD_BOTH(update_in_place);
+SUPEROFFLOAD_BOTH(emit);
+SUPEROFFLOAD_BOTH(commit);
+SUPEROFFLOAD_BOTH(commit_emit);
+SUPEROFFLOAD_BOTH(commit_update);
 
 }  // namespace
 }  // namespace superoffload::bench

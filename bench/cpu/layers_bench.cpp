@@ -184,15 +184,6 @@ void convert(benchmark::State& state) {
 BENCHMARK(convert<float, bfloat16>)->Apply(on_threads);
 BENCHMARK(convert<bfloat16, float>)->Apply(on_threads);
 
-void emit_weights(benchmark::State& state) {
-  stage on{static_cast<int>(state.range(0))};
-  auto const master = on.numbers<float>(cells);
-  auto const weight = on.numbers<bfloat16>(cells);
-  on.measure(state, kernel::emit_weights{master.as<float>(), weight.as<bfloat16>(), cells});
-  count_bytes(state, size<float> + size<bfloat16>);
-}
-BENCHMARK(emit_weights)->Apply(on_threads);
-
 template <element T>
 void column_sum(benchmark::State& state) {
   stage on{static_cast<int>(state.range(0))};

@@ -8,8 +8,6 @@
 #include <cstring>
 #include <limits>
 #include <string>
-#include <thread>
-#include <vector>
 
 using namespace superoffload;
 
@@ -40,28 +38,4 @@ TEST_CASE("an impossible size is refused by its number of bytes") {
       CHECK(std::string{e.what()}.find(std::to_string(bytes) + " bytes") != std::string::npos);
     }
   }
-}
-
-TEST_CASE("an account keeps the peak, from any thread") {
-  cpu::memory_account account;
-  account.add(100);
-  account.add(50);
-  account.subtract(120);
-  account.add(10);
-  CHECK(account.now() == 40);
-  CHECK(account.peak() == 150);
-  {
-    std::vector<std::jthread> threads;
-    for (int t = 0; t < 4; ++t) {
-      threads.emplace_back([&] {
-        for (int i = 0; i < 1000; ++i) {
-          account.add(1000);
-          account.subtract(1000);
-        }
-      });
-    }
-  }
-  CHECK(account.now() == 40);
-  CHECK(account.peak() >= 1040);
-  CHECK(account.peak() <= 4040);
 }

@@ -29,9 +29,9 @@ public:
     }
   }
 
-  /// Returns once the counter is at `value` or above.
-  void wait_for(std::uint64_t value) const {
-    for (int spin = 0; spin < detail::spins; ++spin) {
+  /// Returns once the counter is at `value` or above. Looks `spins` times before it sleeps.
+  void wait_for(std::uint64_t value, int spins = detail::spins) const {
+    for (int spin = 0; spin < spins; ++spin) {
       if (this->value() >= value) {
         return;
       }

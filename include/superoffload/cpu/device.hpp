@@ -4,6 +4,8 @@
 
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/memory_account.hpp>
 #include <superoffload/cpu/memory.hpp>
 #include <superoffload/cpu/stream.hpp>
 #include <superoffload/cpu/threads.hpp>
@@ -26,8 +28,16 @@ public:
 
   static std::string name() { return "cpu"; }
   static constexpr std::size_t logits_chunk_bytes = std::size_t{64} << 20;
+  static constexpr double flops_per_byte = 8.0;
+
+  [[nodiscard]] std::string description() const {
+    return concat(name(), " with ", threads_.size(), threads_.size() == 1 ? " thread" : " threads");
+  }
 
   [[nodiscard]] thread_pool& threads() noexcept { return threads_; }
+
+  /// Of the host, cgroup limits included.
+  [[nodiscard]] static std::size_t available_bytes() { return cpu::available_bytes(); }
 
   /// Aligned to 256 bytes and not initialised; null for 0 bytes. Throws `error` (cannot_fit).
   [[nodiscard]] void* allocate(std::size_t bytes) { return allocate_for(device_account_, bytes); }

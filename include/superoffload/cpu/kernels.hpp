@@ -5,9 +5,12 @@
 #include <superoffload/cpu/stream.hpp>
 #include <superoffload/kernel/catalogue.hpp>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace superoffload::cpu {
+
+class device;
 
 namespace detail {
 
@@ -19,7 +22,7 @@ struct kernel_entry {
   void (*run)(Arguments const&, std::int64_t begin, std::int64_t end);
 };
 
-using kernel_table = kernel::table<kernel_entry>;
+using kernel_table = kernel::table<kernel_entry, kernel::host_catalogue>;
 
 /// The kernels of the active instruction set.
 kernel_table const& active_kernels();
@@ -28,7 +31,7 @@ kernel_table const& active_kernels();
 
 /// Has the device a kernel for these arguments?
 template <class Arguments>
-concept kernel_arguments = kernel::in_table<Arguments, detail::kernel_entry>;
+concept kernel_arguments = kernel::in_table<Arguments, detail::kernel_entry, kernel::host_catalogue>;
 
 /// Queues the kernel on `stream`; it runs on the threads of the stream. What the arguments point to must live
 /// until it has run. Empty matrices and arrays are allowed.
@@ -39,6 +42,20 @@ void launch(stream& stream, Arguments const& arguments) {
     threads.parallel_for(kernel.items(arguments), 1,
                          [&](std::int64_t first, std::int64_t last) { kernel.run(arguments, first, last); });
   });
+}
+
+/// Kernels of this device keep what they need on the stacks of its threads.
+template <kernel_arguments Arguments>
+  requires requires(Arguments const& arguments) { arguments.scratch; }
+constexpr std::size_t scratch_bytes(device const&, Arguments const&) noexcept {
+  return 0;
+}
+
+/// The same, here and now, on the calling thread alone.
+template <kernel_arguments Arguments>
+void run(Arguments const& arguments) {
+  detail::kernel_entry<Arguments> const& kernel = detail::active_kernels();
+  kernel.run(arguments, 0, kernel.items(arguments));
 }
 
 }  // namespace superoffload::cpu

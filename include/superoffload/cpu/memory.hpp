@@ -4,7 +4,6 @@
 
 #include <superoffload/core/error.hpp>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <sys/mman.h>
@@ -47,22 +46,7 @@ inline void release_memory(void* memory, std::size_t bytes) noexcept {
   }
 }
 
-/// Bytes in use, now and at most so far. Counted from any thread.
-class memory_account {
-public:
-  void add(std::size_t bytes) noexcept {
-    auto const sum = now_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    auto peak = peak_.load(std::memory_order_relaxed);
-    while (peak < sum && !peak_.compare_exchange_weak(peak, sum, std::memory_order_relaxed)) {}
-  }
-  void subtract(std::size_t bytes) noexcept { now_.fetch_sub(bytes, std::memory_order_relaxed); }
-
-  [[nodiscard]] std::size_t now() const noexcept { return now_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
-
-private:
-  std::atomic<std::size_t> now_{0};
-  std::atomic<std::size_t> peak_{0};
-};
+/// Memory of the host that this process may still use, cgroup limits included.
+std::size_t available_bytes();
 
 }  // namespace superoffload::cpu

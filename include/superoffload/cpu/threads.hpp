@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
 namespace superoffload::cpu {
 
@@ -39,7 +39,6 @@ public:
     int const size = threads == 0 ? default_threads() : threads;
     expect(size >= 1, exit_code::internal, "a pool of ", size, " threads was asked for: expected at least 1");
     spins_ = size <= usable_cores() ? detail::spins : 0;
-    workers_.reserve(static_cast<std::size_t>(size - 1));
     try {
       while (std::ssize(workers_) < size - 1) {
         workers_.emplace_back([this] { serve(); });
@@ -164,7 +163,7 @@ private:
 
   static inline thread_local bool inside_ = false;
 
-  std::vector<std::thread> workers_;
+  std::deque<std::thread> workers_;  // g++ 12 warns, wrongly, of a vector that grows
   int spins_ = 0;
   std::mutex turn_;
   loop loop_;

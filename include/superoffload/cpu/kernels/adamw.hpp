@@ -3,37 +3,41 @@
 #pragma once
 
 #include <superoffload/cpu/kernels/simd.hpp>
+#include <superoffload/cpu/kernels/streaming.hpp>
 #include <superoffload/kernel/adamw.hpp>
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
-template <element T>
-int64_t items(kernel::adamw<T> const& a) {
+template <element T, element G>
+int64_t items(kernel::adamw<T, G> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
 
-template <element T>
-void run(kernel::adamw<T> const& a, int64_t first, int64_t last) {
-  auto const mine = range_of(first, last, elements_of_item, a.count);
+template <element T, element G>
+void run(kernel::adamw<T, G> const& a, int64_t first, int64_t last) {
   auto const step = a.step;
-  bool const in_place = static_cast<void const*>(a.weight) == static_cast<void const*>(a.master);
-  for_vectors<float>(mine.end - mine.begin, [&](int64_t offset, auto extent) {
-    auto const i = mine.begin + offset;
-    exact_floats w = load<float>(a.master + i, extent);
+  auto const update = [&](int64_t i, auto extent) {
+    std::uint16_t* low = nullptr;
+    if constexpr (std::same_as<T, bfloat16>) {
+      low = a.low + i;
+    }
+    exact_floats w = load_master(a.weight + i, low, extent);
     exact_floats m = load<float>(a.m + i, extent);
     exact_floats v = load<float>(a.v + i, extent);
-    exact_floats const g = load<float>(a.gradient + i, extent);
-    kernel::adamw_rule(w, m, v, g, step, [](exact_floats x) { return sqrt(x); });
-    auto const master = without_nan_payload(w);
-    store(a.master + i, master, extent);
+    vector<float> g = load<float>(a.gradient + i, extent);
+    if constexpr (!std::same_as<T, G>) {
+      g = rounded_to<T>(g);
+    }
+    kernel::adamw_rule(w, m, v, exact_floats{g}, step, [](exact_floats x) { return sqrt(x); });
+    store_master(a.weight + i, low, without_nan_payload(w), extent);
     store(a.m + i, without_nan_payload(m), extent);
     store(a.v + i, without_nan_payload(v), extent);
-    if constexpr (std::same_as<T, bfloat16>) {
-      store<rounding::half_away>(a.weight + i, master, extent);
-    } else if (!in_place) {
-      store(a.weight + i, master, extent);
-    }
-  });
+  };
+  if constexpr (std::same_as<T, bfloat16>) {
+    for_streamed_vectors(first, last, a.count, update, a.weight, a.low, a.m, a.v, a.gradient);
+  } else {
+    for_streamed_vectors(first, last, a.count, update, a.weight, a.m, a.v, a.gradient);
+  }
 }
 
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET

@@ -70,14 +70,4 @@ void run(kernel::convert<From, To> const& a, int64_t first, int64_t last) {
   }
 }
 
-inline int64_t items(kernel::emit_weights const& a) { return pieces_of(a.count, elements_of_item); }
-
-inline void run(kernel::emit_weights const& a, int64_t first, int64_t last) {
-  auto const mine = range_of(first, last, elements_of_item, a.count);
-  for_vectors<float>(mine.end - mine.begin, [&](int64_t offset, auto extent) {
-    auto const i = mine.begin + offset;
-    store<rounding::half_away>(a.weight + i, load<float>(a.master + i, extent), extent);
-  });
-}
-
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET

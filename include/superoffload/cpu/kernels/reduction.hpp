@@ -67,17 +67,17 @@ void run(kernel::sum<T> const& a, int64_t, int64_t) {
   *a.total = a.accumulate ? *a.total + total : total;
 }
 
-template <element T>
-int64_t items(kernel::square_sum<T> const& a) {
+template <element T, element From>
+int64_t items(kernel::square_sum<T, From> const& a) {
   return kernel::norm_cells(a.count);
 }
 
-template <element T>
-void run(kernel::square_sum<T> const& a, int64_t first, int64_t last) {
+template <element T, element From>
+void run(kernel::square_sum<T, From> const& a, int64_t first, int64_t last) {
   for (auto cell = first; cell < last; ++cell) {
     auto const [begin, end] = range_of(cell, cell + 1, kernel::norm_grid, a.count);
     a.partial[cell] = interleaved_sum(end - begin, [x = a.x + begin](int64_t i) {
-      auto const value = static_cast<double>(x[i]);
+      auto const value = static_cast<double>(static_cast<T>(x[i]));
       return value * value;
     });
   }

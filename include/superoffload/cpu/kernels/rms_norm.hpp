@@ -45,7 +45,7 @@ template <element T>
 void run(kernel::rms_norm_backward<T> const& a, int64_t first, int64_t last) {
   using W = wide<T>;
   for (auto block = first; block < last; ++block) {
-    auto const [begin, end] = range_of(block, block + 1, kernel::rms_norm_block, a.rows);
+    auto const [begin, end] = range_of(block, block + 1, kernel::rms_norm_block_rows(a.rows), a.rows);
     auto* const partial = a.partial == nullptr ? nullptr : a.partial + block * a.columns;
     for (auto row = begin; row < end; ++row) {
       bool const starts = row == begin;

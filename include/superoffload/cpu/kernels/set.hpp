@@ -13,6 +13,7 @@
 #include <superoffload/cpu/kernels/adamw.hpp>
 #include <superoffload/cpu/kernels/attention.hpp>
 #include <superoffload/cpu/kernels/cross_entropy.hpp>
+#include <superoffload/cpu/kernels/deferred_adamw.hpp>
 #include <superoffload/cpu/kernels/elementwise.hpp>
 #include <superoffload/cpu/kernels/embedding.hpp>
 #include <superoffload/cpu/kernels/gemm.hpp>
@@ -29,6 +30,6 @@ constexpr detail::kernel_table table_of(kernel::list<Arguments...>) {
 }
 
 extern detail::kernel_table const kernels;
-constinit detail::kernel_table const kernels = table_of(kernel::catalogue{});
+constinit detail::kernel_table const kernels = table_of(kernel::host_catalogue{});
 
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET

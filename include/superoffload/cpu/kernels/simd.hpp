@@ -188,6 +188,41 @@ void store(bfloat16* to, vector<float> x, whole) {
 #endif
 }
 
+/// The masters that are split into working weights and their own low halves (bfloat16::master_of): the sum
+/// of the weight's bits and the low half as a signed number.
+inline vector<float> load_master(bfloat16 const* weight, std::uint16_t const* low, whole) {
+#if defined(__AVX512F__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  auto const high = _mm512_castps_si512(load<float>(weight, whole{}));
+  auto const halves = _mm256_loadu_si256(reinterpret_cast<__m256i const*>(low));
+  return _mm512_castsi512_ps(_mm512_add_epi32(high, _mm512_cvtepi16_epi32(halves)));
+#elif defined(__AVX2__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  auto const high = _mm256_castps_si256(load<float>(weight, whole{}));
+  auto const halves = _mm_loadu_si128(reinterpret_cast<__m128i const*>(low));
+  return _mm256_castsi256_ps(_mm256_add_epi32(high, _mm256_cvtepi16_epi32(halves)));
+#elif defined(__aarch64__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  auto const high = vshll_n_u16(vld1_u16(reinterpret_cast<std::uint16_t const*>(weight)), 16);
+  auto const halves = vmovl_s16(vreinterpret_s16_u16(vld1_u16(low)));
+  return vreinterpretq_f32_u32(vaddq_u32(high, vreinterpretq_u32_s32(halves)));
+#else
+  return bfloat16::master_of(*weight, *low);
+#endif
+}
+inline void store_master(bfloat16* weight, std::uint16_t* low, vector<float> x, whole) {
+  store<rounding::half_away>(weight, x, whole{});
+#if defined(__AVX512F__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  auto const halves = _mm512_cvtepi32_epi16(_mm512_castps_si512(x));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(low), halves);
+#elif defined(__AVX2__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  auto const halves = _mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(0xFFFF));
+  auto const packed = _mm_packus_epi32(_mm256_castsi256_si128(halves), _mm256_extracti128_si256(halves, 1));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(low), packed);
+#elif defined(__aarch64__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  vst1_u16(low, vmovn_u32(vreinterpretq_u32_f32(x)));
+#else
+  *low = bfloat16::low_of_master(x.value);
+#endif
+}
+
 /// The other lanes are zero.
 template <class W, class T>
 vector<W> load(T const* from, part some) {
@@ -210,6 +245,46 @@ void store(bfloat16* to, vector<float> x, part some) {
   bfloat16 buffer[lanes<float>];
   store<Mode>(buffer, x, whole{});
   store_part<bfloat16, float>(to, buffer, some);
+}
+
+inline vector<float> load_master(bfloat16 const* weight, std::uint16_t const* low, part some) {
+  bfloat16 weights[lanes<float>]{};
+  std::uint16_t halves[lanes<float>]{};
+  for (int i = 0; i < some.count; ++i) {
+    weights[i] = weight[i];
+    halves[i] = low[i];
+  }
+  return load_master(weights, halves, whole{});
+}
+inline void store_master(bfloat16* weight, std::uint16_t* low, vector<float> x, part some) {
+  bfloat16 weights[lanes<float>];
+  std::uint16_t halves[lanes<float>];
+  store_master(weights, halves, x, whole{});
+  for (int i = 0; i < some.count; ++i) {
+    weight[i] = weights[i];
+    low[i] = halves[i];
+  }
+}
+/// A working weight in float is the master itself.
+template <class Extent>
+vector<float> load_master(float const* weight, std::uint16_t const*, Extent extent) {
+  return load<float>(weight, extent);
+}
+template <class Extent>
+void store_master(float* weight, std::uint16_t*, vector<float> x, Extent extent) {
+  store(weight, x, extent);
+}
+
+/// Rounded as bfloat16{x} does and widened again, for T == bfloat16.
+template <element T>
+vector<float> rounded_to(vector<float> x) {
+  if constexpr (std::same_as<T, bfloat16>) {
+    bfloat16 buffer[lanes<float>];
+    store(buffer, x, whole{});
+    return load<float>(buffer, whole{});
+  } else {
+    return x;
+  }
 }
 
 /// x with `filler` in the lanes that `some` leaves out.

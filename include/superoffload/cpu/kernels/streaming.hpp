@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+// Passes over arrays that are far larger than caches.
+#pragma once
+
+#include <superoffload/cpu/kernels/simd.hpp>
+
+#include <cstdint>
+
+namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
+
+/// Elements between two looks ahead: a cache line of bfloat16, two of float.
+inline constexpr int64_t elements_of_round = 32;
+
+/// How far ahead is asked for memory, in elements. The processor's own prefetching starts over in every page
+/// and follows few arrays at a time; with a distance of 2 to 4 KiB of floats an update of the optimizer is 10
+/// to 20 % faster, on one core and on all.
+inline constexpr int64_t elements_ahead = 512;
+
+/// Asks for the elements [i, i + elements_of_round), which may lie behind the array.
+template <class T>
+[[gnu::always_inline]] inline void prefetch(T const* array, int64_t i) {
+  auto const from = reinterpret_cast<std::uintptr_t>(array) + static_cast<std::uintptr_t>(i) * sizeof(T);
+  for (std::uintptr_t byte = 0; byte < elements_of_round * sizeof(T); byte += 64) {
+    __builtin_prefetch(reinterpret_cast<void const*>(from + byte));
+  }
+}
+
+/// Calls body(i, whole or part) for the vectors of the items [first, last) of arrays of `count` elements, of
+/// which `inputs` are read.
+template <class Body, class... T>
+[[gnu::always_inline]] inline void for_streamed_vectors(int64_t first, int64_t last, int64_t count,
+                                                        Body const& body, T const*... inputs) {
+  auto const mine = range_of(first, last, elements_of_item, count);
+  auto i = mine.begin;
+  for (; i + elements_of_round <= mine.end; i += elements_of_round) {
+    (prefetch(inputs, i + elements_ahead), ...);
+    for (int64_t j = 0; j < elements_of_round; j += lanes<float>) { body(i + j, whole{}); }
+  }
+  for_vectors<float>(mine.end - i, [&](int64_t offset, auto extent) { body(i + offset, extent); });
+}
+
+/// Can all vectors of `to` be stored around the caches?
+template <class T>
+bool stores_past_caches(T const* to) {
+  return reinterpret_cast<std::uintptr_t>(to) % 64 == 0;
+}
+
+/// Stores what nobody here reads again around the caches, where the processor can: the line is not fetched
+/// first. `to` is aligned to the vector. Needs finish_stores() before others may read.
+[[gnu::always_inline]] inline void store_past_caches(float* to, vector<float> x) {
+#if defined(__AVX512F__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  _mm512_stream_ps(to, x);
+#elif defined(__AVX2__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  _mm256_stream_ps(to, x);
+#else
+  store(to, x, whole{});
+#endif
+}
+/// The same, rounded as bfloat16::of_master.
+[[gnu::always_inline]] inline void store_past_caches(bfloat16* to, vector<float> x) {
+#if defined(__AVX512F__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  alignas(32) bfloat16 rounded[lanes<float>];
+  store<rounding::half_away>(rounded, x, whole{});
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(to), *reinterpret_cast<__m256i const*>(rounded));
+#elif defined(__AVX2__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  alignas(16) bfloat16 rounded[lanes<float>];
+  store<rounding::half_away>(rounded, x, whole{});
+  _mm_stream_si128(reinterpret_cast<__m128i*>(to), *reinterpret_cast<__m128i const*>(rounded));
+#else
+  store<rounding::half_away>(to, x, whole{});
+#endif
+}
+inline void finish_stores() {
+#if (defined(__AVX512F__) || defined(__AVX2__)) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  _mm_sfence();
+#endif
+}
+
+}  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET

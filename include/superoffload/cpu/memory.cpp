@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/cpu/memory.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+
+namespace superoffload::cpu {
+namespace {
+
+constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
+
+/// The first number of a file; unlimited for "max", a missing file or anything else.
+std::size_t number_in(char const* path) {
+  std::ifstream file{path};
+  std::size_t value = 0;
+  return file >> value ? value : unlimited;
+}
+
+std::size_t limit_less_use(char const* limit_path, char const* use_path) {
+  auto const limit = number_in(limit_path);
+  auto const use = number_in(use_path);
+  if (limit == unlimited || use == unlimited) {
+    return unlimited;
+  }
+  return limit > use ? limit - use : 0;
+}
+
+}  // namespace
+
+std::size_t available_bytes() {
+  auto available = unlimited;
+  std::ifstream meminfo{"/proc/meminfo"};
+  for (std::string name; meminfo >> name;) {
+    std::size_t kibibytes = 0;
+    if (name == "MemAvailable:" && meminfo >> kibibytes) {
+      available = kibibytes * 1024;
+    }
+  }
+  available =
+      std::min(available, limit_less_use("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"));
+  return std::min(available, limit_less_use("/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                            "/sys/fs/cgroup/memory/memory.usage_in_bytes"));
+}
+
+}  // namespace superoffload::cpu

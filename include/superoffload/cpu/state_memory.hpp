@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cpu/memory.hpp>
+
+#include <cerrno>
+#include <cstddef>
+#include <optional>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <utility>
+
+namespace superoffload::cpu {
+
+/// Asks for pages of node `node` where [memory, memory + bytes), a block of mapped_bytes or more from
+/// allocate_memory, is touched from now on; when that node is full, of others. Returns 0, or the error number
+/// of the system's refusal, which containers often give: pages then come from the node of the thread that
+/// touches them first.
+inline int prefer_node(void* memory, std::size_t bytes, int node) noexcept {
+  constexpr int preferred = 1;  // MPOL_PREFERRED of <numaif.h>, which comes with libnuma only
+  constexpr std::size_t bits = 8 * sizeof(unsigned long);
+  unsigned long mask[1024 / bits]{};
+  if (node < 0 || node >= 1024) {
+    return EINVAL;
+  }
+  mask[static_cast<std::size_t>(node) / bits] = 1UL << (static_cast<std::size_t>(node) % bits);
+  return syscall(SYS_mbind, memory, bytes, preferred, mask, 1024UL + 1, 0U) == 0 ? 0 : errno;
+}
+
+/// Owns host memory for the optimizer's state: not initialised, in huge pages where the system has them, near
+/// `node` if one is given. Each page goes to the thread that touches it first.
+class state_memory {
+public:
+  state_memory() = default;
+  /// \throws error(cannot_fit).
+  explicit state_memory(std::size_t bytes, std::optional<int> node = std::nullopt)
+      : bytes_{bytes}, data_{allocate_memory(bytes)} {
+    if (node && bytes >= mapped_bytes) {
+      refusal_ = prefer_node(data_, bytes, *node);
+    }
+  }
+  state_memory(state_memory&& other) noexcept
+      : bytes_{std::exchange(other.bytes_, 0)},
+        data_{std::exchange(other.data_, nullptr)},
+        refusal_{other.refusal_} {}
+  state_memory& operator=(state_memory&& other) noexcept {
+    std::swap(bytes_, other.bytes_);
+    std::swap(data_, other.data_);
+    std::swap(refusal_, other.refusal_);
+    return *this;
+  }
+  ~state_memory() {
+    if (data_ != nullptr) {
+      release_memory(data_, bytes_);
+    }
+  }
+
+  [[nodiscard]] void* data() const noexcept { return data_; }
+  template <class T>
+  [[nodiscard]] T* as() const noexcept {
+    return static_cast<T*>(data_);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// 0, or why the pages may come from other nodes, as an error number.
+  [[nodiscard]] int refusal() const noexcept { return refusal_; }
+
+private:
+  std::size_t bytes_ = 0;
+  void* data_ = nullptr;
+  int refusal_ = 0;
+};
+
+}  // namespace superoffload::cpu

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cpu/cores.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <sched.h>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace superoffload::cpu {
+
+/// A logical processor.
+struct processor {
+  int id = 0;
+  int core = 0;     ///< the lowest logical processor of the same physical core
+  int sibling = 0;  ///< how many of the same core are named before it
+  int node = 0;     ///< of memory
+};
+
+/// A NUMA node that is online, with or without processors and memory.
+struct memory_node {
+  int id = 0;
+  std::int64_t bytes = 0;
+  std::vector<int> distances{};  ///< to the online nodes, in the order of their ids; 10 is local
+};
+
+/// The processors a process may use, by id, and the memory nodes of its host, by id.
+struct topology {
+  std::vector<processor> processors;
+  std::vector<memory_node> nodes;
+
+  /// Of distinct physical cores.
+  [[nodiscard]] int cores() const {
+    return static_cast<int>(
+        std::count_if(processors.begin(), processors.end(), [](auto const& p) { return p.sibling == 0; }));
+  }
+  /// As the kernel measures it; what it does not say is farther than anything.
+  [[nodiscard]] int distance(int from, int to) const {
+    for (auto const& node : nodes) {
+      if (node.id == from) {
+        auto const at = std::find_if(nodes.begin(), nodes.end(), [&](auto const& n) { return n.id == to; });
+        auto const index = static_cast<std::size_t>(at - nodes.begin());
+        return index < node.distances.size() ? node.distances[index] : 255;
+      }
+    }
+    return from == to ? 10 : 255;
+  }
+  [[nodiscard]] bool has_processors(int node) const {
+    return std::any_of(processors.begin(), processors.end(), [&](auto const& p) { return p.node == node; });
+  }
+
+  /// The node nearest to node `to` that has both memory and usable processors, the lowest id among equals;
+  /// none when no node has. Memory without processors, such as a GPU's own that its host shows as a node,
+  /// never is. A negative `to` means that it is not known: then it is the node with most processors.
+  [[nodiscard]] std::optional<int> nearest_node(int to) const {
+    std::optional<int> best;
+    auto const rank = [&](int node) {
+      return to >= 0 ? distance(to, node)
+                     : -static_cast<int>(std::count_if(processors.begin(), processors.end(),
+                                                       [&](auto const& p) { return p.node == node; }));
+    };
+    for (auto const& node : nodes) {
+      if (node.bytes > 0 && has_processors(node.id) && (!best || rank(node.id) < rank(*best))) {
+        best = node.id;
+      }
+    }
+    return best;
+  }
+
+  /// Processors for `threads` threads whose memory is that of `node`: those of near nodes first, but one for
+  /// each physical core before any second one.
+  [[nodiscard]] std::vector<int> processors_near(int node, int threads) const {
+    auto ordered = processors;
+    std::stable_sort(ordered.begin(), ordered.end(), [&](auto const& a, auto const& b) {
+      return std::pair{a.sibling, distance(node, a.node)} < std::pair{b.sibling, distance(node, b.node)};
+    });
+    std::vector<int> ids;
+    for (auto const& p : ordered) {
+      if (std::ssize(ids) < threads) {
+        ids.push_back(p.id);
+      }
+    }
+    return ids;
+  }
+};
+
+namespace detail {
+
+/// The numbers of a list such as "0-3,8,10-11"; what follows something else is left out.
+inline std::vector<int> parse_list(std::string_view text) {
+  constexpr std::int64_t most = 1 << 20;
+  std::vector<int> numbers;
+  while (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0) {
+    auto const entry = text.substr(0, text.find_first_of(",\n"));
+    bool const ranges = entry.find('-') != std::string_view::npos;
+    auto const first = take_number(text);
+    auto const last = ranges ? take_number(text) : first;
+    if (first < 0 || last < first || last > most) {
+      break;
+    }
+    for (auto i = first; i <= last; ++i) { numbers.push_back(static_cast<int>(i)); }
+  }
+  return numbers;
+}
+
+inline int number_in(std::string const& path, int otherwise) {
+  auto const text = first_bytes_of(path);
+  int number = otherwise;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+/// MemTotal of a node's meminfo: "Node 0 MemTotal:  131072 kB".
+inline std::int64_t memory_in(std::string const& meminfo) {
+  constexpr std::string_view key = "MemTotal:";
+  auto const at = meminfo.find(key);
+  if (at == std::string::npos) {
+    return 0;
+  }
+  auto rest = std::string_view{meminfo}.substr(at + key.size());
+  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  return std::max<std::int64_t>(0, take_number(rest)) * 1024;
+}
+
+}  // namespace detail
+
+/// Of this process: sched_getaffinity, which knows cpusets and taskset.
+inline std::vector<int> allowed_processors() {
+  cpu_set_t set[8];  // room for 8192
+  std::vector<int> ids;
+  if (sched_getaffinity(0, sizeof set, set) == 0) {
+    for (int id = 0; id < static_cast<int>(8 * sizeof set); ++id) {
+      if (CPU_ISSET_S(static_cast<std::size_t>(id), sizeof set, set)) {
+        ids.push_back(id);
+      }
+    }
+  }
+  if (ids.empty()) {
+    for (int id = 0; id < static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); ++id) {
+      ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+/// Reads what `sys`, mounted sysfs, says of the processors `allowed`. Where it says nothing, each of them is
+/// a core of its own and all of them are on one node with memory.
+inline topology read_topology(std::vector<int> const& allowed, std::string const& sys = "/sys") {
+  topology found;
+  auto const nodes = sys + "/devices/system/node";
+  std::vector<std::pair<int, std::vector<int>>> processors_of;
+  for (int const id : detail::parse_list(detail::first_bytes_of(nodes + "/online"))) {
+    auto const folder = nodes + "/node" + std::to_string(id);
+    memory_node node{.id = id, .bytes = detail::memory_in(detail::first_bytes_of(folder + "/meminfo"))};
+    auto const text = detail::first_bytes_of(folder + "/distance");
+    for (std::string_view rest{text}; !rest.empty();) {
+      auto const distance = detail::take_number(rest);
+      if (distance < 0) {
+        break;
+      }
+      node.distances.push_back(static_cast<int>(distance));
+    }
+    processors_of.emplace_back(id, detail::parse_list(detail::first_bytes_of(folder + "/cpulist")));
+    found.nodes.push_back(std::move(node));
+  }
+  if (found.nodes.empty()) {
+    found.nodes.push_back({.id = 0, .bytes = 1, .distances = {10}});
+  }
+  for (int const id : allowed) {
+    auto const about = sys + "/devices/system/cpu/cpu" + std::to_string(id) + "/topology/";
+    auto const of_core = detail::parse_list(detail::first_bytes_of(about + "thread_siblings_list"));
+    processor p{.id = id, .core = of_core.empty() ? id : of_core.front(), .node = found.nodes.front().id};
+    for (auto const& [node, ids] : processors_of) {
+      if (std::find(ids.begin(), ids.end(), id) != ids.end()) {
+        p.node = node;
+      }
+    }
+    p.sibling = static_cast<int>(std::count_if(found.processors.begin(), found.processors.end(),
+                                               [&](auto const& earlier) { return earlier.core == p.core; }));
+    found.processors.push_back(p);
+  }
+  return found;
+}
+
+/// The NUMA node of a PCI device such as "0000:1B:00.0" (also with the eight digits that CUDA gives the
+/// domain), -1 when the host does not say.
+inline int node_of_pci(std::string_view id, std::string const& sys = "/sys") {
+  std::string name;
+  for (char const c : id) { name += static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+  auto const domain = name.find(':');
+  if (domain != std::string::npos && domain > 4) {
+    name.erase(0, domain - 4);
+  }
+  if (name.find_first_not_of("0123456789abcdef:.") != std::string::npos) {
+    return -1;
+  }
+  return detail::number_in(sys + "/bus/pci/devices/" + name + "/numa_node", -1);
+}
+
+/// Where the optimizer runs on the host, and where its state lies.
+struct optimizer_seat {
+  std::vector<int> processors;  ///< one for each of its threads
+  std::optional<int> node;      ///< of its memory; none where no node is known to have any
+};
+
+/// `share` of the physical cores, (0, 1], or of `cores_left` where a quota leaves fewer, rounded down: always
+/// one and never all of them, as long as there is a second. Near node `node` (of the GPU; negative: not
+/// known).
+inline optimizer_seat seat_of_optimizer(topology const& host, double share, int node,
+                                        int cores_left = std::numeric_limits<int>::max()) {
+  auto const cores = std::max(1, std::min(host.cores(), cores_left));
+  auto const threads =
+      std::clamp(static_cast<int>(share * static_cast<double>(cores) + 1e-9), 1, std::max(1, cores - 1));
+  auto const memory = host.nearest_node(node);
+  return {host.processors_near(memory.value_or(node), threads), memory};
+}
+
+}  // namespace superoffload::cpu

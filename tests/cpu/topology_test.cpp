@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/cpu/topology.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scratch_directory.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace superoffload::cpu {
+namespace {
+
+using list = std::vector<int>;
+
+/// A folder that looks like mounted sysfs.
+class fake_sys {
+public:
+  void write(std::string const& path, std::string const& text) const {
+    auto const file = root_.path() / path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream{file} << text << "\n";
+  }
+  void core(list const& siblings) const {
+    std::string text;
+    for (int const id : siblings) { text += (text.empty() ? "" : ",") + std::to_string(id); }
+    for (int const id : siblings) {
+      write("devices/system/cpu/cpu" + std::to_string(id) + "/topology/thread_siblings_list", text);
+    }
+  }
+  void node(int id, std::string const& processors, std::int64_t kilobytes,
+            std::string const& distances) const {
+    auto const folder = "devices/system/node/node" + std::to_string(id);
+    auto const name = "Node " + std::to_string(id);
+    write(folder + "/cpulist", processors);
+    write(folder + "/meminfo",
+          name + " MemTotal:       " + std::to_string(kilobytes) + " kB\n" + name + " MemFree:  1 kB");
+    write(folder + "/distance", distances);
+  }
+  [[nodiscard]] std::string root() const { return root_.path().string(); }
+
+private:
+  test::scratch_directory root_;
+};
+
+/// Two sockets of four cores, two logical processors each: 0-7 are the first ones, 8-15 their siblings.
+struct two_sockets : fake_sys {
+  two_sockets() {
+    for (int i = 0; i < 8; ++i) { core({i, i + 8}); }
+    write("devices/system/node/online", "0-1");
+    node(0, "0-3,8-11", 64 << 20, "10 21");
+    node(1, "4-7,12-15", 64 << 20, "21 10");
+  }
+};
+list const all_16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+
+TEST_CASE("lists of processors and nodes") {
+  CHECK(detail::parse_list("0-3,8,10-11\n") == list{0, 1, 2, 3, 8, 10, 11});
+  CHECK(detail::parse_list("5") == list{5});
+  CHECK(detail::parse_list("").empty());
+  CHECK(detail::parse_list("\n").empty());
+  CHECK(detail::parse_list("3-1").empty());
+  CHECK(detail::parse_list("1,x") == list{1});
+  CHECK(detail::parse_list("0-99999999999").empty());
+}
+
+TEST_CASE("two sockets with siblings: physical cores first, near the device first") {
+  two_sockets const sys;
+  auto const host = read_topology(all_16, sys.root());
+  CHECK(host.cores() == 8);
+  CHECK(host.nodes.size() == 2);
+  CHECK(host.nodes[1].bytes == std::int64_t{64} << 30);
+  CHECK(host.distance(0, 1) == 21);
+  CHECK(host.nearest_node(1) == 1);
+  CHECK(host.processors_near(1, 6) == list{4, 5, 6, 7, 0, 1});
+  CHECK(host.processors_near(0, 10) == list{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  CHECK(host.processors_near(0, 99).size() == 16);
+
+  auto const seat = seat_of_optimizer(host, 0.9, 1);
+  CHECK(seat.processors == list{4, 5, 6, 7, 0, 1, 2});  // 7 of 8 cores
+  CHECK(seat.node == 1);
+}
+
+TEST_CASE("only what the process may use is used") {
+  two_sockets const sys;
+  auto const host = read_topology({2, 3, 10, 11, 12}, sys.root());
+  CHECK(host.cores() == 3);  // 12 without its sibling is one too
+  CHECK(host.processors_near(1, 5) == list{12, 2, 3, 10, 11});
+  CHECK(seat_of_optimizer(host, 1.0, 1).processors == list{12, 2});
+  CHECK(read_topology({2, 3}, sys.root()).nearest_node(1) == 0);  // the near node has no usable processor
+}
+
+TEST_CASE("memory of a GPU that its host shows as nodes is no host memory") {
+  fake_sys sys;
+  for (int i = 0; i < 72; ++i) { sys.core({i}); }
+  sys.write("devices/system/node/online", "0-2");
+  sys.node(0, "0-71", 480 << 20, "10 80 80");
+  sys.node(1, "", 96 << 20, "80 10 255");
+  sys.node(2, "", 0, "80 255 10");
+  list all;
+  for (int i = 0; i < 72; ++i) { all.push_back(i); }
+  auto const host = read_topology(all, sys.root());
+  for (int const device : {-1, 0, 1, 2, 7}) { CHECK(seat_of_optimizer(host, 0.9, device).node == 0); }
+  CHECK(seat_of_optimizer(host, 0.9, 1).processors.size() == 64);
+}
+
+TEST_CASE("a node without memory is passed over for the nearest that has some") {
+  fake_sys sys;
+  sys.write("devices/system/node/online", "0,2-3");
+  sys.node(0, "0", 1 << 20, "10 30 20");
+  sys.node(2, "1", 0, "30 10 40");
+  sys.node(3, "2", 1 << 20, "20 40 10");
+  auto const host = read_topology({0, 1, 2}, sys.root());
+  CHECK(host.nearest_node(2) == 0);
+  CHECK(host.distance(2, 3) == 40);
+  CHECK(host.nearest_node(3) == 3);
+}
+
+TEST_CASE("a host that says nothing has one node, and a core for each processor") {
+  auto const host = read_topology({1, 4}, "/nowhere");
+  CHECK(host.cores() == 2);
+  CHECK(host.nearest_node(-1) == 0);
+  CHECK(seat_of_optimizer(host, 0.9, -1).processors == list{1});
+}
+
+TEST_CASE("the optimizer never takes all cores, and always one") {
+  auto const threads = [](int cores, double share, int quota = 1000) {
+    list ids;
+    for (int i = 0; i < cores; ++i) { ids.push_back(i); }
+    return seat_of_optimizer(read_topology(ids, "/nowhere"), share, -1, quota).processors.size();
+  };
+  CHECK(threads(1, 1.0) == 1);
+  CHECK(threads(2, 1.0) == 1);
+  CHECK(threads(2, 0.1) == 1);
+  CHECK(threads(10, 0.9) == 9);
+  CHECK(threads(16, 0.9) == 14);
+  CHECK(threads(16, 0.95) == 15);
+  CHECK(threads(16, 1.0) == 15);
+  CHECK(threads(16, 1.0, 4) == 3);
+  CHECK(threads(16, 1.0, 1) == 1);
+}
+
+TEST_CASE("the node of a PCI device") {
+  fake_sys sys;
+  sys.write("bus/pci/devices/0000:1b:00.0/numa_node", "1");
+  sys.write("bus/pci/devices/0000:1c:00.0/numa_node", "-1");
+  CHECK(node_of_pci("0000:1b:00.0", sys.root()) == 1);
+  CHECK(node_of_pci("00000000:1B:00.0", sys.root()) == 1);
+  CHECK(node_of_pci("0000:1c:00.0", sys.root()) == -1);
+  CHECK(node_of_pci("0000:ff:00.0", sys.root()) == -1);
+  CHECK(node_of_pci("../../../etc", sys.root()) == -1);
+  CHECK(node_of_pci("", sys.root()) == -1);
+}
+
+TEST_CASE("this machine has processors and memory") {
+  auto const allowed = allowed_processors();
+  CHECK_FALSE(allowed.empty());
+  auto const host = read_topology(allowed);
+  CHECK(host.cores() >= 1);
+  CHECK(seat_of_optimizer(host, 0.9, -1).processors.size() >= 1);
+}
+
+}  // namespace
+}  // namespace superoffload::cpu
