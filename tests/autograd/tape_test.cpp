@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/autograd/tape.hpp>
+#include <superoffload/core/range.hpp>
 #include <superoffload/nn/linear.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -50,14 +51,15 @@ struct model {
   graph g{units};
   recording_store store{&g.store, {}};
   buffer<cpu::device> memory{g.device, std::size_t{1} << 16};
-  graph::tape tape{g.stream, {memory.data(), memory.bytes()}, autograd::unit_access::to(store), 3};
+  graph::tape tape{
+      g.device, g.stream, {memory.data(), memory.bytes()}, autograd::unit_access::to(store, &units), 3};
 
-  void run(bool with_backward, bool recompute) {
+  void run(bool with_backward) {
     tape.reset(with_backward);
     auto x = tape.make(2, 3);
     tape.fill_zero(x.value(), 6 * sizeof(double));
-    x = tape.unit(0, recompute, first, x);
-    x = tape.unit(1, recompute, second, x);
+    x = tape.unit(0, first, x);
+    x = tape.unit(1, second, x);
     x = tape.scope({2, 0}, pass::both, [&] { return third(first(x)); });
     if (with_backward) {
       x.adopt_gradient(tape.allocate<double>(6));
@@ -71,30 +73,34 @@ struct model {
 TEST_CASE("units are acquired around their uses, and reduced after the last one in backward") {
   model m;
   SUBCASE("kept") {
-    m.run(true, false);
-    CHECK(m.store.log == "a0f r0f a1f r1f a2+ a0+ r2+ r0+ a2b a0b r2b g2 r0b a1b r1b g1 a0b r0b g0 ");
-  }
-  SUBCASE("recomputed") {
-    m.run(true, true);
+    m.run(true);
     CHECK(m.store.log == "a0f r0f a1f r1f a2+ a0+ r2+ r0+ a2b a0b r2b g2 r0b a1b r1b g1 a0b r0b g0 ");
   }
   SUBCASE("forward alone") {
-    m.run(false, false);
+    m.run(false);
     CHECK(m.store.log == "a0f r0f a1f r1f a2+ a0+ r2+ r0+ ");
   }
 }
 
 TEST_CASE("from the second run on the store is told of the next unit ahead of its use") {
   model m;
-  m.run(true, false);
+  m.run(true);
   m.store.log.clear();
-  m.run(true, false);
+  m.run(true);
   CHECK(m.store.log ==
         "a0f p1f r0f a1f p2+ r1f a2+ p0+ a0+ p2b r2+ r0+ a2b p0b a0b p1b r2b g2 r0b a1b p0b r1b g1 a0b r0b "
         "g0 ");
   m.store.log.clear();
-  m.run(false, false);  // another sequence: learnt on its own
+  m.run(false);  // another sequence: learnt on its own
   CHECK(m.store.log.find('p') == std::string::npos);
+}
+
+TEST_CASE("the last range is the unit that was entered last, and in which pass") {
+  model m;
+  m.run(false);
+  CHECK(last_range() == "forward of a");  // the last unit's partner
+  m.run(true);
+  CHECK(last_range() == "backward of a");
 }
 
 TEST_CASE("a weight used outside of its scope is a broken promise, said in words") {
@@ -109,13 +115,14 @@ TEST_CASE("a forward without backward needs the memory of one block, not of all"
     nn::linear wide, narrow;
     graph::variable operator()(graph::variable x) const { return narrow.onto(x, wide(x)); }
   };
-  auto const peak = [](int blocks, bool with_backward) {
+  cpu::device const device{1};
+  auto const peak = [&](int blocks, bool with_backward) {
     autograd::unit_layout unit{0, "a"};
     block const b{{unit.add_matrix({{"a", 256}}, 64)}, {unit.add_matrix({{"b", 64}}, 256)}};
-    graph::tape dry{1};
+    graph::tape dry{device, 1};
     dry.reset(with_backward);
     auto x = dry.make(32, 64);
-    for (int i = 0; i < blocks; ++i) { x = dry.unit(0, false, b, x); }
+    for (int i = 0; i < blocks; ++i) { x = dry.unit(0, b, x); }
     return dry.peak_bytes();
   };
   constexpr std::size_t x_bytes = 32 * 64 * sizeof(double);

@@ -43,7 +43,7 @@ struct head_run {
     return *sum.total / 5.0;
   }
   void gradients() {
-    g.on.forget_gradients(0);
+    g.on.forget_gradients();
     loss(true);
     g.on.backward();
     g.stream.synchronize();

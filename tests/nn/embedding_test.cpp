@@ -47,7 +47,7 @@ TEST_CASE("a row of the table gets the sum of the gradients of its tokens, also 
   };
   for (int const uses : {1, 2}) {
     g.on.reset();
-    g.on.forget_gradients(0);
+    g.on.forget_gradients();
     for (int use = 0; use < uses; ++use) {
       auto const y = g.on.scope({0}, pass::forward, [&] { return embedding(g.on, s.batch); });
       g.stream.synchronize();

@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,45 +15,63 @@
 
 namespace superoffload::autograd {
 
-/// A stack of device memory: allocation moves a mark up, release moves it back. It owns nothing and touches
-/// nothing, so that the same sequence of calls without memory (a dry pass) tells the peak.
+/// Two stacks in one piece of device memory: one grows up from its begin, the other down from its end.
+/// Allocation moves a mark, release moves it back. It owns nothing and touches nothing, so that the same
+/// sequence of calls without memory (a dry pass) tells the peak.
 class activation_arena {
 public:
   static constexpr std::size_t alignment = 256;
+  enum class side { begin, end };
 
   activation_arena() = default;
-  activation_arena(void* memory, std::size_t bytes) : memory_{memory}, bytes_{bytes}, dry_{false} {}
+  /// `bytes` must be a multiple of `alignment`, as every peak is.
+  activation_arena(void* memory, std::size_t bytes)
+      : memory_{memory}, bytes_{bytes / alignment * alignment}, dry_{false} {}
 
   [[nodiscard]] bool dry() const noexcept { return dry_; }
 
+  /// From now on allocate, mark and release are about this side.
+  void turn_to(side s) noexcept { side_ = s; }
+
   template <class T>
   T* allocate(std::int64_t count) {
-    auto const begin = top_;
-    top_ += (static_cast<std::size_t>(count) * sizeof(T) + alignment - 1) / alignment * alignment;
-    peak_ = std::max(peak_, top_);
-    if (dry_) {
-      return reinterpret_cast<T*>(alignment + begin);
-    }  // distinct, never dereferenced
-    expect(top_ <= bytes_, exit_code::internal, "activations need ", top_, " bytes, but the plan reserved ",
-           bytes_, ": this batch is larger than the one that was planned for");
-    return reinterpret_cast<T*>(static_cast<std::byte*>(memory_) + begin);
+    auto const bytes = (static_cast<std::size_t>(count) * sizeof(T) + alignment - 1) / alignment * alignment;
+    auto const before = used();
+    used() += bytes;
+    auto const all = used_[0] + used_[1];
+    peak_ = std::max(peak_, all);
+    expect(dry_ || all <= bytes_, exit_code::internal, "activations need ", all,
+           " bytes, but the plan reserved ", bytes_,
+           ": this batch is larger than the one that was planned for");
+    auto const at = side_ == side::begin ? before : bytes_ - used();
+    return reinterpret_cast<T*>(base() + at);
   }
 
-  [[nodiscard]] std::size_t mark() const noexcept { return top_; }
-  void release(std::size_t mark) noexcept { top_ = mark; }
-  /// Does `pointer` lie in what release(mark) would give back?
+  [[nodiscard]] std::size_t mark() const noexcept { return used_[static_cast<std::size_t>(side_)]; }
+  void release(std::size_t mark) noexcept { used() = mark; }
+  void release_all() noexcept {
+    used_ = {};
+    turn_to(side::begin);
+  }
+  /// Does `pointer` lie in what release(mark) would give back on the side of the begin?
   [[nodiscard]] bool above(void const* pointer, std::size_t mark) const noexcept {
     auto const address = reinterpret_cast<std::uintptr_t>(pointer);
-    auto const base = dry_ ? alignment : reinterpret_cast<std::uintptr_t>(memory_);
-    return address >= base + mark && address < base + top_;
+    return address >= base() + mark && address < base() + used_[0];
   }
   [[nodiscard]] std::size_t peak() const noexcept { return peak_; }
 
 private:
+  [[nodiscard]] std::size_t& used() noexcept { return used_[static_cast<std::size_t>(side_)]; }
+  /// Without memory, addresses are distinct and never dereferenced.
+  [[nodiscard]] std::uintptr_t base() const noexcept {
+    return dry_ ? alignment : reinterpret_cast<std::uintptr_t>(memory_);
+  }
+
   void* memory_ = nullptr;
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = std::size_t{1} << 60;
   bool dry_ = true;
-  std::size_t top_ = 0;
+  side side_ = side::begin;
+  std::array<std::size_t, 2> used_{};
   std::size_t peak_ = 0;
 };
 

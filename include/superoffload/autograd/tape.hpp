@@ -3,15 +3,18 @@
 #pragma once
 
 #include <superoffload/autograd/arena.hpp>
+#include <superoffload/autograd/retention.hpp>
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/core/range.hpp>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
-#include <tuple>
+#include <type_traits>
 #include <vector>
 
 namespace superoffload::autograd {
@@ -25,6 +28,10 @@ template <class Stream, class Arguments>
 void launch_on(Stream& stream, Arguments const& arguments) {
   launch(stream, arguments);
 }
+template <class Device, class Arguments>
+std::size_t scratch_bytes_on(Device const& device, Arguments const& arguments) {
+  return scratch_bytes(device, arguments);
+}
 }  // namespace detail
 
 /// A matrix [rows, columns] on the tape: its value, and from its first writer in backward on, its gradient.
@@ -36,6 +43,7 @@ public:
     T* value;
     T* gradient;
     std::int64_t rows, columns;
+    bool kept = true;  // from forward to backward
   };
 
   variable() = default;
@@ -47,6 +55,12 @@ public:
   [[nodiscard]] std::int64_t rows() const noexcept { return contents_->rows; }
   [[nodiscard]] std::int64_t columns() const noexcept { return contents_->columns; }
   [[nodiscard]] std::int64_t count() const noexcept { return rows() * columns(); }
+
+  /// Does its value stay from forward to backward, or is it made again?
+  [[nodiscard]] bool kept() const noexcept { return contents_->kept; }
+  void kept(bool does) const noexcept { contents_->kept = does; }
+  /// Takes over the value of another, in every copy of this handle.
+  void adopt_value(variable const& other) const noexcept { contents_->value = other.value(); }
 
   /// Lets `storage` be the gradient: for a function whose own gradient memory is free from here on.
   void adopt_gradient(T* storage) const noexcept { contents_->gradient = storage; }
@@ -62,6 +76,12 @@ private:
 /// trivially destructible. run(function) calls forward and, while recording, keeps the struct. All device
 /// work goes to one stream by `launch`. Memory comes from one stack arena. Without memory (a dry tape) the
 /// same program runs, launches nothing, touches no store and tells the peak.
+///
+/// A function inside of a block may be told not to keep its results (see retention): they live until the end
+/// of the block, and the block's backward begins by running such functions again in their order. Forward must
+/// therefore give the same results from the same inputs. A function that works in place says so by `static
+/// constexpr bool in_place = true` and shares the fate of its input x; `work forward_work() const` tells what
+/// running it takes, without it twice the bytes of its results.
 template <device_policy D, element T>
 class tape {
 public:
@@ -70,10 +90,14 @@ public:
   using variable_type = variable<D, T>;
 
   /// A tape that works: `memory` is the activation arena, `access` reaches the weights.
-  tape(typename D::stream& stream, activation_arena memory, unit_access access, int units)
-      : stream_{&stream}, arena_{memory}, access_{access}, units_(static_cast<std::size_t>(units)) {}
+  tape(D const& device, typename D::stream& stream, activation_arena memory, unit_access access, int units)
+      : device_{&device},
+        stream_{&stream},
+        arena_{memory},
+        access_{access},
+        units_(static_cast<std::size_t>(units)) {}
   /// A dry tape.
-  explicit tape(int units) : units_(static_cast<std::size_t>(units)) {}
+  tape(D const& device, int units) : device_{&device}, units_(static_cast<std::size_t>(units)) {}
   tape(tape const&) = delete;
   tape& operator=(tape const&) = delete;
 
@@ -81,21 +105,27 @@ public:
   [[nodiscard]] bool recording() const noexcept { return recording_; }
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return arena_.peak(); }
 
+  /// What blocks keep from now on; null: everything. Must outlive its use, and may not change between a
+  /// forward and its backward.
+  void retain(retention const* what) noexcept { retention_ = what; }
+  /// Lists what is run inside of blocks, in order, while it is not null.
+  void list_activations(std::vector<activation>* list) noexcept { activations_ = list; }
+
   /// Drops everything recorded. Without backward the next forward keeps nothing but its result.
   void reset(bool with_backward = true) {
-    arena_.release(0);
+    arena_.release_all();
     nodes_.release({});
     last_ = nullptr;
+    block_ = {};
     recording_ = with_backward_ = with_backward;
     visited_ = 0;
     for (auto& u : units_) { u.uses = 0; }
   }
 
-  /// The gradients of a unit's parameters are overwritten by their first writer after this, and added to by
-  /// the others.
-  void forget_gradients(int unit) {
-    auto& written = units_[static_cast<std::size_t>(unit)].written;
-    written.assign(written.size(), false);
+  /// The gradients of parameters are overwritten by their first writer after this, and added to by the
+  /// others.
+  void forget_gradients() {
+    for (auto& u : units_) { u.written.assign(u.written.size(), false); }
   }
 
   // What functions use
@@ -108,6 +138,15 @@ public:
     if (!dry()) {
       detail::launch_on(*stream_, arguments);
     }
+  }
+  /// The same for a kernel that wants scratch memory, which is free again for whatever is launched next.
+  template <class Arguments>
+  void launch_with_scratch(Arguments arguments) {
+    auto const before = mark();
+    auto const bytes = detail::scratch_bytes_on(*device_, arguments);
+    arguments.scratch = {allocate<std::byte>(static_cast<std::int64_t>(bytes)), bytes};
+    launch(arguments);
+    release(before);
   }
   void copy(void* to, void const* from, std::size_t bytes) {
     if (!dry()) {
@@ -134,7 +173,7 @@ public:
   }
   /// A variable in memory that exists already, for functions that work in place.
   variable_type make_at(T* value, std::int64_t rows, std::int64_t columns) {
-    return {*this, nodes_.make<typename variable_type::contents>(value, nullptr, rows, columns)};
+    return {*this, nodes_.template make<typename variable_type::contents>(value, nullptr, rows, columns)};
   }
 
   /// The gradient of `x` to be written: `accumulate` tells whether it holds something to be added to.
@@ -176,10 +215,10 @@ public:
     }
     return {static_cast<G*>(acquired(p).gradient) + p.offset, accumulate};
   }
-  /// Calls f with a value of the type that the parameter's gradient is kept in.
+  /// Calls f with a value of the type that the store keeps the parameter's gradient in.
   template <class F>
-  static void with_gradient_type(parameter const& p, F&& f) {
-    if (p.wide_gradient) {
+  void with_gradient_type(parameter const& p, F&& f) const {
+    if (!dry() && acquired(p).gradient_is_wide) {
       f(wide<T>{});
     } else {
       f(T{});
@@ -192,6 +231,11 @@ public:
   /// Runs a function now and keeps it for backward. Returns its result, a member named `y`.
   template <class Function>
   auto run(Function function) {
+    if constexpr (std::is_same_v<decltype(function.y), variable_type>) {
+      if (recording_ && block_.unit >= 0) {
+        return run_in_block(function);
+      }
+    }
     function.forward(*this);
     if (recording_) {
       record(function);
@@ -214,26 +258,27 @@ public:
     return result;
   }
 
-  /// y = block(x, arguments...) with `unit` acquired. With `recompute` only x is kept, and the block is run
-  /// again in backward. The block must outlive the backward; arguments are kept by value.
+  /// y = block(x, arguments...) with `unit` acquired. The block must outlive the call, what its functions
+  /// point to the backward.
   template <class Block, class... Arguments>
-  variable_type unit(int unit, bool recompute, Block const& block, variable_type x,
-                     Arguments const&... arguments) {
+  variable_type unit(int unit, Block const& block, variable_type x, Arguments const&... arguments) {
     if (!recording_) {  // no backward: the block's memory is free as soon as it has run
       return scope({unit}, pass::forward, [&] { return condensed(block, x, arguments...); });
     }
-    if (!recompute) {
-      auto const y = scope({unit}, pass::forward, [&] { return block(x, arguments...); });
-      static_cast<node_of<scope_end>*>(last_)->function.begin->frame(x, y);
-      return y;
+    block_ = {.unit = unit};
+    auto const y = scope({unit}, pass::forward, [&] { return block(x, arguments...); });
+    expect(x.kept() && y.kept(), exit_code::internal, "the result of the block of unit ", unit,
+           " is needed by the next, but the retention drops it");
+    if (activations_ != nullptr) {
+      activations_->back().result = true;
     }
-    enter(unit, pass::forward);
-    recording_ = false;
-    variable_type const y = condensed(block, x, arguments...);
-    recording_ = true;
-    leave(unit, pass::forward);
-    ++units_[static_cast<std::size_t>(unit)].uses;
-    record(recomputed<Block, Arguments...>{unit, &block, x, y, std::tuple{arguments...}});
+    auto& end = static_cast<node_of<scope_end>*>(last_)->function;
+    end.again = block_.first_dropped;
+    end.begin->frame(x, y);
+    block_ = {};
+    arena_.turn_to(activation_arena::side::end);
+    arena_.release(0);
+    arena_.turn_to(activation_arena::side::begin);
     return y;
   }
 
@@ -241,7 +286,11 @@ public:
   /// as the last use of their unit is done.
   void backward() {
     recording_ = false;
-    run_back_to(nullptr);
+    while (last_ != nullptr) {
+      node* const current = last_;
+      last_ = current->previous;
+      current->backward(current, *this);
+    }
   }
 
 private:
@@ -263,12 +312,79 @@ private:
     return &added->function;
   }
 
-  void run_back_to(node* end) {
-    while (last_ != end) {
-      node* const current = last_;
-      last_ = current->previous;
-      current->backward(current, *this);
+  /// A function whose results are gone when its block's backward begins.
+  struct dropped {
+    node* function;
+    void (*run_again)(node*, tape&);
+    dropped* next = nullptr;
+  };
+
+  /// The block whose forward runs.
+  struct current_block {
+    int unit = -1;
+    int functions = 0;  // so far
+    dropped* first_dropped = nullptr;
+    dropped* last_dropped = nullptr;
+  };
+
+  template <class Function>
+  static constexpr bool in_place() {
+    if constexpr (requires { Function::in_place; }) {
+      return Function::in_place;
+    } else {
+      return false;
     }
+  }
+
+  template <class Function>
+  variable_type run_in_block(Function& function) {
+    bool keeps = true;
+    int index = 0;
+    if constexpr (in_place<Function>()) {
+      keeps = function.x.kept();
+    } else {
+      index = block_.functions++;
+      keeps = retention_ == nullptr || retention_->keeps(block_.unit, index);
+    }
+    arena_.turn_to(keeps ? activation_arena::side::begin : activation_arena::side::end);
+    auto const before = arena_.mark();
+    function.forward(*this);
+    auto const bytes = arena_.mark() - before;
+    arena_.turn_to(activation_arena::side::begin);
+    function.y.kept(keeps);
+    if constexpr (!in_place<Function>()) {
+      if (activations_ != nullptr) {
+        activations_->push_back(
+            {.unit = block_.unit, .index = index, .bytes = bytes, .again = work_of(function, bytes)});
+      }
+    }
+    record(function);
+    if (!keeps) {
+      drop<Function>(last_);
+    }
+    return function.y;
+  }
+
+  template <class Function>
+  static work work_of(Function const& function, std::size_t bytes) {
+    if constexpr (requires { function.forward_work(); }) {
+      return function.forward_work();
+    } else {
+      return {.bytes = 2.0 * static_cast<double>(bytes)};
+    }
+  }
+
+  template <class Function>
+  void drop(node* what) {
+    auto* const added = nodes_.make<dropped>(what, [](node* self, tape& t) {
+      auto& function = static_cast<node_of<Function>*>(self)->function;
+      auto const result = function.y;
+      function.forward(t);
+      result.adopt_value(function.y);
+      function.y = result;
+    });
+    (block_.last_dropped == nullptr ? block_.first_dropped : block_.last_dropped->next) = added;
+    block_.last_dropped = added;
   }
 
   // Units
@@ -293,6 +409,10 @@ private:
     ++state.acquired;
     if (dry()) {
       return;
+    }
+    if (access_.units != nullptr) {
+      enter_range(p == pass::backward ? "backward of " : "forward of ",
+                  (*access_.units)[static_cast<std::size_t>(unit)].name());
     }
     state.buffers = access_.acquire(access_.store, unit, p);
     prefetch_after({unit, p});
@@ -366,10 +486,12 @@ private:
   };
   struct scope_end {
     scope_begin* begin;
+    dropped* again = nullptr;
 
     void backward(tape& t) {
       begin->mark = t.arena_.mark();
       for (int const u : begin->units) { t.enter(u, pass::backward); }
+      for (auto* d = again; d != nullptr; d = d->next) { d->run_again(d->function, t); }
     }
   };
 
@@ -386,30 +508,6 @@ private:
     return y;
   }
 
-  template <class Block, class... Arguments>
-  struct recomputed {
-    int unit;
-    Block const* block;
-    variable_type x, y;
-    std::tuple<Arguments...> arguments;
-
-    void backward(tape& t) {
-      auto const mark = t.arena_.mark();
-      auto const nodes = t.nodes_.mark();
-      node* const outer = t.last_;
-      t.enter(unit, pass::backward);
-      t.recording_ = true;
-      auto const again = std::apply([&](auto const&... a) { return (*block)(x, a...); }, arguments);
-      t.recording_ = false;
-      again.adopt_gradient(y.gradient());
-      t.run_back_to(outer);
-      t.leave_backward(unit);
-      t.keep_gradient(x, y, mark);
-      t.nodes_.release(nodes);
-      t.arena_.release(mark);
-    }
-  };
-
   /// Before the arena goes back to `mark`: the gradient of x moves to the memory of y's, which is free by
   /// now.
   void keep_gradient(variable_type x, variable_type y, std::size_t mark) {
@@ -420,12 +518,16 @@ private:
     x.adopt_gradient(y.gradient());
   }
 
+  D const* device_;
   typename D::stream* stream_ = nullptr;
   activation_arena arena_;
   node_arena nodes_;
   unit_access access_;
   std::vector<unit_state> units_;
+  retention const* retention_ = nullptr;
+  std::vector<activation>* activations_ = nullptr;
   node* last_ = nullptr;
+  current_block block_;
   bool recording_ = true;
   bool with_backward_ = true;
   std::array<std::vector<visit>, 2> visits_;  // of a forward alone, and of one with its backward

@@ -34,8 +34,7 @@ struct parameter {
   std::int64_t offset = 0;  ///< in elements
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  bool wide_gradient = false;  ///< its gradient is kept in wide<T> and rounded once
-  bool trainable = true;       ///< false: nobody needs its gradient
+  bool trainable = true;  ///< false: nobody needs its gradient
 
   [[nodiscard]] std::int64_t count() const noexcept { return rows * columns; }
   explicit operator bool() const noexcept { return unit >= 0; }
@@ -47,6 +46,8 @@ public:
   /// Every parameter starts at a multiple of this many elements; what lies between is zero and stays zero.
   static constexpr std::int64_t alignment = 128;
 
+  /// `wide_gradient`: several products add to its gradients even in one micro-batch, so stores keep them in
+  /// wide<T>.
   explicit unit_layout(int id, std::string name, bool wide_gradient = false)
       : id_{id}, name_{std::move(name)}, wide_gradient_{wide_gradient} {}
 
@@ -90,11 +91,7 @@ private:
 
   parameter start(std::int64_t columns) {
     end_ = aligned(end_);
-    return {.unit = id_,
-            .index = parameters_,
-            .offset = end_,
-            .columns = columns,
-            .wide_gradient = wide_gradient_};
+    return {.unit = id_, .index = parameters_, .offset = end_, .columns = columns};
   }
   void append(tensor_entry tensor) {
     tensor.offset = end_;
@@ -130,10 +127,12 @@ inline bool trainable(unit_layout const& unit, parameter const& p) {
 /// does.
 enum class pass { forward, backward, both };
 
-/// A unit's flat buffers while it is acquired, device memory. `gradient` is null in a plain forward.
+/// A unit's flat buffers while it is acquired, device memory. `gradient` is null in a plain forward; its
+/// elements are those of the weights, or wide.
 struct unit_buffers {
   void const* weights = nullptr;
   void* gradient = nullptr;
+  bool gradient_is_wide = false;
 };
 
 /// How a tape reaches the store of weights and gradients, erased once per unit and not once per parameter.
@@ -144,14 +143,16 @@ struct unit_access {
   unit_buffers (*acquire)(void*, int unit, pass) = nullptr;
   void (*release)(void*, int unit, pass) noexcept = nullptr;
   void (*reduce)(void*, int unit) = nullptr;
+  std::vector<unit_layout> const* units = nullptr;  ///< for the names of ranges; null: they are not entered
 
   template <class Store>
-  static unit_access to(Store& store) {
+  static unit_access to(Store& store, std::vector<unit_layout> const* units = nullptr) {
     return {&store,
             [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->prefetch(unit, p); },
             [](void* self, int unit, pass p) { return static_cast<Store*>(self)->acquire(unit, p); },
             [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->release(unit, p); },
-            [](void* self, int unit) { static_cast<Store*>(self)->reduce(unit); }};
+            [](void* self, int unit) { static_cast<Store*>(self)->reduce(unit); },
+            units};
   }
 };
 

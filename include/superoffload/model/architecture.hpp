@@ -17,9 +17,9 @@ namespace superoffload::model {
 /// 1. is made from a checked configuration and lays its parameters out in units, in the order forward uses
 /// them;
 /// 2. writes its forward once, as templates over device and element type:
-///    `loss(tape, batch, tables, recompute)` -> nn::loss_sum, and `logits(tape, batch, tables)` -> variable;
+///    `loss(tape, batch, tables)` -> nn::loss_sum, and `logits(tape, batch, tables)` -> variable;
 /// 3. makes the constant tables its forward needs: `tables<D, T>(device, stream, positions)`;
-/// 4. counts the FLOPs of its forward, and of the blocks alone, which recompute runs twice.
+/// 4. counts the FLOPs of its forward.
 template <class A>
 concept architecture = policy_of<A, category::architecture> && std::constructible_from<A, config const&> &&
                        requires(A& a, A const& c, std::int64_t n) {
@@ -28,7 +28,6 @@ concept architecture = policy_of<A, category::architecture> && std::constructibl
                          { a.units() } -> std::same_as<std::vector<autograd::unit_layout>&>;
                          { c.units() } -> std::same_as<std::vector<autograd::unit_layout> const&>;
                          { c.forward_flops(n, n) } -> std::same_as<double>;
-                         { c.block_flops(n, n) } -> std::same_as<double>;
                          a.apply_freeze();
                        };
 

@@ -86,9 +86,8 @@ public:
   /// The sum of the token losses of the batch; see nn::head_loss. Everything passed must outlive the
   /// backward.
   template <device_policy D, element T>
-  nn::loss_sum loss(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table,
-                    bool recompute) const {
-    auto const x = decoded(t, b, table, recompute);
+  nn::loss_sum loss(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table) const {
+    auto const x = decoded(t, b, table);
     auto const p = t.recording() ? autograd::pass::both : autograd::pass::forward;
     return with_head(t, p, [&] { return nn::head_loss(norm_(x), head_, b); });
   }
@@ -98,25 +97,21 @@ public:
   template <device_policy D, element T>
   autograd::variable<D, T> logits(autograd::tape<D, T>& t, nn::batch const& b,
                                   tables<D, T> const* table) const {
-    auto const x = decoded(t, b, table, false);
+    auto const x = decoded(t, b, table);
     return with_head(t, autograd::pass::forward, [&] { return nn::linear{head_}(norm_(x)); });
   }
 
-  /// FLOPs of the blocks' forward over `tokens` real tokens with `visible` pairs of query and visible key:
-  /// matrix products and causal attention, a multiply-add counted as two.
-  [[nodiscard]] double block_flops(std::int64_t tokens, std::int64_t visible) const {
+  /// FLOPs of the forward over `tokens` real tokens with `visible` pairs of query and visible key: matrix
+  /// products and causal attention, a multiply-add counted as two.
+  [[nodiscard]] double forward_flops(std::int64_t tokens, std::int64_t visible) const {
     auto const& c = config_;
     auto const query = c.heads * c.head_dim;
     auto const matrices =
         c.hidden * (2 * query + 2 * c.kv_heads * c.head_dim) + 3 * c.hidden * c.intermediate;
     return static_cast<double>(c.layers) *
-           (2.0 * static_cast<double>(matrices) * static_cast<double>(tokens) +
-            4.0 * static_cast<double>(query) * static_cast<double>(visible));
-  }
-  /// The same of the whole forward, head included.
-  [[nodiscard]] double forward_flops(std::int64_t tokens, std::int64_t visible) const {
-    return block_flops(tokens, visible) +
-           2.0 * static_cast<double>(config_.vocabulary * config_.hidden) * static_cast<double>(tokens);
+               (2.0 * static_cast<double>(matrices) * static_cast<double>(tokens) +
+                4.0 * static_cast<double>(query) * static_cast<double>(visible)) +
+           2.0 * static_cast<double>(c.vocabulary * c.hidden) * static_cast<double>(tokens);
   }
 
 private:
@@ -147,10 +142,10 @@ private:
   }
 
   template <device_policy D, element T>
-  autograd::variable<D, T> decoded(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table,
-                                   bool recompute) const {
+  autograd::variable<D, T> decoded(autograd::tape<D, T>& t, nn::batch const& b,
+                                   tables<D, T> const* table) const {
     auto x = t.scope({0}, autograd::pass::forward, [&] { return table_(t, b); });
-    for (auto const& block : blocks_) { x = t.unit(block.down.weight.unit, recompute, block, x, &b, table); }
+    for (auto const& block : blocks_) { x = t.unit(block.down.weight.unit, block, x, &b, table); }
     return x;
   }
 

@@ -6,6 +6,7 @@
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/nn/batch.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 namespace superoffload::nn {
@@ -29,7 +30,7 @@ struct attention_function {
   void forward(tape<D, T>& t) {
     y = t.make(qkv.rows(), std::int64_t{h.heads} * h.head_dim);
     log_sum_exp = t.template allocate<wide<T>>(h.heads * qkv.rows());
-    t.launch(kernel::attention_forward<T>{shape(), qkv.value(), y.value(), log_sum_exp});
+    t.launch_with_scratch(kernel::attention_forward<T>{shape(), qkv.value(), y.value(), log_sum_exp});
   }
 
   void backward(tape<D, T>& t) {
@@ -37,8 +38,14 @@ struct attention_function {
     expect(!to.accumulate, exit_code::internal,
            "the queries, keys and values of attention have one use only");
     auto* const delta = t.template allocate<wide<T>>(h.heads * qkv.rows());
-    t.launch(kernel::attention_backward<T>{shape(), qkv.value(), y.value(), y.gradient(), log_sum_exp, delta,
-                                           to.gradient});
+    t.launch_with_scratch(kernel::attention_backward<T>{shape(), qkv.value(), y.value(), y.gradient(),
+                                                        log_sum_exp, delta, to.gradient});
+  }
+
+  /// An estimate: as if all documents were as long as the longest.
+  [[nodiscard]] autograd::work forward_work() const {
+    double const visible = h.window > 0 ? std::min<double>(h.window, 0.5 * b->longest) : 0.5 * b->longest;
+    return {.attention = 4.0 * static_cast<double>(y.count()) * visible};
   }
 
 private:

@@ -9,6 +9,7 @@
 #include <superoffload/nn/batch.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 
 namespace superoffload::nn {
@@ -34,11 +35,12 @@ struct head_loss_function {
   T* d_x = nullptr;
 
   /// Tokens whose logits exist at a time: as many as the device's measure for the two buffers of a chunk
-  /// allows.
+  /// allows, a power of two, which products like and which leaves no small rest of most batches.
   static std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
     auto const affordable = static_cast<std::int64_t>(D::logits_chunk_bytes) /
                             (vocabulary * static_cast<std::int64_t>(sizeof(wide<T>) + sizeof(T)));
-    return std::min(rows, std::max<std::int64_t>(64, affordable / 64 * 64));
+    auto const chunk = std::bit_floor(static_cast<std::uint64_t>(std::max<std::int64_t>(64, affordable)));
+    return std::min(rows, static_cast<std::int64_t>(chunk));
   }
 
   void forward(tape<D, T>& t) {

@@ -71,6 +71,10 @@ struct linear_function {
     }
   }
 
+  [[nodiscard]] autograd::work forward_work() const {
+    return {.flops = 2.0 * static_cast<double>(x.rows()) * static_cast<double>(weight.count())};
+  }
+
 private:
   /// The residual's gradient is y's, whose memory nobody needs any more.
   void pass_on(tape<D, T>& t) {

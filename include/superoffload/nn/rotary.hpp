@@ -63,6 +63,7 @@ private:
 /// Turns the first `heads` heads of each row in place: the result shares x's memory.
 template <device_policy D, element T>
 struct rotary_function {
+  static constexpr bool in_place = true;
   variable<D, T> x;
   batch const* b;
   wide<T> const* cosines;

@@ -17,6 +17,10 @@ struct swiglu_function {
     t.launch(kernel::swiglu_forward<T>{gate_up.value(), y.value(), y.rows(), y.columns()});
   }
 
+  [[nodiscard]] autograd::work forward_work() const {
+    return {.bytes = 3.0 * static_cast<double>(y.count()) * sizeof(T)};
+  }
+
   void backward(autograd::tape<D, T>& t) {
     // In place: nothing but this function reads gate and up.
     t.launch(
