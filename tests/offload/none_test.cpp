@@ -8,8 +8,10 @@
 
 #include "conformance/unit_store.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -21,14 +23,19 @@ template <class T>
 struct harness {
   cpu::device device{2};
   cpu::stream stream{device};
-  std::vector<autograd::unit_layout> units = conformance::store_units();
+  std::vector<autograd::unit_layout> units;
   std::vector<std::vector<T>> weights, gradients;
   offload::device_state<cpu::device, T> state;
 
-  harness()
-      : weights(zeros()),
+  explicit harness(bool first_decays = true)
+      : units{[first_decays] {
+          auto all = conformance::store_units();
+          all[0].tensors()[0].decays = first_decays;
+          return all;
+        }()},
+        weights(zeros()),
         gradients(zeros()),
-        state{device, stream, units, [this](int u) { return weights[u].data(); }} {
+        state{device, stream, units, {}, [this](int u) { return weights[u].data(); }} {
     stream.synchronize();
   }
   std::vector<std::vector<T>> zeros() const {
@@ -36,8 +43,13 @@ struct harness {
     for (auto const& unit : units) { all.emplace_back(static_cast<std::size_t>(unit.elements())); }
     return all;
   }
+  std::vector<float> read(int u, offload::state_part part) {
+    std::vector<float> values(static_cast<std::size_t>(units[u].elements()));
+    state.read(u, part, 0, values);
+    return values;
+  }
   offload::verdict judge() {
-    for (int u : {1, 0}) { state.ready(u, gradients[u].data()); }
+    for (int u : {1, 0}) { state.ready(u, {gradients[u].data()}); }
     return state.judge();
   }
 };
@@ -58,32 +70,62 @@ TEST_CASE("the verdict is the norm over all units, and tells a single bad number
 }
 
 TEST_CASE("an update moves trainable tensors by the rule and leaves frozen ones, in both precisions") {
-  harness<bfloat16> h;
+  harness<bfloat16> h{false};
   for (auto& unit : h.gradients) {
     for (auto& g : unit) { g = bfloat16{1.0F}; }
   }
   for (int u : {0, 1}) {
-    for (std::int64_t i = 0; i < h.units[u].elements(); ++i) { h.state.at(u).master[i] = 1.0F; }
+    h.state.write(u, offload::state_part::master, 0,
+                  std::vector<float>(static_cast<std::size_t>(h.units[u].elements()), 1.0F));
   }
-  h.units[0].tensors()[0].decays = false;
   CHECK(h.judge().finite);
-  h.state.update({.weight_decay = 0.5}, 0.1, 1, 1.0F);
-  h.stream.synchronize();
-  auto const first_of = [&](int u, int tensor) {
-    return h.state.at(u).master[h.units[u].tensors()[tensor].offset];
+  h.state.update({.settings = {.weight_decay = 0.5}, .rate = 0.1});
+  auto const master = h.read(0, offload::state_part::master);
+  auto const first_of = [&](int tensor) {
+    return master[static_cast<std::size_t>(h.units[0].tensors()[tensor].offset)];
   };
-  CHECK(first_of(0, 0) == doctest::Approx(0.9));         // no decay
-  CHECK(first_of(0, 1) == 1.0F);                         // frozen
-  CHECK(first_of(0, 2) == doctest::Approx(0.95 - 0.1));  // decayed first
-  CHECK(float{h.weights[1][0]} == float{bfloat16::of_master(h.state.at(1).master[0])});
+  CHECK(first_of(0) == doctest::Approx(0.9));         // no decay
+  CHECK(first_of(1) == 1.0F);                         // frozen
+  CHECK(first_of(2) == doctest::Approx(0.95 - 0.1));  // decayed first
+  CHECK(h.weights[1][0] == bfloat16::of_master(h.read(1, offload::state_part::master)[0]));
 }
 
-TEST_CASE("working weights are made from the masters") {
-  harness<bfloat16> h;
-  h.state.at(0).master[3] = 1.0F + 0x1p-9F + 0x1p-12F;
-  h.state.emit_weights();
-  h.stream.synchronize();
-  CHECK(h.weights[0][3] == bfloat16::of_master(1.0F + 0x1p-9F + 0x1p-12F));
+TEST_CASE_TEMPLATE("state is written and read in pieces, in fp32, and the weights follow the masters", T,
+                   float, bfloat16) {
+  using offload::state_part;
+  harness<T> h;
+  auto const elements = h.units[0].elements();
+  auto const value = [](state_part part, std::int64_t i) {
+    return 1.0F + 0x1p-20F * static_cast<float>(i) + 0.5F * static_cast<float>(part);
+  };
+  for (auto const part : {state_part::v, state_part::master, state_part::m}) {
+    for (std::int64_t first = 0; first < elements; first += 50) {
+      std::vector<float> piece;
+      for (auto i = first; i < std::min(first + 50, elements); ++i) { piece.push_back(value(part, i)); }
+      h.state.write(0, part, first, piece);
+    }
+  }
+  for (auto const part : {state_part::master, state_part::m, state_part::v}) {
+    std::vector<float> piece(77);
+    h.state.read(0, part, 33, piece);
+    for (std::int64_t i = 0; i < 77; ++i) { CHECK(piece[i] == value(part, 33 + i)); }
+  }
+  for (std::int64_t i = 0; i < elements; ++i) {
+    auto const master = value(state_part::master, i);
+    CHECK(float{h.weights[0][i]} == (std::is_same_v<T, float> ? master : float{bfloat16::of_master(master)}));
+  }
+  CHECK(h.read(1, state_part::master) == std::vector<float>(static_cast<std::size_t>(h.units[1].elements())));
+}
+
+TEST_CASE("beside a weight the state takes 10 bytes in bfloat16 and 8 in float, and a cell of the norm") {
+  auto const units = conformance::store_units();
+  std::size_t elements = 0, cells = 0;
+  for (auto const& unit : units) {
+    elements += static_cast<std::size_t>(unit.elements());
+    cells += static_cast<std::size_t>(kernel::norm_cells(unit.elements()));
+  }
+  CHECK(offload::device_state<cpu::device, bfloat16>::bytes(units, {}).device == 10 * elements + 8 * cells);
+  CHECK(offload::device_state<cpu::device, float>::bytes(units, {}).device == 8 * elements + 8 * cells);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/dtype.hpp>
 
 #include <concepts>
 
@@ -23,11 +24,26 @@ concept unit_store = requires(S& store, int unit, autograd::pass pass) {
   { store.reduce(unit) } -> std::same_as<void>;
 };
 
-/// Told by a store when the gradient of a unit is final for the step: T [elements], device memory, until the
-/// next step.
+/// A unit's flat gradient in device memory: T [elements], or wide<T>, to be rounded to T by whoever reads it.
+struct unit_gradient {
+  void* data = nullptr;
+  bool is_wide = false;
+
+  /// Calls f with a pointer to the type that the elements have.
+  template <element T, class F>
+  void with_type(F&& f) const {
+    if (is_wide) {
+      f(static_cast<wide<T> const*>(data));
+    } else {
+      f(static_cast<T const*>(data));
+    }
+  }
+};
+
+/// Told by a store when the gradient of a unit is final for the step; it stays until the next step.
 struct gradient_sink {
   void* self = nullptr;
-  void (*ready)(void*, int unit, void const* gradient) = nullptr;
+  void (*ready)(void*, int unit, unit_gradient) = nullptr;
 };
 
 }  // namespace superoffload::zero

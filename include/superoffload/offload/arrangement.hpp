@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/placement.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace superoffload::offload {
+
+/// How a state is offloaded, decided before anything is allocated.
+struct arrangement {
+  placement buckets;
+  /// Pinned buffers of one bucket each, for gradients on their way or kept and for weights on theirs.
+  int slots = 4;
+  /// Device buffers for the state of one streamed bucket each.
+  int stagings = 2;
+  int workers = 1;             ///< threads of CPU Adam
+  bool speculates = true;      ///< serve buckets before the verdict
+  bool immediate = false;      ///< there will be no clipping, and a step that is not finite ends the run
+  bool waits_for_all = false;  ///< every weight is back before the next step begins
+
+  [[nodiscard]] std::int64_t largest(place where) const {
+    std::int64_t most = 0;
+    for (auto const& b : buckets) { most = b.where == where ? std::max(most, b.count) : most; }
+    return most;
+  }
+};
+
+/// Bytes of each kind of memory.
+struct memory_plan {
+  std::size_t device = 0;
+  std::size_t host = 0;
+
+  friend memory_plan operator+(memory_plan a, memory_plan b) {
+    return {a.device + b.device, a.host + b.host};
+  }
+};
+
+}  // namespace superoffload::offload

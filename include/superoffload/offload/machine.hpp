@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+namespace superoffload::offload {
+
+/// What CPU Adam does with a bucket: the step as a whole; new working weights only, the state left as it is;
+/// the state only, the weights being out already; an older step's state with weights or state and weights of
+/// this one.
+enum class adam_task { update, emit, commit, commit_emit, commit_update };
+inline constexpr int adam_tasks = 5;
+
+/// Bytes per second each way over the link between device and host.
+struct link_rates {
+  double down = 0.0;  ///< device to host
+  double up = 0.0;
+};
+
+/// A machine as the planner sees it, measured or described: one device, its link, and its share of the host.
+/// SI units; rates are those that are reached, not those of a data sheet.
+struct machine {
+  std::string name;
+
+  struct device_part {
+    std::size_t memory = 0;   ///< bytes
+    std::size_t reserve = 0;  ///< of it, for the driver and what else is not planned
+    double products = 0.0;    ///< FLOP/s of matrix products in the element type
+    double attention_forward = 0.0;
+    double attention_backward = 0.0;
+    double bandwidth = 0.0;   ///< bytes/s, read and written
+    double round_trip = 0.0;  ///< s from the end of a kernel to the start of one that the host decided on
+  } device;
+
+  struct link_part {
+    link_rates alone;          ///< one direction at a time
+    link_rates both;           ///< both at once
+    double beside_adam = 1.0;  ///< share of `both` that is left while CPU Adam runs
+    double latency = 0.0;      ///< s of one copy, however small
+  } link;
+
+  struct host_part {
+    std::size_t memory = 0;   ///< bytes
+    std::size_t reserve = 0;  ///< of it, for everything that is not planned
+    int cores = 0;
+  } host;
+
+  /// Seconds per parameter of each adam_task.
+  using adam_seconds = std::array<double, adam_tasks>;
+  struct adam_part {
+    adam_seconds links_idle{};
+    adam_seconds links_busy{};  ///< while copies run both ways
+    int threads = 1;            ///< that the above were measured with
+    double one_thread = 0.0;    ///< s per parameter of an update by one thread, links idle
+  } adam;
+
+  /// Seconds per parameter with so many threads while 0, 1 or 2 directions of the link run. Threads add up
+  /// until memory is the limit.
+  [[nodiscard]] double adam_time(adam_task task, int threads, int directions) const;
+  /// Threads of CPU Adam out of a share of the cores: at least one, and never all where there are several.
+  [[nodiscard]] int adam_threads(double share) const;
+};
+
+}  // namespace superoffload::offload

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/kernel/reduction.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Where the optimizer state of a bucket lives, and who updates it.
+enum class place {
+  resident,  ///< device memory; the device, after the verdict
+  host,      ///< host memory; CPU Adam on pinned threads
+  streamed,  ///< host memory; the device, as it streams through
+};
+
+/// A contiguous piece of a unit's flat buffer: what crosses the link at a time and what one optimizer task
+/// updates.
+struct bucket {
+  int unit = 0;
+  std::int64_t offset = 0;  ///< in elements from the start of the unit, a multiple of kernel::norm_grid
+  std::int64_t count = 0;
+  place where = place::resident;
+
+  friend bool operator==(bucket const&, bucket const&) = default;
+};
+
+/// The buckets of every trainable unit, by unit and offset, without a gap.
+using placement = std::vector<bucket>;
+
+/// Cuts units into buckets of at most `elements`, all of them resident. Cuts lie on the grid that the
+/// gradient norm is summed on, so that the norm does not depend on them; the buckets of a unit differ by one
+/// cell of it at most.
+inline placement buckets_of(std::vector<autograd::unit_layout> const& units, std::int64_t elements) {
+  placement all;
+  auto const most = std::max<std::int64_t>(1, elements / kernel::norm_grid);
+  for (auto const& unit : units) {
+    if (!unit.trainable()) {
+      continue;
+    }
+    auto const cells = kernel::norm_cells(unit.elements());
+    auto const pieces = (cells + most - 1) / most;
+    for (std::int64_t i = 0; i < pieces; ++i) {
+      auto const begin = cells * i / pieces * kernel::norm_grid;
+      auto const end = std::min(unit.elements(), cells * (i + 1) / pieces * kernel::norm_grid);
+      all.push_back({.unit = unit.id(), .offset = begin, .count = end - begin});
+    }
+  }
+  return all;
+}
+
+/// Moves the state of `ratio` of the elements off the device, as far as whole buckets allow, and of those
+/// `streamed_share` to be streamed, evenly mixed with those on the host. What the forward needs first stays
+/// on the device first, and before it the last unit, whose gradient comes and whose weights are needed around
+/// the turn from forward to backward.
+inline void place_by_share(placement& buckets, double ratio, double streamed_share) {
+  if (buckets.empty()) {
+    return;
+  }
+  auto const first = buckets.front().unit;
+  auto const last = buckets.back().unit;
+  auto const rank = [&](bucket const& b) {
+    return b.unit == first ? first - 2 : b.unit == last ? first - 1 : b.unit;
+  };
+  std::vector<bucket*> order;
+  double elements = 0.0;
+  for (auto& b : buckets) {
+    order.push_back(&b);
+    elements += static_cast<double>(b.count);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](bucket const* a, bucket const* b) { return rank(*a) < rank(*b); });
+  double const resident = (1.0 - ratio) * elements;
+  double before = 0.0, off = 0.0, streamed = 0.0;
+  for (auto* b : order) {
+    auto const count = static_cast<double>(b->count);
+    if (before + 0.5 * count <= resident) {
+      b->where = place::resident;
+    } else {
+      off += count;
+      b->where = streamed + 0.5 * count <= streamed_share * off ? place::streamed : place::host;
+      streamed += b->where == place::streamed ? count : 0.0;
+    }
+    before += count;
+  }
+}
+
+}  // namespace superoffload::offload

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/offload/plan.hpp>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+namespace superoffload::offload {
+namespace {
+
+[[gnu::format(printf, 1, 2)]] std::string formatted(char const* format, ...) {
+  char text[320];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  return text;
+}
+
+double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
+
+}  // namespace
+
+std::string describe(plan const& p) {
+  std::string text = formatted("%-18s %10s %10s\n", "GiB", "device", "host");
+  auto const row = [&](char const* name, std::size_t device, std::size_t host) {
+    if (device + host > 0) {
+      text += formatted("  %-16s %10.2f %10.2f\n", name, gib(device), gib(host));
+    }
+  };
+  row("weights", p.on_device.weights, p.on_host.weights);
+  row("gradients", p.on_device.gradients, p.on_host.gradients);
+  row("optimizer state", p.on_device.state, p.on_host.state);
+  row("slots", p.on_device.slots, p.on_host.slots);
+  row("staging", p.on_device.stagings, p.on_host.stagings);
+  row("activations", p.on_device.activations, p.on_host.activations);
+  row("workspaces", p.on_device.workspaces, p.on_host.workspaces);
+  row("in all", p.on_device.total(), p.on_host.total());
+  row("available", p.device_available, p.host_available);
+  text +=
+      formatted("  optimizer state: %.1f %% on the device, %.1f %% updated by the CPU, %.1f %% streamed\n",
+                100.0 * p.resident, 100.0 * p.host, 100.0 * p.streamed);
+  if (p.host > 0.0) {
+    text += formatted("  CPU Adam: %d threads, %s\n", p.state.workers,
+                      p.state.immediate    ? "as gradients come"
+                      : p.state.speculates ? "before the verdict where it may"
+                                           : "after the verdict");
+  }
+  if (!p.streamed_weights.empty()) {
+    auto const units = std::count_if(p.streamed_weights.begin(), p.streamed_weights.end(),
+                                     [](std::int64_t elements) { return elements > 0; });
+    text += formatted("  weights of %td units live on the host, %d at a time on the device\n", units,
+                      p.weight_rooms);
+  }
+  text += concat("  recompute: ", p.recompute, "\n");
+  if (!p.fits) {
+    return text + "  does not fit: " + p.refusal + "\n";
+  }
+  text += formatted(
+      "  step: %.1f ms expected (%.1f ms its busiest part alone), %.0f tokens/s, %.1f model TFLOPS\n",
+      1e3 * p.step_time, 1e3 * p.bound, p.tokens_per_second, 1e-12 * p.model_flops_per_second);
+  auto const share = [&](lane l) { return 100.0 * p.step.busy[static_cast<std::size_t>(l)]; };
+  text += formatted("  busy: device %.0f %%, CPU Adam %.0f %%, link down %.0f %%, up %.0f %%\n",
+                    share(lane::compute) + share(lane::device_adam), share(lane::cpu), share(lane::down),
+                    share(lane::up));
+  return text;
+}
+
+void expect_fits(plan const& p) { expect(p.fits, exit_code::cannot_fit, p.refusal); }
+
+}  // namespace superoffload::offload

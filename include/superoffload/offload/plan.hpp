@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/timeline.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Bytes of one kind of memory by what they are for.
+struct tier_bytes {
+  std::size_t weights = 0;
+  std::size_t gradients = 0;
+  std::size_t state = 0;
+  std::size_t slots = 0;     ///< pinned: gradients on their way or kept, and weights on theirs
+  std::size_t stagings = 0;  ///< of streamed state, and for packing gradients
+  std::size_t activations = 0;
+  std::size_t workspaces = 0;  ///< batches, tables, partial norms
+
+  [[nodiscard]] std::size_t total() const {
+    return weights + gradients + state + slots + stagings + activations + workspaces;
+  }
+};
+
+/// What was decided, and what it means: everything that is known of a run before anything is allocated.
+struct plan {
+  bool fits = true;
+  std::string refusal;  ///< where it does not fit: what would. The rest is then the least that was tried
+
+  arrangement state;
+  std::size_t level = 0;  ///< of workload::levels
+  std::string recompute;  ///< its name
+  /// By unit, elements of weights that live on the host, as in schedule; none where it is empty.
+  std::vector<std::int64_t> streamed_weights;
+  int weight_rooms = 0;
+  std::int64_t gradient_room = std::numeric_limits<std::int64_t>::max();  ///< as in schedule
+
+  double resident = 0.0, host = 0.0, streamed = 0.0;  ///< shares of the trainable parameters by their place
+
+  tier_bytes on_device, on_host;
+  std::size_t device_available = 0, host_available = 0;
+
+  double step_time = 0.0;  ///< s, simulated; of the steps that have come to run alike
+  double bound = 0.0;      ///< s that its busiest part needs alone: device, CPU or one way of the link
+  double tokens_per_second = 0.0;
+  double model_flops_per_second = 0.0;
+  timeline step;
+};
+
+/// For people, a few lines.
+std::string describe(plan const& p);
+
+/// \throws error(cannot_fit) with the refusal.
+void expect_fits(plan const& p);
+
+}  // namespace superoffload::offload

@@ -1,0 +1,430 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/kernel/reduction.hpp>
+#include <superoffload/offload/planner.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace superoffload::offload {
+namespace {
+
+std::string gib(std::size_t bytes) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text;
+}
+
+class search {
+public:
+  search(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
+         settings const& s)
+      : units_{units},
+        w_{w},
+        m_{m},
+        s_{s},
+        device_{m.device.memory - std::min(m.device.memory, m.device.reserve)},
+        host_{m.host.memory - std::min(m.host.memory, m.host.reserve)},
+        cut_{buckets_of(units, s.bucket_bytes / w.element_bytes)} {
+    for (auto const& b : cut_) { elements_ += b.count; }
+  }
+
+  plan run() {
+    bool const must = s_.stream_weights == choice::on;
+    expect(!must || may_stream_weights(), exit_code::bad_input,
+           "--stream_weights is on: expected --offload auto or super, no --ratio below 1, and one "
+           "micro-batch a step");
+    if (!must) {
+      try_all(false);
+    }
+    if (!best_ && may_stream_weights()) {
+      try_all(true);
+    }
+    if (!best_) {
+      return refused(must);
+    }
+    refine_share();
+    save_memory();
+    return *std::move(best_);
+  }
+
+private:
+  /// With them, state is off the device, and there is no home for gradients that are added up.
+  [[nodiscard]] bool may_stream_weights() const {
+    return s_.stream_weights != choice::off && s_.how != mode::none && s_.how != mode::zero &&
+           s_.ratio.value_or(1.0) == 1.0 && w_.micro_batches == 1 && units_.size() > 2;
+  }
+
+  // Bytes
+  // ----------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] std::size_t element_bytes() const { return static_cast<std::size_t>(w_.element_bytes); }
+  /// Of an element's state beside its weight: m, v, and what the weight does not hold of the master.
+  [[nodiscard]] std::size_t state_bytes() const { return w_.element_bytes == 2 ? 10 : 8; }
+  static constexpr std::size_t host_state_bytes = 12;
+
+  /// The units whose weights live on the host: all but the first and the last, between which the blocks are.
+  [[nodiscard]] std::vector<std::int64_t> streamed_units() const {
+    std::vector<std::int64_t> streamed(units_.size());
+    for (std::size_t u = 1; u + 1 < units_.size(); ++u) { streamed[u] = units_[u].elements(); }
+    return streamed;
+  }
+
+  void count_bytes(plan& p) const {
+    auto& device = p.on_device = {};
+    auto& host = p.on_host = {};
+    std::size_t largest_streamed = 0, cells = 0;
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      auto const n = static_cast<std::size_t>(units_[u].elements());
+      cells += units_[u].trainable() ? static_cast<std::size_t>(kernel::norm_cells(units_[u].elements())) : 0;
+      if (u < p.streamed_weights.size() && p.streamed_weights[u] > 0) {
+        largest_streamed = std::max(largest_streamed, n);
+        host.weights += n * element_bytes();
+        continue;
+      }
+      device.weights += n * element_bytes();
+      if (units_[u].trainable()) {
+        bool const wide = w_.element_bytes == 2 && (units_[u].wide_gradient() || w_.micro_batches > 1);
+        device.gradients += n * (wide ? 4 : element_bytes());
+      }
+    }
+    device.weights += largest_streamed * element_bytes() * static_cast<std::size_t>(p.weight_rooms);
+    device.gradients += largest_streamed * element_bytes() * gradient_rooms;
+    if (!p.streamed_weights.empty()) {
+      p.gradient_room = static_cast<std::int64_t>(largest_streamed * gradient_rooms);
+      for (auto const& b : cut_) {
+        p.gradient_room += p.streamed_weights[static_cast<std::size_t>(b.unit)] > 0 ? 0 : b.count;
+      }
+    }
+    std::size_t on_host = 0, staged = 0;
+    for (auto const& b : p.state.buckets) {
+      auto const n = static_cast<std::size_t>(b.count);
+      switch (b.where) {
+        case place::resident:
+          device.state += n * state_bytes();
+          break;
+        case place::host:
+          on_host += n;
+          break;
+        case place::streamed:
+          staged += n;
+          break;
+      }
+    }
+    host.state = on_host * host_state_bytes + staged * state_bytes();
+    auto const largest = static_cast<std::size_t>(p.state.largest(place::host));
+    host.slots = largest * element_bytes() * static_cast<std::size_t>(p.state.slots);
+    device.stagings = largest * element_bytes() + static_cast<std::size_t>(p.state.largest(place::streamed)) *
+                                                      state_bytes() *
+                                                      static_cast<std::size_t>(p.state.stagings);
+    device.activations = w_.levels[p.level].activations;
+    device.workspaces = w_.workspaces + cells * sizeof(double);
+    host.workspaces = w_.host_workspaces + cells * sizeof(double);
+    p.device_available = device_;
+    p.host_available = host_;
+    double const all = static_cast<double>(std::max<std::int64_t>(1, elements_));
+    p.host = static_cast<double>(on_host) / all;
+    p.streamed = static_cast<double>(staged) / all;
+    p.resident = 1.0 - p.host - p.streamed;
+  }
+  [[nodiscard]] bool fits(plan const& p) const {
+    return p.on_device.total() <= device_ && p.on_host.total() <= host_;
+  }
+
+  // Candidates
+  // -----------------------------------------------------------------------------------------------
+
+  /// With `ratio` off the device and of that `share` streamed; few slots and stagings.
+  [[nodiscard]] plan candidate(std::size_t level, double ratio, double share, bool streams_weights) const {
+    plan p;
+    p.level = level;
+    p.recompute = w_.levels[level].name;
+    p.state.buckets = cut_;
+    place_by_share(p.state.buckets, ratio, share);
+    if (streams_weights) {
+      p.streamed_weights = streamed_units();
+      p.weight_rooms = 2;
+      for (auto& b : p.state.buckets) {
+        if (p.streamed_weights[static_cast<std::size_t>(b.unit)] > 0) {
+          b.where = place::host;
+        }
+      }
+    }
+    p.state.workers = m_.adam_threads(s_.cpuadam_cores_perc);
+    p.state.immediate = !w_.judges && s_.how != mode::zero;
+    p.state.speculates = s_.how != mode::zero;
+    p.state.waits_for_all = s_.how == mode::zero;
+    p.state.slots = std::min(least_slots, count(p, place::host) + 1);
+    p.state.stagings = std::min(least_stagings, count(p, place::streamed));
+    if (streams_weights && w_.judges) {
+      // Gradients have no other home until the verdict.
+      p.state.slots = count(p, place::host) + least_slots;
+    }
+    count_bytes(p);
+    return p;
+  }
+  static int count(plan const& p, place where) {
+    return static_cast<int>(std::count_if(p.state.buckets.begin(), p.state.buckets.end(),
+                                          [&](bucket const& b) { return b.where == where; }));
+  }
+
+  /// The candidate with as much state on the device as fits there, or as was asked for.
+  [[nodiscard]] plan filled(std::size_t level, double share, bool streams_weights) const {
+    if (s_.how == mode::none) {
+      return candidate(level, 0.0, 0.0, streams_weights);
+    }
+    if (s_.ratio) {
+      return candidate(level, *s_.ratio, share, streams_weights);
+    }
+    auto p = candidate(level, 0.0, share, streams_weights);
+    double ratio = 0.0;
+    while (p.on_device.total() > device_ && ratio < 1.0) {
+      // Whole buckets move: a step of half a bucket at least.
+      double const over =
+          static_cast<double>(p.on_device.total() - device_) / static_cast<double>(state_bytes());
+      double const half = 0.5 * static_cast<double>(cut_.front().count);
+      ratio = std::min(1.0, ratio + std::max(over, half) / static_cast<double>(elements_));
+      p = candidate(level, ratio, share, streams_weights);
+    }
+    return p;
+  }
+
+  /// Slots and stagings as far as memory goes.
+  void widen(plan& p) const {
+    int const hosts = count(p, place::host), streamed = count(p, place::streamed);
+    auto const slot = static_cast<std::size_t>(p.state.largest(place::host)) * element_bytes();
+    if (slot > 0) {
+      auto const more = static_cast<int>(std::min<std::size_t>((host_ - p.on_host.total()) / slot, 1U << 20));
+      p.state.slots = std::min(p.state.slots + more, hosts + least_slots);
+    }
+    auto const staging = static_cast<std::size_t>(p.state.largest(place::streamed)) * state_bytes();
+    if (staging > 0) {
+      auto const more =
+          static_cast<int>(std::min<std::size_t>((device_ - p.on_device.total()) / staging, 1U << 20));
+      p.state.stagings = std::min(p.state.stagings + more, streamed);
+    }
+    count_bytes(p);
+  }
+
+  void judge(plan& p) const {
+    p.step = simulate(m_, schedule_of(p, w_, m_));
+    p.step_time = p.step.step_time;
+  }
+
+  /// Tries a candidate; keeps it when it is the fastest.
+  void consider(plan p) {
+    if (!fits(p)) {
+      return;
+    }
+    widen(p);
+    judge(p);
+    if (!best_ || p.step_time < best_->step_time) {
+      best_ = std::move(p);
+    }
+  }
+
+  [[nodiscard]] std::vector<double> shares(bool streams_weights) const {
+    if (s_.how == mode::none || streams_weights) {
+      return {0.0};
+    }
+    if (s_.streamed_share) {
+      return {*s_.streamed_share};
+    }
+    if (s_.how == mode::zero) {
+      return {0.0};
+    }
+    return {0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0};
+  }
+
+  void try_all(bool streams_weights) {
+    for (std::size_t level = 0; level < w_.levels.size(); ++level) {
+      for (double const share : shares(streams_weights)) {
+        auto p = filled(level, share, streams_weights);
+        bool const all_resident = count(p, place::resident) == static_cast<int>(cut_.size());
+        consider(std::move(p));
+        if (all_resident) {
+          break;  // nothing is left to be streamed
+        }
+      }
+    }
+  }
+
+  void refine_share() {
+    if (shares(!best_->streamed_weights.empty()).size() < 2) {
+      return;
+    }
+    for (double const by : {0.05, 0.025}) {
+      double const off = best_->host + best_->streamed;
+      double const now = off > 0.0 ? best_->streamed / off : 0.0;
+      for (double const share : {now - by, now + by}) {
+        if (share > 0.0 && share < 1.0) {
+          consider(filled(best_->level, share, false));
+        }
+      }
+    }
+  }
+  /// Fewer slots and stagings where they do next to nothing.
+  void save_memory() {
+    constexpr double worth = 1.0 / 300.0;
+    double const limit = best_->step_time * (1.0 + worth);
+    bool const hold = !best_->streamed_weights.empty() && w_.judges;
+    auto const shrink = [&](int arrangement::* number, int least) {
+      for (double const share : {0.05, 0.1, 0.2, 0.35, 0.5, 0.7}) {
+        auto p = *best_;
+        p.state.*number = std::max(least, static_cast<int>(std::ceil(share * (p.state.*number))));
+        if (p.state.*number >= best_->state.*number) {
+          return;
+        }
+        count_bytes(p);
+        judge(p);
+        if (p.step_time <= limit) {
+          best_ = std::move(p);
+          return;
+        }
+      }
+    };
+    if (!hold) {
+      shrink(&arrangement::slots, least_slots);
+    }
+    shrink(&arrangement::stagings, least_stagings);
+    finish(*best_);
+  }
+
+  void finish(plan& p) const {
+    double const all = static_cast<double>(std::max<std::int64_t>(1, elements_));
+    double const host = p.host * all, streamed = p.streamed * all;
+    double compute = 0.0;
+    for (auto const& t : unit_times(m_, w_, w_.levels[p.level])) {
+      compute += w_.micro_batches * (t.forward + t.backward);
+    }
+    double const e = w_.element_bytes, state = static_cast<double>(state_bytes());
+    compute += (all - host) * (2.0 * state + 3.0 * e) / m_.device.bandwidth;
+    double weights = 0.0;
+    for (auto const n : p.streamed_weights) { weights += e * static_cast<double>(n); }
+    double const down = host * e + streamed * state;
+    double const up =
+        (p.streamed_weights.empty() ? host * e : 2.0 * w_.micro_batches * weights) + streamed * state;
+    p.bound = std::max({compute, host * m_.adam_time(adam_task::update, p.state.workers, 0),
+                        down / m_.link.alone.down, up / m_.link.alone.up});
+    p.tokens_per_second = static_cast<double>(w_.tokens) / p.step_time;
+    p.model_flops_per_second = w_.model_flops / p.step_time;
+  }
+
+  // Refusals
+  // -------------------------------------------------------------------------------------------------
+
+  plan refused(bool must) const {
+    auto p = least(must);
+    if (p.on_device.total() > device_ && may_stream_weights()) {
+      p = least(true);
+    }
+    p.fits = false;
+    p.refusal = p.on_device.total() > device_ ? device_refusal(p) : host_refusal(p);
+    return p;
+  }
+  /// What takes least memory: streaming, where that is allowed, for it keeps 10 bytes on the host and not 12.
+  [[nodiscard]] plan least(bool streams_weights) const {
+    double const share = streams_weights || s_.how == mode::zero ? 0.0 : 1.0;
+    return filled(w_.levels.size() - 1, s_.streamed_share.value_or(share), streams_weights);
+  }
+
+  /// Of a micro-batch, were there several in a step: activations grow by the same for each.
+  [[nodiscard]] std::int64_t sequences_that_fit() const {
+    if (w_.sequences < 2) {
+      return 0;
+    }
+    auto several = w_;
+    several.micro_batches = std::max(2, w_.micro_batches);
+    auto const bytes = search{units_, several, m_, s_}.least(false).on_device;
+    auto const least = static_cast<double>(bytes.total() - bytes.activations + w_.activations_of_one);
+    double const each = static_cast<double>(bytes.activations - w_.activations_of_one) /
+                        static_cast<double>(w_.sequences - 1);
+    double const left = static_cast<double>(device_) - least;
+    return left < 0.0 ? 0 : 1 + static_cast<std::int64_t>(left / std::max(1.0, each));
+  }
+
+  std::string device_refusal(plan const& p) const {
+    auto const need = p.on_device.total();
+    auto text =
+        concat("the plan needs ", gib(need), " of device memory, but ", gib(device_), " are available; ");
+    auto const fitting = sequences_that_fit();
+    if (fitting > 0) {
+      return text + concat("use micro-batches of ", fitting, fitting == 1 ? " sequence" : " sequences",
+                           " (--gradient_accumulation_steps)");
+    }
+    if (s_.how == mode::none || (s_.ratio && *s_.ratio < 1.0)) {
+      return text + "let more of the optimizer's state leave the device (--offload auto, no --ratio)";
+    }
+    if (s_.stream_weights == choice::off) {
+      return text + "let weights be streamed (--stream_weights auto)";
+    }
+    if (w_.micro_batches > 1 && p.streamed_weights.empty()) {
+      return text + "use one micro-batch per step, so that weights can be streamed, or a larger device";
+    }
+    return text + concat("it takes a device with ", gib(need - device_),
+                         " more, shorter sequences or a smaller model");
+  }
+
+  std::string host_refusal(plan const& p) const {
+    auto const need = p.on_host.total();
+    auto text = concat("the plan needs ", gib(need), " of host memory, but ", gib(host_), " are available; ");
+    auto const more = gib(need - host_);
+    if (s_.ratio && *s_.ratio > 0.0) {
+      return text +
+             concat("keep more of the optimizer's state on the device (no --ratio), or use a host with ",
+                    more, " more");
+    }
+    if (s_.how == mode::zero || (s_.streamed_share && *s_.streamed_share < 1.0)) {
+      return text +
+             concat(
+                 "let the device update more of it (--offload super, no --streamed_share): that takes 10 and "
+                 "not 12 bytes a parameter; or use a host with ",
+                 more, " more");
+    }
+    auto const activations = p.on_device.activations;
+    return text + concat("use a host with ", more,
+                         " more, freeze tensors, or a smaller micro-batch: its activations take ",
+                         gib(activations), " of the device, which state could use");
+  }
+
+  static constexpr int least_slots = 4, least_stagings = 2;
+  /// Units whose gradients the device holds where weights are streamed.
+  static constexpr std::size_t gradient_rooms = 3;
+
+  std::vector<autograd::unit_layout> const& units_;
+  workload const& w_;
+  machine const& m_;
+  settings const& s_;
+  std::size_t device_, host_;  // bytes available
+  placement cut_;
+  std::int64_t elements_ = 0;
+  std::optional<plan> best_;
+};
+
+}  // namespace
+
+schedule schedule_of(plan const& p, workload const& w, machine const& m) {
+  return {.units = unit_times(m, w, w.levels[p.level]),
+          .state = p.state,
+          .micro_batches = w.micro_batches,
+          .element_bytes = w.element_bytes,
+          .acceptance = w.acceptance,
+          .gradient_room = p.gradient_room,
+          .streamed_weights = p.streamed_weights,
+          .weight_rooms = p.weight_rooms,
+          .imitates = {}};
+}
+
+plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
+               settings const& s) {
+  expect(units.size() == w.units.size() && !w.levels.empty() && w.tokens > 0, exit_code::internal,
+         "a workload has the work of every unit, a level and tokens");
+  return search{units, w, m, s}.run();
+}
+
+}  // namespace superoffload::offload

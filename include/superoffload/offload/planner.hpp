@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/offload/machine.hpp>
+#include <superoffload/offload/plan.hpp>
+#include <superoffload/offload/settings.hpp>
+#include <superoffload/offload/simulator.hpp>
+#include <superoffload/offload/workload.hpp>
+
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Decides places, slots and staging of the optimizer's state, what is computed again, and whether weights
+/// are streamed, so that a step takes least time among what fits the memory of `m` and obeys `s`.
+///
+/// State goes to the device first, as much as fits beside the activations, in the order of place_by_share;
+/// the rest is split between CPU Adam and streaming. Every candidate is judged by simulating it; among those
+/// within a third of a percent of the fastest the one that takes less memory is preferred. Deterministic.
+///
+/// A plan that does not fit says so and what would; see expect_fits.
+plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
+               settings const& s);
+
+/// The schedule that a plan was judged by.
+schedule schedule_of(plan const& p, workload const& w, machine const& m);
+
+}  // namespace superoffload::offload

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/offload/placement.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// A piece of a bucket that the optimizer treats alike.
+struct segment {
+  std::int64_t offset = 0;  ///< in elements from the start of the bucket
+  std::int64_t count = 0;
+  bool trainable = true;
+  bool decays = true;
+};
+
+/// The segments of a bucket, without a gap. Padding belongs to the tensor before it: it is zero, its gradient
+/// is zero, and the rule keeps it so.
+inline std::vector<segment> segments_of(autograd::unit_layout const& unit, bucket const& b) {
+  std::vector<segment> segments;
+  auto const& tensors = unit.tensors();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    auto const& tensor = tensors[i];
+    auto const behind = i + 1 < tensors.size() ? tensors[i + 1].offset : unit.elements();
+    auto const begin = std::max(tensor.offset, b.offset);
+    auto const end = std::min(behind, b.offset + b.count);
+    if (begin >= end) {
+      continue;
+    }
+    bool const decays = tensor.trainable && tensor.decays;
+    if (!segments.empty() && segments.back().trainable == tensor.trainable &&
+        segments.back().decays == decays) {
+      segments.back().count += end - begin;
+    } else {
+      segments.push_back({begin - b.offset, end - begin, tensor.trainable, decays});
+    }
+  }
+  return segments;
+}
+
+}  // namespace superoffload::offload

@@ -1,0 +1,670 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/cpu/threads.hpp>
+#include <superoffload/kernel/elementwise.hpp>
+#include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/host_state.hpp>
+#include <superoffload/offload/slots.hpp>
+#include <superoffload/offload/step_record.hpp>
+#include <superoffload/offload/streamed_state.hpp>
+#include <superoffload/zero/unit_store.hpp>
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// What a server has done with buckets so far.
+struct service_counts {
+  std::int64_t emitted = 0;     ///< weights sent before the verdict
+  std::int64_t committed = 0;   ///< state written afterwards, alone or in one pass with the next step
+  std::int64_t updated = 0;     ///< with the true factor
+  std::int64_t sent_again = 0;  ///< emitted, but the verdict was another
+};
+
+/// Updates the buckets whose state lives off the device, on a thread of its own, while the device computes.
+///
+/// A step goes: announce(record), if it is known; ready(unit) as gradients become final; conclude(record) or
+/// conclude(nothing) with the verdict; await(unit) before the unit's weights are used again. Between the
+/// first ready and conclude, buckets on the host are emitted, newest first: their new weights are computed
+/// and sent while their state stays. A step that is accepted as announced makes their state pending; it is
+/// committed in one pass with the next step, or while there is nothing else to do. After conclude, what was
+/// not served yet is, in the order of the forward, with the true factor. State is never written before the
+/// verdict, so there is nothing to roll back and the bits are those of the simple path.
+///
+/// Calls come from one thread, the one that queues the device's work. What the server throws reaches its next
+/// call.
+template <device_policy D, element T>
+class server {
+public:
+  static memory_plan bytes(arrangement const& a) {
+    auto const largest = a.largest(place::host);
+    return {.device = streamed_state<D, T>::device_bytes(a.largest(place::streamed), a.stagings) +
+                      static_cast<std::size_t>(largest) * sizeof(T),
+            .host = host_state<D, T>::bytes(a.buckets) + streamed_state<D, T>::host_bytes(a.buckets) +
+                    slot_pool<D, T>::bytes(largest, a.slots)};
+  }
+
+  /// `compute` is the stream that forward and backward are queued on; `weights(unit)` gives a unit's working
+  /// weights, [elements] T in device memory.
+  template <class Weights>
+  server(D& device, typename D::stream& compute, std::vector<autograd::unit_layout> const& units,
+         arrangement const& a, Weights&& weights)
+      : compute_{&compute},
+        speculates_{a.speculates},
+        immediate_{a.immediate},
+        workers_{a.workers},
+        host_{device, units, a.buckets, workers_},
+        streamed_{device, units, a.buckets, a.largest(place::streamed), a.stagings, weights},
+        slots_{device, a.largest(place::host), a.slots},
+        down_{device},
+        up_{device},
+        packed_{device, static_cast<std::size_t>(a.largest(place::host)) * sizeof(T)},
+        final_(units.size()) {
+    expect(a.largest(place::host) == 0 || a.slots >= 2, exit_code::internal, "an arrangement has ", a.slots,
+           " slots: expected at least 2");
+    expect(a.largest(place::streamed) == 0 || a.stagings >= 1, exit_code::internal,
+           "an arrangement streams buckets without a staging");
+    for (auto const& b : a.buckets) {
+      auto& e = entries_.emplace_back();
+      e.bucket = b;
+      if (b.where == place::host) {
+        e.weights = weights(b.unit) + b.offset;
+        e.down = std::make_unique<typename D::event>(device);
+        e.up = std::make_unique<typename D::event>(device);
+      }
+      if (auto& f = final_[static_cast<std::size_t>(b.unit)]; f.event == nullptr) {
+        f.event = std::make_unique<typename D::event>(device);
+      }
+    }
+    thread_ = std::thread{[this] { run(); }};
+  }
+  server(server const&) = delete;
+  server& operator=(server const&) = delete;
+  ~server() {
+    {
+      std::lock_guard const lock{mutex_};
+      stopping_ = true;
+    }
+    bell_.notify_all();
+    thread_.join();
+    drain(up_);  // what is under way uses the slots
+    drain(down_);
+  }
+
+  /// The coming step, should it be accepted as it is: permits to serve buckets before the verdict.
+  void announce(step_record const& record) {
+    std::lock_guard const lock{mutex_};
+    announced_ = record;
+  }
+
+  /// The gradient of a unit is final, and nothing queued later reads its weights before await(unit).
+  void ready(int unit, zero::unit_gradient gradient) {
+    auto& f = final_[static_cast<std::size_t>(unit)];
+    if (f.event == nullptr) {
+      return;
+    }
+    {
+      std::unique_lock lock{mutex_};
+      // The server may still be about to return from waiting for the last step's event.
+      news_.wait(lock, [&] { return waits_for_ != unit || failure_; });
+      rethrow();
+      compute_->record(*f.event);
+      gathering_ = true;
+      f.gradient = gradient;
+      f.queued = true;
+      for (std::size_t i = 0; i < entries_.size(); ++i) {
+        if (entries_[i].bucket.unit == unit && entries_[i].bucket.where != place::resident) {
+          expect(entries_[i].served == judged_, exit_code::internal,
+                 "a gradient became final before the last step's weights were awaited");
+          entries_[i].state = stage::final;
+          entries_[i].arrival = ++arrivals_;
+        }
+      }
+    }
+    bell_.notify_all();
+  }
+
+  /// The verdict of the step, whose gradients were all waited for: its record with the true factor, or
+  /// nothing when it changes nothing.
+  void conclude(std::optional<step_record> const& record) {
+    {
+      std::lock_guard const lock{mutex_};
+      rethrow();
+      ++judged_;
+      gathering_ = false;
+      record_ = record;
+      as_announced_ = announced_ && record && record->factor == 1.0F;
+      acceptance_ = 0.9 * acceptance_ + (record && record->factor == 1.0F ? 0.1 : 0.0);
+      for (auto& e : entries_) {
+        if (e.busy) {
+          e.judge_later = true;
+        } else {
+          judge(e);
+        }
+      }
+      announced_.reset();
+    }
+    bell_.notify_all();
+  }
+
+  /// Work queued on the compute stream from now on may use the unit's weights. Blocks until their return has
+  /// been queued, not until they are there.
+  void await(int unit) {
+    std::unique_lock lock{mutex_};
+    if (any_stale_) {
+      send_stale();
+    }
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      auto& e = entries_[i];
+      if (e.bucket.unit != unit || e.bucket.where == place::resident) {
+        continue;
+      }
+      news_.wait(lock, [&] { return e.served == judged_ || failure_; });
+      rethrow();
+      if (e.bucket.where == place::streamed) {
+        streamed_.await(i, *compute_);
+      } else if (e.sent) {
+        compute_->wait(*e.up);
+      }
+    }
+  }
+
+  /// Waits until all weights are back and no state is pending. Between steps only.
+  void flush() {
+    std::unique_lock lock{mutex_};
+    expect(!gathering_ || failure_, exit_code::internal, "a server was flushed in the middle of a step");
+    flushing_ = true;
+    bell_.notify_all();
+    news_.wait(lock, [&] { return failure_ || settled(); });
+    flushing_ = false;
+    rethrow();
+    up_.synchronize();
+    streamed_.synchronize();
+  }
+
+  [[nodiscard]] service_counts counts() const {
+    std::lock_guard const lock{mutex_};
+    return counts_;
+  }
+  /// An estimate of how often a step is accepted with the factor 1.
+  [[nodiscard]] double acceptance() const {
+    std::lock_guard const lock{mutex_};
+    return acceptance_;
+  }
+
+  /// Elements [first, first + size) of the bucket at `index`, after flush().
+  void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
+    if (entries_[index].bucket.where == place::host) {
+      host_.read(index, part, first, to);
+    } else {
+      streamed_.read(index, part, first, to);
+    }
+  }
+  /// The same, written; with the master its working weight, which is there after the next await().
+  void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
+    if (entries_[index].bucket.where == place::host) {
+      host_.write(index, part, first, from);
+      std::lock_guard const lock{mutex_};
+      entries_[index].stale = entries_[index].stale || part == state_part::master;
+      any_stale_ = any_stale_ || entries_[index].stale;
+    } else {
+      streamed_.write(index, part, first, from);
+    }
+  }
+
+private:
+  enum class stage {
+    idle,
+    final,     // the gradient is on the device
+    fetching,  // on its way
+    arrived,   // in a slot
+    emitted,   // in a slot, new weights sent
+    refused,   // emitted, but the step changes nothing: the old weights have to be sent
+  };
+  struct entry {
+    offload::bucket bucket;
+    T* weights = nullptr;
+    std::unique_ptr<typename D::event> down, up;
+    stage state = stage::idle;
+    std::int64_t arrival = 0;
+    T* gradient = nullptr;  // a slot, from `fetching` on
+    T* kept = nullptr;      // a slot with the gradient of `pending`
+    step_record pending, emitted;
+    std::int64_t served = 0;   // the last step whose weights are on their way
+    bool dropped = false;      // fetched for a step that changes nothing
+    bool sent = false;         // `up` was recorded
+    bool stale = false;        // a master was written from outside
+    bool busy = false;         // the workers have it
+    bool judge_later = false;  // the verdict came while they had
+  };
+  struct final_gradient {
+    std::unique_ptr<typename D::event> event;  // null: nothing of the unit trains
+    zero::unit_gradient gradient;
+    bool queued = false;  // and the device may not have come that far
+  };
+  enum class kind { emit, commit, update, send_again };
+  struct task {
+    kind what;
+    std::size_t index;
+  };
+
+  static std::size_t bytes_of(entry const& e) { return static_cast<std::size_t>(e.bucket.count) * sizeof(T); }
+  static constexpr std::size_t most_fetches = 3;
+  static constexpr double least_acceptance = 0.5;  // below, an emission is wasted too often
+
+  void rethrow() const {
+    if (failure_) {
+      std::rethrow_exception(failure_);
+    }
+  }
+
+  // Under the lock
+  // -------------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool speculating() const {
+    return gathering_ && announced_ && (immediate_ || (speculates_ && acceptance_ >= least_acceptance));
+  }
+
+  void judge(entry& e) {
+    if (e.bucket.where == place::resident) {
+      e.served = judged_;
+      return;
+    }
+    switch (e.state) {
+      case stage::emitted:
+        if (as_announced_) {
+          e.kept = std::exchange(e.gradient, nullptr);
+          e.pending = e.emitted;
+          e.state = stage::idle;
+          e.served = judged_;
+        } else {
+          ++counts_.sent_again;
+          e.state = record_ ? stage::arrived : stage::refused;
+        }
+        break;
+      case stage::idle:  // no gradient in this step, or updated at once
+        e.served = judged_;
+        break;
+      case stage::final:
+      case stage::fetching:
+      case stage::arrived:
+        if (!record_) {
+          e.served = judged_;
+          if (e.state == stage::fetching) {
+            e.dropped = true;
+            break;
+          }
+          if (e.state == stage::arrived) {
+            slots_.give(std::exchange(e.gradient, nullptr));
+          }
+          e.state = stage::idle;
+        }
+        break;
+      case stage::refused:
+        break;
+    }
+  }
+
+  /// The weights of masters that were written. Nothing else is under way.
+  void send_stale() {
+    any_stale_ = false;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      auto& e = entries_[i];
+      if (!e.stale) {
+        continue;
+      }
+      e.stale = false;
+      auto* const slot = slots_.take();
+      host_.weights(i, slot);
+      up_.copy(e.weights, slot, bytes_of(e));
+      up_.synchronize();
+      slots_.give(slot);
+    }
+  }
+
+  [[nodiscard]] bool settled() const {
+    for (auto const& e : entries_) {
+      if (e.served != judged_ || e.kept != nullptr || e.state != stage::idle) {
+        return false;
+      }
+    }
+    return sending_.empty() && fetching_.empty();
+  }
+
+  /// Gives back the slots of weights that have arrived.
+  void reap() {
+    while (!sending_.empty() && entries_[sending_.front().index].up->done()) {
+      slots_.give(sending_.front().slot);
+      sending_.pop_front();
+    }
+  }
+
+  /// The bucket in `state` to be served next: the newest before the verdict, the first of the forward after
+  /// it.
+  [[nodiscard]] std::optional<std::size_t> next_in(stage state) const {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      auto const& e = entries_[i];
+      if (e.state != state || e.dropped || e.bucket.where != place::host ||
+          final_[static_cast<std::size_t>(e.bucket.unit)].queued) {
+        continue;
+      }
+      if (!best || (gathering_ && e.arrival > entries_[*best].arrival)) {
+        best = i;
+      }
+    }
+    return best;
+  }
+
+  /// The host queues a backward long before the device runs it.
+  void look_for_gradients() {
+    for (auto& f : final_) { f.queued = f.queued && !f.event->done(); }
+  }
+  /// The gradient that the device will finish first.
+  [[nodiscard]] std::optional<std::size_t> next_queued() const {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      auto const& e = entries_[i];
+      if (e.state == stage::final && e.bucket.where == place::host &&
+          final_[static_cast<std::size_t>(e.bucket.unit)].queued &&
+          (!best || e.arrival < entries_[*best].arrival)) {
+        best = i;
+      }
+    }
+    return best ? std::optional{static_cast<std::size_t>(entries_[*best].bucket.unit)} : std::nullopt;
+  }
+
+  void start_fetches() {
+    // A slot stays free for the weights of what is emitted first.
+    auto const reserve = static_cast<std::size_t>(speculating() && !immediate_ ? 2 : 1);
+    while (fetching_.size() < most_fetches && slots_.free() >= reserve) {
+      auto const next = next_in(stage::final);
+      if (!next) {
+        return;
+      }
+      auto& e = entries_[*next];
+      auto const& f = final_[static_cast<std::size_t>(e.bucket.unit)];
+      e.gradient = slots_.take();
+      down_.wait(*f.event);
+      if (f.gradient.is_wide && !std::is_same_v<T, wide<T>>) {
+        launch(down_,
+               kernel::convert<wide<T>, T>{static_cast<wide<T> const*>(f.gradient.data) + e.bucket.offset,
+                                           packed_.template as<T>(), e.bucket.count});
+        down_.copy(e.gradient, packed_.data(), bytes_of(e));
+      } else {
+        down_.copy(e.gradient, static_cast<T const*>(f.gradient.data) + e.bucket.offset, bytes_of(e));
+      }
+      down_.record(*e.down);
+      e.state = stage::fetching;
+      fetching_.push_back(*next);
+    }
+  }
+
+  void arrive(std::size_t index) {
+    auto& e = entries_[index];
+    fetching_.pop_front();
+    if (std::exchange(e.dropped, false)) {
+      slots_.give(std::exchange(e.gradient, nullptr));
+      e.state = stage::idle;
+    } else {
+      e.state = stage::arrived;
+    }
+  }
+
+  [[nodiscard]] std::optional<task> next_task() const {
+    if (gathering_ && speculating()) {
+      if (auto const i = next_in(stage::arrived)) {
+        auto const& e = entries_[*i];
+        if (immediate_) {
+          return task{kind::update, *i};
+        }
+        if (e.kept != nullptr || slots_.free() > 0) {
+          return task{kind::emit, *i};
+        }
+      }
+    }
+    if (!gathering_) {
+      if (auto const i = next_in(stage::refused)) {
+        return task{kind::send_again, *i};
+      }
+      if (auto const i = next_in(stage::arrived)) {
+        return task{kind::update, *i};
+      }
+    }
+    if (!fetching_.empty()) {
+      return std::nullopt;
+    }
+    // Nothing better to do. What the backward reaches last is committed first: the others may yet be
+    // committed in one pass with their next step.
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].kept != nullptr && entries_[i].state == stage::idle) {
+        return task{kind::commit, i};
+      }
+    }
+    // Gradients wait for slots that only committing gives back.
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (entries_[i].kept != nullptr && entries_[i].state != stage::emitted) {
+        return task{kind::commit, i};
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Streamed buckets: the first ones are uploaded as soon as a backward runs, all are updated after the
+  /// verdict in the order of the forward. A few at a time, so that the others are not kept waiting.
+  bool advance_streamed() {
+    if (gathering_) {
+      std::size_t uploaded = 0;
+      for (std::size_t i = 0; i < entries_.size() && uploaded < streamed_.stagings(); ++i) {
+        if (entries_[i].bucket.where == place::streamed) {
+          streamed_.upload(i);
+          ++uploaded;
+        }
+      }
+      return false;
+    }
+    constexpr int at_a_time = 2;
+    int done = 0;
+    for (std::size_t i = 0; i < entries_.size() && done < at_a_time; ++i) {
+      auto& e = entries_[i];
+      if (e.bucket.where != place::streamed || e.state != stage::final || !record_) {
+        continue;
+      }
+      streamed_.upload(i);
+      streamed_.update(i, *record_, final_[static_cast<std::size_t>(e.bucket.unit)].gradient);
+      e.state = stage::idle;
+      e.served = judged_;
+      ++counts_.updated;
+      ++done;
+    }
+    if (done > 0) {
+      news_.notify_all();
+    }
+    return done > 0;
+  }
+
+  // The thread
+  // ------------------------------------------------------------------------------------------------
+
+  void run() noexcept {
+    try {
+      serve();
+    } catch (...) {
+      std::lock_guard const lock{mutex_};
+      failure_ = std::current_exception();
+    }
+    news_.notify_all();
+  }
+
+  void serve() {
+    std::unique_lock lock{mutex_};
+    while (true) {
+      reap();
+      look_for_gradients();
+      start_fetches();
+      bool const streamed = advance_streamed();
+      if (auto const t = next_task()) {
+        auto& e = entries_[t->index];
+        e.busy = true;
+        perform(lock, *t);
+        e.busy = false;
+        if (std::exchange(e.judge_later, false)) {
+          judge(e);
+        }
+        news_.notify_all();
+      } else if (streamed) {
+        continue;
+      } else if (!fetching_.empty()) {
+        auto const index = fetching_.front();
+        lock.unlock();
+        entries_[index].down->wait();
+        lock.lock();
+        arrive(index);
+      } else if (!sending_.empty() && (flushing_ || next_in(stage::final) || next_in(stage::arrived))) {
+        auto const index = sending_.front().index;
+        lock.unlock();
+        entries_[index].up->wait();
+        lock.lock();
+      } else if (auto const unit = next_queued()) {
+        waits_for_ = static_cast<int>(*unit);
+        lock.unlock();
+        final_[*unit].event->wait();
+        lock.lock();
+        waits_for_ = -1;
+        news_.notify_all();
+      } else if (stopping_) {
+        return;
+      } else {
+        news_.notify_all();
+        bell_.wait(lock);
+      }
+    }
+  }
+
+  /// Without the lock while the workers work: nobody else touches an entry's slots and records then.
+  void perform(std::unique_lock<std::mutex>& lock, task const& t) {
+    auto& e = entries_[t.index];
+    auto const index = t.index;
+    bool const had_pending = e.kept != nullptr;
+    bool const before_verdict = gathering_;
+    step_record const record = before_verdict ? (announced_ ? *announced_ : step_record{})
+                               : record_      ? *record_
+                                              : step_record{};
+    T* weights = nullptr;
+    switch (t.what) {
+      case kind::commit:
+        lock.unlock();
+        host_.commit(index, e.pending, e.kept);
+        lock.lock();
+        slots_.give(std::exchange(e.kept, nullptr));
+        ++counts_.committed;
+        return;
+      case kind::emit:
+        weights = had_pending ? e.kept : slots_.take();
+        lock.unlock();
+        if (had_pending) {
+          host_.commit_emit(index, e.pending, e.kept, record, e.gradient);
+        } else {
+          host_.emit(index, record, e.gradient, weights);
+        }
+        lock.lock();
+        e.kept = nullptr;
+        e.emitted = record;
+        counts_.committed += had_pending ? 1 : 0;
+        ++counts_.emitted;
+        break;
+      case kind::update:
+        weights = e.gradient;
+        lock.unlock();
+        if (had_pending) {
+          host_.commit_update(index, e.pending, e.kept, record, weights);
+        } else {
+          host_.update(index, record, weights);
+        }
+        lock.lock();
+        if (had_pending) {
+          slots_.give(std::exchange(e.kept, nullptr));
+        }
+        e.gradient = nullptr;
+        counts_.committed += had_pending ? 1 : 0;
+        ++counts_.updated;
+        break;
+      case kind::send_again:
+        weights = std::exchange(e.gradient, nullptr);
+        lock.unlock();
+        host_.weights(index, weights);
+        lock.lock();
+        break;
+    }
+    send(index, weights);
+    settle(e, t.what, before_verdict);
+  }
+
+  /// The copy back waits for the last kernel that reads the old weights.
+  void send(std::size_t index, T* weights) {
+    auto& e = entries_[index];
+    up_.wait(*final_[static_cast<std::size_t>(e.bucket.unit)].event);
+    up_.copy(e.weights, weights, bytes_of(e));
+    up_.record(*e.up);
+    e.sent = true;
+    sending_.push_back({index, weights});
+  }
+
+  void settle(entry& e, kind what, bool before_verdict) {
+    e.state = what == kind::emit ? stage::emitted : stage::idle;
+    if (!before_verdict) {
+      e.served = judged_;
+    }
+  }
+
+  typename D::stream* compute_;
+  bool speculates_, immediate_;
+  cpu::thread_pool workers_;
+  host_state<D, T> host_;
+  streamed_state<D, T> streamed_;
+  slot_pool<D, T> slots_;
+  typename D::stream down_, up_;
+  buffer<D> packed_;
+  std::vector<final_gradient> final_;  // by unit
+  std::vector<entry> entries_;         // by bucket
+
+  mutable std::mutex mutex_;
+  std::condition_variable bell_;  // rung for the server's thread
+  std::condition_variable news_;  // of served buckets, for the others
+  struct shipment {
+    std::size_t index;
+    T* slot;
+  };
+  std::deque<shipment> sending_;
+  std::deque<std::size_t> fetching_;
+  std::optional<step_record> announced_, record_;
+  std::int64_t judged_ = 0;
+  std::int64_t arrivals_ = 0;
+  bool gathering_ = false;
+  bool flushing_ = false;
+  bool stopping_ = false;
+  bool any_stale_ = false;
+  int waits_for_ = -1;         // the unit whose event the thread waits for without the lock
+  bool as_announced_ = false;  // the last verdict
+  double acceptance_ = 1.0;
+  service_counts counts_;
+  std::exception_ptr failure_;
+  std::thread thread_;
+};
+
+}  // namespace superoffload::offload

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace superoffload::offload {
+
+/// Who decides, or what was decided.
+enum class mode {
+  automatic,  ///< the planner
+  none,       ///< all optimizer state stays on the device
+  zero,       ///< CPU Adam after the backward, nothing speculative (ZeRO-Offload)
+  super,      ///< CPU Adam alongside the GPU, with exact speculation
+};
+
+enum class choice { automatic, on, off };
+
+/// What a user may say about offloading; what is absent is the planner's to decide.
+struct settings {
+  mode how = mode::automatic;
+  std::optional<double> ratio{};           ///< share of parameters whose state is off the device, [0, 1]
+  std::optional<double> streamed_share{};  ///< of those, the share that is streamed and not on the host
+  choice stream_weights = choice::automatic;
+  double cpuadam_cores_perc = 0.9;                     ///< of this rank's cores, (0, 1]
+  std::int64_t bucket_bytes = std::int64_t{32} << 20;  ///< of working weights, most of a bucket
+  std::filesystem::path hardware{};  ///< describes a machine instead of measuring this one; empty: none
+  std::filesystem::path plan{};      ///< where the plan is written as JSON; empty: nowhere
+  std::filesystem::path timeline{};  ///< where the planned step is drawn as SVG; empty: nowhere
+};
+
+/// \throws error(bad_input) naming the flag for a value out of range, or one that contradicts another.
+inline void check(settings const& s) {
+  auto const share = [&](std::optional<double> const& value, char const* flag) {
+    expect(!value || (*value >= 0.0 && *value <= 1.0), exit_code::bad_input, flag, " is ",
+           value.value_or(0.0), ", expected 0 to 1");
+    expect(!value || *value == 0.0 || s.how != mode::none, exit_code::bad_input, flag, " is ",
+           value.value_or(0.0), ", but --offload is none: expected 0, or to offload");
+  };
+  share(s.ratio, "--ratio");
+  share(s.streamed_share, "--streamed_share");
+  expect(s.cpuadam_cores_perc > 0.0 && s.cpuadam_cores_perc <= 1.0, exit_code::bad_input,
+         "--cpuadam_cores_perc is ", s.cpuadam_cores_perc, ", expected above 0 and at most 1");
+  constexpr std::int64_t mib = std::int64_t{1} << 20;
+  expect(s.bucket_bytes >= mib && s.bucket_bytes <= 4096 * mib, exit_code::bad_input, "--bucket_mib is ",
+         s.bucket_bytes / mib, ", expected 1 to 4096");
+}
+
+}  // namespace superoffload::offload

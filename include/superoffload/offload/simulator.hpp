@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/machine.hpp>
+#include <superoffload/offload/timeline.hpp>
+#include <superoffload/offload/workload.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// What is simulated: one rank's step.
+struct schedule {
+  std::vector<unit_time> units;  ///< in the order of the forward
+  arrangement state;             ///< its buckets by unit and offset
+  int micro_batches = 1;
+  int element_bytes = 2;    ///< of weights, and of gradients on the link
+  double acceptance = 1.0;  ///< share of the steps whose clip factor is 1, evenly spread
+  /// Parameters whose gradients fit the device at once.
+  std::int64_t gradient_room = std::numeric_limits<std::int64_t>::max();
+  /// By unit, the elements of those whose weights live on the host and come for each pass; 0 or none: on the
+  /// device.
+  std::vector<std::int64_t> streamed_weights;
+  int weight_rooms = 2;  ///< units with streamed weights that fit the device at once
+
+  /// What other systems do and this engine does not, to compare it with them.
+  struct imitation {
+    double wire_bytes = 0.0;      ///< per parameter and direction; 0: element_bytes
+    bool returns_last = false;    ///< weights go back when the CPU has served everything
+    bool judges_on_host = false;  ///< no verdict before every gradient has arrived there
+    bool oldest_first = false;
+  } imitates;
+};
+
+/// Simulates what offload::server does, event by event, until steps repeat (with an acceptance between 0 and
+/// 1: for as long as its pattern). Lanes work on one thing at a time. The speed of copies depends on whether
+/// both directions run and on CPU Adam, that of CPU Adam on how many run. Device updates take the compute
+/// lane's time.
+///
+/// * A gradient is ready when its unit's backward of the last micro-batch ends. It goes down into a slot,
+///   before the verdict newest first, after it in the order of the forward.
+/// * Before the verdict CPU Adam emits into a second slot, if the state speculates; immediate, it updates.
+///   After the verdict it updates in the gradient's slot. A bucket that was emitted keeps its gradient's slot
+///   until it is committed, in idle time or in one pass with its next step, which then sends its weights from
+///   that slot.
+/// * Not accepted: what was emitted is updated with the true factor.
+/// * Weights go up in the order in which they were made. With streamed weights, units go first, each when
+///   everything of its own has been served. State of streamed buckets fills what time is left.
+/// * A streamed bucket is updated when its state is staged, its gradient ready, and the verdict known.
+/// * A unit's first forward in a step waits for its own weights, or for all.
+///
+/// \throws error(cannot_fit) when nothing can go on: too few slots, or no room for gradients before the
+/// verdict.
+timeline simulate(machine const& m, schedule const& s);
+
+}  // namespace superoffload::offload

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/gradient_norm.hpp>
+#include <superoffload/offload/resident.hpp>
+#include <superoffload/offload/server.hpp>
+#include <superoffload/offload/step_record.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Optimizer state in any mixture of places, updated so that every mixture gives the bits of the simple path.
+template <device_policy D, element T>
+class placed_state {
+public:
+  static memory_plan bytes(std::vector<autograd::unit_layout> const& units, arrangement const& a) {
+    auto const norm = gradient_norm<D, T>::bytes(units);
+    return server<D, T>::bytes(a) + memory_plan{resident_state<D, T>::bytes(a.buckets) + norm, norm};
+  }
+
+  /// `weights(unit)` gives the working weights that the state belongs to, [elements] T in device memory.
+  template <class Weights>
+  placed_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
+               arrangement const& a, Weights&& weights)
+      : buckets_{a.buckets},
+        waits_for_all_{a.waits_for_all},
+        units_{static_cast<int>(units.size())},
+        norm_{device, stream, units},
+        resident_{device, stream, units, buckets_, weights},
+        server_{device, stream, units, a, weights} {}
+
+  /// The numbers of the coming step, should it be accepted as it is.
+  void announce(step_record const& record) { server_.announce(record); }
+  /// The unit's gradient is final.
+  void ready(int unit, zero::unit_gradient gradient) {
+    norm_.add(unit, gradient);
+    server_.ready(unit, gradient);
+  }
+  /// Waits for every gradient.
+  [[nodiscard]] verdict judge() { return norm_.judge(); }
+  /// Updates everything: what is resident by work queued now, the rest in the background.
+  void update(step_record const& record) {
+    server_.conclude(record);
+    resident_.update(record, [this](int unit) { return norm_.gradient(unit); });
+    if (waits_for_all_) {
+      for (int unit = 0; unit < units_; ++unit) { server_.await(unit); }
+    }
+  }
+  /// The step changes nothing.
+  void skip() { server_.conclude(std::nullopt); }
+  /// The working weights of a unit may be used by work queued from now on.
+  void await(int unit) { server_.await(unit); }
+  /// Writes down whatever was put off. Between steps.
+  void flush() { server_.flush(); }
+
+  [[nodiscard]] service_counts counts() const { return server_.counts(); }
+  [[nodiscard]] double acceptance() const { return server_.acceptance(); }
+
+  /// Elements [first, first + size) of what is kept of a trainable unit. Flushes, and waits for the stream.
+  void read(int unit, state_part part, std::int64_t first, std::span<float> to) {
+    flush();
+    each_piece(unit, first, to, [&](std::size_t index, std::int64_t at, std::span<float> piece) {
+      if (buckets_[index].where == place::resident) {
+        resident_.read(index, part, at, piece);
+      } else {
+        server_.read(index, part, at, piece);
+      }
+    });
+  }
+  /// The same, written; with the master its working weight.
+  void write(int unit, state_part part, std::int64_t first, std::span<float const> from) {
+    flush();
+    each_piece(unit, first, from, [&](std::size_t index, std::int64_t at, std::span<float const> piece) {
+      if (buckets_[index].where == place::resident) {
+        resident_.write(index, part, at, piece);
+      } else {
+        server_.write(index, part, at, piece);
+      }
+    });
+  }
+
+private:
+  template <class Span, class Piece>
+  void each_piece(int unit, std::int64_t first, Span all, Piece&& piece) {
+    auto const last = first + static_cast<std::int64_t>(all.size());
+    for (std::size_t i = 0; i < buckets_.size(); ++i) {
+      auto const& b = buckets_[i];
+      auto const begin = std::max(first, b.offset);
+      auto const end = std::min(last, b.offset + b.count);
+      if (b.unit == unit && begin < end) {
+        piece(i, begin - b.offset,
+              all.subspan(static_cast<std::size_t>(begin - first), static_cast<std::size_t>(end - begin)));
+      }
+    }
+  }
+
+  placement buckets_;
+  bool waits_for_all_;
+  int units_;
+  gradient_norm<D, T> norm_;
+  resident_state<D, T> resident_;
+  server<D, T> server_;
+};
+
+/// The policy: state off the device as engine_options::arrangement says.
+struct super {
+  using policy_category = category::offload;
+  static constexpr bool arranges = true;
+  template <device_policy D, element T>
+  using state = placed_state<D, T>;
+};
+
+}  // namespace superoffload::offload

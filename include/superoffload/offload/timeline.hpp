@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// What works on its own during a step.
+enum class lane {
+  compute,      ///< the device's forward and backward
+  device_adam,  ///< the device's updates of resident and streamed state, which hold up the former
+  down,         ///< copies from device to host
+  up,           ///< copies from host to device
+  cpu,          ///< CPU Adam, all workers on one bucket
+};
+inline constexpr int lanes = 5;
+
+enum class activity {
+  forward,
+  backward,
+  device_update,
+  gradient,  ///< down
+  weights,   ///< up, of a bucket that CPU Adam has served
+  unit,      ///< up: streamed weights ahead of their use
+  state_up,  ///< state of a streamed bucket
+  state_down,
+  update,  ///< the rest: adam_task
+  emit,
+  commit,
+  commit_emit,
+  commit_update,
+};
+
+/// One thing that a lane did, in seconds since the step began.
+struct interval {
+  lane where;
+  activity what;
+  int unit;
+  double begin, end;
+};
+
+/// A step in its steady state, from one verdict to the next: forward, backward, and whatever ran beside them.
+struct timeline {
+  double step_time = 0.0;  ///< s; where steps differ their mean, of which `intervals` shows one
+  std::vector<interval> intervals;
+  std::vector<double> waits;         ///< s that each unit's forward or backward stood still for, on average
+  std::array<double, lanes> busy{};  ///< share of the time
+  /// Buckets per step.
+  double emitted = 0.0;     ///< served before the verdict
+  double committed = 0.0;   ///< brought to their state later, in idle time or with the next step
+  double updated = 0.0;     ///< served after the verdict
+  double sent_again = 0.0;  ///< emitted in vain
+};
+
+}  // namespace superoffload::offload

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/offload/workload.hpp>
+
+namespace superoffload::offload {
+
+std::vector<unit_time> unit_times(machine const& m, workload const& w, retention_level const& level) {
+  auto const& d = m.device;
+  auto const forward = [&](device_work const& f) {
+    return f.products / d.products + f.attention / d.attention_forward + f.bytes / d.bandwidth;
+  };
+  auto const backward = [&](device_work const& b) {
+    return b.products / d.products + b.attention / d.attention_backward + b.bytes / d.bandwidth;
+  };
+  std::vector<unit_time> times;
+  for (std::size_t u = 0; u < w.units.size(); ++u) {
+    auto const again = u < level.again.size() ? level.again[u] : device_work{};
+    times.push_back({forward(w.units[u].forward), backward(w.units[u].backward) + forward(again)});
+  }
+  return times;
+}
+
+}  // namespace superoffload::offload

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/machine.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// What a device has to do: FLOPs of matrix products and of attention, and bytes of device memory that other
+/// functions read and write.
+struct device_work {
+  double products = 0.0;
+  double attention = 0.0;
+  double bytes = 0.0;
+
+  friend device_work operator+(device_work a, device_work b) {
+    return {a.products + b.products, a.attention + b.attention, a.bytes + b.bytes};
+  }
+};
+
+/// What one micro-batch takes in one unit.
+struct unit_work {
+  device_work forward;
+  device_work backward;  ///< nothing computed again
+};
+
+/// A choice of what is kept from forward to backward.
+struct retention_level {
+  std::string name;
+  std::size_t activations = 0;     ///< bytes of device memory at the peak
+  std::vector<device_work> again;  ///< of each unit, what its backward computes again
+};
+
+/// A training step to be planned.
+struct workload {
+  std::vector<unit_work> units;         ///< in the order of the forward, as the layouts
+  std::vector<retention_level> levels;  ///< from the one that keeps most to the one that keeps least
+  int micro_batches = 1;
+  std::int64_t tokens = 0;   ///< of a whole step
+  double model_flops = 0.0;  ///< of a whole step, forward and backward, nothing computed again
+  /// Bytes beside weights, gradients, state and activations, of device and of host memory.
+  std::size_t workspaces = 0, host_workspaces = 0;
+  int element_bytes = 2;    ///< of working weights: 2 or 4
+  bool judges = true;       ///< is a step clipped, or skipped where it is not finite?
+  double acceptance = 1.0;  ///< share of the steps whose clip factor is 1
+  /// To say what would fit: sequences of a micro-batch, and activations at the last level if it were one.
+  std::int64_t sequences = 1;
+  std::size_t activations_of_one = 0;
+};
+
+/// Seconds of device time of a unit in one micro-batch.
+struct unit_time {
+  double forward = 0.0;
+  double backward = 0.0;  ///< with what it computes again
+};
+
+/// The units' times at the rates of `m`.
+std::vector<unit_time> unit_times(machine const& m, workload const& w, retention_level const& level);
+
+}  // namespace superoffload::offload

@@ -1,0 +1,307 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/offload/planner.hpp>
+#include <superoffload/offload/super.hpp>
+#include <superoffload/zero/resident.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace {
+
+using namespace superoffload;
+using namespace superoffload::offload;
+
+constexpr std::size_t gib = std::size_t{1} << 30;
+
+/// An H200 on PCIe 5 with 16 cores, as in bench/hardware.
+machine server() {
+  machine m;
+  m.name = "server";
+  m.device = {.memory = 140 * gib,
+              .reserve = 2 * gib,
+              .products = 740e12,
+              .attention_forward = 543e12,
+              .attention_backward = 382e12,
+              .bandwidth = 4.28e12,
+              .round_trip = 5e-5};
+  m.link = {{55.4e9, 55.6e9}, {50.8e9, 50.8e9}, 0.78, 1e-5};
+  m.host = {.memory = 125 * gib, .reserve = 4 * gib, .cores = 16};
+  m.adam = {{.144e-9, .105e-9, .111e-9, .156e-9, .155e-9},
+            {.185e-9, .135e-9, .159e-9, .201e-9, .199e-9},
+            15,
+            1.72e-9};
+  return m;
+}
+
+/// A decoder of the given size, embedding and head untied, and a step of it.
+struct model {
+  std::vector<autograd::unit_layout> units;
+  workload work;
+
+  explicit model(int layers = 32, std::int64_t sequences = 4, std::int64_t hidden = 4096,
+                 std::int64_t intermediate = 14336, std::int64_t vocabulary = 128256) {
+    constexpr std::int64_t length = 2048;
+    auto const tokens = sequences * length;
+    auto const number = [](std::int64_t n) { return static_cast<double>(n); };
+    auto const block = hidden * (hidden * 5 / 2 + 3 * intermediate);
+    double const products = 2.0 * number(block) * number(tokens);
+    double const attention = 2.0 * number(hidden) * number(tokens) * number(length);
+    double const bytes = 24.0 * number(hidden) * number(tokens);
+    double const logits = number(vocabulary) * number(tokens);
+    units.emplace_back(0, "embedding", true).add_matrix({{"embedding", vocabulary}}, hidden);
+    work.units.push_back({{0.0, 0.0, 0.1 * bytes}, {0.0, 0.0, 0.2 * bytes}});
+    for (int i = 1; i <= layers; ++i) {
+      units.emplace_back(i, "layer").add_matrix({{"block", block / hidden}}, hidden);
+      work.units.push_back({{products, attention, bytes}, {2.0 * products, 2.5 * attention, 2.0 * bytes}});
+    }
+    units.emplace_back(layers + 1, "head", true).add_matrix({{"head", vocabulary}}, hidden);
+    work.units.push_back({{6.0 * logits * number(hidden), 0.0, 14.0 * logits}, {}});
+    auto const kept = [&](double rows, double again) {
+      return static_cast<std::size_t>(
+          rows * number(hidden) * (2.0 * layers + (1.0 - again) * layers * 30.0 + 30.0) + 2e9);
+    };
+    work.activations_of_one = kept(length, 1.0);
+    for (double const again : {0.0, 0.5, 1.0}) {
+      auto& level = work.levels.emplace_back();
+      level.name = again == 0.0 ? "none" : again == 1.0 ? "every block" : "half";
+      level.activations = kept(number(tokens), again);
+      level.again.assign(units.size(), {again * products, again * attention, again * bytes});
+      level.again.front() = level.again.back() = {};
+    }
+    work.tokens = tokens;
+    work.sequences = sequences;
+    work.model_flops = 3.0 * (layers * (products + attention) + 2.0 * logits * number(hidden));
+    work.workspaces = 10 << 20;
+  }
+};
+
+bool all(plan const& p, place where) {
+  return std::all_of(p.state.buckets.begin(), p.state.buckets.end(),
+                     [&](auto const& b) { return b.where == where; });
+}
+
+TEST_CASE("what fits the device stays there, whatever else could be done") {
+  model const m{8};
+  auto const p = make_plan(m.units, m.work, server(), {});
+  CHECK(p.fits);
+  CHECK(p.resident == 1.0);
+  CHECK(all(p, place::resident));
+  CHECK(p.recompute == "none");
+  CHECK(p.on_host.state == 0);
+  CHECK(p.step_time == doctest::Approx(p.bound).epsilon(0.001));
+  CHECK(p.tokens_per_second == doctest::Approx(8192.0 / p.step_time));
+  CHECK(p.model_flops_per_second == doctest::Approx(m.work.model_flops / p.step_time));
+}
+
+TEST_CASE("memory decides: the device is filled, the rest goes to the host, and nothing exceeds either") {
+  model const m{};
+  for (std::size_t const device : {140, 100, 80, 64}) {
+    auto machine = server();
+    machine.device.memory = device * gib;
+    auto const p = make_plan(m.units, m.work, machine, {});
+    CAPTURE(device);
+    REQUIRE(p.fits);
+    CHECK(p.on_device.total() <= (device - 2) * gib);
+    CHECK(p.on_host.total() <= 121 * gib);
+    CHECK(p.device_available == (device - 2) * gib);
+    CHECK(p.resident + p.host + p.streamed == doctest::Approx(1.0));
+    if (p.resident < 1.0) {
+      // Not a bucket more would fit, but for what stagings and slots were given.
+      auto const bucket = static_cast<std::size_t>(p.state.largest(place::host)) * 10;
+      CHECK(p.on_device.total() - p.on_device.stagings + 3 * bucket >= (device - 2) * gib);
+    }
+    CHECK(p.step_time >= p.bound * (1.0 - 1e-9));
+  }
+}
+
+TEST_CASE("more memory never makes a plan slower, and neither does more of the host") {
+  model const m{};
+  double before = 1e9;
+  for (std::size_t const device : {56, 64, 80, 100, 140, 200}) {
+    auto machine = server();
+    machine.device.memory = device * gib;
+    double const time = make_plan(m.units, m.work, machine, {}).step_time;
+    CAPTURE(device);
+    CHECK(time <= before * 1.005);
+    before = time;
+  }
+  before = 1e9;
+  for (std::size_t const host : {85, 95, 105, 125, 250}) {
+    auto machine = server();
+    machine.host.memory = host * gib;
+    auto const p = make_plan(m.units, m.work, machine, {.how = mode::super, .ratio = 1.0});
+    CAPTURE(host);
+    REQUIRE(p.fits);
+    CHECK(p.step_time <= before * 1.01);
+    before = p.step_time;
+  }
+}
+
+TEST_CASE("the plan's bytes are those that state and store will take") {
+  using state = placed_state<cpu::device, bfloat16>;
+  using store = zero::resident_store<cpu::device, bfloat16>;
+  model const m{4, 1, 1024, 2816, 32000};
+  settings const some[] = {{.how = mode::none},
+                           {.how = mode::super, .ratio = 1.0},
+                           {.how = mode::super, .ratio = 0.6, .streamed_share = 0.5},
+                           {.how = mode::zero, .ratio = 0.9, .bucket_bytes = 8 << 20}};
+  for (auto const& s : some) {
+    for (int const micro_batches : {1, 3}) {
+      auto w = m.work;
+      w.micro_batches = micro_batches;
+      auto const p = make_plan(m.units, w, server(), s);
+      REQUIRE(p.fits);
+      auto const held = store::bytes(m.units, micro_batches > 1);
+      CHECK(p.on_device.weights == held.weights);
+      CHECK(p.on_device.gradients == held.gradients);
+      auto const placed = state::bytes(m.units, p.state);
+      CHECK(p.on_device.state + p.on_device.stagings + p.on_device.workspaces - w.workspaces ==
+            placed.device);
+      CHECK(p.on_host.total() == placed.host);
+    }
+  }
+}
+
+TEST_CASE("what was asked for is obeyed") {
+  model const m{};
+  auto const plan_with = [&](settings const& s) { return make_plan(m.units, m.work, server(), s); };
+  auto const host_only = plan_with({.how = mode::super, .ratio = 1.0, .streamed_share = 0.0});
+  CHECK(all(host_only, place::host));
+  CHECK(host_only.state.speculates);
+  CHECK(host_only.step.emitted > 0.0);
+  auto const part = plan_with({.how = mode::super, .ratio = 0.72, .streamed_share = 0.25});
+  CHECK(part.resident == doctest::Approx(0.28).epsilon(0.02));
+  CHECK(part.streamed / (part.streamed + part.host) == doctest::Approx(0.25).epsilon(0.05));
+  auto const zero = plan_with({.how = mode::zero, .ratio = 1.0});
+  CHECK(all(zero, place::host));
+  CHECK_FALSE(zero.state.speculates);
+  CHECK(zero.state.waits_for_all);
+  CHECK(zero.step.emitted == 0.0);
+  CHECK(zero.step_time > host_only.step_time);
+  CHECK(all(plan_with({.how = mode::none}), place::resident));
+  CHECK(plan_with({.cpuadam_cores_perc = 0.5}).state.workers == 8);
+  for (auto const& b : plan_with({.bucket_bytes = 4 << 20}).state.buckets) { CHECK(b.count <= 2 << 20); }
+  auto work = m.work;
+  work.judges = false;
+  auto const immediate = make_plan(m.units, work, server(), {.ratio = 1.0, .streamed_share = 0.0});
+  CHECK(immediate.state.immediate);
+  CHECK(immediate.step_time < host_only.step_time * 1.01);
+}
+
+TEST_CASE("host and device share what is off the device, where both together are faster") {
+  model const m{};
+  auto const both = make_plan(m.units, m.work, server(), {.how = mode::super, .ratio = 1.0});
+  auto const host =
+      make_plan(m.units, m.work, server(), {.how = mode::super, .ratio = 1.0, .streamed_share = 0.0});
+  auto const streamed =
+      make_plan(m.units, m.work, server(), {.how = mode::super, .ratio = 1.0, .streamed_share = 1.0});
+  CHECK(both.streamed > 0.1);
+  CHECK(both.host > 0.3);
+  CHECK(both.step_time < 0.9 * host.step_time);
+  CHECK(both.step_time < 0.9 * streamed.step_time);
+  // A host whose cores are slow leaves more to the device.
+  auto slow = server();
+  for (auto* seconds : {&slow.adam.links_idle, &slow.adam.links_busy}) {
+    for (auto& x : *seconds) { x *= 4.0; }
+  }
+  auto const lazy = make_plan(m.units, m.work, slow, {.how = mode::super, .ratio = 1.0});
+  CHECK(lazy.streamed > both.streamed);
+}
+
+TEST_CASE("where every step is clipped nothing is emitted, and the plan is slower for it") {
+  model const m{};
+  settings const s{.how = mode::super, .ratio = 1.0, .streamed_share = 0.0};
+  auto clipped = m.work;
+  clipped.acceptance = 0.0;
+  auto const never = make_plan(m.units, m.work, server(), s);
+  auto const always = make_plan(m.units, clipped, server(), s);
+  CHECK(never.step.emitted > 0.0);
+  CHECK(always.step.emitted == 0.0);
+  CHECK(always.step_time > 1.1 * never.step_time);
+}
+
+TEST_CASE("weights are streamed where they do not fit, or on demand, and only then") {
+  model const m{};
+  auto small = server();
+  small.device.memory = 24 * gib;
+  small.host.memory = 256 * gib;
+  auto const p = make_plan(m.units, m.work, small, {});
+  REQUIRE(p.fits);
+  CHECK(p.on_device.total() <= 22 * gib);
+  REQUIRE(!p.streamed_weights.empty());
+  CHECK(p.streamed_weights.front() == 0);
+  CHECK(p.streamed_weights[1] == m.units[1].elements());
+  CHECK(p.on_host.weights == 32 * static_cast<std::size_t>(m.units[1].elements()) * 2);
+  CHECK(make_plan(m.units, m.work, server(), {}).streamed_weights.empty());
+  CHECK(!make_plan(m.units, m.work, server(), {.stream_weights = choice::on}).streamed_weights.empty());
+  auto const off = make_plan(m.units, m.work, small, {.stream_weights = choice::off});
+  CHECK_FALSE(off.fits);
+  CHECK(off.refusal.find("--stream_weights auto") != std::string::npos);
+}
+
+TEST_CASE("what does not fit is refused in one line that says what would") {
+  auto const refusal = [](model const& m, machine const& where, settings const& s) {
+    auto const p = make_plan(m.units, m.work, where, s);
+    CAPTURE(describe(p));
+    CHECK_FALSE(p.fits);
+    CHECK(p.refusal.find('\n') == std::string::npos);
+    try {
+      expect_fits(p);
+      FAIL("the plan should have been refused");
+    } catch (error const& e) { CHECK(e.code() == exit_code::cannot_fit); }
+    return p.refusal;
+  };
+  auto const says = [](std::string const& message, std::string const& part) {
+    CAPTURE(message);
+    CHECK(message.find(part) != std::string::npos);
+  };
+  says(refusal(model{32, 2000}, server(), {}), "use micro-batches of");
+  says(refusal(model{60}, server(), {.how = mode::none}), "--offload auto");
+  says(refusal(model{60}, server(), {.ratio = 0.1}), "no --ratio");
+  says(refusal(model{120}, server(), {}), "GiB of host memory, but 121.0 GiB are available");
+  says(refusal(model{60}, server(), {.ratio = 1.0}), "no --ratio");
+  says(refusal(model{48}, server(), {.how = mode::zero, .ratio = 1.0, .streamed_share = 0.0}), "host memory");
+  auto tiny = server();
+  tiny.device.memory = 8 * gib;
+  says(refusal(model{}, tiny, {}), "device");
+
+  // The micro-batch that the refusal names does fit.
+  model const large{32, 2000};
+  auto const message = refusal(large, server(), {});
+  auto const fitting = std::stoll(message.substr(message.find("batches of") + 11));
+  CAPTURE(message);
+  model several{32, fitting};
+  several.work.micro_batches = 2;
+  CHECK(make_plan(several.units, several.work, server(), {}).fits);
+}
+
+TEST_CASE("plans are deterministic, and quick") {
+  model const m{};
+  auto const a = make_plan(m.units, m.work, server(), {.how = mode::super, .ratio = 1.0});
+  auto const b = make_plan(m.units, m.work, server(), {.how = mode::super, .ratio = 1.0});
+  CHECK(a.step_time == b.step_time);
+  CHECK(a.state.buckets == b.state.buckets);
+  CHECK(a.state.slots == b.state.slots);
+}
+
+TEST_CASE("the description names places, memory and the expected step") {
+  model const m{};
+  auto const text = describe(make_plan(m.units, m.work, server(), {.how = mode::super, .ratio = 1.0}));
+  for (char const* part : {"optimizer state", "slots", "in all", "available", "updated by the CPU",
+                           "CPU Adam: 14 threads", "recompute:", "tokens/s", "busy:"}) {
+    CAPTURE(text);
+    CHECK(text.find(part) != std::string::npos);
+  }
+  auto small = server();
+  small.host.memory = 8 * gib;
+  CHECK(describe(make_plan(m.units, m.work, small, {.ratio = 1.0})).find("does not fit:") !=
+        std::string::npos);
+}
+
+}  // namespace

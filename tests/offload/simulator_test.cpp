@@ -1,0 +1,381 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/offload/simulator.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+namespace {
+
+using namespace superoffload;
+using namespace superoffload::offload;
+
+/// Of one parameter, every copy of a gradient or of weights takes a second, and so does every task of CPU
+/// Adam and every update by the device; five seconds for the state.
+machine slow_machine() {
+  machine m;
+  m.device.bandwidth = 26.0;
+  m.link.alone = m.link.both = {2.0, 2.0};
+  m.adam.links_idle.fill(1.0);
+  m.adam.links_busy.fill(1.0);
+  m.adam.one_thread = 1.0;
+  return m;
+}
+
+/// Units of one bucket of one parameter, 1 s forward and 2 s backward.
+schedule of_units(std::vector<place> const& places) {
+  schedule s;
+  for (std::size_t u = 0; u < places.size(); ++u) {
+    s.units.push_back({1.0, 2.0});
+    s.state.buckets.push_back({.unit = static_cast<int>(u), .count = 1, .where = places[u]});
+  }
+  s.state.slots = 100;
+  return s;
+}
+
+constexpr auto resident = place::resident, host = place::host, streamed = place::streamed;
+
+/// Where an activity of a unit lies in the step; {-1, -1}: nowhere.
+std::pair<double, double> span(timeline const& t, activity what, int unit) {
+  for (auto const& i : t.intervals) {
+    if (i.what == what && i.unit == unit) {
+      return {i.begin, i.end};
+    }
+  }
+  return {-1.0, -1.0};
+}
+using at = std::pair<double, double>;
+
+TEST_CASE("state on the device: its update is all that comes after the backward") {
+  auto m = slow_machine();
+  m.device.round_trip = 0.5;
+  auto const t = simulate(m, of_units({resident, resident}));
+  CHECK(t.step_time == doctest::Approx(2 * 3.0 + 0.5 + 2.0));
+  CHECK(t.waits == std::vector<double>{0.0, 0.0});
+  CHECK(t.busy[static_cast<std::size_t>(lane::cpu)] == 0.0);
+  CHECK(t.busy[static_cast<std::size_t>(lane::compute)] == doctest::Approx(6.0 / 8.5));
+  CHECK(span(t, activity::device_update, 1) == at{1.0, 2.0});
+  CHECK(span(t, activity::forward, 0) == at{2.0, 3.0});
+}
+
+TEST_CASE("one unit on the host: its gradient, update and weights are all exposed") {
+  auto s = of_units({host});
+  for (int how = 0; how < 3; ++how) {
+    s.state.speculates = how == 1;
+    s.state.immediate = how == 2;
+    auto const t = simulate(slow_machine(), s);
+    CHECK(t.step_time == doctest::Approx(6.0));
+    CHECK(t.waits[0] == doctest::Approx(3.0));
+    CHECK(t.updated == 1.0);
+    CHECK(t.emitted == 0.0);
+  }
+}
+
+TEST_CASE("two units on the host: the later one is emitted in backward and committed when the CPU is idle") {
+  auto s = of_units({host, host});
+  auto const t = simulate(slow_machine(), s);
+  // From the verdict on: gradient 0, update 0, weights 0, then forwards and backwards; gradient 1 at 3 + 4.
+  CHECK(t.step_time == doctest::Approx(9.0));
+  CHECK(t.waits[0] == doctest::Approx(3.0));
+  CHECK(t.waits[1] == 0.0);
+  CHECK(span(t, activity::gradient, 0) == at{0.0, 1.0});
+  CHECK(span(t, activity::update, 0) == at{1.0, 2.0});
+  CHECK(span(t, activity::weights, 0) == at{2.0, 3.0});
+  CHECK(span(t, activity::commit, 1) == at{2.0, 3.0});
+  CHECK(span(t, activity::gradient, 1) == at{7.0, 8.0});
+  CHECK(span(t, activity::emit, 1) == at{8.0, 9.0});
+  CHECK(span(t, activity::weights, 1) == at{0.0, 1.0});
+  CHECK(t.emitted == 1.0);
+  CHECK(t.updated == 1.0);
+  CHECK(t.committed == 1.0);
+  CHECK(t.sent_again == 0.0);
+}
+
+TEST_CASE("a CPU that is never idle commits a bucket's step with its next one") {
+  auto m = slow_machine();
+  m.adam.links_idle.fill(2.0);
+  m.adam.links_busy.fill(2.0);
+  m.adam.one_thread = 2.0;
+  auto s = of_units(std::vector<place>(8, host));
+  s.units.assign(8, {1.0, 1.0});
+  auto const t = simulate(m, s);
+  CHECK(t.emitted > 0.0);
+  CHECK(t.committed == doctest::Approx(t.emitted));
+  CHECK(t.emitted + t.updated == doctest::Approx(8.0));
+  s.state.speculates = false;
+  auto const plain = simulate(m, s);
+  CHECK(plain.step_time > t.step_time);
+  CHECK(plain.updated == 8.0);
+  CHECK(plain.committed == 0.0);
+}
+
+TEST_CASE("a clipped step updates again what was emitted") {
+  auto s = of_units({host, host});
+  s.acceptance = 0.75;
+  auto const t = simulate(slow_machine(), s);
+  CHECK(t.emitted == doctest::Approx(1.0));
+  CHECK(t.sent_again == doctest::Approx(0.25));
+  CHECK(t.committed == doctest::Approx(0.75));
+  CHECK(t.updated == doctest::Approx(1.25));
+  // Where that happens too often, nothing is emitted any more.
+  s.acceptance = 0.25;
+  auto const rare = simulate(slow_machine(), s);
+  CHECK(rare.emitted == 0.0);
+  CHECK(rare.updated == doctest::Approx(2.0));
+}
+
+TEST_CASE("without a verdict the CPU updates for good as gradients come, the device still after it") {
+  auto s = of_units({host, host, resident});
+  s.state.immediate = true;
+  auto const t = simulate(slow_machine(), s);
+  CHECK(t.updated == 2.0);
+  CHECK(t.emitted == 0.0);
+  CHECK(span(t, activity::update, 1).second <= span(t, activity::backward, 0).second);
+  CHECK(span(t, activity::device_update, 2) == at{0.0, 1.0});
+}
+
+TEST_CASE("waiting for all weights, and returning them last, as other systems do") {
+  auto s = of_units({host, host});
+  s.state.speculates = false;
+  auto const per_unit = simulate(slow_machine(), s);
+  s.state.waits_for_all = true;
+  auto const all = simulate(slow_machine(), s);
+  s.imitates.returns_last = true;
+  auto const last = simulate(slow_machine(), s);
+  s.imitates.judges_on_host = true;
+  auto const judged_late = simulate(slow_machine(), s);
+  CHECK(per_unit.step_time == doctest::Approx(9.0));
+  // gradient 1 is there at the verdict: update 1 from 0 to 1, update 0 to 2, weights to 2 and 3
+  CHECK(all.step_time == doctest::Approx(9.0));
+  CHECK(last.step_time == doctest::Approx(10.0));         // weights from 2 to 4
+  CHECK(judged_late.step_time == doctest::Approx(11.0));  // both updates after gradient 0
+  s.imitates.wire_bytes = 4.0;
+  // gradient 1 runs from 0 to 2 and gradient 0 to 4 after its unit's backward's end, updates to 6, weights to
+  // 10
+  CHECK(simulate(slow_machine(), s).step_time == doctest::Approx(6.0 + 2.0 + 2.0 + 4.0));
+}
+
+TEST_CASE(
+    "a streamed bucket: staged in backward, updated after the verdict, written back in the background") {
+  auto s = of_units({streamed});
+  // Its own gradient is the first to come: nothing of this is hidden but the way back.
+  auto const t = simulate(slow_machine(), s);
+  CHECK(t.waits[0] == doctest::Approx(5.0 + 2.0));
+  CHECK(t.step_time == doctest::Approx(3.0 + 5.0 + 1.0 + 2.0));
+  s = of_units({streamed, resident});
+  s.units.assign(2, {10.0, 20.0});
+  auto const hidden = simulate(slow_machine(), s);
+  CHECK(hidden.step_time == doctest::Approx(60.0 + 2.0));
+  CHECK(hidden.waits[0] == 0.0);
+  CHECK(span(hidden, activity::state_up, 0) == at{42.0, 47.0});
+  CHECK(span(hidden, activity::device_update, 0) == at{0.0, 1.0});
+  CHECK(span(hidden, activity::state_down, 0) == at{1.0, 6.0});
+  // Two buckets have a staging buffer each, or share one.
+  s = of_units({streamed, streamed});
+  s.units.assign(2, {1.0, 20.0});
+  CHECK(simulate(slow_machine(), s).step_time == doctest::Approx(42.0 + 2.0));
+  s.state.stagings = 1;
+  // Down and up again before the second update; the forward of unit 0 runs in that time.
+  CHECK(simulate(slow_machine(), s).step_time == doctest::Approx(42.0 + 1.0 + 5.0 + 5.0 + 1.0 - 1.0));
+}
+
+TEST_CASE("streamed weights: two visits of every unit, the last one stays for the turn") {
+  auto s = of_units({host, host, host});
+  s.streamed_weights = {1, 1, 1};
+  s.units.assign(3, {10.0, 20.0});
+  auto const t = simulate(slow_machine(), s);
+  int loads = 0;
+  for (auto const& i : t.intervals) {
+    loads += i.what == activity::unit;
+    CHECK(i.what != activity::weights);  // CPU Adam's results are on the host already
+  }
+  CHECK(loads == 5);
+  // Gradient 0, update 0 and the unit itself before the first forward; everything else is ahead of time.
+  CHECK(t.waits[0] == doctest::Approx(3.0));
+  CHECK(t.step_time == doctest::Approx(90.0 + 3.0));
+  s.units.assign(3, {0.0, 0.0});
+  CHECK(simulate(slow_machine(), s).step_time >= 5.0);
+  s.weight_rooms = 1;
+  s.units.assign(3, {10.0, 20.0});
+  // One room: every visit but the turn's second waits for its unit.
+  CHECK(simulate(slow_machine(), s).step_time == doctest::Approx(90.0 + 2.0 + 5.0));
+}
+
+TEST_CASE("gradients that find no room on the device hold up the backward") {
+  auto s = of_units({host, host, host});
+  auto m = slow_machine();
+  m.link.alone.down = m.link.both.down = 0.5;  // 4 s a gradient
+  double const roomy = simulate(m, s).step_time;
+  s.gradient_room = 3;
+  CHECK(simulate(m, s).step_time == doctest::Approx(roomy));
+  s.gradient_room = 2;
+  double const tight = simulate(m, s).step_time;
+  CHECK(tight > roomy);
+  s.gradient_room = 1;
+  CHECK(simulate(m, s).step_time > tight);
+  // Everything resident needs its gradients until the verdict: it can never come.
+  s = of_units({resident, resident});
+  s.gradient_room = 1;
+  try {
+    static_cast<void>(simulate(m, s));
+    FAIL("the simulation should have stood still");
+  } catch (error const& e) {
+    CHECK(e.code() == exit_code::cannot_fit);
+    CHECK(std::string{e.what()}.find("room for gradients") != std::string::npos);
+  }
+}
+
+TEST_CASE("few slots limit what is emitted, never whether a step ends") {
+  auto s = of_units(std::vector<place>(12, host));
+  double emitted = 100.0;
+  for (int slots : {100, 8, 6, 4, 3, 2}) {
+    s.state.slots = slots;
+    auto const t = simulate(slow_machine(), s);
+    CAPTURE(slots);
+    CHECK(t.emitted <= emitted);
+    CHECK(t.emitted + t.updated == doctest::Approx(12.0));
+    CHECK(t.committed == doctest::Approx(t.emitted));
+    emitted = t.emitted;
+  }
+  CHECK(emitted == 1.0);
+}
+
+TEST_CASE("micro-batches: gradients leave after the last, weights are waited for in the first") {
+  auto s = of_units({host, host});
+  s.micro_batches = 3;
+  auto const t = simulate(slow_machine(), s);
+  CHECK(t.step_time == doctest::Approx(3.0 + 3 * 6.0));
+  int gradients = 0;
+  for (auto const& i : t.intervals) { gradients += i.what == activity::gradient; }
+  CHECK(gradients == 2);
+}
+
+TEST_CASE("copies and CPU Adam slow each other down") {
+  auto m = slow_machine();
+  auto s = of_units({host});
+  m.link.latency = 0.25;
+  CHECK(simulate(m, s).step_time == doctest::Approx(6.5));
+  m.link.latency = 0.0;
+  m.adam.one_thread = 6.0;
+  s.state.workers = 2;  // 3 s
+  CHECK(simulate(m, s).step_time == doctest::Approx(8.0));
+  s.state.workers = 12;  // memory is the limit
+  CHECK(simulate(m, s).step_time == doctest::Approx(6.0));
+}
+
+/// A model of a real one's proportions on an H200, in one of many arrangements.
+schedule random_schedule(std::mt19937& random) {
+  auto const up_to = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  schedule s;
+  int const units = 3 + up_to(10);
+  int const buckets = 1 + up_to(6);
+  place const some[] = {resident, host, host, streamed};
+  for (int u = 0; u < units; ++u) {
+    s.units.push_back({0.005 * (1 + up_to(3)), 0.015 * (1 + up_to(2))});
+    for (int b = 0; b < buckets; ++b) {
+      s.state.buckets.push_back({.unit = u, .offset = b << 24, .count = 1 << 24, .where = some[up_to(4)]});
+    }
+  }
+  s.micro_batches = 1 + up_to(2);
+  s.state.speculates = up_to(3) > 0;
+  s.state.immediate = up_to(4) == 0;
+  s.state.slots = 4 + up_to(60);
+  s.state.stagings = 1 + up_to(4);
+  s.state.workers = 15;
+  s.state.waits_for_all = up_to(4) == 0;
+  return s;
+}
+machine server() {
+  machine m;
+  m.device.bandwidth = 4.28e12;
+  m.device.round_trip = 5e-5;
+  m.link = {{55.4e9, 55.6e9}, {50.8e9, 50.8e9}, 0.78, 1e-5};
+  m.adam = {{.144e-9, .105e-9, .111e-9, .156e-9, .155e-9},
+            {.185e-9, .135e-9, .159e-9, .201e-9, .199e-9},
+            15,
+            1.72e-9};
+  return m;
+}
+
+TEST_CASE("whatever the arrangement: every bucket is served once a step, and no lane works beyond its time") {
+  std::mt19937 random{1};
+  for (int i = 0; i < 200; ++i) {
+    CAPTURE(i);
+    auto s = random_schedule(random);
+    s.acceptance = i % 3 == 0 ? 1.0 : i % 3 == 1 ? 0.0 : 0.6;
+    auto const m = server();
+    auto const t = simulate(m, s);
+    auto const hosts = static_cast<double>(std::count_if(s.state.buckets.begin(), s.state.buckets.end(),
+                                                         [](auto const& b) { return b.where == host; }));
+    CHECK(t.emitted - t.sent_again + t.updated == doctest::Approx(hosts).epsilon(0.05));
+    double compute = 0.0, adam = 0.0;
+    for (auto const& u : s.units) { compute += s.micro_batches * (u.forward + u.backward); }
+    for (auto const& b : s.state.buckets) {
+      adam += b.where == host ? 0.0 : 26.0 * (1 << 24) / m.device.bandwidth;
+    }
+    CHECK(t.step_time >= (compute + adam) * (1.0 - 1e-9));
+    CHECK(t.busy[0] * t.step_time == doctest::Approx(compute).epsilon(0.02));
+    for (auto const share : t.busy) { CHECK(share <= 1.0 + 1e-9); }
+    for (auto const wait : t.waits) { CHECK(wait >= -1e-9); }
+    double last[lanes] = {};
+    for (auto const& x : t.intervals) {
+      CHECK(x.begin <= x.end);
+      auto const l = static_cast<std::size_t>(x.where);
+      CHECK(x.begin >= last[l] - 1e-9);  // one thing at a time
+      last[l] = x.end;
+    }
+  }
+}
+
+TEST_CASE("with every rate doubled a step takes half the time") {
+  std::mt19937 random{2};
+  for (int i = 0; i < 50; ++i) {
+    auto s = random_schedule(random);
+    auto m = server();
+    double const once = simulate(m, s).step_time;
+    m.device.bandwidth *= 2;
+    m.device.round_trip /= 2;
+    m.link.latency /= 2;
+    for (auto* rates : {&m.link.alone, &m.link.both}) { *rates = {2 * rates->down, 2 * rates->up}; }
+    for (auto* seconds : {&m.adam.links_idle, &m.adam.links_busy}) {
+      for (auto& x : *seconds) { x /= 2; }
+    }
+    m.adam.one_thread /= 2;
+    for (auto& u : s.units) { u = {u.forward / 2, u.backward / 2}; }
+    CHECK(simulate(m, s).step_time == doctest::Approx(once / 2).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("no lane's being faster makes a step slower by more than one task") {
+  std::mt19937 random{3};
+  for (int i = 0; i < 100; ++i) {
+    CAPTURE(i);
+    auto const s = random_schedule(random);
+    auto const m = server();
+    double const before = simulate(m, s).step_time;
+    // Lanes serve what is there: what is there earlier may be another bucket, and block one that is due.
+    double const task = (1 << 24) * m.adam.links_busy[static_cast<std::size_t>(adam_task::commit_emit)];
+    auto const no_slower = [&](machine const& faster) {
+      CHECK(simulate(faster, s).step_time <= before + task);
+    };
+    auto link = m;
+    link.link.alone = {80e9, 80e9};
+    link.link.both = {70e9, 70e9};
+    no_slower(link);
+    auto cpu = m;
+    for (auto* seconds : {&cpu.adam.links_idle, &cpu.adam.links_busy}) {
+      for (auto& x : *seconds) { x *= 0.7; }
+    }
+    cpu.adam.one_thread *= 0.7;
+    no_slower(cpu);
+    auto device = m;
+    device.device.bandwidth *= 2;
+    no_slower(device);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,310 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/cpu/kernels.hpp>
+#include <superoffload/offload/none.hpp>
+#include <superoffload/offload/super.hpp>
+#include <superoffload/optim/clip.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+using offload::place;
+using offload::state_part;
+
+/// Units of a few cells of the norm's grid: one with tensors that do not decay or do not train, one frozen.
+std::vector<autograd::unit_layout> some_units() {
+  std::vector<autograd::unit_layout> units{
+      autograd::unit_layout{0, "first"}, autograd::unit_layout{1, "second"},
+      autograd::unit_layout{2, "frozen"}, autograd::unit_layout{3, "last"}};
+  units[0].add_matrix({{"a", 100}, {"b", 37}}, 1001);
+  units[0].add_vector("norm", 77);
+  units[0].tensors()[1].trainable = false;
+  units[0].tensors()[2].decays = false;
+  units[1].add_matrix({{"c", 300}}, 700);
+  units[2].add_vector("d", 50);
+  units[2].tensors()[0].trainable = false;
+  units[3].add_vector("e", 5);
+  return units;
+}
+
+/// A state and the working weights and gradients it is about. Device memory is the host's.
+template <class State, class T, class G, class D = cpu::device>
+struct trained {
+  D device{2};
+  typename D::stream stream{device};
+  std::vector<autograd::unit_layout> units = some_units();
+  std::vector<std::vector<T>> weights;
+  std::vector<std::vector<G>> gradients;
+  State state;
+
+  explicit trained(offload::arrangement const& a)
+      : weights(zeros<T>()),
+        gradients(zeros<G>()),
+        state{device, stream, units, a,
+              [this](int u) { return weights[static_cast<std::size_t>(u)].data(); }} {
+    stream.synchronize();
+    std::mt19937 generator{7};
+    std::normal_distribution<float> normal{0.0F, 0.02F};
+    for (auto const& unit : units) {
+      if (unit.trainable()) {
+        std::vector<float> masters(static_cast<std::size_t>(unit.elements()));
+        for (auto& master : masters) { master = normal(generator); }
+        state.write(unit.id(), state_part::master, 0, masters);
+      }
+    }
+  }
+  ~trained() { drain(stream); }
+  template <class U>
+  std::vector<std::vector<U>> zeros() const {
+    std::vector<std::vector<U>> all;
+    for (auto const& unit : units) { all.emplace_back(static_cast<std::size_t>(unit.elements())); }
+    return all;
+  }
+
+  /// One step as an engine makes it: weights are used, gradients come last unit first, the verdict. `bad` is
+  /// put into the gradient when it is not 0.
+  double step(int t, double max_norm, float bad, bool announced) {
+    for (int u = 0; u < 4; ++u) { state.await(u); }
+    stream.synchronize();
+    offload::step_record record{.settings = {.weight_decay = 0.1}, .rate = 1e-3 / t, .t = accepted + 1};
+    if (announced) {
+      state.announce(record);
+    }
+    std::mt19937 generator{static_cast<unsigned>(t)};
+    std::normal_distribution<float> normal{0.0F, 1e-3F};
+    for (int u = 3; u >= 0; --u) {
+      auto const& unit = units[static_cast<std::size_t>(u)];
+      if (!unit.trainable()) {
+        continue;
+      }
+      auto& gradient = gradients[static_cast<std::size_t>(u)];
+      for (auto const& tensor : unit.tensors()) {
+        for (std::int64_t i = 0; i < tensor.count(); ++i) {
+          // A gradient depends on the weight, as real ones do.
+          auto const at = static_cast<std::size_t>(tensor.offset + i);
+          float const weight = float{weights[static_cast<std::size_t>(u)][at]};
+          gradient[at] = tensor.trainable ? G(0.01F * weight + normal(generator)) : G(0.0F);
+        }
+      }
+      if (u == 1 && bad != 0.0F) {
+        gradient[12345] = G(bad);
+      }
+      state.ready(u, {gradient.data(), !std::is_same_v<T, G>});
+    }
+    auto const verdict = state.judge();
+    if (verdict.finite) {
+      record.factor = optim::clip_factor(verdict.norm, max_norm);
+      state.update(record);
+      ++accepted;
+    } else {
+      state.skip();
+    }
+    return verdict.norm;
+  }
+
+  std::vector<float> everything() {
+    std::vector<float> all;
+    for (auto const& unit : units) {
+      if (!unit.trainable()) {
+        continue;
+      }
+      for (auto const part : {state_part::master, state_part::m, state_part::v}) {
+        std::vector<float> values(static_cast<std::size_t>(unit.elements()));
+        state.read(unit.id(), part, 0, values);
+        all.insert(all.end(), values.begin(), values.end());
+      }
+    }
+    return all;
+  }
+
+  std::int64_t accepted = 0;
+};
+
+bool same_bits(std::vector<float> const& a, std::vector<float> const& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+struct run {
+  double max_norm;  ///< the gradients' norm is about .75
+  bool faults;      ///< Inf and NaN now and then
+  bool announced;
+};
+
+/// Every step gives the norm, the weights and in the end the state of the simple path, bit for bit.
+template <class T, class G>
+offload::service_counts check_exact(offload::arrangement const& a, run const& r, int steps) {
+  trained<offload::device_state<cpu::device, T>, T, G> simple{{}};
+  trained<offload::placed_state<cpu::device, T>, T, G> placed{a};
+  for (int t = 1; t <= steps; ++t) {
+    CAPTURE(t);
+    float const bad = !r.faults || t % 7 != 3 ? 0.0F
+                      : t % 2 == 0            ? std::numeric_limits<float>::infinity()
+                                              : std::numeric_limits<float>::quiet_NaN();
+    double const expected = simple.step(t, r.max_norm, bad, r.announced);
+    double const norm = placed.step(t, r.max_norm, bad, r.announced);
+    REQUIRE(((norm == expected) || (std::isnan(norm) && std::isnan(expected))));
+    if (t % 40 == 0) {  // as a checkpoint does, in the middle of whatever is put off
+      REQUIRE(same_bits(simple.everything(), placed.everything()));
+    }
+  }
+  REQUIRE(same_bits(simple.everything(), placed.everything()));
+  for (int u = 0; u < 4; ++u) { placed.state.await(u); }
+  placed.stream.synchronize();
+  simple.stream.synchronize();
+  for (std::size_t u = 0; u < 4; ++u) {
+    REQUIRE(std::memcmp(simple.weights[u].data(), placed.weights[u].data(),
+                        simple.weights[u].size() * sizeof(T)) == 0);
+  }
+  return placed.state.counts();
+}
+
+offload::arrangement arranged(std::string const& places, int slots = 4) {
+  offload::arrangement a;
+  a.buckets = offload::buckets_of(some_units(), 2 * kernel::norm_grid);
+  for (std::size_t i = 0; i < a.buckets.size(); ++i) {
+    char const c = places[i % places.size()];
+    a.buckets[i].where = c == 'h' ? place::host : c == 's' ? place::streamed : place::resident;
+  }
+  a.slots = slots;
+  a.workers = 2;
+  return a;
+}
+
+#if defined(__SANITIZE_THREAD__)
+constexpr int slower = 6;  // fewer steps
+#else
+constexpr int slower = 1;
+#endif
+
+constexpr double never = 1e9, sometimes = 0.62, always = 0.1;
+
+TEST_CASE_TEMPLATE("every mixture of places gives the bits of the simple path", T, float, bfloat16) {
+  for (auto const* places : {"h", "s", "r", "hs", "hr", "rs", "hhsr"}) {
+    for (double const max_norm : {never, sometimes, always}) {
+      for (bool const faults : {false, true}) {
+        CAPTURE(places);
+        CAPTURE(max_norm);
+        CAPTURE(faults);
+        check_exact<T, T>(arranged(places), {max_norm, faults, true}, 12 / slower);
+      }
+    }
+  }
+}
+
+TEST_CASE("over hundreds of steps of all kinds, with every way to serve a bucket in use") {
+  auto const counts =
+      check_exact<bfloat16, bfloat16>(arranged("hhsr", 6), {sometimes, true, true}, 240 / slower);
+  CHECK(counts.emitted > 0);
+  CHECK(counts.committed > 0);
+  CHECK(counts.updated > 0);
+  CHECK(counts.sent_again > 0);
+}
+
+TEST_CASE("speculation that never fails updates nothing after the verdict, and commits all") {
+  auto a = arranged("h", 10);
+  auto const buckets = static_cast<std::int64_t>(a.buckets.size());
+  auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 20);
+  CHECK(counts.sent_again == 0);
+  CHECK(counts.emitted + counts.updated == 20 * buckets);
+  CHECK(counts.emitted == counts.committed);
+  CHECK(counts.emitted > 0);
+}
+
+TEST_CASE("two slots are enough, and gradients of several micro-batches are rounded on their way") {
+  for (double const max_norm : {never, sometimes}) {
+    check_exact<bfloat16, bfloat16>(arranged("h", 2), {max_norm, true, true}, 30);
+    check_exact<bfloat16, float>(arranged("hsr", 3), {max_norm, true, true}, 30);
+  }
+}
+
+TEST_CASE("a step that was not announced, or an arrangement that does not speculate, waits for the verdict") {
+  CHECK(check_exact<float, float>(arranged("hs"), {sometimes, true, false}, 20).emitted == 0);
+  auto a = arranged("hs");
+  a.speculates = false;
+  a.waits_for_all = true;
+  auto const counts = check_exact<float, float>(a, {sometimes, true, true}, 20);
+  CHECK(counts.emitted == 0);
+  CHECK(counts.committed == 0);
+}
+
+TEST_CASE("without clipping, buckets may be updated as they come") {
+  auto a = arranged("hhr");
+  a.immediate = true;
+  auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 30);
+  CHECK(counts.emitted == 0);
+  CHECK(counts.committed == 0);
+  CHECK(counts.updated == 30 * std::count_if(a.buckets.begin(), a.buckets.end(),
+                                             [](auto const& b) { return b.where == place::host; }));
+}
+
+TEST_CASE("where clipping fires at every step, speculation ends") {
+  // The estimate falls below one half in the seventh step; how much is emitted until then is a matter of
+  // time.
+  auto const a = arranged("h");
+  auto const counts = check_exact<float, float>(a, {always, false, true}, 60);
+  CHECK(counts.emitted <= 7 * static_cast<std::int64_t>(a.buckets.size()));
+}
+
+TEST_CASE("the memory that is taken is the memory announced") {
+  auto const a = arranged("hhsr", 5);
+  auto const units = some_units();
+  using state = offload::placed_state<cpu::device, bfloat16>;
+  auto const announced = state::bytes(units, a);
+  cpu::device device{1};
+  cpu::stream stream{device};
+  std::vector<bfloat16> weights(1 << 20);
+  state const taken{device, stream, units, a, [&](int) { return weights.data(); }};
+  CHECK(device.bytes_in_use(memory::device) == announced.device);
+  CHECK(device.bytes_in_use(memory::host) == announced.host);
+  stream.synchronize();
+}
+
+/// A device whose copies fail when `left` of them are done.
+struct failing_stream : cpu::stream {
+  static inline std::atomic<int> left{0};
+
+  using cpu::stream::stream;
+  void copy(void* to, void const* from, std::size_t bytes) {
+    if (left.fetch_sub(1) == 0) {
+      enqueue([] { fail(exit_code::device, "the link broke"); });
+    } else {
+      cpu::stream::copy(to, from, bytes);
+    }
+  }
+};
+struct failing_device : cpu::device {
+  using cpu::device::device;
+  using stream = failing_stream;
+};
+
+TEST_CASE("a failure behind the scenes reaches the thread that trains, which never hangs") {
+  int failed = 0;
+  for (int copies = 0; copies < 42; copies += 2) {
+    failing_stream::left = 1 << 30;
+    trained<offload::placed_state<failing_device, float>, float, float, failing_device> run{arranged("hhs")};
+    failing_stream::left = copies;
+    try {
+      for (int t = 1; t <= 4; ++t) { run.step(t, sometimes, 0.0F, true); }
+      run.state.flush();
+    } catch (error const& e) {
+      CHECK(std::string{e.what()}.find("the link broke") != std::string::npos);
+      CHECK(e.code() == exit_code::device);
+      ++failed;
+    }
+  }
+  CHECK(failed > 15);
+}
+
+}  // namespace
