@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# For tests/run.sh and examples/quickstart.sh: what a bare Debian 12 or Ubuntu 24.04 lacks, a word about CUDA, the build.
+# For tests/run.sh and examples/quickstart.sh: what a bare Debian 12 or Ubuntu 24.04 lacks, whether CUDA is built, the build.
 
 # The caller runs in the repository's root, under `set -euo pipefail`.
 jobs=$(nproc)
@@ -66,26 +66,45 @@ ensure_build_packages() {
   fi
 }
 
-report_cuda() {
-  local nvcc
+# choose_cuda toolkit|gpu: sets cuda_options for CMake, and says why. With `gpu`, CUDA is built where a GPU is there to use
+# it; with `toolkit`, wherever it compiles.
+choose_cuda() {
+  local needs=$1 nvcc toolkit='' gpu
   for nvcc in "$(command -v nvcc || true)" "${CUDA_HOME:-}/bin/nvcc" "${CUDA_PATH:-}/bin/nvcc" /usr/local/cuda/bin/nvcc; do
     if [[ -n $nvcc && -x $nvcc ]]; then
-      echo "CUDA toolkit: found $("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p') (nvcc at $nvcc)"
-      return
+      toolkit=$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\).*/\1/p')
+      break
     fi
   done
-  echo "CUDA toolkit: not found; building for the CPU"
+  gpu=$(nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null | head -n 1) || gpu=
+  cuda_options=(-D SUPEROFFLOAD_CUDA=OFF)
+  if [[ -z $toolkit ]]; then
+    echo "CUDA toolkit: not found; building for the CPU${gpu:+, although there is a GPU: ${gpu%%,*}}"
+  elif [[ -z $gpu && $needs == gpu ]]; then
+    echo "CUDA toolkit: found $toolkit (nvcc at $nvcc), but no GPU; building for the CPU"
+  else
+    cuda_options=(-D SUPEROFFLOAD_CUDA=ON)
+    if [[ -n $gpu ]]; then
+      # What is compiled for 9.0 and later uses instructions of that processor alone.
+      local architecture=${gpu##*, }
+      architecture=${architecture/./}
+      ((architecture < 90)) || architecture+=a
+      cuda_options+=(-D SUPEROFFLOAD_CUDA_ARCHITECTURES="$architecture-real")
+    fi
+    echo "CUDA toolkit: found $toolkit (nvcc at $nvcc); GPU: ${gpu:-none}"
+  fi
 }
 
-# build PRESET [cmake --build arguments...]
+# build PRESET [cmake --build arguments...]: after choose_cuda.
 build() {
   local preset=$1
   shift
   if command -v ccache >/dev/null 2>&1; then
     export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+    export CMAKE_CUDA_COMPILER_LAUNCHER=${CMAKE_CUDA_COMPILER_LAUNCHER-ccache}
   fi
   say "configuring the '$preset' preset in build/$preset"
-  cmake --preset "$preset" --log-level=NOTICE
+  cmake --preset "$preset" --log-level=NOTICE "${cuda_options[@]}"
   say "building with $jobs jobs"
   cmake --build --preset "$preset" --parallel "$jobs" "$@"
 }

@@ -64,7 +64,8 @@ function(_superoffload_add_cuda_library)
     $<$<BOOL:${superoffload_OWN_BUILD}>:--Werror=all-warnings>)
 
   add_library(superoffload_cuda STATIC EXCLUDE_FROM_ALL
-    ${directory}/device.cpp ${directory}/product.cpp $<TARGET_OBJECTS:superoffload_cuda_kernels>)
+    ${directory}/device.cpp ${directory}/product.cpp ${directory}/tuning.cpp
+    $<TARGET_OBJECTS:superoffload_cuda_kernels>)
   set_target_properties(superoffload_cuda PROPERTIES LINKER_LANGUAGE CXX
     POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF UNITY_BUILD OFF)
   target_compile_options(superoffload_cuda PRIVATE ${superoffload_WARNINGS})

@@ -3,6 +3,8 @@
 #include "conformance/device.hpp"
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/range.hpp>
+#include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/device.hpp>
 
 #include <doctest/doctest.h>
@@ -64,9 +66,16 @@ TEST_CASE("errors say what failed and leave the device usable") {
   CHECK(code_of([] { cuda::device const none{1000}; }) == exit_code::device);
   CHECK(code_of([] { cuda::device const none{-1}; }) == exit_code::device);
   cuda::stream stream{device};
-  CHECK(code_of([&] {
-          buffer<cuda::device> const there{device, 16};
-          stream.copy(there.data(), reinterpret_cast<void const*>(16), std::size_t{1} << 50);
-        }) == exit_code::device);
+  enter_range("test of ", "errors");
+  try {
+    buffer<cuda::device> const there{device, 16};
+    stream.copy(there.data(), reinterpret_cast<void const*>(16), std::size_t{1} << 50);
+    FAIL("copied");
+  } catch (error const& e) {
+    CHECK(e.code() == exit_code::device);
+    CHECK(std::string{e.what()}.starts_with(
+        "cudaMemcpyAsync on stream 0 of CUDA device 0 failed, last range test of errors: "));
+  }
+  CHECK_FALSE(cuda::detail::device_is_lost());
   stream.synchronize();
 }

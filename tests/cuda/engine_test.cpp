@@ -18,17 +18,18 @@ namespace {
 using namespace superoffload;
 using test::reference_model;
 
-TEST_CASE("on a GPU, loss, gradients of every parameter and logits are those of transformers") {
-  std::string name;
-  SUBCASE("untied") { name = "llama"; }
-  SUBCASE("tied") { name = "llama_tied"; }
-  reference_model<cuda::device, precision::fp32> m{name};
-  test::check_loss_and_gradients(m);
-  test::check_logits(m);
+TEST_CASE_TEMPLATE("on a GPU, loss, gradients of every parameter and logits are those of transformers",
+                   Precision, precision::fp32, precision::bf16) {
+  for (std::string const name : {"llama", "llama_tied"}) {
+    CAPTURE(name);
+    reference_model<cuda::device, Precision> m{name};
+    test::check_loss_and_gradients(m);
+    test::check_logits(m);
+  }
 }
 
 TEST_CASE_TEMPLATE("on a GPU, recompute changes no bit", Precision, precision::fp32, precision::bf16) {
-  reference_model<cuda::device, Precision> kept{"llama"}, again{"llama", true};
+  reference_model<cuda::device, Precision> kept{"llama"}, again{"llama", recompute::choice::every_block};
   test::check_recompute(kept, again);
 }
 

@@ -10,5 +10,7 @@ shift || true
 nvidia-smi || true
 cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE= -DCMAKE_CXX_FLAGS="-O1" \
   -DSUPEROFFLOAD_TEST_SOURCES=OFF "$@"
-time cmake --build "$build" --target cuda_tests
-ctest --test-dir "$build" -R '^cuda$' --output-on-failure --verbose
+targets=(cuda_tests)
+if cmake --build "$build" --target help | grep -q cudnn_tests; then targets+=(cudnn_tests); fi
+time cmake --build "$build" --target "${targets[@]}"
+ctest --test-dir "$build" -R '^cu(da|dnn|dnn\.gpu)$' --output-on-failure --verbose

@@ -63,17 +63,27 @@ TEST_CASE_TEMPLATE("rows as models have them", T, bfloat16, float, double) {
     for (bool const flag : {false, true}) {
       conformance::check_rms_norm<T>(lab, 130, 1024, flag);
       conformance::check_rms_norm<T>(lab, 65, 8200, flag);
+      conformance::check_rms_norm<T>(lab, 3, 40000, flag);
+      conformance::check_rms_norm<T>(lab, 5000, 24, flag);
+      conformance::check_rms_norm<T>(lab, 33, 128, flag);
       conformance::check_swiglu<T>(lab, 3, 4096, flag);
       conformance::check_swiglu<T>(lab, 2, 5000, flag);
       conformance::check_column_sum<T, T>(lab, 70, 640, flag);
+      conformance::check_column_sum<T, T>(lab, 5000, 40, flag);
+      conformance::check_column_sum<T, T>(lab, 3000, 13, flag);
       conformance::check_rotary<T>(lab, 17, 9, 128, flag);
+      conformance::check_rotary<T>(lab, 17, 40, 128, flag, 1024);
+      conformance::check_rotary<T>(lab, 3, 70, 64, flag, 8);
     }
     conformance::check_embedding<T, T>(lab, 300, 2048);
     for (auto const where : {conformance::logits_gradient::none, conformance::logits_gradient::separate,
                              conformance::logits_gradient::in_place}) {
       conformance::check_cross_entropy<T>(lab, 9, 20000, 3, where);
       conformance::check_cross_entropy<T>(lab, 3, 32768, 10, where);
+      conformance::check_cross_entropy<T>(lab, 2, 128256, 2, where);
+      conformance::check_cross_entropy<T>(lab, 2, 300000, 2, where);
     }
+    conformance::check_cross_entropy_not_a_number<T>(lab, 36000);
   });
 }
 

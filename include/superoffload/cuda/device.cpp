@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/range.hpp>
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/product.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime_api.h>
@@ -20,6 +22,22 @@ namespace {
 
 /// Host blocks of this size and more are mapped and registered, several times faster than cudaHostAlloc.
 constexpr std::size_t mapped_bytes = std::size_t{4} << 20;
+
+/// What CUDA and cuBLASLt load and allocate for themselves with the first kernels.
+constexpr std::size_t library_bytes = std::size_t{256} << 20;
+
+std::atomic<bool> opened{false};  ///< a device was: one that fails from then on is lost, not absent
+std::atomic<bool> lost{false};
+
+/// Does the current device fail whatever it is asked? Other errors are forgotten: they must not surface
+/// twice.
+bool fails_for_good() {
+  cudaGetLastError();
+  auto const status = cudaStreamQuery(nullptr);
+  cudaGetLastError();
+  bool const captures = status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorCapturedEvent;
+  return status != cudaSuccess && status != cudaErrorNotReady && !captures;
+}
 
 std::string name_of(int ordinal) { return concat("CUDA device ", ordinal); }
 
@@ -57,40 +75,92 @@ void* mapped_memory(std::size_t bytes) {
 
 }  // namespace
 
+bool detail::device_is_lost() noexcept { return lost; }
+
+void detail::fail_call(std::string_view call, std::string_view where, std::string_view reason) {
+  auto const range = last_range();
+  auto const what =
+      concat(call, " on ", where, " failed", range.empty() ? "" : ", last range ", range, ": ", reason);
+  if (lost || (opened && fails_for_good())) {
+    lost = true;
+    fail(exit_code::device_lost, "the GPU is lost to this process: ", what,
+         "; dmesg (NVRM: Xid) may tell why, compute-sanitizer finds a kernel at fault");
+  }
+  fail(exit_code::device, what);
+}
+
 void detail::check(int code, std::string_view call, std::string_view where) {
   auto const status = static_cast<cudaError_t>(code);
   if (status == cudaSuccess) [[likely]] {
     return;
   }
-  cudaGetLastError();  // an error that is not for good must not surface a second time
-  fail(exit_code::device, call, " on ", where, " failed: ", std::string_view{cudaGetErrorString(status)},
-       " (", std::string_view{cudaGetErrorName(status)},
-       "); if a kernel before it is at fault, CUDA_LAUNCH_BLOCKING=1 or compute-sanitizer finds it");
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    fail(exit_code::cannot_fit, call, " on ", where,
+         " failed: out of memory; end what else uses the GPU (see nvidia-smi), or use a smaller model or "
+         "batch");
+  }
+  fail_call(call, where,
+            concat(std::string_view{cudaGetErrorString(status)}, " (",
+                   std::string_view{cudaGetErrorName(status)}, ")"));
 }
 
-void device::memory_account::add(std::size_t bytes) noexcept {
-  auto const sum = now += bytes;
-  auto highest = peak.load();
-  while (highest < sum && !peak.compare_exchange_weak(highest, sum)) {}
+error detail::no_device(int code, int count, int driver_version) {
+  auto const status = static_cast<cudaError_t>(code);
+  auto const version = [](int v) { return concat(v / 1000, ".", v % 1000 / 10); };
+  auto const advice = concat("expected an NVIDIA GPU with a driver for CUDA ", version(CUDART_VERSION),
+                             " or newer (see nvidia-smi), or --device cpu");
+  if (driver_version == 0) {
+    return {exit_code::driver, concat("no NVIDIA driver is installed, or it is not loaded; ", advice)};
+  }
+  // Within a major version the runtime works on older drivers and says so when it does not.
+  if (status == cudaErrorInsufficientDriver || status == cudaErrorSystemDriverMismatch ||
+      status == cudaErrorCompatNotSupportedOnDevice || status == cudaErrorStubLibrary) {
+    return {exit_code::driver, concat("the NVIDIA driver is for CUDA ", version(driver_version),
+                                      " and does not serve this program: ",
+                                      std::string_view{cudaGetErrorString(status)}, "; ", advice)};
+  }
+  char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return {
+      exit_code::device,
+      concat("no usable CUDA device: ",
+             status == cudaSuccess && count == 0 ? std::string_view{"none was found"}
+                                                 : std::string_view{cudaGetErrorString(status)},
+             visible == nullptr ? "" : " (CUDA_VISIBLE_DEVICES is '",
+             visible == nullptr ? "" : printable(visible, 80), visible == nullptr ? "" : "')", "; ", advice)};
 }
 
 device::device(int ordinal) : ordinal_{ordinal} {
   int count = 0;
   auto const status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
     cudaGetLastError();
-    fail(exit_code::device, "no usable CUDA device: ",
-         status != cudaSuccess ? std::string_view{cudaGetErrorString(status)}
-                               : std::string_view{"none was found"},
-         "; expected an NVIDIA GPU with a driver for CUDA ", CUDART_VERSION / 1000, ".",
-         CUDART_VERSION % 1000 / 10, " or newer (see nvidia-smi); or train on the cpu device");
+    throw detail::no_device(status, count, driver);
   }
   expect(ordinal >= 0 && ordinal < count, exit_code::device, "there is no CUDA device ", ordinal,
-         ": expected 0 to ", count - 1, " (see CUDA_VISIBLE_DEVICES)");
+         ": expected 0 to ", count - 1, " (see nvidia-smi -L and CUDA_VISIBLE_DEVICES)");
   activate();
   cudaDeviceProp properties{};
   detail::check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties", name_of(ordinal));
   model_ = properties.name;
+  expect(detail::kernels_fit_current_device(), exit_code::device, description(), " has compute capability ",
+         properties.major, ".", properties.minor,
+         ", for which this program was built without kernels; expected a build with -D "
+         "SUPEROFFLOAD_CUDA_ARCHITECTURES=",
+         properties.major * 10 + properties.minor, properties.major >= 9 ? "a" : "",
+         "-real, or --device cpu");
+  opened = true;
+}
+
+std::string device::description() const { return concat(name(), ":", ordinal_, " (", model_, ")"); }
+
+std::size_t device::available_bytes() const {
+  activate();
+  std::size_t available = 0, total = 0;
+  detail::check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo", name_of(ordinal_));
+  return available > library_bytes ? available - library_bytes : 0;
 }
 
 void device::activate() const { detail::check(cudaSetDevice(ordinal_), "cudaSetDevice", name_of(ordinal_)); }
@@ -106,8 +176,9 @@ void* device::allocate(std::size_t bytes) {
     cudaGetLastError();
     std::size_t available = 0, total = 0;
     cudaMemGetInfo(&available, &total);
-    fail(exit_code::cannot_fit, "cannot allocate ", bytes, " bytes on ", name_of(ordinal_), ": ", available,
-         " of ", total, " bytes are free; use a smaller model or batch");
+    fail(exit_code::cannot_fit, "cannot allocate ", bytes, " bytes on ", description(), ": ", available,
+         " of ", total, " bytes are free, ", device_account_.now(),
+         " are this program's; end what else uses the GPU (see nvidia-smi), or use a smaller model or batch");
   }
   detail::check(status, "cudaMalloc", name_of(ordinal_));
   device_account_.add(bytes);
@@ -118,9 +189,11 @@ void device::release(void* memory, std::size_t bytes) noexcept {
   if (memory == nullptr) {
     return;
   }
-  cudaSetDevice(ordinal_);
-  cudaFree(memory);
-  device_account_.now -= bytes;
+  device_account_.subtract(bytes);
+  if (!detail::device_is_lost()) {
+    cudaSetDevice(ordinal_);
+    cudaFree(memory);
+  }
 }
 
 void* device::allocate_host(std::size_t bytes) {
@@ -143,6 +216,10 @@ void device::release_host(void* memory, std::size_t bytes) noexcept {
   if (memory == nullptr) {
     return;
   }
+  host_account_.subtract(bytes);
+  if (detail::device_is_lost()) {
+    return;
+  }
   cudaSetDevice(ordinal_);
   if (bytes >= mapped_bytes && cudaHostUnregister(memory) == cudaSuccess) {
     munmap(memory, bytes);
@@ -150,7 +227,6 @@ void device::release_host(void* memory, std::size_t bytes) noexcept {
     cudaGetLastError();
     cudaFreeHost(memory);
   }
-  host_account_.now -= bytes;
 }
 
 event::event(device& device) {
@@ -166,7 +242,7 @@ event& event::operator=(event&& other) noexcept {
   return *this;
 }
 event::~event() {
-  if (handle_ != nullptr) {
+  if (handle_ != nullptr && !detail::device_is_lost()) {
     cudaEventDestroy(handle_);
   }
 }
@@ -190,6 +266,10 @@ stream::stream(device& device) : device_{&device}, number_{device.streams_++} {
 }
 
 stream::~stream() {
+  if (detail::device_is_lost()) {
+    static_cast<void>(products_.release());
+    return;
+  }
   cudaSetDevice(device_->ordinal());
   cudaStreamSynchronize(handle_);
   products_.reset();

@@ -4,11 +4,16 @@
 
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
+#include <superoffload/core/memory_account.hpp>
+#include <superoffload/cuda/attention.hpp>
 #include <superoffload/cuda/stream.hpp>
+#include <superoffload/cuda/tuning.hpp>
 
 #include <atomic>
 #include <cstddef>
+#include <memory>
 #include <string>
+#include <utility>
 
 namespace superoffload::cuda {
 
@@ -19,7 +24,8 @@ public:
   using stream = cuda::stream;
   using event = cuda::event;
 
-  /// Throws `error` (device) when there is no such GPU, no driver, or one too old for this CUDA runtime.
+  /// Throws `error` (driver) when there is no driver or one too old for this CUDA runtime, `error` (device)
+  /// when there is no such GPU, it is not to be had, or this build has no kernels for its architecture.
   explicit device(int ordinal = 0);
   device(device const&) = delete;
   device& operator=(device const&) = delete;
@@ -27,11 +33,17 @@ public:
 
   static std::string name() { return "cuda"; }
   /// Below some thousand rows a product with a head of 128 thousand tokens leaves an H200 half idle.
-  static constexpr std::size_t logits_chunk_bytes = std::size_t{1} << 30;
+  static constexpr std::size_t logits_chunk_bytes = std::size_t{2} << 30;
+  static constexpr double flops_per_byte = 175.0;  // H200: 750 TFLOP/s, 4.28 TB/s
 
   [[nodiscard]] int ordinal() const noexcept { return ordinal_; }
   /// The GPU's own name.
   [[nodiscard]] std::string const& model() const noexcept { return model_; }
+  /// "cuda:0 (NVIDIA H200)".
+  [[nodiscard]] std::string description() const;
+
+  /// Free on the GPU now, whoever uses the rest, less what the CUDA libraries will still take for themselves.
+  [[nodiscard]] std::size_t available_bytes() const;
 
   /// Aligned to 256 bytes and not initialised; null for 0 bytes. Throws `error` (cannot_fit).
   [[nodiscard]] void* allocate(std::size_t bytes);
@@ -42,11 +54,18 @@ public:
   void release_host(void* memory, std::size_t bytes) noexcept;
 
   [[nodiscard]] std::size_t bytes_in_use(memory kind = memory::device) const noexcept {
-    return account(kind).now;
+    return account(kind).now();
   }
   [[nodiscard]] std::size_t peak_bytes(memory kind = memory::device) const noexcept {
-    return account(kind).peak;
+    return account(kind).peak();
   }
+
+  /// Which algorithms its matrix products run with.
+  [[nodiscard]] cuda::tuning& tuning() noexcept { return tuning_; }
+
+  /// Leaves attention to a library where that serves the shape; null: never. Before any plan and any launch.
+  void attend_with(std::unique_ptr<attention_backend> backend) noexcept { attention_ = std::move(backend); }
+  [[nodiscard]] attention_backend* attention() const noexcept { return attention_.get(); }
 
   /// Makes it the calling thread's current device, as calls of the CUDA runtime need it.
   void activate() const;
@@ -54,11 +73,6 @@ public:
 private:
   friend stream;
 
-  struct memory_account {
-    std::atomic<std::size_t> now{0};
-    std::atomic<std::size_t> peak{0};
-    void add(std::size_t bytes) noexcept;
-  };
   [[nodiscard]] memory_account const& account(memory kind) const noexcept {
     return kind == memory::device ? device_account_ : host_account_;
   }
@@ -67,7 +81,9 @@ private:
   std::string model_;
   memory_account device_account_;
   memory_account host_account_;
+  std::unique_ptr<attention_backend> attention_;
   std::atomic<int> streams_{0};  ///< made so far: each has a number
+  cuda::tuning tuning_;
 };
 
 static_assert(device_policy<device>);

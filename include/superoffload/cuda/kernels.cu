@@ -4,10 +4,12 @@
 #error "the kernels promise IEEE arithmetic: compile them without fast math"
 #endif
 
+#include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/cuda/kernels/adamw.cuh>
 #include <superoffload/cuda/kernels/attention.cuh>
 #include <superoffload/cuda/kernels/cross_entropy.cuh>
+#include <superoffload/cuda/kernels/document_tables.cuh>
 #include <superoffload/cuda/kernels/elementwise.cuh>
 #include <superoffload/cuda/kernels/embedding.cuh>
 #include <superoffload/cuda/kernels/gemm.cuh>
@@ -19,6 +21,9 @@
 namespace superoffload::cuda {
 
 namespace {
+
+/// Built for the same architectures as all others.
+__global__ void nothing() {}
 
 template <class Arguments>
 void checked_launch(stream& on, Arguments const& arguments) {
@@ -34,6 +39,31 @@ constexpr detail::kernel_table table_of(kernel::list<Arguments...>) {
 
 }  // namespace
 
+bool detail::kernels_fit_current_device() {
+  cudaFuncAttributes attributes{};
+  bool const fit = cudaFuncGetAttributes(&attributes, nothing) == cudaSuccess;
+  cudaGetLastError();
+  return fit;
+}
+
 constinit detail::kernel_table const detail::kernels = table_of(kernel::catalogue{});
+
+bool has_hopper_attention(device const& device, std::int32_t head_dim) {
+  namespace hopper = kernels::hopper;
+  device.activate();
+  return head_dim == 64
+             ? hopper::compiled_for_hopper(hopper::forward_kernel<64>, hopper::forward_sizes<64>::threads)
+         : head_dim == 128
+             ? hopper::compiled_for_hopper(hopper::forward_kernel<128>, hopper::forward_sizes<128>::threads)
+             : false;
+}
+
+void fill(stream& on, document_tables const& tables) {
+  on.activate();
+  kernels::start(on, kernels::document_tables_kernel<>,
+                 kernels::pieces_of(tables.padded + 1, kernels::document_tables_threads),
+                 kernels::document_tables_threads, 0, tables);
+  on.check_launch("document_tables_kernel");
+}
 
 }  // namespace superoffload::cuda

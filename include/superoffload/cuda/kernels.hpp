@@ -2,8 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/cuda/attention.hpp>
+#include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/stream.hpp>
 #include <superoffload/kernel/catalogue.hpp>
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
 
 namespace superoffload::cuda {
 
@@ -19,6 +25,11 @@ using kernel_table = kernel::table<kernel_entry>;
 /// Defined in kernels.cu, the one source that nvcc compiles.
 extern kernel_table const kernels;
 
+/// Arguments that an attention_backend may take from the device's own kernels.
+template <class Arguments>
+concept attention_arguments = std::same_as<Arguments, kernel::attention_forward<bfloat16>> ||
+                              std::same_as<Arguments, kernel::attention_backward<bfloat16>>;
+
 }  // namespace detail
 
 /// Has the device a kernel for these arguments?
@@ -29,8 +40,29 @@ concept kernel_arguments = kernel::in_table<Arguments, detail::kernel_entry>;
 /// arrays are allowed. Throws `error` (device) when the launch is refused.
 template <kernel_arguments Arguments>
 void launch(stream& stream, Arguments const& arguments) {
+  if constexpr (detail::attention_arguments<Arguments>) {
+    auto* const backend = stream.of().attention();
+    if (backend != nullptr && backend->serves(arguments.shape)) {
+      backend->launch(stream, arguments);
+      return;
+    }
+  }
   detail::kernel_entry<Arguments> const& kernel = detail::kernels;
   kernel.launch(stream, arguments);
+}
+
+/// What the kernel wants as `arguments.scratch`: enough for the backend and for the device's own, as either
+/// may compute what has fewer rows or shorter documents.
+template <kernel_arguments Arguments>
+  requires requires(Arguments const& arguments) { arguments.scratch; }
+std::size_t scratch_bytes(device const& device, Arguments const& arguments) {
+  std::size_t own = 0;
+  if constexpr (detail::attention_arguments<Arguments>) {
+    if (auto const* const backend = device.attention()) {
+      own = std::max(own, backend->scratch_bytes(arguments));
+    }
+  }
+  return own;
 }
 
 }  // namespace superoffload::cuda

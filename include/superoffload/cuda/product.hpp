@@ -11,9 +11,9 @@
 
 namespace superoffload::cuda::detail {
 
-/// Matrix products of one stream through cuBLASLt: its handle, a workspace, and the algorithm chosen for each
-/// kind of product. The choice is a function of the product's shape, types and alignment, and only algorithms
-/// whose sums have a fixed order are taken, so that runs repeat bit for bit.
+/// Matrix products of one stream through cuBLASLt: its handle, a workspace, and the algorithm for each kind
+/// of product. Large ones are measured at their first use and remembered by the device's `tuning`; only
+/// algorithms whose sums have a fixed order are taken. So runs with the same choices repeat bit for bit.
 class products {
 public:
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;

@@ -63,11 +63,14 @@ public:
   void synchronize();
 
   [[nodiscard]] CUstream_st* handle() const noexcept { return handle_; }
+  [[nodiscard]] device& of() const noexcept { return *device_; }
   /// As messages name it: "stream 2 of CUDA device 0".
   [[nodiscard]] std::string name() const;
   /// Makes its device the calling thread's.
   void activate() const;
-  /// What matrix products keep between calls; made at the first one, with 32 MiB of device memory.
+  /// Device memory that matrix products of a stream take at the first one and keep: for the memory plan.
+  static constexpr std::size_t product_bytes = (std::size_t{32} << 20) + 24;
+  /// What matrix products keep between calls.
   [[nodiscard]] detail::products& products();
   /// Throws `error` (device) when the launch before this call, of a kernel of that name, was refused.
   void check_launch(char const* kernel) const;

@@ -47,44 +47,71 @@ struct exact_root {
 
 __device__ inline float without_nan_payload(float x) { return x == x ? x : __uint_as_float(0x7FC00000U); }
 
-template <class T>
-__global__ void adamw_kernel(kernel::adamw<T> a) {
-  constexpr int n = lanes<T>;
+/// As bfloat16::of_master rounds.
+__device__ inline bfloat16 weight_of(float master) {
+  bfloat16 weight;
+  weight.bits = static_cast<std::uint16_t>((__float_as_uint(master) + 0x8000U) >> 16);
+  return weight;
+}
+
+/// As bfloat16::master_of joins.
+__device__ inline float master_of(bfloat16 weight, std::uint16_t low) {
+  return __uint_as_float((static_cast<unsigned>(weight.bits) << 16) +
+                         static_cast<unsigned>(static_cast<int>(static_cast<std::int16_t>(low))));
+}
+
+/// Elements of a thread: 16 bytes of each moment, so that those of a warp lie side by side.
+inline constexpr int adamw_elements = 4;
+
+template <class T, class G>
+__global__ void adamw_kernel(kernel::adamw<T, G> a) {
+  constexpr bool split = std::is_same_v<T, bfloat16>;
+  constexpr int n = adamw_elements;
   auto const i = flat_index<n>();
   auto const left = a.count - i;
   if (left <= 0) {
     return;
   }
-  float w[n], m[n], v[n], g[n];
-  load(a.master + i, left, w);
+  alignas(16) T weight[n];
+  alignas(16) std::uint16_t low[n];
+  float m[n], v[n], g[n];
+  load_exact(a.weight + i, left, weight);
+  if constexpr (split) {
+    load_exact(a.low + i, left, low);
+  }
   load(a.m + i, left, m);
   load(a.v + i, left, v);
   load(a.gradient + i, left, g);
-  alignas(16) T weight[n];
 #pragma unroll
   for (int j = 0; j < n; ++j) {
-    exact_float w_j = w[j], m_j = m[j], v_j = v[j];
-    kernel::adamw_rule(w_j, m_j, v_j, exact_float{g[j]}, a.step, exact_root{});
-    w[j] = without_nan_payload(w_j.value);
+    exact_float w_j, m_j = m[j], v_j = v[j];
+    if constexpr (split) {
+      w_j = master_of(weight[j], low[j]);
+    } else {
+      w_j = weight[j];
+    }
+    kernel::adamw_rule(w_j, m_j, v_j, exact_float{widen(narrow<T>(g[j]))}, a.step, exact_root{});
+    auto const master = without_nan_payload(w_j.value);
+    if constexpr (split) {
+      weight[j] = weight_of(master);
+      low[j] = static_cast<std::uint16_t>(__float_as_uint(master));
+    } else {
+      weight[j] = master;
+    }
     m[j] = without_nan_payload(m_j.value);
     v[j] = without_nan_payload(v_j.value);
-    if constexpr (std::is_same_v<T, bfloat16>) {
-      weight[j] = weight_of(w[j]);
-    } else {
-      weight[j] = w[j];
-    }
   }
-  store(a.master + i, left, w);
+  store_exact(a.weight + i, left, weight);
+  if constexpr (split) {
+    store_exact(a.low + i, left, low);
+  }
   store(a.m + i, left, m);
   store(a.v + i, left, v);
-  if (static_cast<void const*>(a.weight) != static_cast<void const*>(a.master)) {
-    store_exact(a.weight + i, left, weight);
-  }
 }
 
-template <element T>
-void run(stream& on, kernel::adamw<T> const& a) {
-  start(on, adamw_kernel<T>, flat_blocks<lanes<T>>(a.count), flat_threads, 0, a);
+template <element T, element G>
+void run(stream& on, kernel::adamw<T, G> const& a) {
+  start(on, adamw_kernel<T, G>, flat_blocks<adamw_elements>(a.count), flat_threads, 0, a);
 }
 
 }  // namespace superoffload::cuda::kernels

@@ -74,30 +74,4 @@ void run(stream& on, kernel::convert<From, To> const& a) {
   start(on, convert_kernel<From, To>, flat_blocks<lanes<From, To>>(a.count), flat_threads, 0, a);
 }
 
-/// As bfloat16::of_master rounds.
-__device__ inline bfloat16 weight_of(float master) {
-  bfloat16 weight;
-  weight.bits = static_cast<std::uint16_t>((__float_as_uint(master) + 0x8000U) >> 16);
-  return weight;
-}
-
-static __global__ void emit_weights_kernel(kernel::emit_weights a) {
-  constexpr int n = 8;
-  auto const i = flat_index<n>();
-  auto const left = a.count - i;
-  if (left <= 0) {
-    return;
-  }
-  float x[n];
-  load(a.master + i, left, x);
-  alignas(16) bfloat16 y[n];
-#pragma unroll
-  for (int j = 0; j < n; ++j) { y[j] = weight_of(x[j]); }
-  store_exact(a.weight + i, left, y);
-}
-
-inline void run(stream& on, kernel::emit_weights const& a) {
-  start(on, emit_weights_kernel, flat_blocks<8>(a.count), flat_threads, 0, a);
-}
-
 }  // namespace superoffload::cuda::kernels

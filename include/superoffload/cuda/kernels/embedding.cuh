@@ -7,12 +7,24 @@
 
 namespace superoffload::cuda::kernels {
 
+/// Few, so that each has several words of its row under way.
+inline constexpr int embedding_threads = 128;
+
 /// A block is a row.
 template <class T>
-__global__ void embedding_forward_kernel(kernel::embedding_forward<T> a) {
-  constexpr int n = lanes<T>;
+__global__ void embedding_forward_kernel(kernel::embedding_forward<T> a, bool whole) {
   int64_t const row = blockIdx.x;
   auto const* const from = a.table + static_cast<int64_t>(a.ids[row]) * a.columns;
+  if (whole) {
+    constexpr int n = word<T>;
+    auto* const to = a.out + row * a.columns;
+#pragma unroll 4
+    for (auto i = static_cast<int>(threadIdx.x) * n; i < a.columns; i += embedding_threads * n) {
+      row_word<T>::load(from + i).store(to + i);
+    }
+    return;
+  }
+  constexpr int n = lanes<T>;
   for (auto i = static_cast<int64_t>(threadIdx.x) * n; i < a.columns;
        i += static_cast<int64_t>(blockDim.x) * n) {
     wide<T> x[n];
@@ -23,7 +35,8 @@ __global__ void embedding_forward_kernel(kernel::embedding_forward<T> a) {
 
 template <element T>
 void run(stream& on, kernel::embedding_forward<T> const& a) {
-  start(on, embedding_forward_kernel<T>, a.rows, threads_for(pieces_of(a.columns, lanes<T>)), 0, a);
+  start(on, embedding_forward_kernel<T>, a.rows, embedding_threads, 0, a,
+        whole_words(a.columns, a.table, a.out));
 }
 
 inline constexpr int segment_threads = 64;

@@ -251,6 +251,33 @@ __global__ void __launch_bounds__(threads) forward_kernel(kernel::attention_forw
   });
 }
 
+inline constexpr int delta_threads = 256;
+
+/// A few threads share a row of a head.
+template <int Dim>
+__global__ void __launch_bounds__(delta_threads) delta_kernel(kernel::attention_backward<bfloat16> a) {
+  constexpr int n = lanes<bfloat16>;
+  constexpr int sharers = Dim / n;
+  auto const& s = a.shape;
+  auto const item = static_cast<int64_t>(blockIdx.x) * delta_threads + threadIdx.x;
+  auto const index = item / sharers;
+  float products = 0;
+  if (index < s.rows * s.heads) {
+    float out[n], d_out[n];
+    load_aligned(a.out + item * n, out);
+    load_aligned(a.d_out + item * n, d_out);
+#pragma unroll
+    for (int i = 0; i < n; ++i) { products += out[i] * d_out[i]; }
+  }
+#pragma unroll
+  for (int distance = sharers / 2; distance > 0; distance /= 2) {
+    products += __shfl_xor_sync(0xFFFFFFFFU, products, distance);
+  }
+  if (item % sharers == 0 && index < s.rows * s.heads) {
+    a.delta[index % s.heads * s.rows + index / s.heads] = products;
+  }
+}
+
 /// Owns queries, streams keys and values.
 template <int Dim>
 __global__ void __launch_bounds__(threads) d_query_kernel(kernel::attention_backward<bfloat16> a, int tiles) {
@@ -439,7 +466,14 @@ void run(cuda::stream& on, kernel::attention_forward<bfloat16> const& a) {
 }
 
 template <int Dim>
+void run_delta(cuda::stream& on, kernel::attention_backward<bfloat16> const& a) {
+  auto const items = a.shape.rows * a.shape.heads * (Dim / lanes<bfloat16>);
+  start(on, delta_kernel<Dim>, pieces_of(items, delta_threads), delta_threads, 0, a);
+}
+
+template <int Dim>
 void run(cuda::stream& on, kernel::attention_backward<bfloat16> const& a) {
+  run_delta<Dim>(on, a);
   auto const tiles = pieces_of(a.shape.longest, own_rows);
   start(on, d_query_kernel<Dim>, a.shape.documents * a.shape.heads * tiles, threads,
         bytes<Dim>(2, d_query_stream), a, static_cast<int>(tiles));

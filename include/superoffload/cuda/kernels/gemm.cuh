@@ -48,27 +48,10 @@ __global__ void product_kernel(kernel::gemm<T, Out> g, int64_t across) {
   g.c[at] = narrow<Out>(sum);
 }
 
-/// Every row of c becomes the bias.
-template <class T, class Out>
-__global__ void bias_kernel(kernel::gemm<T, Out> g) {
-  constexpr int n = lanes<T>;
-  int64_t const row = blockIdx.x;
-  for (auto i = static_cast<int64_t>(threadIdx.x) * n; i < g.n; i += static_cast<int64_t>(blockDim.x) * n) {
-    wide<T> x[n];
-    load(g.bias + i, g.n - i, x);
-    store(g.c + row * g.n + i, g.n - i, x);  // exact: nothing is rounded
-  }
-}
-
 template <element T, element Out>
-void run(stream& on, kernel::gemm<T, Out> g) {
+void run(stream& on, kernel::gemm<T, Out> const& g) {
   if (g.m == 0 || g.n == 0) {
     return;
-  }
-  if (g.bias != nullptr && g.addend == nullptr && !g.accumulate) {
-    start(on, bias_kernel<T, Out>, g.m, threads_for(pieces_of(g.n, lanes<T>)), 0, g);
-    g.bias = nullptr;
-    g.accumulate = true;
   }
   if (on.products().run(on.handle(), g)) {
     return;

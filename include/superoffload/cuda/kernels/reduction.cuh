@@ -7,26 +7,83 @@
 
 namespace superoffload::cuda::kernels {
 
-inline constexpr int column_threads = 64;
+/// A block sums a strip of the columns, `column_words` words wide: thread groups take rows in turn, then
+/// their sums are added, in an order that the sizes alone decide.
+inline constexpr int column_words = 4;
+inline constexpr int column_threads = 1024;
 
 template <class T, class Out>
-__global__ void column_sum_kernel(kernel::column_sum<T, Out> a) {
-  auto const column = static_cast<int64_t>(blockIdx.x) * column_threads + threadIdx.x;
-  if (column >= a.columns) {
+__global__ void __launch_bounds__(column_threads)
+    column_sum_kernel(kernel::column_sum<T, Out> a, bool whole) {
+  using W = wide<T>;
+  constexpr int n = word<T>;
+  constexpr int groups_in_warp = 32 / column_words;
+  __shared__ W of_warps[column_threads / 32][column_words * n];
+  int const place = static_cast<int>(threadIdx.x) % column_words;
+  auto const i = (static_cast<int64_t>(blockIdx.x) * column_words + place) * n;
+  auto const left = a.columns - i;
+  int const group = static_cast<int>(threadIdx.x) / column_words;
+  int const groups = static_cast<int>(blockDim.x) / column_words;
+  W sums[n]{};
+  if (whole && left > 0) {
+    constexpr int ahead = 8;
+    auto row = static_cast<int64_t>(group);
+    for (; row + (ahead - 1) * groups < a.rows; row += ahead * groups) {
+      row_word<T> x[ahead];
+#pragma unroll
+      for (int r = 0; r < ahead; ++r) { x[r] = row_word<T>::load(a.x + (row + r * groups) * a.columns + i); }
+#pragma unroll
+      for (int r = 0; r < ahead; ++r) {
+        W value[n];
+        x[r].widen(value);
+#pragma unroll
+        for (int j = 0; j < n; ++j) { sums[j] += value[j]; }
+      }
+    }
+    for (; row < a.rows; row += groups) {
+      W value[n];
+      row_word<T>::load(a.x + row * a.columns + i).widen(value);
+#pragma unroll
+      for (int j = 0; j < n; ++j) { sums[j] += value[j]; }
+    }
+  } else if (left > 0) {
+    for (auto row = static_cast<int64_t>(group); row < a.rows; row += groups) {
+      W x[n];
+      load(a.x + row * a.columns + i, left, x);
+#pragma unroll
+      for (int j = 0; j < n; ++j) { sums[j] += x[j]; }
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < n; ++j) {
+#pragma unroll
+    for (int distance = groups_in_warp / 2; distance > 0; distance /= 2) {
+      sums[j] += __shfl_xor_sync(0xFFFFFFFFU, sums[j], distance * column_words);
+    }
+  }
+  if (threadIdx.x % 32 < column_words) {
+#pragma unroll
+    for (int j = 0; j < n; ++j) { of_warps[threadIdx.x / 32][place * n + j] = sums[j]; }
+  }
+  __syncthreads();
+  auto const column = static_cast<int64_t>(blockIdx.x) * column_words * n + threadIdx.x;
+  if (threadIdx.x >= column_words * n || column >= a.columns) {
     return;
   }
-  wide<T> total = 0;
-#pragma unroll 8
-  for (int64_t row = 0; row < a.rows; ++row) { total += widen(a.x[row * a.columns + column]); }
+  W total = 0;
+  for (int warp = 0; warp < static_cast<int>(blockDim.x) / 32; ++warp) {
+    total += of_warps[warp][threadIdx.x];
+  }
   if (a.accumulate) {
-    total = static_cast<wide<T>>(widen(a.out[column])) + total;
+    total = static_cast<W>(widen(a.out[column])) + total;
   }
   a.out[column] = narrow<Out>(total);
 }
 
 template <element T, element Out>
 void run(stream& on, kernel::column_sum<T, Out> const& a) {
-  start(on, column_sum_kernel<T, Out>, pieces_of(a.columns, column_threads), column_threads, 0, a);
+  start(on, column_sum_kernel<T, Out>, pieces_of(a.columns, column_words * word<T>),
+        threads_for(a.rows * column_words, column_threads), 0, a, whole_words(a.columns, a.x));
 }
 
 inline constexpr int sum_threads = 512;
@@ -35,9 +92,26 @@ inline constexpr int sum_threads = 512;
 /// address.
 template <class T, class Value>
 __device__ double sum_over_block(T const* x, int64_t count, Value value) {
-  constexpr int n = lanes<T>;
+  constexpr int n = word<T>;
+  constexpr int ahead = 4;
+  constexpr int64_t step = sum_threads * n;
   double total = 0;
-  for (auto i = static_cast<int64_t>(threadIdx.x) * n; i < count; i += sum_threads * n) {
+  auto i = static_cast<int64_t>(threadIdx.x) * n;
+  if (aligned<n>(x)) {
+    for (; i + (ahead - 1) * step + n <= count; i += ahead * step) {
+      row_word<T> words[ahead];
+#pragma unroll
+      for (int w = 0; w < ahead; ++w) { words[w] = row_word<T>::load(x + i + w * step); }
+#pragma unroll
+      for (int w = 0; w < ahead; ++w) {
+        wide<T> v[n];
+        words[w].widen(v);
+#pragma unroll
+        for (int j = 0; j < n; ++j) { total += value(static_cast<double>(v[j])); }
+      }
+    }
+  }
+  for (; i < count; i += step) {
     wide<T> v[n];
     load(x + i, count - i, v);
 #pragma unroll
@@ -49,8 +123,12 @@ __device__ double sum_over_block(T const* x, int64_t count, Value value) {
 struct identity {
   __device__ double operator()(double x) const { return x; }
 };
-struct square {
-  __device__ double operator()(double x) const { return x * x; }
+template <class T>
+struct square_of {
+  __device__ double operator()(wide<T> x) const {
+    auto const value = static_cast<double>(widen(narrow<T>(x)));
+    return value * value;
+  }
 };
 
 template <class T>
@@ -66,19 +144,19 @@ void run(stream& on, kernel::sum<T> const& a) {
   start(on, sum_kernel<T>, 1, sum_threads, 0, a);
 }
 
-template <class T>
-__global__ void square_sum_kernel(kernel::square_sum<T> a) {
+template <class T, class From>
+__global__ void square_sum_kernel(kernel::square_sum<T, From> a) {
   auto const begin = static_cast<int64_t>(blockIdx.x) * kernel::norm_grid;
   auto const count = a.count - begin < kernel::norm_grid ? a.count - begin : kernel::norm_grid;
-  auto const total = sum_over_block(a.x + begin, count, square{});
+  auto const total = sum_over_block(a.x + begin, count, square_of<T>{});
   if (threadIdx.x == 0) {
     a.partial[blockIdx.x] = total;
   }
 }
 
-template <element T>
-void run(stream& on, kernel::square_sum<T> const& a) {
-  start(on, square_sum_kernel<T>, kernel::norm_cells(a.count), sum_threads, 0, a);
+template <element T, element From>
+void run(stream& on, kernel::square_sum<T, From> const& a) {
+  start(on, square_sum_kernel<T, From>, kernel::norm_cells(a.count), sum_threads, 0, a);
 }
 
 }  // namespace superoffload::cuda::kernels

@@ -10,9 +10,62 @@ namespace superoffload::cuda::kernels {
 /// Few, so that many rows are under way at once.
 inline constexpr int norm_row_threads = 128;
 
-/// A block is a row; what is read a second time comes from the caches.
+/// Rows of whole words that fit into the registers of a block are read once: V words a thread, `row_threads`
+/// threads a row, a power of 2 up to a warp, or all of the block.
+template <class T, int V>
+__global__ void __launch_bounds__(1024)
+    rms_norm_forward_kernel(kernel::rms_norm_forward<T> a, int row_threads) {
+  using W = wide<T>;
+  constexpr int n = word<T>;
+  int const lane = static_cast<int>(threadIdx.x) % row_threads;
+  auto const row = static_cast<int64_t>(blockIdx.x) * (static_cast<int>(blockDim.x) / row_threads) +
+                   static_cast<int>(threadIdx.x) / row_threads;
+  auto const columns = row < a.rows ? static_cast<int>(a.columns) : 0;
+  auto const* const from = a.x + row * a.columns;
+  row_word<T> x[V];
+  row_word<T> weight[V];
+#pragma unroll
+  for (int v = 0; v < V; ++v) {
+    int const i = (lane + v * row_threads) * n;
+    x[v] = i < columns ? row_word<T>::load(from + i) : row_word<T>::zero();
+  }
+#pragma unroll
+  for (int v = 0; v < V; ++v) {
+    int const i = (lane + v * row_threads) * n;
+    weight[v] = i < columns ? row_word<T>::load(a.weight + i) : row_word<T>::zero();
+  }
+  W squares = 0;
+#pragma unroll
+  for (int v = 0; v < V; ++v) {
+    W value[n];
+    x[v].widen(value);
+#pragma unroll
+    for (int j = 0; j < n; ++j) { squares += value[j] * value[j]; }
+    x[v].keep_narrow();
+  }
+  squares = over_row(squares, row_threads);
+  auto const factor =
+      W{1} / sqrt(squares / static_cast<W>(columns < 1 ? 1 : columns) + static_cast<W>(a.epsilon));
+  if (lane == 0 && row < a.rows) {
+    a.inverse_rms[row] = factor;
+  }
+#pragma unroll
+  for (int v = 0; v < V; ++v) {
+    int const i = (lane + v * row_threads) * n;
+    if (i < columns) {
+      W y[n], by[n];
+      x[v].widen(y);
+      weight[v].widen(by);
+#pragma unroll
+      for (int j = 0; j < n; ++j) { y[j] = y[j] * factor * by[j]; }
+      row_word<T>::narrow(y).store(a.y + row * a.columns + i);
+    }
+  }
+}
+
+/// Any rows: a block is one, and what is read a second time comes from the caches.
 template <class T>
-__global__ void rms_norm_forward_kernel(kernel::rms_norm_forward<T> a) {
+__global__ void rms_norm_forward_any_kernel(kernel::rms_norm_forward<T> a) {
   using W = wide<T>;
   constexpr int n = lanes<T>;
   int64_t const row = blockIdx.x;
@@ -43,15 +96,100 @@ __global__ void rms_norm_forward_kernel(kernel::rms_norm_forward<T> a) {
 
 template <element T>
 void run(stream& on, kernel::rms_norm_forward<T> const& a) {
-  start(on, rms_norm_forward_kernel<T>, a.rows, threads_for(pieces_of(a.columns, lanes<T>), norm_row_threads),
-        0, a);
+  auto const words = a.columns / word<T>;
+  if (a.columns > 0 && words <= int64_t{4} * 1024 && whole_words(a.columns, a.x, a.weight, a.y)) {
+    auto const row_threads = row_threads_for(words <= 32 ? words : pieces_of(words, 4));
+    auto const threads = row_threads > 32 ? row_threads : norm_row_threads;  // one row, or several
+    start(on, words <= 32 ? rms_norm_forward_kernel<T, 1> : rms_norm_forward_kernel<T, 4>,
+          pieces_of(a.rows, threads / row_threads), threads, 0, a, row_threads);
+  } else {
+    start(on, rms_norm_forward_any_kernel<T>, a.rows,
+          threads_for(pieces_of(a.columns, lanes<T>), norm_row_threads), 0, a);
+  }
+}
+
+/// A block is a block of rows, a thread one word of the columns: each matrix is read once, the next row while
+/// this one is worked on, and the weight's sums stay in registers.
+template <class T>
+__global__ void __launch_bounds__(1024) rms_norm_backward_kernel(kernel::rms_norm_backward<T> a) {
+  using W = wide<T>;
+  constexpr int n = word<T>;
+  __shared__ W of_warps[2][32];
+  int const i = static_cast<int>(threadIdx.x) * n;
+  bool const here = i < a.columns;
+  auto const block_rows = kernel::rms_norm_block_rows(a.rows);
+  auto row = blockIdx.x * block_rows;
+  auto const end = row + block_rows < a.rows ? row + block_rows : a.rows;
+  auto weight = here ? row_word<T>::load(a.weight + i) : row_word<T>::zero();
+  auto const inverse_columns = W{1} / static_cast<W>(a.columns);
+  W sums[n]{};
+
+  struct row_part {
+    row_word<T> d_y = row_word<T>::zero(), x = row_word<T>::zero(), before = row_word<T>::zero();
+    W factor = 0;
+  };
+  auto const fetch = [&](int64_t from) {
+    row_part part;
+    if (here && from < end) {
+      auto const at = from * a.columns + i;
+      part.d_y = row_word<T>::load(a.d_y + at);
+      part.x = row_word<T>::load(a.x + at);
+      if (a.accumulate) {
+        part.before = row_word<T>::load(a.d_x + at);
+      }
+      part.factor = a.inverse_rms[from];
+    }
+    return part;
+  };
+  auto next = fetch(row);
+  for (int parity = 0; row < end; ++row, parity ^= 1) {
+    auto now = next;
+    next = fetch(row + 1);
+    W d[n], normal[n], by[n];
+    now.d_y.widen(d);
+    now.x.widen(normal);
+    weight.widen(by);
+    W products = 0;
+#pragma unroll
+    for (int j = 0; j < n; ++j) {
+      auto const term = d[j] * (normal[j] * now.factor);
+      sums[j] += term;
+      products += term * by[j];
+    }
+    now.d_y.keep_narrow();
+    now.x.keep_narrow();
+    weight.keep_narrow();
+    products = over_warp(products, sum_of{});
+    if (threadIdx.x % 32 == 0) {
+      of_warps[parity][threadIdx.x / 32] = products;
+    }
+    __syncthreads();
+    auto const lane = threadIdx.x % 32;
+    products = over_warp(lane < blockDim.x / 32 ? of_warps[parity][lane] : W{0}, sum_of{});
+    auto const mean = products * inverse_columns;
+    if (here) {
+      W before[n];
+      now.d_y.widen(d);
+      now.x.widen(normal);
+      weight.widen(by);
+      now.before.widen(before);
+#pragma unroll
+      for (int j = 0; j < n; ++j) {
+        before[j] += now.factor * (d[j] * by[j] - normal[j] * now.factor * mean);
+      }
+      row_word<T>::narrow(before).store(a.d_x + row * a.columns + i);
+    }
+  }
+  if (a.partial != nullptr && here) {
+    store(a.partial + blockIdx.x * a.columns + i, n, sums);
+  }
 }
 
 inline constexpr int norm_column_threads = 32;
 
-/// A block sums a vector of columns for each of its threads over one block of rows.
+/// For any rows: a block sums a vector of columns for each of its threads over one block of rows.
 template <class T>
-__global__ void rms_norm_partial_kernel(kernel::rms_norm_backward<T> a, int64_t across) {
+__global__ void rms_norm_partial_any_kernel(kernel::rms_norm_backward<T> a, int64_t across) {
   using W = wide<T>;
   constexpr int n = lanes<T>;
   int64_t const block = blockIdx.x / across;
@@ -60,35 +198,23 @@ __global__ void rms_norm_partial_kernel(kernel::rms_norm_backward<T> a, int64_t 
   if (left <= 0) {
     return;
   }
-  auto const begin = block * kernel::rms_norm_block;
-  auto const end = begin + kernel::rms_norm_block < a.rows ? begin + kernel::rms_norm_block : a.rows;
+  auto const block_rows = kernel::rms_norm_block_rows(a.rows);
+  auto const begin = block * block_rows;
+  auto const end = begin + block_rows < a.rows ? begin + block_rows : a.rows;
   W sums[n]{};
-  W d[n], x[n];
-  auto const include = [&](int64_t row) {
+  for (auto row = begin; row < end; ++row) {
+    W d[n], x[n];
+    load(a.d_y + row * a.columns + i, left, d);
+    load(a.x + row * a.columns + i, left, x);
     auto const factor = a.inverse_rms[row];
 #pragma unroll
     for (int j = 0; j < n; ++j) { sums[j] += d[j] * (x[j] * factor); }
-  };
-  if (left >= n && a.columns % n == 0 && aligned(a.d_y, a.x)) {
-    // Nothing to decide in the loop: many loads are under way at once.
-#pragma unroll 8
-    for (auto row = begin; row < end; ++row) {
-      load_aligned(a.d_y + row * a.columns + i, d);
-      load_aligned(a.x + row * a.columns + i, x);
-      include(row);
-    }
-  } else {
-    for (auto row = begin; row < end; ++row) {
-      load(a.d_y + row * a.columns + i, left, d);
-      load(a.x + row * a.columns + i, left, x);
-      include(row);
-    }
   }
   store(a.partial + block * a.columns + i, left, sums);
 }
 
 template <class T>
-__global__ void rms_norm_backward_kernel(kernel::rms_norm_backward<T> a) {
+__global__ void rms_norm_backward_any_kernel(kernel::rms_norm_backward<T> a) {
   using W = wide<T>;
   constexpr int n = lanes<T>;
   int64_t const row = blockIdx.x;
@@ -123,12 +249,17 @@ __global__ void rms_norm_backward_kernel(kernel::rms_norm_backward<T> a) {
 
 template <element T>
 void run(stream& on, kernel::rms_norm_backward<T> const& a) {
+  auto const blocks = kernel::rms_norm_blocks(a.rows);
+  auto const words = a.columns / word<T>;
+  if (a.columns > 0 && words <= 1024 && whole_words(a.columns, a.d_y, a.x, a.weight, a.d_x, a.partial)) {
+    start(on, rms_norm_backward_kernel<T>, blocks, threads_for(words, 1024), 0, a);
+    return;
+  }
   if (a.partial != nullptr) {  // first: d_x may take d_y's place
     auto const across = pieces_of(a.columns, norm_column_threads * lanes<T>);
-    start(on, rms_norm_partial_kernel<T>, kernel::rms_norm_blocks(a.rows) * across, norm_column_threads, 0, a,
-          across);
+    start(on, rms_norm_partial_any_kernel<T>, blocks * across, norm_column_threads, 0, a, across);
   }
-  start(on, rms_norm_backward_kernel<T>, a.rows,
+  start(on, rms_norm_backward_any_kernel<T>, a.rows,
         threads_for(pieces_of(a.columns, lanes<T>), norm_row_threads), 0, a);
 }
 

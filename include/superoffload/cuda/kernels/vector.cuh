@@ -7,6 +7,7 @@
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/stream.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
 #include <type_traits>
@@ -40,6 +41,36 @@ void start(stream& on, void (*kernel)(Arguments, More...), int64_t blocks, int t
       arguments, more...);
 }
 
+/// Queues `kernel` on clusters of `blocks` blocks: as many as run at once, at most `clusters`.
+template <class Arguments, class... More>
+void start_clusters(stream& on, void (*kernel)(Arguments, More...), int64_t clusters, int blocks, int threads,
+                    std::size_t shared_bytes, std::type_identity_t<Arguments> const& arguments,
+                    std::type_identity_t<More>... more) {
+  if (clusters == 0) {
+    return;
+  }
+  auto const check = [&](cudaError_t status, std::string_view call) {
+    detail::check(status, call, on.name());
+  };
+  check(cudaFuncSetAttribute(reinterpret_cast<void const*>(kernel),
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)),
+        "cudaFuncSetAttribute");
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {static_cast<unsigned>(blocks), 1, 1};
+  cudaLaunchConfig_t configuration{};
+  configuration.gridDim = static_cast<unsigned>(blocks);
+  configuration.blockDim = static_cast<unsigned>(threads);
+  configuration.dynamicSmemBytes = shared_bytes;
+  configuration.stream = on.handle();
+  configuration.attrs = &attribute;
+  configuration.numAttrs = 1;
+  int at_once = 0;
+  check(cudaOccupancyMaxActiveClusters(&at_once, kernel, &configuration), "cudaOccupancyMaxActiveClusters");
+  configuration.gridDim = static_cast<unsigned>(std::clamp<int64_t>(at_once, 1, clusters) * blocks);
+  check(cudaLaunchKernelEx(&configuration, kernel, arguments, more...), "cudaLaunchKernelEx");
+}
+
 /// Threads for `items` of work in a row: whole warps, at most `most`.
 constexpr int threads_for(int64_t items, int most = 512) {
   auto const wanted = pieces_of(items < 1 ? 1 : items, 32) * 32;
@@ -64,6 +95,13 @@ __device__ T narrow(wide<T> x) {
   } else {
     return x;
   }
+}
+
+/// Two numbers in the order of memory, rounded to nearest even; any NaN becomes a NaN.
+__device__ __forceinline__ unsigned narrow_pair(float first, float second) {
+  unsigned pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
+  return pair;
 }
 
 /// Rounded once, to nearest even: by way of a float that keeps, as an odd last bit, that something was cut
@@ -91,30 +129,35 @@ inline constexpr int lanes = (std::is_same_v<T, bfloat16> || ...) ? 8
                              : (std::is_same_v<T, float> || ...)  ? 4
                                                                   : 2;
 
-template <class... T>
-__device__ __forceinline__ bool aligned(T const*... pointers) {
-  return (reinterpret_cast<std::uintptr_t>(pointers) | ...) % 16 == 0;
+/// What N elements are accessed as: pieces of 16 bytes, or one of 8.
+template <int N, class T>
+using access = std::conditional_t<N * sizeof(T) % 16 == 0, uint4, uint2>;
+template <int N, class T>
+inline constexpr int accesses = static_cast<int>(N * sizeof(T) / sizeof(access<N, T>));
+
+template <int N, class T>
+__device__ __forceinline__ bool aligned(T const* pointer) {
+  static_assert(N * sizeof(T) % 16 == 0 || N * sizeof(T) == 8);
+  return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(access<N, T>) == 0;
 }
 
-/// The N elements at `from`, a multiple of 16 bytes.
+/// The N elements at `from`, which is aligned.
 template <int N, class T>
 __device__ __forceinline__ void load_aligned(T const* from, wide<T> (&x)[N]) {
-  static_assert(N * sizeof(T) % 16 == 0);
-  constexpr int words = N * static_cast<int>(sizeof(T)) / 16;
   alignas(16) T buffer[N];
 #pragma unroll
-  for (int i = 0; i < words; ++i) {
-    reinterpret_cast<uint4*>(buffer)[i] = reinterpret_cast<uint4 const*>(from)[i];
+  for (int i = 0; i < accesses<N, T>; ++i) {
+    reinterpret_cast<access<N, T>*>(buffer)[i] = reinterpret_cast<access<N, T> const*>(from)[i];
   }
 #pragma unroll
   for (int i = 0; i < N; ++i) { x[i] = widen(buffer[i]); }
 }
 
-/// The N elements at `from`, in accesses of 16 bytes where the address allows it; `filler` for those behind
+/// The N elements at `from`, in large accesses where the address allows it; `filler` for those behind
 /// the first `left`.
 template <int N, class T>
 __device__ __forceinline__ void load(T const* from, int64_t left, wide<T> (&x)[N], wide<T> filler = 0) {
-  if (left >= N && aligned(from)) {
+  if (left >= N && aligned<N>(from)) {
     load_aligned(from, x);
   } else {
 #pragma unroll
@@ -122,15 +165,89 @@ __device__ __forceinline__ void load(T const* from, int64_t left, wide<T> (&x)[N
   }
 }
 
+/// The first `left` of the N elements at `from` as they are, zeros for those behind; `x` is aligned to 16
+/// bytes.
+template <int N, class T>
+__device__ __forceinline__ void load_exact(T const* from, int64_t left, T (&x)[N]) {
+  if (left >= N && aligned<N>(from)) {
+#pragma unroll
+    for (int i = 0; i < accesses<N, T>; ++i) {
+      reinterpret_cast<access<N, T>*>(x)[i] = reinterpret_cast<access<N, T> const*>(from)[i];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) { x[i] = i < left ? from[i] : T{}; }
+  }
+}
+
+/// Elements in 16 bytes.
+template <class T>
+inline constexpr int word = static_cast<int>(16 / sizeof(T));
+
+/// 16 bytes of a row as memory has them: what is kept in registers should take no more of them than it
+/// must.
+template <class T>
+struct row_word {
+  uint4 bits;
+
+  __device__ __forceinline__ static row_word zero() { return {uint4{0, 0, 0, 0}}; }
+  __device__ __forceinline__ static row_word load(T const* from) {
+    return {*reinterpret_cast<uint4 const*>(from)};
+  }
+  __device__ __forceinline__ void store(T* to) const { *reinterpret_cast<uint4*>(to) = bits; }
+
+  __device__ __forceinline__ void widen(wide<T> (&x)[word<T>]) const {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      unsigned const pairs[] = {bits.x, bits.y, bits.z, bits.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        x[2 * i] = __uint_as_float(pairs[i] << 16);
+        x[2 * i + 1] = __uint_as_float(pairs[i] & 0xFFFF0000U);
+      }
+    } else {
+      auto const& from = reinterpret_cast<T const(&)[word<T>]>(bits);
+#pragma unroll
+      for (int i = 0; i < word<T>; ++i) { x[i] = from[i]; }
+    }
+  }
+  /// Rounded to nearest even; any NaN is a NaN.
+  __device__ __forceinline__ static row_word narrow(wide<T> const (&x)[word<T>]) {
+    row_word word_of;
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      word_of.bits = uint4{narrow_pair(x[0], x[1]), narrow_pair(x[2], x[3]), narrow_pair(x[4], x[5]),
+                           narrow_pair(x[6], x[7])};
+    } else {
+      auto& to = reinterpret_cast<T(&)[word<T>]>(word_of.bits);
+#pragma unroll
+      for (int i = 0; i < word<T>; ++i) { to[i] = x[i]; }
+    }
+    return word_of;
+  }
+  /// Makes the compiler forget that it has widened this before, and keep these 4 registers instead.
+  __device__ __forceinline__ void keep_narrow() {
+    asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
+  }
+};
+
+template <class T>
+bool aligned_to(std::size_t bytes, T const* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
+
+/// Can matrices of this many columns be read word by word?
+template <class T, class... More>
+bool whole_words(int64_t columns, T const* first, More const*... more) {
+  auto const bits = (reinterpret_cast<std::uintptr_t>(first) | ... | reinterpret_cast<std::uintptr_t>(more));
+  return columns % word<T> == 0 && bits % 16 == 0;
+}
+
 /// Stores the first `left` of N elements.
 template <int N, class T>
 __device__ __forceinline__ void store_exact(T* to, int64_t left, T const (&x)[N]) {
-  static_assert(N * sizeof(T) % 16 == 0);
-  if (left >= N && aligned(to)) {
-    constexpr int words = N * static_cast<int>(sizeof(T)) / 16;
+  if (left >= N && aligned<N>(to)) {
 #pragma unroll
-    for (int i = 0; i < words; ++i) {
-      reinterpret_cast<uint4*>(to)[i] = reinterpret_cast<uint4 const*>(x)[i];
+    for (int i = 0; i < accesses<N, T>; ++i) {
+      reinterpret_cast<access<N, T>*>(to)[i] = reinterpret_cast<access<N, T> const*>(x)[i];
     }
   } else {
 #pragma unroll
@@ -185,6 +302,28 @@ __device__ W over_block(W x, W neutral, Operation operation) {
   __syncthreads();
   auto const lane = threadIdx.x % 32;
   return over_warp(lane < blockDim.x / 32 ? of_warps[lane] : neutral, operation);
+}
+
+/// The sum over the threads of a row: a power of 2 of them up to a warp, or the whole block.
+template <class W>
+__device__ __forceinline__ W over_row(W x, int row_threads) {
+  if (row_threads > 32) {
+    return over_block(x, W{0}, sum_of{});
+  }
+  for (int distance = row_threads / 2; distance > 0; distance /= 2) {
+    x += __shfl_xor_sync(0xFFFFFFFFU, x, distance);
+  }
+  return x;
+}
+
+/// At least `wanted` threads for a row, as over_row takes them.
+constexpr int row_threads_for(int64_t wanted) {
+  if (wanted > 32) {
+    return threads_for(wanted, 1024);
+  }
+  int threads = 1;
+  while (threads < wanted) { threads *= 2; }
+  return threads;
 }
 
 /// The exponential as precise as results rounded to T need it.

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Times attention in bfloat16, forward and backward, by the device's own kernels (flash) and by cuDNN, and
+// prints one line of JSON for each. TFLOPS count 2 products forward and 5 backward on the scores that are
+// seen.
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/cuda/check.hpp>
+#include <superoffload/cuda/device.hpp>
+#include <superoffload/cuda/kernels.hpp>
+#include <superoffload/cudnn/attention.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cuda_runtime_api.h>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+namespace so = superoffload;
+
+struct attention_case {
+  std::string name;
+  std::vector<std::int32_t> lengths;
+  std::int32_t heads, kv_heads, head_dim;
+  std::int32_t window = 0;
+};
+
+std::vector<std::int32_t> packed(std::int32_t rows, std::int32_t longest) {
+  std::mt19937 random{20240229};
+  std::vector<std::int32_t> lengths;
+  for (std::int32_t left = rows; left > 0; left -= lengths.back()) {
+    lengths.push_back(
+        std::min(left, std::uniform_int_distribution<std::int32_t>{longest / 8, longest}(random)));
+  }
+  return lengths;
+}
+
+std::vector<attention_case> const cases{
+    {"4x2048", {2048, 2048, 2048, 2048}, 32, 8, 128},
+    {"1x8192", {8192}, 32, 8, 128},
+    {"1x32768", {32768}, 32, 8, 128},
+    {"4x4096", {4096, 4096, 4096, 4096}, 64, 8, 64},
+    {"4x2048, 96 wide", {2048, 2048, 2048, 2048}, 32, 8, 96},
+    {"4x2048, 256 wide", {2048, 2048, 2048, 2048}, 16, 8, 256},
+    {"4x4096, window 128", {4096, 4096, 4096, 4096}, 64, 8, 64, 128},
+    {"8192 packed, up to 2048", packed(8192, 2048), 32, 8, 128},
+    {"8192 packed, up to 512", packed(8192, 512), 32, 8, 128},
+};
+
+/// The median time in milliseconds of some runs, after one that builds what is built once.
+template <class Run>
+double milliseconds_of(so::cuda::stream& on, Run&& run) {
+  using so::cuda::detail::check;
+  run();
+  run();
+  on.synchronize();
+  cudaEvent_t begin{}, end{};
+  check(cudaEventCreate(&begin), "cudaEventCreate", on.name());
+  check(cudaEventCreate(&end), "cudaEventCreate", on.name());
+  std::vector<float> times;
+  for (int i = 0; i < 9; ++i) {
+    check(cudaEventRecord(begin, on.handle()), "cudaEventRecord", on.name());
+    run();
+    check(cudaEventRecord(end, on.handle()), "cudaEventRecord", on.name());
+    check(cudaEventSynchronize(end), "cudaEventSynchronize", on.name());
+    times.push_back(0);
+    check(cudaEventElapsedTime(&times.back(), begin, end), "cudaEventElapsedTime", on.name());
+  }
+  cudaEventDestroy(begin);
+  cudaEventDestroy(end);
+  std::nth_element(times.begin(), times.begin() + 4, times.end());
+  return times[4];
+}
+
+template <class T>
+so::buffer<so::cuda::device> numbers(so::cuda::device& device, so::cuda::stream& stream, std::int64_t count) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  std::minstd_rand random{1};
+  for (auto& value : values) {
+    // A sum of four is near enough to normal, and quick.
+    float sum = -2;
+    for (int i = 0; i < 4; ++i) { sum += static_cast<float>(random()) * (1.0F / 2147483647.0F); }
+    value = T{1.7F * sum};
+  }
+  so::buffer<so::cuda::device> memory{device, values.size() * sizeof(T)};
+  stream.copy(memory.data(), values.data(), memory.bytes());
+  stream.synchronize();
+  return memory;
+}
+
+void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::settings const& settings) {
+  so::cuda::device device;
+  if (with_cudnn) {
+    device.attend_with(std::make_unique<so::cudnn::attention>(device, settings));
+  }
+  so::cuda::stream stream{device};
+  std::vector<std::int32_t> starts{0};
+  double squares = 0;
+  for (auto const length : c.lengths) {
+    starts.push_back(starts.back() + length);
+    double const whole = length;
+    double const window = c.window > 0 ? std::min<double>(c.window, whole) : whole;
+    squares += 2 * window * whole - window * window;  // twice the scores that are seen
+  }
+  so::buffer<so::cuda::device> const device_starts{device, starts.size() * sizeof(std::int32_t)};
+  stream.copy(device_starts.data(), starts.data(), device_starts.bytes());
+  so::kernel::attention_shape const shape{.starts = device_starts.as<std::int32_t>(),
+                                          .documents = std::ssize(c.lengths),
+                                          .rows = starts.back(),
+                                          .heads = c.heads,
+                                          .kv_heads = c.kv_heads,
+                                          .head_dim = c.head_dim,
+                                          .longest = *std::max_element(c.lengths.begin(), c.lengths.end()),
+                                          .window = c.window,
+                                          .scale = 1 / std::sqrt(static_cast<double>(c.head_dim))};
+  auto const in = shape.rows * shape.qkv_columns();
+  auto const width = shape.rows * c.heads * c.head_dim;
+  auto const qkv = numbers<so::bfloat16>(device, stream, in);
+  auto const d_out = numbers<so::bfloat16>(device, stream, width);
+  so::buffer<so::cuda::device> const out{device, static_cast<std::size_t>(width) * 2};
+  so::buffer<so::cuda::device> const d_qkv{device, static_cast<std::size_t>(in) * 2};
+  so::buffer<so::cuda::device> const log_sum_exp{device, static_cast<std::size_t>(shape.rows * c.heads) * 4};
+  so::buffer<so::cuda::device> const delta{device, static_cast<std::size_t>(shape.rows * c.heads) * 4};
+  so::kernel::attention_forward<so::bfloat16> forward{.shape = shape,
+                                                      .qkv = qkv.as<so::bfloat16>(),
+                                                      .out = out.as<so::bfloat16>(),
+                                                      .log_sum_exp = log_sum_exp.as<float>()};
+  so::kernel::attention_backward<so::bfloat16> backward{.shape = shape,
+                                                        .qkv = qkv.as<so::bfloat16>(),
+                                                        .out = out.as<so::bfloat16>(),
+                                                        .d_out = d_out.as<so::bfloat16>(),
+                                                        .log_sum_exp = log_sum_exp.as<float>(),
+                                                        .delta = delta.as<float>(),
+                                                        .d_qkv = d_qkv.as<so::bfloat16>()};
+  so::buffer<so::cuda::device> const scratch{
+      device, std::max(scratch_bytes(device, forward), scratch_bytes(device, backward))};
+  forward.scratch = backward.scratch = {scratch.data(), scratch.bytes()};
+  auto const forward_ms = milliseconds_of(stream, [&] { launch(stream, forward); });
+  auto const backward_ms = milliseconds_of(stream, [&] { launch(stream, backward); });
+  auto const product = squares / 2 * 2 * c.heads * c.head_dim;
+  bool const served = with_cudnn && device.attention()->serves(shape);
+  std::printf(
+      R"({"case": "%s", "implementation": "%s", "documents": %zu, "rows": %lld, "heads": %d, "kv_heads": %d, )"
+      R"("head_dim": %d, "window": %d, "forward_ms": %.4f, "forward_tflops": %.1f, "backward_ms": %.4f, )"
+      R"("backward_tflops": %.1f, "scratch_bytes": %zu})"
+      "\n",
+      c.name.c_str(), served ? device.attention()->name().c_str() : "flash", c.lengths.size(),
+      static_cast<long long>(shape.rows), c.heads, c.kv_heads, c.head_dim, c.window, forward_ms,
+      2 * product / forward_ms * 1e-9, backward_ms, 5 * product / backward_ms * 1e-9, scratch.bytes());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  std::string implementation, name;
+  so::cudnn::attention::settings settings;
+  std::size_t workspace_mib = settings.workspace_bytes >> 20;
+  CLI::App app{"Times attention in bfloat16, forward and backward."};
+  app.add_option("--implementation", implementation, "both beside each other without it")
+      ->check(CLI::IsMember({"flash", "cudnn"}));
+  std::vector<std::string> names;
+  for (auto const& c : cases) { names.push_back(c.name); }
+  app.add_option("--case", name, "all of them without it")->check(CLI::IsMember(names));
+  app.add_option("--workspace_mib", workspace_mib, "for cuDNN's backward")->capture_default_str();
+  app.add_option("--streams", settings.streams, "that cuDNN's backward uses")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  settings.workspace_bytes = workspace_mib << 20;
+  for (auto const& c : cases) {
+    if (!name.empty() && c.name != name) {
+      continue;
+    }
+    for (bool const with_cudnn : {false, true}) {
+      if (implementation.empty() || (implementation == "cudnn") == with_cudnn) {
+        measure(c, with_cudnn, settings);
+      }
+    }
+  }
+  return 0;
+} catch (so::error const& e) {
+  std::fprintf(stderr, "attention_bench: error: %s\n", e.what());
+  return static_cast<int>(e.code());
+}

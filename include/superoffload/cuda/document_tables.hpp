@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cuda/stream.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace superoffload::cuda {
+
+/// What libraries want to know of documents that lie one behind the other: how long each is, and where it
+/// begins in arrays of a few row widths. Behind the real ones come empty ones up to `padded`. Everything is
+/// device memory.
+struct document_tables {
+  std::int32_t const* starts;  ///< [documents + 1], as of kernel::attention_shape
+  std::int64_t documents, padded;
+  std::int32_t* lengths;                 ///< [padded]
+  std::array<std::int64_t, 3> widths;    ///< elements of a row
+  std::array<std::int64_t*, 3> offsets;  ///< [padded + 1] each: first row times width
+};
+
+/// Queues filling the tables. Defined in kernels.cu.
+void fill(stream& on, document_tables const& tables);
+
+}  // namespace superoffload::cuda

@@ -1,0 +1,495 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cuda/kernels/hopper_attention.cuh>
+
+/// Queries, and keys with values, have a kernel each: scores are computed twice, but every gradient has one
+/// writer that adds in a fixed order.
+namespace superoffload::cuda::kernels::hopper {
+
+struct backward_arguments {
+  kernel::attention_backward<bfloat16> a;
+  CUtensorMap qkv, d_out;
+};
+
+template <int Dim>
+struct d_query_sizes {
+  static constexpr int warpgroups = 2;
+  static constexpr int rows = warpgroups * warpgroup_rows;
+  static constexpr int stream = 128;
+  static constexpr int stages = 2;
+  static constexpr int threads = attention_block<warpgroups>;
+};
+
+template <int Dim>
+struct alignas(1024) d_query_memory {
+  using sizes = d_query_sizes<Dim>;
+  bfloat16 q[sizes::rows * Dim], d_out[sizes::rows * Dim];
+  bfloat16 k[sizes::stages][sizes::stream * Dim];
+  bfloat16 v[sizes::stages][sizes::stream * Dim];
+  barrier own_full, own_empty, k_full[sizes::stages], k_empty[sizes::stages], v_full[sizes::stages],
+      v_empty[sizes::stages];
+  attention_tile tile;
+
+  __device__ void init_barriers() {
+    constexpr int warps = sizes::warpgroups * 4;
+    init(own_full, 1);
+    init(own_empty, warps * 32);
+    for (int i = 0; i < sizes::stages; ++i) {
+      init(k_full[i], 1);
+      init(k_empty[i], warps);
+      init(v_full[i], 1);
+      init(v_empty[i], warps);
+    }
+  }
+};
+
+template <int Dim>
+struct d_key_sizes {
+  static constexpr int warpgroups = 2;
+  static constexpr int rows = warpgroups * warpgroup_rows;
+  static constexpr int stream = 64;
+  static constexpr int stages = 4;
+  static constexpr int threads = attention_block<warpgroups>;
+};
+
+template <int Dim>
+struct alignas(1024) d_key_memory {
+  using sizes = d_key_sizes<Dim>;
+  bfloat16 k[sizes::rows * Dim], v[sizes::rows * Dim];
+  bfloat16 q[sizes::stages][sizes::stream * Dim];
+  bfloat16 d_out[sizes::stages][sizes::stream * Dim];
+  float log_sum[sizes::stages][sizes::stream], delta[sizes::stages][sizes::stream];
+  barrier own_full, own_empty, full[sizes::stages], empty[sizes::stages];
+  attention_tile tile;
+
+  __device__ void init_barriers() {
+    constexpr int warps = sizes::warpgroups * 4;
+    init(own_full, 1);
+    init(own_empty, warps * 32);
+    for (int i = 0; i < sizes::stages; ++i) {
+      init(full[i], 32);
+      init(empty[i], warps * 32);
+    }
+  }
+};
+
+/// Queries that see keys of a tile.
+struct query_range {
+  int begin, end;
+  __device__ query_range(kernel::attention_shape const& s, attention_tile const& at, int rows)
+      : begin{at.first},
+        end{s.window > 0 ? min(min(at.first + rows, at.length) - 1 + s.window, at.length) : at.length} {}
+};
+
+#if SUPEROFFLOAD_HOPPER
+
+inline constexpr float log2_e = 1.4426950408889634F;
+
+template <int Dim>
+__device__ __forceinline__ void d_query_copies(backward_arguments const& p, d_query_memory<Dim>& memory) {
+  using sizes = d_query_sizes<Dim>;
+  constexpr int piece_bytes = sizeof(memory.k[0]);
+  auto const& s = p.a.shape;
+  bool const leader = threadIdx.x % 32 == 0;
+  if (leader) {
+    prefetch(p.qkv);
+    prefetch(p.d_out);
+  }
+  attention_tiles tiles{s, s.heads, sizes::rows, most_work::last};
+  ring_position<sizes::stages> at_stage;
+  for (int parity = 0;; parity ^= 1) {
+    auto const at = tiles.next();
+    wait(memory.own_empty, parity ^ 1);
+    if (at.head < 0) {
+      if (leader) {
+        memory.tile = at;
+        arrive(memory.own_full);
+      }
+      return;
+    }
+    auto const row = static_cast<int>(at.start);
+    if (leader) {
+      memory.tile = at;
+      arrive_with(memory.own_full, sizeof(memory.q) + sizeof(memory.d_out));
+      copy_rows<sizes::rows, Dim>(p.qkv, at.head, row + at.first, memory.q, memory.own_full);
+      copy_rows<sizes::rows, Dim>(p.d_out, at.head, row + at.first, memory.d_out, memory.own_full);
+    }
+    key_range const keys{s, at, sizes::rows, sizes::stream};
+    auto const k_head = s.heads + at.head / (s.heads / s.kv_heads);
+    for (int i = keys.end - 1; i >= keys.begin; --i, at_stage.advance()) {
+      auto const stage = at_stage.stage;
+      wait(memory.k_empty[stage], at_stage.parity ^ 1);
+      if (leader) {
+        arrive_with(memory.k_full[stage], piece_bytes);
+        copy_rows<sizes::stream, Dim>(p.qkv, k_head, row + i * sizes::stream, memory.k[stage],
+                                      memory.k_full[stage]);
+      }
+      wait(memory.v_empty[stage], at_stage.parity ^ 1);
+      if (leader) {
+        arrive_with(memory.v_full[stage], piece_bytes);
+        copy_rows<sizes::stream, Dim>(p.qkv, k_head + s.kv_heads, row + i * sizes::stream, memory.v[stage],
+                                      memory.v_full[stage]);
+      }
+    }
+  }
+}
+
+template <int Dim>
+__device__ __forceinline__ void d_query_products(backward_arguments const& p, d_query_memory<Dim>& memory,
+                                                 int warpgroup) {
+  using sizes = d_query_sizes<Dim>;
+  constexpr int stream = sizes::stream;
+  constexpr int box_row = box_columns * sizeof(bfloat16);
+  constexpr int piece_bytes = sizeof(memory.k[0]);
+  auto const& s = p.a.shape;
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+  int const warp_row = static_cast<int>(threadIdx.x) % warpgroup_threads / 32 * 16;
+  auto const scale = static_cast<float>(s.scale);
+  attention_mask const visible{s};
+  auto const q = operand(memory.q + warpgroup * warpgroup_rows * box_columns, 0);
+  auto const d_out = operand(memory.d_out + warpgroup * warpgroup_rows * box_columns, 0);
+  auto const k_base = operand(memory.k, stream * box_row);
+  auto const v_base = operand(memory.v, stream * box_row);
+  ring_position<sizes::stages> at_stage;
+
+  float sums[Dim / 8][4], weights[stream / 8][4], d_weights[stream / 8][4];
+  unsigned d_scores[stream / 16][4];
+  for (int parity = 0;; parity ^= 1) {
+    wait(memory.own_full, parity);
+    auto const at = memory.tile;
+    if (at.head < 0) {
+      return;
+    }
+    int const first = at.first + warpgroup * warpgroup_rows;
+    int const query = first + warp_row + lane / 4;  // and the one eight rows on
+    key_range const keys{s, at, sizes::rows, stream};
+    float log_sum[2]{}, delta[2]{};
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      if (query + r * 8 < at.length) {
+        auto const index = at.head * s.rows + at.start + query + r * 8;
+        log_sum[r] = p.a.log_sum_exp[index] * log2_e;
+        delta[r] = p.a.delta[index];
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < Dim / 8; ++c) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) { sums[c][j] = 0; }
+    }
+    int before = -1;  // the stage of the keys that the last product into sums reads
+    for (int i = keys.end - 1; i >= keys.begin; --i) {
+      auto const stage = at_stage.stage;
+      wait(memory.k_full[stage], at_stage.parity);
+      begin_products();
+      scores<Dim, sizes::rows>(weights, q, ahead(k_base, stage * piece_bytes));
+      end_products();
+      wait_for_products<1>();
+      pin(sums);
+      if (before >= 0) {
+        release(memory.k_empty[before]);
+      }
+      wait(memory.v_full[stage], at_stage.parity);
+      begin_products();
+      scores<Dim, sizes::rows>(d_weights, d_out, ahead(v_base, stage * piece_bytes));
+      end_products();
+      wait_for_products<1>();
+      pin(weights);
+      bool const whole =
+          visible.hides_none(first, first + warpgroup_rows - 1, i * stream, i * stream + stream - 1);
+#pragma unroll
+      for (int c = 0; c < stream / 8; ++c) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          weights[c][j] = flash::power_of_two(weights[c][j] * (scale * log2_e) - log_sum[j / 2]);
+        }
+      }
+      if (!whole) {
+#pragma unroll
+        for (int c = 0; c < stream / 8; ++c) {
+#pragma unroll
+          for (int j = 0; j < 4; ++j) {
+            if (visible.hides(query + j / 2 * 8, i * stream + c * 8 + lane % 4 * 2 + j % 2)) {
+              weights[c][j] = 0;
+            }
+          }
+        }
+      }
+      wait_for_products<0>();
+      pin(d_weights);
+      release(memory.v_empty[stage]);
+      if (i == keys.begin) {
+        arrive(memory.own_empty);
+      }
+#pragma unroll
+      for (int c = 0; c < stream / 8; ++c) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) { weights[c][j] *= d_weights[c][j] - delta[j / 2]; }
+      }
+      round_to(d_scores, weights);
+      pin(d_scores);
+      pin(sums);
+      begin_products();
+      weigh(sums, d_scores, ahead(k_base, stage * piece_bytes));
+      end_products();
+      before = stage;
+      at_stage.advance();
+    }
+    wait_for_products<0>();
+    pin(sums);
+    release(memory.k_empty[before]);
+    write(sums, {scale, scale}, [&](int r) -> bfloat16* {
+      auto const row = query + r * 8;
+      return row < at.length
+                 ? p.a.d_qkv + (at.start + row) * s.qkv_columns() + static_cast<int64_t>(at.head) * Dim
+                 : nullptr;
+    });
+  }
+}
+
+template <int Dim>
+__device__ __forceinline__ void d_key_copies(backward_arguments const& p, d_key_memory<Dim>& memory) {
+  using sizes = d_key_sizes<Dim>;
+  constexpr int stream = sizes::stream;
+  auto const& s = p.a.shape;
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+  bool const leader = lane == 0;
+  if (leader) {
+    prefetch(p.qkv);
+    prefetch(p.d_out);
+  }
+  int const group = s.heads / s.kv_heads;
+  attention_tiles tiles{s, s.kv_heads, sizes::rows, most_work::first};
+  ring_position<sizes::stages> at_stage;
+  for (int parity = 0;; parity ^= 1) {
+    auto const at = tiles.next();
+    wait(memory.own_empty, parity ^ 1);
+    if (at.head < 0) {
+      if (leader) {
+        memory.tile = at;
+        arrive(memory.own_full);
+      }
+      return;
+    }
+    auto const row = static_cast<int>(at.start);
+    if (leader) {
+      memory.tile = at;
+      arrive_with(memory.own_full, sizeof(memory.k) + sizeof(memory.v));
+      copy_rows<sizes::rows, Dim>(p.qkv, s.heads + at.head, row + at.first, memory.k, memory.own_full);
+      copy_rows<sizes::rows, Dim>(p.qkv, s.heads + s.kv_heads + at.head, row + at.first, memory.v,
+                                  memory.own_full);
+    }
+    query_range const queries{s, at, sizes::rows};
+    for (int head = at.head * group; head < (at.head + 1) * group; ++head) {
+      auto const statistics = head * s.rows + at.start;
+      for (int from = queries.begin; from < queries.end; from += stream, at_stage.advance()) {
+        auto const stage = at_stage.stage;
+        float log_sum[stream / 32], delta[stream / 32];
+#pragma unroll
+        for (int i = 0; i < stream / 32; ++i) {
+          auto const query = from + i * 32 + lane;
+          bool const there = query < at.length;  // what is not gets no weight
+          log_sum[i] =
+              there ? p.a.log_sum_exp[statistics + query] * log2_e : std::numeric_limits<float>::infinity();
+          delta[i] = there ? p.a.delta[statistics + query] : 0.0F;
+        }
+        wait(memory.empty[stage], at_stage.parity ^ 1);
+#pragma unroll
+        for (int i = 0; i < stream / 32; ++i) {
+          memory.log_sum[stage][i * 32 + lane] = log_sum[i];
+          memory.delta[stage][i * 32 + lane] = delta[i];
+        }
+        if (!leader) {
+          arrive(memory.full[stage]);
+        } else {
+          arrive_with(memory.full[stage], sizeof(memory.q[0]) + sizeof(memory.d_out[0]));
+          copy_rows<stream, Dim>(p.qkv, head, row + from, memory.q[stage], memory.full[stage]);
+          copy_rows<stream, Dim>(p.d_out, head, row + from, memory.d_out[stage], memory.full[stage]);
+        }
+      }
+    }
+  }
+}
+
+/// Scores are transposed: a row is a key.
+template <int Dim>
+__device__ __forceinline__ void d_key_products(backward_arguments const& p, d_key_memory<Dim>& memory,
+                                               int warpgroup) {
+  using sizes = d_key_sizes<Dim>;
+  constexpr int stream = sizes::stream;
+  constexpr int box_row = box_columns * sizeof(bfloat16);
+  constexpr int piece_bytes = sizeof(memory.q[0]);
+  auto const& s = p.a.shape;
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+  int const warp_row = static_cast<int>(threadIdx.x) % warpgroup_threads / 32 * 16;
+  int const group = s.heads / s.kv_heads;
+  auto const scale = static_cast<float>(s.scale);
+  attention_mask const visible{s};
+  auto const k = operand(memory.k + warpgroup * warpgroup_rows * box_columns, 0);
+  auto const v = operand(memory.v + warpgroup * warpgroup_rows * box_columns, 0);
+  auto const q_base = operand(memory.q, stream * box_row);
+  auto const d_out_base = operand(memory.d_out, stream * box_row);
+  ring_position<sizes::stages> at_stage;
+
+  product_turns<true> const turns{warpgroup};
+
+  float d_k[Dim / 8][4], d_v[Dim / 8][4], weights[stream / 8][4], d_weights[stream / 8][4];
+  unsigned rounded[stream / 16][4], d_scores[stream / 16][4];
+  for (int parity = 0;; parity ^= 1) {
+    wait(memory.own_full, parity);
+    auto const at = memory.tile;
+    if (at.head < 0) {
+      return;
+    }
+    int const first = at.first + warpgroup * warpgroup_rows;
+    int const key = first + warp_row + lane / 4;  // and the one eight rows on
+    query_range const queries{s, at, sizes::rows};
+#pragma unroll
+    for (int c = 0; c < Dim / 8; ++c) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) { d_k[c][j] = d_v[c][j] = 0; }
+    }
+    int before = -1;  // the stage that the last products into d_k and d_v read
+    for (int head = 0; head < group; ++head) {
+      for (int from = queries.begin; from < queries.end; from += stream, at_stage.advance()) {
+        auto const stage = at_stage.stage;
+        wait(memory.full[stage], at_stage.parity);
+        if (from + stream <= first) {  // none of them sees a key of this warpgroup
+          arrive(memory.empty[stage]);
+          turns.wait();
+          turns.pass();
+          continue;
+        }
+        auto const q = ahead(q_base, stage * piece_bytes);
+        auto const d_out = ahead(d_out_base, stage * piece_bytes);
+        turns.wait();
+        begin_products();
+        scores<Dim, sizes::rows>(weights, k, q);
+        end_products();
+        scores<Dim, sizes::rows>(d_weights, v, d_out);
+        end_products();
+        wait_for_products<1>();
+        pin(weights);
+        pin(d_k);
+        if (before >= 0) {
+          arrive(memory.empty[before]);
+        }
+        int const column = lane % 4 * 2;
+#pragma unroll
+        for (int c = 0; c < stream / 8; ++c) {
+          auto const log_sum = *reinterpret_cast<float2 const*>(&memory.log_sum[stage][c * 8 + column]);
+#pragma unroll
+          for (int j = 0; j < 4; ++j) {
+            weights[c][j] =
+                flash::power_of_two(weights[c][j] * (scale * log2_e) - (j % 2 == 0 ? log_sum.x : log_sum.y));
+          }
+        }
+        if (!visible.hides_none(from, from + stream - 1, first, first + warpgroup_rows - 1)) {
+#pragma unroll
+          for (int c = 0; c < stream / 8; ++c) {
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+              if (visible.hides(from + c * 8 + column + j % 2, key + j / 2 * 8)) {
+                weights[c][j] = 0;
+              }
+            }
+          }
+        }
+        round_to(rounded, weights);
+        pin(rounded);
+        pin(d_v);
+        begin_products();
+        weigh(d_v, rounded, d_out);
+        end_products();
+        turns.pass();
+        wait_for_products<1>();
+        pin(d_weights);
+#pragma unroll
+        for (int c = 0; c < stream / 8; ++c) {
+          auto const delta = *reinterpret_cast<float2 const*>(&memory.delta[stage][c * 8 + column]);
+#pragma unroll
+          for (int j = 0; j < 4; ++j) { weights[c][j] *= d_weights[c][j] - (j % 2 == 0 ? delta.x : delta.y); }
+        }
+        round_to(d_scores, weights);
+        pin(d_scores);
+        pin(d_k);
+        begin_products();
+        weigh(d_k, d_scores, q);
+        end_products();
+        wait_for_products<1>();
+        pin(d_v);
+        before = stage;
+      }
+    }
+    wait_for_products<0>();
+    pin(d_k);
+    pin(d_v);
+    arrive(memory.own_empty);
+    if (before >= 0) {
+      arrive(memory.empty[before]);
+    }
+    auto const row_of = [&](int64_t column) {
+      return [&, column](int r) -> bfloat16* {
+        auto const row = key + r * 8;
+        return row < at.length ? p.a.d_qkv + (at.start + row) * s.qkv_columns() + column * Dim : nullptr;
+      };
+    };
+    write(d_k, {scale, scale}, row_of(s.heads + at.head));
+    write(d_v, {1.0F, 1.0F}, row_of(s.heads + s.kv_heads + at.head));
+  }
+}
+
+#endif
+
+template <int Dim>
+__global__ void __launch_bounds__(SUPEROFFLOAD_HOPPER ? d_query_sizes<Dim>::threads : 32, 1)
+    d_query_kernel(__grid_constant__ backward_arguments const p) {
+#if SUPEROFFLOAD_HOPPER
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
+  auto& memory = *reinterpret_cast<d_query_memory<Dim>*>(shared_memory);
+  divide_work<d_query_sizes<Dim>::warpgroups>(
+      memory, [&] { d_query_copies<Dim>(p, memory); },
+      [&](int warpgroup) { d_query_products<Dim>(p, memory, warpgroup); });
+#else
+  __trap();  // nobody starts this: compiled_for_hopper
+#endif
+}
+
+template <int Dim>
+__global__ void __launch_bounds__(SUPEROFFLOAD_HOPPER ? d_key_sizes<Dim>::threads : 32, 1)
+    d_key_kernel(__grid_constant__ backward_arguments const p) {
+#if SUPEROFFLOAD_HOPPER
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
+  auto& memory = *reinterpret_cast<d_key_memory<Dim>*>(shared_memory);
+  divide_work<d_key_sizes<Dim>::warpgroups>(
+      memory, [&] { d_key_copies<Dim>(p, memory); },
+      [&](int warpgroup) { d_key_products<Dim>(p, memory, warpgroup); });
+#else
+  __trap();  // nobody starts this: compiled_for_hopper
+#endif
+}
+
+template <int Dim>
+bool run(stream& on, kernel::attention_backward<bfloat16> const& a) {
+  using of_queries = d_query_sizes<Dim>;
+  using of_keys = d_key_sizes<Dim>;
+  static bool const there = compiled_for_hopper(d_query_kernel<Dim>, of_queries::threads);
+  if (!there) {
+    return false;
+  }
+  auto const& s = a.shape;
+  if (s.rows > 0) {
+    flash::run_delta<Dim>(on, a);
+    backward_arguments const arguments{a, map_of(on, a.qkv, s.rows, s.heads + 2 * s.kv_heads, Dim),
+                                       map_of(on, a.d_out, s.rows, s.heads, Dim)};
+    start_tiles(on, d_query_kernel<Dim>, s, s.heads, of_queries::rows, of_queries::threads,
+                sizeof(d_query_memory<Dim>), arguments);
+    start_tiles(on, d_key_kernel<Dim>, s, s.kv_heads, of_keys::rows, of_keys::threads,
+                sizeof(d_key_memory<Dim>), arguments);
+  }
+  return true;
+}
+
+}  // namespace superoffload::cuda::kernels::hopper

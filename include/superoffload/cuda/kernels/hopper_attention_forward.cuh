@@ -1,0 +1,324 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cuda/kernels/hopper_attention.cuh>
+
+namespace superoffload::cuda::kernels::hopper {
+
+template <int Dim>
+struct forward_sizes {
+  static constexpr int warpgroups = Dim == 64 ? 3 : 2;
+  static constexpr int rows = warpgroups * warpgroup_rows;
+  static constexpr int stream = 128;
+  static constexpr int stages = 2;
+  static constexpr bool turns = warpgroups == 2;
+  static constexpr int threads = attention_block<warpgroups>;
+};
+
+struct forward_arguments {
+  kernel::attention_forward<bfloat16> a;
+  CUtensorMap qkv;
+};
+
+template <int Dim>
+struct alignas(1024) forward_memory {
+  using sizes = forward_sizes<Dim>;
+  bfloat16 q[sizes::rows * Dim];
+  bfloat16 k[sizes::stages][sizes::stream * Dim];
+  bfloat16 v[sizes::stages][sizes::stream * Dim];
+  barrier q_full, q_empty, k_full[sizes::stages], k_empty[sizes::stages], v_full[sizes::stages],
+      v_empty[sizes::stages];
+  attention_tile tile;
+
+  __device__ void init_barriers() {
+    constexpr int warps = sizes::warpgroups * 4;
+    init(q_full, 1);
+    init(q_empty, warps * 32);
+    for (int i = 0; i < sizes::stages; ++i) {
+      init(k_full[i], 1);
+      init(k_empty[i], warps);
+      init(v_full[i], 1);
+      init(v_empty[i], warps);
+    }
+  }
+};
+
+#if SUPEROFFLOAD_HOPPER
+
+template <int Dim>
+__device__ __forceinline__ void forward_copies(forward_arguments const& p, forward_memory<Dim>& memory) {
+  using sizes = forward_sizes<Dim>;
+  constexpr int piece_bytes = sizeof(memory.k[0]);
+  auto const& s = p.a.shape;
+  bool const leader = threadIdx.x % 32 == 0;
+  if (leader) {
+    prefetch(p.qkv);
+  }
+  attention_tiles tiles{s, s.heads, sizes::rows, most_work::last};
+  ring_position<sizes::stages> at_stage;
+  for (int parity = 0;; parity ^= 1) {
+    auto const at = tiles.next();
+    if (at.head < 0) {
+      wait(memory.q_empty, parity ^ 1);
+      if (leader) {
+        memory.tile = at;
+        arrive(memory.q_full);
+      }
+      return;
+    }
+    key_range const keys{s, at, sizes::rows, sizes::stream};
+    auto const k_head = s.heads + at.head / (s.heads / s.kv_heads);
+    auto const row = static_cast<int>(at.start);
+    for (int i = keys.end - 1; i >= keys.begin; --i, at_stage.advance()) {
+      auto const stage = at_stage.stage;
+      wait(memory.k_empty[stage], at_stage.parity ^ 1);
+      if (leader) {
+        arrive_with(memory.k_full[stage], piece_bytes);
+        copy_rows<sizes::stream, Dim>(p.qkv, k_head, row + i * sizes::stream, memory.k[stage],
+                                      memory.k_full[stage]);
+      }
+      if (i == keys.end - 1) {
+        wait(memory.q_empty, parity ^ 1);
+        if (leader) {
+          memory.tile = at;
+          arrive_with(memory.q_full, sizeof(memory.q));
+          copy_rows<sizes::rows, Dim>(p.qkv, at.head, row + at.first, memory.q, memory.q_full);
+        }
+      }
+      wait(memory.v_empty[stage], at_stage.parity ^ 1);
+      if (leader) {
+        arrive_with(memory.v_full[stage], piece_bytes);
+        copy_rows<sizes::stream, Dim>(p.qkv, k_head + s.kv_heads, row + i * sizes::stream, memory.v[stage],
+                                      memory.v_full[stage]);
+      }
+    }
+  }
+}
+
+/// The running softmax of a thread's two rows.
+struct running_softmax {
+  float highest[2], total[2];  ///< of all columns, of this thread's columns
+  float correction[2];         ///< of what was summed before the last step
+
+  __device__ running_softmax(bfloat16 const* sink, float scale) {
+    bool const counts = threadIdx.x % 4 == 0;
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      highest[r] = sink != nullptr ? widen(*sink) / scale : -std::numeric_limits<float>::infinity();
+      total[r] = sink != nullptr && counts ? 1.0F : 0.0F;
+    }
+  }
+
+  /// Scores become weights relative to the highest so far.
+  template <int N>
+  __device__ __forceinline__ void step(float (&p)[N][4], float scale_log2) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      float top[2] = {highest[r], p[0][2 * r]};
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+        top[0] = fmaxf(top[0], p[i][2 * r]);
+        top[1] = fmaxf(top[1], p[i][2 * r + 1]);
+      }
+      top[0] = fmaxf(top[0], top[1]);
+      top[0] = fmaxf(top[0], __shfl_xor_sync(0xFFFFFFFFU, top[0], 1));
+      top[0] = fmaxf(top[0], __shfl_xor_sync(0xFFFFFFFFU, top[0], 2));
+      auto const shift = top[0] == -std::numeric_limits<float>::infinity() ? 0.0F : top[0] * scale_log2;
+      correction[r] = flash::power_of_two(highest[r] * scale_log2 - shift);
+      highest[r] = top[0];
+      total[r] *= correction[r];
+#pragma unroll
+      for (int i = 0; i < N; ++i) {
+#pragma unroll
+        for (int j = 2 * r; j < 2 * r + 2; ++j) {
+          p[i][j] = flash::power_of_two(p[i][j] * scale_log2 - shift);
+          total[r] += p[i][j];
+        }
+      }
+    }
+  }
+};
+
+template <int N>
+__device__ __forceinline__ void mask(float (&p)[N][4], attention_mask const& visible, int query,
+                                     int first_key) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      if (visible.hides(query + j / 2 * 8, first_key + i * 8 + j % 2)) {
+        p[i][j] = -std::numeric_limits<float>::infinity();
+      }
+    }
+  }
+}
+
+template <int Dim>
+__device__ __forceinline__ void forward_products(forward_arguments const& p, forward_memory<Dim>& memory,
+                                                 int warpgroup) {
+  using sizes = forward_sizes<Dim>;
+  constexpr int stream = sizes::stream;
+  constexpr int box_row = box_columns * sizeof(bfloat16);
+  constexpr int piece_bytes = sizeof(memory.k[0]);
+  auto const& s = p.a.shape;
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+  int const warp_row = static_cast<int>(threadIdx.x) % warpgroup_threads / 32 * 16;
+  auto const scale = static_cast<float>(s.scale);
+  auto const scale_log2 = static_cast<float>(s.scale * 1.4426950408889634);
+  attention_mask const visible{s};
+  auto const q = operand(memory.q + warpgroup * warpgroup_rows * box_columns, 0);
+  auto const k_of = [&, k = operand(memory.k, 0)](int stage) { return ahead(k, stage * piece_bytes); };
+  auto const v_of = [&, v = operand(memory.v, stream * box_row)](int stage) {
+    return ahead(v, stage * piece_bytes);
+  };
+  ring_position<sizes::stages> at_stage;
+  product_turns<sizes::turns> const turns{warpgroup};
+
+  float sums[Dim / 8][4], weights[stream / 8][4];
+  unsigned rounded[stream / 16][4];
+  for (int parity = 0;; parity ^= 1) {
+    wait(memory.q_full, parity);
+    auto const at = memory.tile;
+    if (at.head < 0) {
+      return;
+    }
+    int const first = at.first + warpgroup * warpgroup_rows;
+    int const query = first + warp_row + lane / 4;  // and the one eight rows on
+    key_range const keys{s, at, sizes::rows, stream};
+    int i = keys.end - 1;
+    if constexpr (sizes::rows > stream) {
+      for (; i * stream > first + warpgroup_rows - 1; --i, at_stage.advance()) {  // nobody here sees them
+        wait(memory.k_full[at_stage.stage], at_stage.parity);
+        wait(memory.v_full[at_stage.stage], at_stage.parity);
+        release(memory.k_empty[at_stage.stage]);
+        release(memory.v_empty[at_stage.stage]);
+      }
+    }
+    auto const hide = [&](int piece) {
+      if (!visible.hides_none(first, first + warpgroup_rows - 1, piece * stream,
+                              piece * stream + stream - 1)) {
+        mask(weights, visible, query, piece * stream + lane % 4 * 2);
+      }
+    };
+    // For the piece after this one. In the loop this stands before the wait for a product, also because it is
+    // a branch: the compiler would let the softmax sink behind that wait.
+    auto const wait_for_keys = [&](int piece) {
+      auto next = at_stage;
+      next.advance();
+      if (piece >= keys.begin) {
+        wait(memory.k_full[next.stage], next.parity);
+      }
+    };
+    running_softmax softmax{p.a.sinks != nullptr ? p.a.sinks + at.head : nullptr, scale};
+    wait(memory.k_full[at_stage.stage], at_stage.parity);
+    turns.wait();
+    begin_products();
+    scores<Dim, sizes::rows>(weights, q, k_of(at_stage.stage));
+    end_products();
+    turns.pass();
+#pragma unroll
+    for (int c = 0; c < Dim / 8; ++c) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) { sums[c][j] = 0; }
+    }
+    wait_for_products<0>();
+    pin(weights);
+    release(memory.k_empty[at_stage.stage]);
+    hide(i);
+    softmax.step(weights, scale_log2);
+    wait_for_keys(i - 1);
+    round_to(rounded, weights);
+    auto before = at_stage;  // where the values are that the weights belong to
+    for (--i; i >= keys.begin; --i) {
+      at_stage.advance();
+      pin(rounded);
+      pin(sums);
+      turns.wait();
+      begin_products();
+      scores<Dim, sizes::rows>(weights, q, k_of(at_stage.stage));
+      end_products();
+      wait(memory.v_full[before.stage], before.parity);
+      begin_products();
+      weigh(sums, rounded, v_of(before.stage));
+      end_products();
+      turns.pass();
+      wait_for_products<1>();
+      pin(weights);
+      release(memory.k_empty[at_stage.stage]);
+      hide(i);
+      softmax.step(weights, scale_log2);
+      wait_for_keys(i - 1);
+      wait_for_products<0>();
+      pin(sums);
+      release(memory.v_empty[before.stage]);
+      round_to(rounded, weights);
+#pragma unroll
+      for (int c = 0; c < Dim / 8; ++c) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) { sums[c][j] *= softmax.correction[j / 2]; }
+      }
+      before = at_stage;
+    }
+    at_stage.advance();
+    arrive(memory.q_empty);
+    wait(memory.v_full[before.stage], before.parity);
+    pin(rounded);
+    pin(sums);
+    begin_products();
+    weigh(sums, rounded, v_of(before.stage));
+    end_products();
+    float factor[2];
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      auto total = softmax.total[r];
+      total += __shfl_xor_sync(0xFFFFFFFFU, total, 1);
+      total += __shfl_xor_sync(0xFFFFFFFFU, total, 2);
+      factor[r] = 1.0F / total;
+      if (lane % 4 == 0 && query + r * 8 < at.length) {
+        p.a.log_sum_exp[at.head * s.rows + at.start + query + r * 8] =
+            softmax.highest[r] * scale + logf(total);
+      }
+    }
+    wait_for_products<0>();
+    pin(sums);
+    release(memory.v_empty[before.stage]);
+    write(sums, factor, [&](int r) -> bfloat16* {
+      auto const row = query + r * 8;
+      return row < at.length ? p.a.out + ((at.start + row) * s.heads + at.head) * Dim : nullptr;
+    });
+  }
+}
+
+#endif
+
+template <int Dim>
+__global__ void __launch_bounds__(SUPEROFFLOAD_HOPPER ? forward_sizes<Dim>::threads : 32, 1)
+    forward_kernel(__grid_constant__ forward_arguments const p) {
+#if SUPEROFFLOAD_HOPPER
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
+  auto& memory = *reinterpret_cast<forward_memory<Dim>*>(shared_memory);
+  divide_work<forward_sizes<Dim>::warpgroups>(
+      memory, [&] { forward_copies<Dim>(p, memory); },
+      [&](int warpgroup) { forward_products<Dim>(p, memory, warpgroup); });
+#else
+  __trap();  // nobody starts this: compiled_for_hopper
+#endif
+}
+
+template <int Dim>
+bool run(stream& on, kernel::attention_forward<bfloat16> const& a) {
+  using sizes = forward_sizes<Dim>;
+  static bool const there = compiled_for_hopper(forward_kernel<Dim>, sizes::threads);
+  if (!there) {
+    return false;
+  }
+  auto const& s = a.shape;
+  if (s.rows > 0) {
+    start_tiles(on, forward_kernel<Dim>, s, s.heads, sizes::rows, sizes::threads, sizeof(forward_memory<Dim>),
+                {a, map_of(on, a.qkv, s.rows, s.heads + 2 * s.kv_heads, Dim)});
+  }
+  return true;
+}
+
+}  // namespace superoffload::cuda::kernels::hopper
