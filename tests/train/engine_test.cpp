@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/range.hpp>
 #include <superoffload/model/llama.hpp>
+#include <superoffload/offload/super.hpp>
 #include <superoffload/train/engine.hpp>
 
 #include <doctest/doctest.h>
@@ -62,13 +64,13 @@ std::vector<float> all_weights(Engine& e) {
 }
 
 TEST_CASE_TEMPLATE("the plan is what is then allocated", P, precision::fp32, precision::bf16) {
-  for (bool const recompute : {false, true}) {
+  for (auto const recompute : {recompute::choice::none, recompute::choice::every_block}) {
     for (bool const accumulates : {false, true}) {
       cpu::device device{2};
       train::engine<model::llama, P> e{
           device,
           small(),
-          {.max_rows = 24, .max_positions = 12, .accumulates = accumulates, .recompute_blocks = recompute}};
+          {.max_rows = 24, .max_positions = 12, .accumulates = accumulates, .recompute = recompute}};
       CHECK(device.bytes_in_use() == 0);
       e.initialize(some_weights);
       CHECK(static_cast<double>(device.bytes_in_use()) ==
@@ -80,6 +82,26 @@ TEST_CASE_TEMPLATE("the plan is what is then allocated", P, precision::fp32, pre
       CHECK(static_cast<double>(device.peak_bytes()) ==
             doctest::Approx(static_cast<double>(e.plan().total())).epsilon(0.03));
     }
+  }
+}
+
+TEST_CASE("automatic recompute uses the memory that there is, and no more") {
+  cpu::device device{2};
+  train::engine<model::llama> e{
+      device, small(), {.max_rows = 24, .max_positions = 12, .recompute = recompute::choice::automatic}};
+  auto const everything = e.plan();
+  CHECK(everything.results_recomputed == 0);
+  e.fit_into(everything.total());
+  CHECK(e.plan().total() == everything.total());
+  std::size_t before = 0;
+  for (std::size_t memory = everything.total() - everything.activations; memory < everything.total();
+       memory += 512) {
+    e.fit_into(memory);
+    CHECK(e.plan().results_recomputed > 0);
+    CHECK(e.plan().recomputed_flops_per_token > 0.0);
+    CHECK((e.plan().total() <= memory || e.plan().results_recomputed == e.plan().results - 2));
+    CHECK(e.plan().activations >= before);
+    before = e.plan().activations;
   }
 }
 
@@ -103,6 +125,20 @@ TEST_CASE_TEMPLATE("training lowers the loss of a batch it sees again", P, preci
   CHECK(e.accepted_steps() == 60);
 }
 
+TEST_CASE("what an engine queues is named for the errors of its device") {
+  cpu::device device{1};
+  train::engine<model::llama> e{device, small(), {.max_rows = 8, .max_positions = 8}};
+  e.initialize(some_weights);
+  CHECK(last_range() == "loading of weights");
+  auto const b = batch_of({1, 2, 3, 4, 5, 6, 7, 8});
+  e.forward(b);
+  CHECK(last_range() == "forward of head");
+  e.backward();
+  CHECK(last_range() == "backward of embedding");
+  REQUIRE(e.step(1e-3).accepted);
+  CHECK(last_range() == "optimizer step");
+}
+
 TEST_CASE("a step without labels, or with a gradient that is not finite, changes nothing") {
   cpu::device device{2};
   train::engine<model::llama, precision::bf16> e{device, small(), {.max_rows = 12, .max_positions = 12}};
@@ -116,13 +152,12 @@ TEST_CASE("a step without labels, or with a gradient that is not finite, changes
     CHECK_FALSE(e.step(1.0).accepted);
   }
   SUBCASE("not finite") {
-    for (auto const& blob : e.state_blobs()) {
+    for (auto const& field : e.state_fields()) {
       float const infinity = std::numeric_limits<float>::infinity();
-      if (blob.name == "unit3.master") {
-        e.write_state(blob, 0, std::as_bytes(std::span{&infinity, 1}));
+      if (field.name == "unit3.master") {
+        e.write_state(field, 0, std::as_bytes(std::span{&infinity, 1}));
       }
     }
-    e.state_written();
     auto const poisoned = all_weights(e);
     e.forward(batch_of({1, 2, 3, 4}));
     e.backward();
@@ -135,6 +170,48 @@ TEST_CASE("a step without labels, or with a gradient that is not finite, changes
   }
   CHECK(all_weights(e) == before);
   CHECK(e.accepted_steps() == 0);
+}
+
+TEST_CASE_TEMPLATE("state is master, m and v in fp32, and carries a run over bit for bit", P, precision::fp32,
+                   precision::bf16) {
+  cpu::device device{2};
+  auto const freezes_embedding = [](autograd::tensor_entry const& t) {
+    return t.name.find("embed") == std::string::npos;
+  };
+  train::engine_options const options{.max_rows = 12, .max_positions = 12, .trainable = freezes_embedding};
+  train::engine<model::llama, P> first{device, small(), options}, second{device, small(), options};
+  first.initialize(some_weights);
+  second.initialize([](auto const&, auto, auto to) { std::fill(to.begin(), to.end(), 1.0F); });
+  auto const batch = batch_of({1, 2, 3, 4, 5, 6});
+  auto const go_on = [&](auto& engine, int steps) {
+    for (int i = 0; i < steps; ++i) {
+      engine.forward(batch);
+      engine.backward();
+      engine.step(1e-2);
+    }
+  };
+  go_on(first, 3);
+  std::vector<std::string> names;
+  for (auto const& field : first.state_fields()) {
+    names.push_back(field.name);
+    std::vector<std::byte> bytes(field.bytes);
+    first.read_state(field, 0, bytes);
+    std::size_t const half = field.bytes / 8 * 4;
+    second.write_state(field, half, std::span{bytes}.subspan(half));
+    second.write_state(field, 0, std::span{bytes}.first(half));
+  }
+  CHECK(names == std::vector<std::string>{"unit0.weights", "unit1.master", "unit1.m", "unit1.v",
+                                          "unit2.master", "unit2.m", "unit2.v", "unit3.master", "unit3.m",
+                                          "unit3.v"});
+  second.set_accepted_steps(first.accepted_steps());
+  CHECK(all_weights(second) == all_weights(first));
+  go_on(first, 3);
+  go_on(second, 3);
+  CHECK(all_weights(second) == all_weights(first));
+  std::byte byte{};
+  auto const field = first.state_fields().front();
+  CHECK_THROWS_WITH_AS(first.read_state(field, field.bytes, {&byte, 1}), doctest::Contains("unit0.weights"),
+                       error);
 }
 
 TEST_CASE("a micro-batch without rows takes part with a zero gradient") {
@@ -209,6 +286,72 @@ TEST_CASE("what does not fit the plan, or the contract, is refused in words") {
   e.initialize(some_weights);
   CHECK_THROWS_WITH_AS(e.forward(batch_of({1, 2, 3, 4, 5})), doctest::Contains("max_rows is 4"), error);
   CHECK_THROWS_WITH_AS(e.begin_step(4, 2), doctest::Contains("accumulates"), error);
+}
+
+/// Three steps of two micro-batches in a loop, with clipping that fires now and then.
+template <class Engine>
+std::vector<double> train_for_a_while(Engine& e, int steps) {
+  std::vector<double> numbers;
+  for (int i = 0; i < steps; ++i) {
+    double const rate = 1e-2 / (i + 1);
+    e.begin_step(4 + 6, 2, rate);
+    for (auto const& batch : {batch_of({1, 2, 3, 4, 5}), batch_of({7, 6, i % 19, 4, 3, 2, 1})}) {
+      numbers.push_back(e.forward(batch));
+      e.backward();
+    }
+    auto const done = e.step(rate);
+    numbers.push_back(done.grad_norm);
+    numbers.push_back(done.factor);
+    if (i % 10 == 9) {
+      numbers.push_back(e.evaluate(batch_of({5, 6, 7, 8})));
+    }
+  }
+  return numbers;
+}
+
+TEST_CASE_TEMPLATE("an engine with its state off the device trains bit for bit like one with all on it", P,
+                   precision::fp32, precision::bf16) {
+  cpu::device device{2};
+  train::engine_options options{
+      .max_grad_norm = 2.0, .max_rows = 24, .max_positions = 12, .accumulates = true};
+  train::engine<model::llama, P> simple{device, small(), options};
+  simple.initialize(some_weights);
+  auto const expected = train_for_a_while(simple, 40);
+  for (auto const where : {offload::place::host, offload::place::streamed}) {
+    options.arrangement.buckets = offload::buckets_of(simple.model().units(), 1);
+    int resident = 0;
+    for (auto& b : options.arrangement.buckets) {
+      b.where = resident++ == 1 ? offload::place::resident : where;
+    }
+    train::engine<model::llama, P, offload::super> placed{device, small(), options};
+    auto const before = device.bytes_in_use(memory::host);
+    placed.initialize(some_weights);
+    CHECK(static_cast<double>(device.bytes_in_use(memory::host) - before) ==
+          doctest::Approx(static_cast<double>(placed.plan().host)).epsilon(0.03));
+    CHECK(train_for_a_while(placed, 40) == expected);
+    CHECK(all_weights(placed) == all_weights(simple));
+  }
+}
+
+TEST_CASE("where buckets are updated as they come, a gradient that is not finite is the end") {
+  cpu::device device{2};
+  train::engine_options options{.max_grad_norm = 0.0, .max_rows = 12, .max_positions = 12};
+  options.arrangement.buckets = offload::buckets_of(model::llama{small()}.units(), 1);
+  for (auto& b : options.arrangement.buckets) { b.where = offload::place::host; }
+  options.arrangement.immediate = true;
+  train::engine<model::llama, precision::fp32, offload::super> e{device, small(), options};
+  e.initialize(some_weights);
+  auto const batch = batch_of({1, 2, 3, 4, 5});
+  auto const field = e.state_fields().front();
+  float const infinity = std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < field.bytes; i += sizeof(float)) {
+    e.write_state(field, i, std::as_bytes(std::span{&infinity, 1}));
+  }
+  e.begin_step(4, 1, 1e-3);
+  e.forward(batch);
+  e.backward();
+  CHECK_FALSE(e.step(1e-3).accepted);
+  CHECK_THROWS_WITH_AS(e.forward(batch), doctest::Contains("last checkpoint"), error);
 }
 
 }  // namespace

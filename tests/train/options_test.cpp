@@ -5,6 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstdint>
+
 namespace {
 
 using namespace superoffload;
@@ -46,12 +49,57 @@ TEST_CASE("each wrong value is refused by the name of its flag") {
       {"--eval_steps", [](auto& o) { o.eval_steps = 5; }},
       {"--export_best", [](auto& o) { o.export_best = true; }},
       {"--save_total_limit", [](auto& o) { o.save_total_limit = -2; }},
+      {"--ratio is 1.5", [](auto& o) { o.offload.ratio = 1.5; }},
+      {"--ratio is -0.1", [](auto& o) { o.offload.ratio = -0.1; }},
+      {"--ratio is nan", [](auto& o) { o.offload.ratio = std::nan(""); }},
+      {"--ratio is 0.5, but --offload is none",
+       [](auto& o) {
+         o.offload.how = offload::mode::none;
+         o.offload.ratio = 0.5;
+       }},
+      {"--streamed_share is 2", [](auto& o) { o.offload.streamed_share = 2.0; }},
+      {"--cpuadam_cores_perc is 0,", [](auto& o) { o.offload.cpuadam_cores_perc = 0.0; }},
+      {"--cpuadam_cores_perc is 1.1", [](auto& o) { o.offload.cpuadam_cores_perc = 1.1; }},
+      {"--bucket_mib is 0", [](auto& o) { o.offload.bucket_bytes = 1; }},
+      {"--bucket_mib is 5000", [](auto& o) { o.offload.bucket_bytes = std::int64_t{5000} << 20; }},
   };
   for (auto const& [flag, break_it] : cases) {
     auto o = usual();
     break_it(o);
     CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains(flag), error);
   }
+}
+
+TEST_CASE("what the engine cannot do yet is refused, not ignored") {
+  struct {
+    char const* says;
+    void (*ask)(train::training_options&);
+  } const cases[] = {
+      {"--stream_weights", [](auto& o) { o.offload.stream_weights = offload::choice::on; }},
+      {"--plan", [](auto& o) { o.offload.plan = "plan.json"; }},
+      {"--timeline", [](auto& o) { o.offload.timeline = "step.svg"; }},
+      {"--wall_clock_breakdown", [](auto& o) { o.wall_clock_breakdown = true; }},
+  };
+  for (auto const& c : cases) {
+    auto o = usual();
+    c.ask(o);
+    CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains(c.says), error);
+    CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains("has no effect in this version yet"), error);
+  }
+  auto o = usual();
+  o.offload.how = offload::mode::none;
+  o.offload.ratio = 0.0;
+  o.offload.stream_weights = offload::choice::off;
+  CHECK_NOTHROW(train::check(o));
+
+  // For a machine that is described anything can be planned, and nothing run.
+  o = usual();
+  o.offload = {.how = offload::mode::super, .ratio = 0.5, .hardware = "gh200.json", .plan = "plan.json"};
+  CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains("expected --dry_run"), error);
+  o.dry_run = true;
+  CHECK_NOTHROW(train::check(o));
+  o.offload.ratio = 1.5;
+  CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains("--ratio is 1.5"), error);
 }
 
 TEST_CASE("freezing goes by shell patterns over the whole name") {

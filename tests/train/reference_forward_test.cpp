@@ -11,19 +11,19 @@
 namespace {
 
 using namespace superoffload;
-using model = test::reference_model<cpu::device, precision::fp32>;
 
-TEST_CASE("loss, gradients of every parameter and logits are those of transformers") {
-  std::string name;
-  SUBCASE("untied") { name = "llama"; }
-  SUBCASE("tied") { name = "llama_tied"; }
-  model m{name};
-  test::check_loss_and_gradients(m);
-  test::check_logits(m);
+TEST_CASE_TEMPLATE("loss, gradients of every parameter and logits are those of transformers", Precision,
+                   precision::fp32, precision::bf16) {
+  for (std::string const name : {"llama", "llama_tied"}) {
+    CAPTURE(name);
+    test::reference_model<cpu::device, Precision> m{name};
+    test::check_loss_and_gradients(m);
+    test::check_logits(m);
+  }
 }
 
 TEST_CASE_TEMPLATE("recompute changes no bit", Precision, precision::fp32, precision::bf16) {
-  test::reference_model<cpu::device, Precision> kept{"llama"}, again{"llama", true};
+  test::reference_model<cpu::device, Precision> kept{"llama"}, again{"llama", recompute::choice::every_block};
   test::check_recompute(kept, again);
 }
 

@@ -27,7 +27,8 @@ public:
   batch_staging(D& device, typename D::stream& stream, std::int64_t rows)
       : stream_{&stream}, slots_{slot{device, rows}, slot{device, rows}} {}
 
-  static std::size_t device_bytes(std::int64_t rows) {
+  /// Bytes of device memory, and as many of host memory.
+  static std::size_t bytes(std::int64_t rows) {
     return 2 * static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t);
   }
 

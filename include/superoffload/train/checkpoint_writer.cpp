@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/cpu/memory.hpp>
 #include <superoffload/train/checkpoint_writer.hpp>
-#include <superoffload/train/report.hpp>
 
 #include <chrono>
 #include <cstring>
@@ -14,10 +14,7 @@ namespace superoffload::train {
 namespace {
 
 /// Leaves room for what training itself may still take.
-bool copy_fits(std::size_t bytes) {
-  auto const available = available_host_bytes();
-  return bytes < available / 2;
-}
+bool copy_fits(std::size_t bytes) { return bytes < cpu::available_bytes() / 2; }
 
 /// Blobs that read from a copy of the given ones.
 std::vector<io::blob> copied(std::vector<io::blob> const& blobs) {

@@ -5,14 +5,18 @@
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/precision.hpp>
+#include <superoffload/core/range.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/data/batch.hpp>
 #include <superoffload/model/architecture.hpp>
+#include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/none.hpp>
+#include <superoffload/offload/step_record.hpp>
 #include <superoffload/optim/adamw.hpp>
 #include <superoffload/optim/clip.hpp>
 #include <superoffload/train/batch_staging.hpp>
+#include <superoffload/train/dry_pass.hpp>
 #include <superoffload/train/plan.hpp>
 #include <superoffload/train/recompute.hpp>
 #include <superoffload/train/tensor_reader.hpp>
@@ -21,12 +25,15 @@
 
 #include <algorithm>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace superoffload::train {
@@ -38,7 +45,8 @@ struct engine_options {
   std::int64_t max_rows = 0;       ///< tokens of the largest micro-batch, padding included
   std::int64_t max_positions = 0;  ///< tokens of the longest document
   bool accumulates = false;        ///< will a step have several micro-batches?
-  bool recompute_blocks = false;   ///< read by recompute::configured
+  recompute::choice recompute = recompute::choice::none;  ///< read by recompute::configured
+  offload::arrangement arrangement{};  ///< of the optimizer's state; read by offload::super
   /// Which tensors train, and which of those decay; all of both when empty.
   std::function<bool(autograd::tensor_entry const&)> trainable{};
   std::function<bool(autograd::tensor_entry const&)> decays{};
@@ -48,7 +56,10 @@ struct engine_options {
 struct step_result {
   double grad_norm = 0.0;  ///< before clipping
   float factor = 1.0F;     ///< the clip factor that was applied
-  bool accepted = true;    ///< false: the gradient was not finite, or there was no label; nothing was changed
+  /// False: the gradient was not finite, or there was no label. Nothing was changed then, except that in the
+  /// immediate mode (offload::arrangement) a gradient that was not finite may have reached the state, and no
+  /// forward is possible any more.
+  bool accepted = true;
 };
 
 /// A model with its optimizer on one device: forward, backward, step.
@@ -64,6 +75,8 @@ public:
   using T = element_type;
   using store_type = typename Sharding::template store<Device, T>;
   using state_type = typename Offload::template state<Device, T>;
+  /// Does engine_options::arrangement decide where state lives?
+  static constexpr bool arranges = Offload::arranges;
 
   /// Lays the model out and computes the plan; allocates nothing on the device yet.
   basic_engine(Device& device, model::config const& config, engine_options options)
@@ -85,12 +98,8 @@ public:
   basic_engine(basic_engine const&) = delete;
   basic_engine& operator=(basic_engine const&) = delete;
   ~basic_engine() {
-    // Queued work uses the buffers: it has to be done before they go.
-    try {
-      if (stream_) {
-        stream_->synchronize();
-      }
-    } catch (...) {  // reported by the call that waited, or too late to be
+    if (stream_) {
+      drain(*stream_);  // queued work uses the buffers
     }
   }
 
@@ -98,9 +107,17 @@ public:
   [[nodiscard]] Architecture const& model() const noexcept { return model_; }
   [[nodiscard]] engine_options const& options() const noexcept { return options_; }
 
-  /// Changes engine_options::recompute_blocks and the plan with it. Before initialize() only.
-  void recompute_blocks(bool wanted) {
-    options_.recompute_blocks = wanted;
+  /// Lets recompute::choice::automatic keep as much as makes a plan of at most `bytes`; before initialize()
+  /// only. Until then it keeps everything.
+  void fit_into(std::size_t bytes) {
+    if (Recompute::of(options_.recompute) == recompute::choice::automatic) {
+      make_plan(bytes);
+    }
+  }
+
+  /// Changes engine_options::arrangement and the plan with it; before initialize() and fit_into() only.
+  void arrange(offload::arrangement arrangement) {
+    options_.arrangement = std::move(arrangement);
     make_plan();
   }
 
@@ -109,22 +126,24 @@ public:
     stream_.emplace(*device_);
     auto const& units = model_.units();
     store_.emplace(*device_, *stream_, units, options_.accumulates,
-                   zero::gradient_sink{this, [](void* self, int unit, void const* gradient) {
-                                         static_cast<basic_engine*>(self)->state_->ready(
-                                             unit, static_cast<T const*>(gradient));
+                   zero::gradient_sink{this, [](void* self, int unit, zero::unit_gradient gradient) {
+                                         static_cast<basic_engine*>(self)->state_->ready(unit, gradient);
                                        }});
-    state_.emplace(*device_, *stream_, units, [this](int unit) { return store_->weights(unit); });
+    state_.emplace(*device_, *stream_, units, options_.arrangement,
+                   [this](int unit) { return store_->weights(unit); });
     tables_.emplace(model_.template make_tables<Device, T>(*device_, *stream_, options_.max_positions));
     staging_.emplace(*device_, *stream_, options_.max_rows);
     activations_ = buffer<Device>{*device_, plan_.activations};
-    tape_.emplace(*stream_, autograd::activation_arena{activations_.data(), activations_.bytes()},
-                  autograd::unit_access::to(*store_), static_cast<int>(units.size()));
+    tape_.emplace(*device_, *stream_, autograd::activation_arena{activations_.data(), activations_.bytes()},
+                  autograd::unit_access::to(gate_, &units), static_cast<int>(units.size()));
+    tape_->retain(&retention_);
     loss_ = buffer<Device>{*device_, sizeof(double), memory::host};
     load(read);
   }
 
   /// Fills masters and weights from `read`, moments stay.
   void load(tensor_reader const& read) {
+    enter_range("loading of weights");
     std::vector<float> chunk(std::size_t{1} << 20);
     for (auto const& unit : model_.units()) {
       for (auto const& tensor : unit.tensors()) {
@@ -139,17 +158,22 @@ public:
         }
       }
     }
-    state_->emit_weights();
-    stream_->synchronize();
   }
 
-  /// Starts a step of `micro_batches` micro-batches with `label_tokens` targets in all.
-  void begin_step(std::int64_t label_tokens, std::int64_t micro_batches = 1) {
+  /// Starts a step of `micro_batches` micro-batches with `label_tokens` targets in all. Where its learning
+  /// rate is known by now, `rate` permits to update state before the step is judged, and step() must be given
+  /// the same.
+  void begin_step(std::int64_t label_tokens, std::int64_t micro_batches = 1,
+                  std::optional<double> rate = std::nullopt) {
     expect(micro_batches == 1 || options_.accumulates, exit_code::internal,
            "engine_options::accumulates must be set for steps of several micro-batches");
     label_tokens_ = label_tokens;
     micro_batches_ = micro_batches;
     micro_batch_ = 0;
+    announced_rate_ = label_tokens > 0 ? rate : std::nullopt;
+    if (announced_rate_) {
+      state_->announce(record_of(*rate, 1.0F));
+    }
   }
 
   /// The loss of a micro-batch: the sum over its targets, divided by the step's label tokens. Without
@@ -158,12 +182,11 @@ public:
     if (micro_batch_ == micro_batches_) {
       begin_step(batch.label_tokens());
     }
-    bool const first = micro_batch_ == 0;
-    store_->set_micro_batch(first, micro_batch_ + 1 == micro_batches_);
-    for (auto const& unit : model_.units()) {
-      if (first || store_->restarts_each_micro_batch(unit.id())) {
-        tape_->forget_gradients(unit.id());
-      }
+    expect(!lost_, exit_code::nonfinite,
+           "a gradient was not finite, and buckets are updated as it comes: go on from the last checkpoint");
+    store_->set_last_micro_batch(micro_batch_ + 1 == micro_batches_);
+    if (micro_batch_ == 0) {
+      tape_->forget_gradients();
     }
     return run_forward(batch, label_tokens_, true) /
            static_cast<double>(std::max<std::int64_t>(1, label_tokens_));
@@ -183,8 +206,15 @@ public:
     step_result result{.grad_norm = verdict.norm,
                        .factor = optim::clip_factor(verdict.norm, options_.max_grad_norm),
                        .accepted = verdict.finite && label_tokens_ > 0};
+    expect(!announced_rate_ || *announced_rate_ == rate, exit_code::internal,
+           "step() was given another learning rate than begin_step()");
     if (result.accepted) {
-      state_->update(options_.adamw, rate, ++accepted_steps_, result.factor);
+      enter_range("optimizer step");
+      state_->update(record_of(rate, result.factor));
+      ++accepted_steps_;
+    } else {
+      lost_ = options_.arrangement.immediate && announced_rate_.has_value();
+      state_->skip();
     }
     return result;
   }
@@ -195,7 +225,7 @@ public:
   /// The logits of every row, [rows, vocabulary]: for inspection, of a batch small enough to have them all in
   /// memory.
   std::vector<float> logits(data::batch const& batch) {
-    autograd::tape<Device, T> dry{static_cast<int>(model_.units().size())};
+    autograd::tape<Device, T> dry{*device_, static_cast<int>(model_.units().size())};
     auto const compute = [&](auto& tape, nn::batch const& b) {
       tape.reset(false);
       return model_.template logits<Device, T>(tape, b, &*tables_);
@@ -203,14 +233,17 @@ public:
     auto const& staged = staging_->put(batch, 1);
     compute(dry, staged);
     buffer<Device> const memory{*device_, dry.peak_bytes()};
-    autograd::tape<Device, T> tape{*stream_, autograd::activation_arena{memory.data(), memory.bytes()},
-                                   autograd::unit_access::to(*store_),
-                                   static_cast<int>(model_.units().size())};
+    autograd::tape<Device, T> tape{*device_, *stream_,
+                                   autograd::activation_arena{memory.data(), memory.bytes()},
+                                   autograd::unit_access::to(gate_), static_cast<int>(model_.units().size())};
     auto const result = compute(tape, staged);
     std::vector<float> values(static_cast<std::size_t>(result.count()));
-    fetch_weights(result.value(), values);
+    fetch(result.value(), values);
     return values;
   }
+
+  /// The optimizer's state, from initialize() on.
+  [[nodiscard]] state_type const& state() const noexcept { return *state_; }
 
   /// Waits for everything queued.
   void synchronize() { stream_->synchronize(); }
@@ -221,71 +254,95 @@ public:
 
   /// Reads a tensor's weights, master precision where there is one.
   void read_weights(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
-    auto const master = state_->at(unit.id()).master;
-    if (master != nullptr) {
-      fetch(to.data(), master + first, to.size());
+    if (unit.trainable()) {
+      state_->read(unit.id(), offload::state_part::master, first, to);
     } else {
-      fetch_weights(store_->weights(unit.id()) + first, to);
+      fetch(store_->weights(unit.id()) + first, to);
     }
   }
 
-  /// The final gradient of the last step, widened; zeros for a unit that is frozen as a whole.
+  /// The final gradient of the last step as the optimizer saw it, widened; zeros for a unit that is frozen as
+  /// a whole.
   void read_gradient(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
-    auto const* const gradient = store_->gradient(unit.id());
-    if (gradient == nullptr) {
+    auto const gradient = store_->gradient(unit.id());
+    if (gradient.data == nullptr) {
       std::fill(to.begin(), to.end(), 0.0F);
-    } else {
-      fetch_weights(gradient + first, to);
+      return;
     }
+    gradient.template with_type<T>([&](auto const* from) {
+      fetch(from + first, to);
+      std::transform(to.begin(), to.end(), to.begin(),
+                     [](float value) { return static_cast<float>(static_cast<T>(value)); });
+    });
   }
 
-  /// A named piece of training state in device memory. Saved and loaded as bytes; the engine must be
-  /// synchronized.
-  struct state_blob {
+  /// A named piece of what a checkpoint must hold besides accepted_steps(), the same wherever and however the
+  /// state is kept: fp32 master, m and v of a unit that trains, the weights of one that is frozen as a whole.
+  struct state_field {
     std::string name;
-    std::byte* data;
     std::size_t bytes;
+    int unit;
+    std::optional<offload::state_part> part;  ///< none: the weights, element_type
   };
-  /// Everything that a checkpoint must hold besides accepted_steps(): per unit weights or master, m and v.
-  [[nodiscard]] std::vector<state_blob> state_blobs() {
-    std::vector<state_blob> blobs;
-    auto const add = [&](std::string name, auto* data, std::int64_t n) {
-      blobs.push_back(
-          {std::move(name), reinterpret_cast<std::byte*>(data), static_cast<std::size_t>(n) * sizeof(*data)});
-    };
+  [[nodiscard]] std::vector<state_field> state_fields() const {
+    std::vector<state_field> fields;
     for (auto const& unit : model_.units()) {
       auto const prefix = "unit" + std::to_string(unit.id()) + ".";
-      auto const state = state_->at(unit.id());
-      if (state.master == nullptr) {
-        add(prefix + "weights", store_->weights(unit.id()), unit.elements());
+      auto const elements = static_cast<std::size_t>(unit.elements());
+      if (!unit.trainable()) {
+        fields.push_back({prefix + "weights", elements * sizeof(T), unit.id(), std::nullopt});
         continue;
       }
-      add(prefix + "master", state.master, unit.elements());
-      add(prefix + "m", state.m, unit.elements());
-      add(prefix + "v", state.v, unit.elements());
+      for (auto const& [name, part] :
+           {std::pair{"master", offload::state_part::master}, std::pair{"m", offload::state_part::m},
+            std::pair{"v", offload::state_part::v}}) {
+        fields.push_back({prefix + name, elements * sizeof(float), unit.id(), part});
+      }
     }
-    return blobs;
+    return fields;
   }
-  void read_state(state_blob const& blob, std::size_t offset, std::span<std::byte> to) {
-    stream_->copy(to.data(), blob.data + offset, to.size());
-    stream_->synchronize();
+  /// Bytes [offset, offset + size) of a field, whole numbers of it. Waits for everything queued.
+  void read_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
+    check_piece(field, offset, to.size());
+    if (field.part) {
+      state_->read(field.unit, *field.part, static_cast<std::int64_t>(offset / sizeof(float)),
+                   {reinterpret_cast<float*>(to.data()), to.size() / sizeof(float)});
+    } else {
+      stream_->copy(to.data(), bytes_of_weights(field.unit) + offset, to.size());
+      stream_->synchronize();
+    }
   }
-  void write_state(state_blob const& blob, std::size_t offset, std::span<std::byte const> from) {
-    stream_->copy(blob.data + offset, from.data(), from.size());
-    stream_->synchronize();
-  }
-  /// After the last write_state: makes the working weights from the masters.
-  void state_written() {
-    state_->emit_weights();
-    stream_->synchronize();
+  /// The same, written; working weights follow their masters.
+  void write_state(state_field const& field, std::size_t offset, std::span<std::byte const> from) {
+    check_piece(field, offset, from.size());
+    if (field.part) {
+      state_->write(field.unit, *field.part, static_cast<std::int64_t>(offset / sizeof(float)),
+                    {reinterpret_cast<float const*>(from.data()), from.size() / sizeof(float)});
+    } else {
+      stream_->copy(bytes_of_weights(field.unit) + offset, from.data(), from.size());
+      stream_->synchronize();
+    }
   }
 
 private:
-  static constexpr bool recomputes(engine_options const& options) {
-    return Recompute::blocks(options.recompute_blocks);
+  /// The store, whose weights may only be used once the state has updated them.
+  struct gate {
+    basic_engine* engine;
+
+    void prefetch(int unit, autograd::pass p) noexcept { engine->store_->prefetch(unit, p); }
+    autograd::unit_buffers acquire(int unit, autograd::pass p) {
+      engine->state_->await(unit);
+      return engine->store_->acquire(unit, p);
+    }
+    void release(int unit, autograd::pass p) noexcept { engine->store_->release(unit, p); }
+    void reduce(int unit) { engine->store_->reduce(unit); }
+  };
+
+  [[nodiscard]] offload::step_record record_of(double rate, float factor) const {
+    return {options_.adamw, rate, accepted_steps_ + 1, factor};
   }
 
-  void make_plan() {
+  void make_plan(std::size_t memory = std::numeric_limits<std::size_t>::max()) {
     auto const& units = model_.units();
     plan_ = {};
     for (auto const& unit : units) {
@@ -297,25 +354,41 @@ private:
     auto const store = store_type::bytes(units, options_.accumulates);
     plan_.weights = store.weights;
     plan_.gradients = store.gradients;
-    plan_.optimizer_state = state_type::bytes(units);
-    plan_.batches = batch_staging<Device>::device_bytes(options_.max_rows) +
+    auto const state = state_type::bytes(units, options_.arrangement);
+    plan_.optimizer_state = state.device;
+    plan_.host = state.host + batch_staging<Device>::bytes(options_.max_rows) + sizeof(double);
+    plan_.batches = batch_staging<Device>::bytes(options_.max_rows) +
                     model_.template table_bytes<T>(options_.max_positions);
-    plan_.recompute_blocks = recomputes(options_);
-    plan_.activations = dry_peak();
+    choose_recompute(memory);
+  }
+
+  void choose_recompute(std::size_t memory) {
+    std::vector<autograd::activation> activations;
+    plan_.activations = dry_peak({}, &activations);
+    auto const wanted = Recompute::of(options_.recompute);
+    retention_ = {};
+    if (wanted == recompute::choice::every_block) {
+      retention_ = recompute::inputs_only(activations);
+    } else if (wanted == recompute::choice::automatic && plan_.total() > memory) {
+      auto const fixed = plan_.total() - plan_.activations;
+      retention_ = recompute::fit(activations, Device::flops_per_byte, memory > fixed ? memory - fixed : 0,
+                                  [this](auto const& kept) { return dry_peak(kept); });
+    }
+    plan_.activations = dry_peak(retention_);
+    plan_.results = static_cast<std::int64_t>(activations.size());
+    for (auto const& a : activations) {
+      if (!retention_.keeps(a.unit, a.index)) {
+        ++plan_.results_recomputed;
+        plan_.recomputed_flops_per_token +=
+            (a.again.flops + a.again.attention) / static_cast<double>(options_.max_rows);
+      }
+    }
   }
 
   /// Runs the largest forward and backward without memory.
-  [[nodiscard]] std::size_t dry_peak() const {
-    autograd::tape<Device, T> dry{static_cast<int>(model_.units().size())};
-    nn::batch largest;
-    largest.rows = options_.max_rows;
-    largest.documents = 1;
-    largest.longest = static_cast<std::int32_t>(options_.max_positions);
-    typename Architecture::template tables<Device, T> const no_tables;
-    dry.reset();
-    model_.template loss<Device, T>(dry, largest, &no_tables, recomputes(options_));
-    dry.backward();
-    return dry.peak_bytes();
+  [[nodiscard]] std::size_t dry_peak(autograd::retention const& kept,
+                                     std::vector<autograd::activation>* activations = nullptr) const {
+    return dry_pass<T>(*device_, model_, {options_.max_rows, options_.max_positions}, kept, activations);
   }
 
   double run_forward(data::batch const& batch, std::int64_t divisor, bool with_backward) {
@@ -325,7 +398,7 @@ private:
     auto const& staged = staging_->put(batch, divisor);
     expect(staged.longest <= options_.max_positions, exit_code::bad_input, "a document of ", staged.longest,
            " tokens, but engine_options::max_positions is ", options_.max_positions);
-    auto const loss = model_.template loss<Device, T>(*tape_, staged, &*tables_, recomputes(options_));
+    auto const loss = model_.template loss<Device, T>(*tape_, staged, &*tables_);
     stream_->copy(loss_.data(), loss.total, sizeof(double));
     stream_->synchronize();
     return *loss_.template as<double>();
@@ -340,10 +413,8 @@ private:
   }
 
   void put(autograd::unit_layout const& unit, std::int64_t first, std::span<float const> values) {
-    auto const master = state_->at(unit.id()).master;
-    if (master != nullptr) {
-      stream_->copy(master + first, values.data(), values.size_bytes());
-      stream_->synchronize();
+    if (unit.trainable()) {
+      state_->write(unit.id(), offload::state_part::master, first, values);
       return;
     }
     std::vector<T> rounded(values.size());
@@ -358,22 +429,31 @@ private:
     stream_->synchronize();
   }
 
-  void fetch(void* to, void const* from, std::size_t count) {
-    stream_->copy(to, from, count * sizeof(float));
-    stream_->synchronize();
+  static void check_piece(state_field const& field, std::size_t offset, std::size_t size) {
+    auto const number = field.part ? sizeof(float) : sizeof(T);
+    expect(
+        offset <= field.bytes && size <= field.bytes - offset && offset % number == 0 && size % number == 0,
+        exit_code::internal, "bytes ", offset, " to ", offset + size, " of state '", field.name, "' of ",
+        field.bytes, ": expected whole numbers inside it");
   }
-  void fetch_weights(T const* from, std::span<float> to) {
-    std::vector<T> values(to.size());
-    stream_->copy(values.data(), from, values.size() * sizeof(T));
+  [[nodiscard]] std::byte* bytes_of_weights(int unit) const {
+    return reinterpret_cast<std::byte*>(store_->weights(unit));
+  }
+
+  template <class U>
+  void fetch(U const* from, std::span<float> to) {
+    std::vector<U> values(to.size());
+    stream_->copy(values.data(), from, values.size() * sizeof(U));
     stream_->synchronize();
     std::transform(values.begin(), values.end(), to.begin(),
-                   [](T value) { return static_cast<float>(value); });
+                   [](U value) { return static_cast<float>(value); });
   }
 
   Device* device_;
   Architecture model_;
   engine_options options_;
   train::plan plan_;
+  autograd::retention retention_;
 
   std::optional<typename Device::stream> stream_;
   std::optional<store_type> store_;
@@ -387,6 +467,9 @@ private:
   std::int64_t micro_batches_ = 0;
   std::int64_t micro_batch_ = 0;
   std::int64_t accepted_steps_ = 0;
+  std::optional<double> announced_rate_;
+  bool lost_ = false;  // a step that was not finite has reached the state
+  gate gate_{this};
 };
 
 namespace detail {

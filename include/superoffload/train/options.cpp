@@ -19,6 +19,23 @@ void at_least_zero(char const* flag, double value) {
          ", expected 0 or more");
 }
 
+/// What is read and has no effect yet. Plans for machines that are only described run nowhere, and have it
+/// all.
+void expect_available(training_options const& o) {
+  auto const available = [](bool usual, char const* what) {
+    expect(usual, exit_code::bad_input, what, " has no effect in this version yet; expected to be left out");
+  };
+  auto const& s = o.offload;
+  available(!o.wall_clock_breakdown, "--wall_clock_breakdown");
+  if (!s.hardware.empty()) {
+    expect(o.dry_run, exit_code::bad_input, "--hardware is for plans only; expected --dry_run beside it");
+    return;
+  }
+  available(s.stream_weights != offload::choice::on, "--stream_weights on (zero_optimization.offload_param)");
+  available(s.plan.empty(), "--plan without --hardware");
+  available(s.timeline.empty(), "--timeline without --hardware");
+}
+
 }  // namespace
 
 void check(training_options const& o) {
@@ -49,6 +66,20 @@ void check(training_options const& o) {
          "--eval_steps needs --eval_dataset FILE to evaluate on");
   expect(!o.export_best || !o.eval_dataset.empty(), exit_code::bad_input,
          "--export_best needs --eval_dataset FILE to judge by");
+  offload::check(o.offload);
+  expect_available(o);
+}
+
+double learning_rate(training_options const& o, std::int64_t k, std::int64_t steps) {
+  if (o.deepspeed_schedule) {
+    auto schedule = *o.deepspeed_schedule;
+    if (schedule.total_steps == 0) {
+      schedule.total_steps = steps;
+    }
+    return schedule(k);
+  }
+  return optim::schedule{
+      .kind = o.scheduler, .peak = o.lr, .warmup_steps = o.warmup_steps, .total_steps = steps}(k);
 }
 
 bool matches(std::string const& pattern, std::string const& name) {

@@ -3,20 +3,22 @@
 #pragma once
 
 #include <superoffload/data/collate.hpp>
+#include <superoffload/offload/settings.hpp>
 #include <superoffload/optim/adamw.hpp>
+#include <superoffload/optim/deepspeed_schedule.hpp>
 #include <superoffload/optim/schedule.hpp>
 #include <superoffload/text/prompt.hpp>
+#include <superoffload/train/recompute.hpp>
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace superoffload::train {
 
 enum class on_nonfinite { skip, stop };
-/// automatic: every block where the plan does not fit without.
-enum class recompute_choice { none, every_block, automatic };
 enum class no_decay { none, norms_and_biases };
 
 /// Everything a fine-tuning run is told; the defaults are those of the programs.
@@ -35,6 +37,7 @@ struct training_options {
   double lr = 1e-5;
   optim::schedule::shape scheduler = optim::schedule::shape::linear;
   std::int64_t warmup_steps = 0;
+  std::optional<optim::deepspeed_schedule> deepspeed_schedule;  ///< in the place of the three above
   optim::adamw_settings adamw;
   no_decay undecayed = no_decay::none;
   std::vector<std::string> freeze;  ///< shell patterns over tensor names
@@ -49,15 +52,17 @@ struct training_options {
   data::pad_to padding = data::pad_to::longest;
   bool packing = false;
   bool shuffle = true;
-  recompute_choice recompute = recompute_choice::automatic;
+  recompute::choice recompute = recompute::choice::automatic;
+  offload::settings offload;
 
   std::filesystem::path eval_dataset;  ///< empty: no evaluation
   std::int64_t eval_steps = 0;         ///< 0: before the first step and after the last only
   std::int64_t log_interval = 10;
   std::filesystem::path metrics;  ///< empty: none
-  std::int64_t save_steps = 0;    ///< 0: no checkpoints but on a signal
-  int save_total_limit = 0;       ///< 0: all are kept
-  std::string resume;             ///< empty, "auto" or a checkpoint's directory
+  bool wall_clock_breakdown = false;
+  std::int64_t save_steps = 0;  ///< 0: no checkpoints but on a signal
+  int save_total_limit = 0;     ///< 0: all are kept
+  std::string resume;           ///< empty, "auto" or a checkpoint's directory
   bool export_every_save = false;
   bool export_best = false;
   bool dry_run = false;
@@ -65,6 +70,9 @@ struct training_options {
 
 /// \throws error(bad_input) naming the flag for a value that makes no sense.
 void check(training_options const& options);
+
+/// The learning rate of step k, from 0, in a run of `steps`.
+double learning_rate(training_options const& options, std::int64_t k, std::int64_t steps);
 
 /// Does a shell pattern (*, ?, [...]) match the whole name?
 bool matches(std::string const& pattern, std::string const& name);

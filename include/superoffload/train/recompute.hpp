@@ -2,27 +2,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/autograd/retention.hpp>
 #include <superoffload/core/policy.hpp>
+
+#include <cstddef>
+#include <functional>
+#include <vector>
 
 /// What of a forward is kept for the backward, and what is computed again.
 namespace superoffload::recompute {
 
+/// automatic: as little is computed again as the memory allows.
+enum class choice { none, every_block, automatic };
+
 /// Every activation is kept.
 struct none {
   using policy_category = category::recompute;
-  static constexpr bool blocks(bool) { return false; }
+  static constexpr choice of(choice) { return choice::none; }
 };
 
-/// Only the inputs of the blocks are kept.
+/// Of every block, only the input is kept.
 struct every_block {
   using policy_category = category::recompute;
-  static constexpr bool blocks(bool) { return true; }
+  static constexpr choice of(choice) { return choice::every_block; }
 };
 
-/// engine_options::recompute_blocks decides.
+/// engine_options::recompute decides.
 struct configured {
   using policy_category = category::recompute;
-  static constexpr bool blocks(bool wanted) { return wanted; }
+  static constexpr choice of(choice wanted) { return wanted; }
 };
+
+/// Of every block, only the input is kept.
+autograd::retention inputs_only(std::vector<autograd::activation> const& activations);
+
+/// Keeps what is dearest to compute again for its size, until `peak_of(retention)` would exceed `budget`
+/// bytes. `flops_per_byte` is the device's rate of matrix products over that of its memory.
+autograd::retention fit(std::vector<autograd::activation> const& activations, double flops_per_byte,
+                        std::size_t budget,
+                        std::function<std::size_t(autograd::retention const&)> const& peak_of);
 
 }  // namespace superoffload::recompute

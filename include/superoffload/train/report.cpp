@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
-#include <limits>
 #include <string>
 
 namespace superoffload::train {
@@ -19,20 +17,15 @@ std::string line(char const* name, std::string const& value) {
   return text;
 }
 
-/// The first number of a file, or the largest value for "max", a missing file or anything else.
-std::size_t number_in(char const* path) {
-  std::ifstream file{path};
-  std::size_t value = 0;
-  return file >> value ? value : std::numeric_limits<std::size_t>::max();
-}
-
-std::size_t limit_less_use(char const* limit_path, char const* use_path) {
-  auto const limit = number_in(limit_path);
-  auto const use = number_in(use_path);
-  if (limit == std::numeric_limits<std::size_t>::max() || use == std::numeric_limits<std::size_t>::max()) {
-    return std::numeric_limits<std::size_t>::max();
+/// The largest number up to `most` that fits, 0 if none does; what fits does so with less, too.
+template <class Fits>
+std::int64_t largest_fitting(std::int64_t most, Fits&& fits) {
+  std::int64_t fitting = 0;
+  for (auto beyond = most + 1; beyond - fitting > 1;) {
+    auto const middle = fitting + (beyond - fitting) / 2;
+    (fits(middle) ? fitting : beyond) = middle;
   }
-  return limit > use ? limit - use : 0;
+  return fitting;
 }
 
 }  // namespace
@@ -47,10 +40,20 @@ std::string describe(plan const& p, model::config const& config, training_option
   text += line("weights", bytes_text(p.weights));
   text += line("gradients", bytes_text(p.gradients));
   text += line("optimizer state", bytes_text(p.optimizer_state));
-  text += line("activations",
-               concat(bytes_text(p.activations), p.recompute_blocks ? ", every block recomputed" : ""));
+  if (!outline.places.empty()) {
+    text += line("state off device", outline.places);
+    text += line("host memory", bytes_text(p.host));
+  }
+  text += line("activations", p.results_recomputed == 0
+                                  ? bytes_text(p.activations)
+                                  : concat(bytes_text(p.activations), ", ", p.results_recomputed, " of ",
+                                           p.results, " results computed again in backward"));
+  if (!outline.attention.empty()) {
+    text += line("attention", outline.attention);
+  }
   text += line("batches, tables", bytes_text(p.batches));
-  text += line("memory in all", bytes_text(p.total()));
+  text += line("memory in all",
+               concat(bytes_text(p.total()), " of ", bytes_text(outline.available), " available"));
   text += line("batch", concat(o.batch_size, " sequences of up to ", o.max_length, " tokens a step, in ",
                                o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches"));
   if (outline.sequences > 0) {
@@ -64,37 +67,36 @@ std::string describe(plan const& p, model::config const& config, training_option
   return text;
 }
 
-void expect_fits(plan const& p, std::size_t available, training_options const& o) {
+void expect_fits(plan const& p, std::size_t available, std::string const& device, training_options const& o,
+                 planned_bytes const& bytes_of) {
   if (p.total() <= available) {
     return;
   }
-  auto const fixed = p.total() - p.activations - p.batches;
-  auto const sequences = (o.batch_size + o.accumulation - 1) / o.accumulation;
-  auto const each = (p.activations + p.batches) / static_cast<std::size_t>(sequences);
-  auto const fitting =
-      available > fixed ? static_cast<std::int64_t>((available - fixed) / std::max<std::size_t>(1, each)) : 0;
-  auto const advice =
-      fitting > 0
-          ? concat("use more --gradient_accumulation_steps, so that a micro-batch has ", fitting,
-                   " sequences", p.recompute_blocks ? "" : ", or --activation_checkpointing every_block")
-          : std::string{"no batch fits: use --dtype bf16, freeze tensors or a machine with more memory"};
-  fail(exit_code::cannot_fit, "the plan needs ", bytes_text(p.total()), " of memory, but ",
-       bytes_text(available), " are available; ", advice);
-}
-
-std::size_t available_host_bytes() {
-  std::size_t available = std::numeric_limits<std::size_t>::max();
-  std::ifstream meminfo{"/proc/meminfo"};
-  for (std::string name; meminfo >> name;) {
-    std::size_t kibibytes = 0;
-    if (name == "MemAvailable:" && meminfo >> kibibytes) {
-      available = kibibytes * 1024;
+  auto const needs = concat("the plan needs ", bytes_text(p.total()), " of memory on ", device, ", but ",
+                            bytes_text(available), " are available; ");
+  auto const wanted = (o.batch_size + o.accumulation - 1) / o.accumulation;
+  // Automatic recompute keeps nothing but the inputs of blocks if it has to.
+  for (auto const recomputed : {recompute::choice::none, recompute::choice::every_block}) {
+    if (recomputed == recompute::choice::none && o.recompute != recompute::choice::none) {
+      continue;
+    }
+    auto const fitting = largest_fitting(
+        wanted, [&](std::int64_t sequences) { return bytes_of(sequences, recomputed) <= available; });
+    if (fitting > 0) {
+      bool const recomputes_more = recomputed != o.recompute && o.recompute == recompute::choice::none;
+      auto const flags = concat(
+          recomputes_more ? " --activation_checkpointing auto" : "",
+          fitting < wanted ? concat(" --gradient_accumulation_steps ", (o.batch_size + fitting - 1) / fitting)
+                           : "");
+      fail(exit_code::cannot_fit, needs, "the largest micro-batch that fits has ", fitting,
+           fitting == 1 ? " sequence of " : " sequences of ", o.max_length, " tokens: use", flags);
     }
   }
-  available =
-      std::min(available, limit_less_use("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"));
-  return std::min(available, limit_less_use("/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                                            "/sys/fs/cgroup/memory/memory.usage_in_bytes"));
+  fail(exit_code::cannot_fit, needs, "one sequence of ", o.max_length, " tokens alone needs ",
+       bytes_text(bytes_of(1, recompute::choice::every_block)),
+       ": no batch fits; end what else uses its memory, or use a smaller --max_length, --dtype bf16, "
+       "--freeze or "
+       "a device with more");
 }
 
 }  // namespace superoffload::train

@@ -7,10 +7,10 @@
 #include <superoffload/io/hub.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
 #include <superoffload/model/config.hpp>
-#include <superoffload/optim/schedule.hpp>
 #include <superoffload/train/checkpoint_writer.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
+#include <superoffload/train/offloading.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/progress.hpp>
 #include <superoffload/train/report.hpp>
@@ -36,7 +36,7 @@ struct run_summary {
   std::int64_t steps = 0;
   std::optional<double> eval_before, eval_after;  ///< mean loss per label token of the held-out data
   std::filesystem::path exported;                 ///< empty: nothing was exported
-  std::filesystem::path checkpoint;               ///< the last one saved; empty: none
+  std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
   int signal = 0;                                 ///< that ended the run early; 0: it went to its end
 };
 
@@ -54,10 +54,7 @@ public:
         engine_{device, config_, engine_options_of(options_)} {
     expect_length(options_, config_);
     expect_trainable();
-    if (options_.recompute == recompute_choice::automatic &&
-        engine_.plan().total() > available_host_bytes()) {
-      engine_.recompute_blocks(true);
-    }
+    settle_places();
     if (options_.dry_run && (options_.dataset.empty() || !has_tokenizer())) {
       outline_without_tokens();
     } else {
@@ -72,19 +69,52 @@ public:
   /// The plan as text.
   [[nodiscard]] std::string plan_text() const {
     return describe(engine_.plan(), config_, options_,
-                    {.device = device_type::name(),
+                    {.device = device_->description(),
                      .element_type = element_name(),
+                     .available = device_->available_bytes(),
+                     .attention = attention_name(),
+                     .places = places_text(),
                      .sequences = data_ ? data_->training.size() : rows_,
                      .tokens = data_ ? data_->training.tokens() : 0,
                      .steps = total_steps_});
   }
   [[nodiscard]] Engine& engine() noexcept { return engine_; }
-  /// \throws error(cannot_fit) when the plan needs more memory than there is.
-  void expect_fits() const { train::expect_fits(engine_.plan(), available_host_bytes(), options_); }
+  /// \throws error(cannot_fit) when the plan needs more of the device's memory than there is.
+  void expect_fits() const {
+    train::expect_fits(engine_.plan(), device_->available_bytes(), device_->description(), options_,
+                       [this](std::int64_t sequences, recompute::choice recompute) {
+                         auto o = engine_options_of(options_);
+                         o.max_rows = sequences * options_.max_length;
+                         o.accumulates = o.accumulates || sequences < options_.batch_size;
+                         o.recompute = recompute;
+                         Engine other{*device_, config_, std::move(o)};
+                         if constexpr (Engine::arranges) {
+                           other.arrange(engine_.options().arrangement);
+                         }
+                         return other.plan().total();
+                       });
+    expect_host_memory();
+  }
 
   /// Trains to the end or to a signal. \throws error as the exit codes say; what was saved before stays
   /// valid.
   run_summary run() {
+    try {
+      return run_to_the_end();
+    } catch (error const& e) {
+      if (e.code() != exit_code::device_lost) {
+        throw;
+      }
+      try {  // one that is being written is written from a copy in the host's memory
+        announce(checkpoints_ ? checkpoints_->wait() : std::nullopt);
+      } catch (error const&) {}  // the one before stands
+      fail(e.code(), e.what(), "; ", last_checkpoint(),
+           checkpoint_.empty() ? "" : ", --resume goes on from it");
+    }
+  }
+
+private:
+  run_summary run_to_the_end() {
     stop_request const stop;
     start();
     run_summary summary;
@@ -126,10 +156,54 @@ public:
     return summary;
   }
 
-private:
   static training_options checked(training_options options) {
     check(options);
     return options;
+  }
+
+  /// Places of the optimizer's state and what is computed again: as much on the device as fits.
+  void settle_places() {
+    auto const& s = options_.offload;
+    auto const available = device_->available_bytes();
+    if constexpr (!Engine::arranges) {
+      expect(s.how == offload::mode::none || (s.how == offload::mode::automatic && !s.ratio),
+             exit_code::bad_input, "--offload super|zero needs an engine with offload::super");
+      engine_.fit_into(available);
+    } else {
+      bool const decides = s.how == offload::mode::automatic && !s.ratio && !on_host();
+      double ratio =
+          s.ratio.value_or(s.how == offload::mode::automatic || s.how == offload::mode::none ? 0.0 : 1.0);
+      constexpr double step = 1.0 / 32.0;
+      while (true) {
+        arrange(engine_, ratio);
+        engine_.fit_into(available);
+        if (!decides || ratio + step > 1.0 || engine_.plan().total() <= available) {
+          return;
+        }
+        ratio += step;
+      }
+    }
+  }
+  void arrange(Engine& engine, double ratio) const {
+    engine.arrange(train::arrange(options_.offload, ratio, engine.model().units(),
+                                  sizeof(typename Engine::element_type),
+                                  options_.max_grad_norm == 0.0 && options_.nonfinite == on_nonfinite::stop));
+  }
+  /// Is the device's memory the host's?
+  static constexpr bool on_host() { return std::is_same_v<device_type, cpu::device>; }
+  void expect_host_memory() const {
+    auto const needed = engine_.plan().host + (on_host() ? engine_.plan().total() : 0);
+    auto const available = cpu::available_bytes();
+    expect(needed <= available, exit_code::cannot_fit, "the plan needs ", bytes_text(needed),
+           " of the host's memory, but ", bytes_text(available),
+           " are available; use a smaller --ratio, --streamed_share, --freeze or a host with more");
+  }
+  [[nodiscard]] std::string places_text() const {
+    if constexpr (Engine::arranges) {
+      return describe(engine_.options().arrangement);
+    } else {
+      return {};
+    }
   }
 
   static engine_options engine_options_of(training_options const& o) {
@@ -139,7 +213,7 @@ private:
     e.max_rows = most_rows(o);
     e.max_positions = o.max_length;
     e.accumulates = o.accumulation > 1;
-    e.recompute_blocks = o.recompute == recompute_choice::every_block;
+    e.recompute = o.recompute;
     if (!o.freeze.empty()) {
       e.trainable = [patterns = o.freeze](autograd::tensor_entry const& tensor) {
         return std::none_of(patterns.begin(), patterns.end(),
@@ -172,6 +246,13 @@ private:
   static std::string element_name() {
     return std::is_same_v<typename Engine::element_type, bfloat16> ? "bf16" : "float32";
   }
+  [[nodiscard]] std::string attention_name() const {
+    if constexpr (requires { device_->attention(); }) {
+      return device_->attention() != nullptr ? device_->attention()->name() : "flash";
+    } else {
+      return {};
+    }
+  }
   [[nodiscard]] bool due(std::int64_t interval) const { return interval > 0 && state_.step % interval == 0; }
 
   // Start -------------------------------------------------------------------------------------------------
@@ -181,12 +262,10 @@ private:
     expect_tensors(engine_.model().units(), weights);
     expect_fits();  // sizes that the tensors have, too
     state_.identity = identity_of(options_, config_, *data_, element_name());
-    auto checkpoint = checkpoint_to_resume();
+    expect_resumable();
     io::expect_exportable(options_.model, options_.output / "model");
     engine_.initialize(weights_of(weights));
-    if (checkpoint) {
-      resume(*checkpoint);
-    }
+    resume();
   }
 
   void expect_trainable() const {
@@ -206,48 +285,74 @@ private:
     fail(exit_code::bad_input, "--freeze '", printable(pattern), "' matches no tensor of the model");
   }
 
-  std::optional<io::checkpoint_reader> checkpoint_to_resume() const {
+  /// What the manifest tells, before weights are read.
+  void expect_resumable() const {
     if (options_.resume.empty()) {
-      return std::nullopt;
+      return;
     }
-    if (options_.resume != "auto") {
-      return io::checkpoint_reader::open(options_.resume);
+    auto const found = options_.resume == "auto"
+                           ? io::newest_checkpoint(
+                                 options_.output, [](std::string const&) {}, [](auto const&) {})
+                           : io::checkpoint_reader::open(options_.resume);
+    if (found) {
+      saved_state(*found);
+    }
+  }
+
+  /// \throws error(bad_input) unless the checkpoint is of such a run as this one.
+  run_state saved_state(io::checkpoint_reader const& checkpoint) const {
+    auto const origin = checkpoint.directory().string();
+    auto saved = parse_run_state(checkpoint.state_json(), origin);
+    expect_same_identity(saved, state_, origin);
+    return saved;
+  }
+
+  void resume() {
+    if (options_.resume.empty()) {
+      return;
     }
     std::vector<std::string> rejected;  // newest first
-    auto found = io::newest_checkpoint(options_.output,
-                                       [&](std::string const& reason) { rejected.push_back(reason); });
+    bool found = true;
+    if (options_.resume == "auto") {
+      found = io::newest_checkpoint(
+                  options_.output, [&](std::string const& reason) { rejected.push_back(reason); },
+                  [this](io::checkpoint_reader const& checkpoint) { take(checkpoint); })
+                  .has_value();
+    } else {
+      take(io::checkpoint_reader::open(options_.resume));
+    }
     expect(found || rejected.empty(), exit_code::bad_input, options_.output.string(),
            ": no checkpoint is valid: ", rejected.empty() ? "" : rejected.front(),
            "; start without --resume to begin anew");
     for (auto const& reason : rejected) { std::fprintf(stderr, "passed over: %s\n", reason.c_str()); }
-    if (!found) {
+    if (found) {
+      std::fprintf(stderr, "resumed at step %lld from %s\n", static_cast<long long>(state_.step),
+                   checkpoint_.c_str());
+    } else {
       std::fprintf(stderr, "no checkpoint in %s: starting at step 0\n", options_.output.c_str());
     }
-    return found;
   }
 
-  void resume(io::checkpoint_reader& checkpoint) {
+  /// Overwrites the whole state: where reading fails in the middle, another checkpoint may be taken.
+  void take(io::checkpoint_reader const& checkpoint) {
+    auto saved = saved_state(checkpoint);
     auto const origin = checkpoint.directory().string();
-    auto saved = parse_run_state(checkpoint.state_json(), origin);
-    expect_same_identity(saved, state_, origin);
     std::vector<std::byte> chunk(std::size_t{4} << 20);
-    for (auto const& blob : engine_.state_blobs()) {
-      expect(checkpoint.blob_bytes(blob.name) == blob.bytes, exit_code::bad_input, origin, ": '", blob.name,
-             "' has ", checkpoint.blob_bytes(blob.name), " bytes, expected ", blob.bytes);
-      for (std::size_t done = 0; done < blob.bytes; done += chunk.size()) {
-        std::span<std::byte> const part{chunk.data(), std::min(chunk.size(), blob.bytes - done)};
-        checkpoint.read(blob.name, done, part);
-        engine_.write_state(blob, done, part);
+    for (auto const& field : engine_.state_fields()) {
+      expect(checkpoint.blob_bytes(field.name) == field.bytes, exit_code::bad_input, origin, ": '",
+             field.name, "' has ", checkpoint.blob_bytes(field.name), " bytes, expected ", field.bytes);
+      for (std::size_t done = 0; done < field.bytes; done += chunk.size()) {
+        std::span<std::byte> const part{chunk.data(), std::min(chunk.size(), field.bytes - done)};
+        checkpoint.read(field.name, done, part);
+        engine_.write_state(field, done, part);
       }
     }
-    engine_.state_written();
     engine_.set_accepted_steps(saved.accepted_steps);
     loader_->seek(saved.where);
     saved.identity = state_.identity;
     state_ = std::move(saved);
     saved_step_ = state_.step;
-    std::fprintf(stderr, "resumed at step %lld from %s\n", static_cast<long long>(state_.step),
-                 origin.c_str());
+    checkpoint_ = checkpoint.directory();
   }
 
   // Steps -------------------------------------------------------------------------------------------------
@@ -257,15 +362,12 @@ private:
     auto const begin = clock::now();
     auto const data = loader_->next();
     step_metrics m;
-    engine_.begin_step(data.label_tokens, static_cast<std::int64_t>(data.micro_batches.size()));
+    m.lr = learning_rate(options_, state_.step, total_steps_);
+    engine_.begin_step(data.label_tokens, static_cast<std::int64_t>(data.micro_batches.size()), m.lr);
     for (auto const& micro_batch : data.micro_batches) {
       m.loss += engine_.forward(micro_batch);
       engine_.backward();
     }
-    m.lr = optim::schedule{.kind = options_.scheduler,
-                           .peak = options_.lr,
-                           .warmup_steps = options_.warmup_steps,
-                           .total_steps = total_steps_}(state_.step);
     auto const result = engine_.step(m.lr);
     ++state_.step;
     state_.accepted_steps = engine_.accepted_steps();
@@ -275,8 +377,7 @@ private:
     double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
     auto const& model = engine_.model();
     double const forward = model.forward_flops(data.tokens, data.visible_pairs);
-    double const again =
-        engine_.plan().recompute_blocks ? model.block_flops(data.tokens, data.visible_pairs) : 0.0;
+    double const again = engine_.plan().recomputed_flops_per_token * static_cast<double>(data.tokens);
     m.step = state_.step;
     m.grad_norm = result.grad_norm;
     m.epoch = data.epoch;
@@ -303,9 +404,8 @@ private:
     if (label_tokens == 0) {
       return;
     }  // nothing to learn from is no fault of the model
-    announce(checkpoints_->wait());  // the messages name it
-    auto const last = checkpoint_.empty() ? std::string{"there is no checkpoint"}
-                                          : concat("the last checkpoint is ", checkpoint_.string());
+    announce(checkpoints_->wait());
+    auto const last = last_checkpoint();
     expect(options_.nonfinite == on_nonfinite::skip, exit_code::nonfinite, "step ", state_.step,
            ": the gradient is not finite; weights are unchanged, ", last,
            "; a lower --lr or --max_grad_norm may help");
@@ -346,9 +446,9 @@ private:
     announce(checkpoints_->wait());
     engine_.synchronize();
     std::vector<io::blob> blobs;
-    for (auto const& blob : engine_.state_blobs()) {
-      blobs.push_back({blob.name, blob.bytes, [this, blob](std::uint64_t offset, std::span<std::byte> to) {
-                         engine_.read_state(blob, offset, to);
+    for (auto const& field : engine_.state_fields()) {
+      blobs.push_back({field.name, field.bytes, [this, field](std::uint64_t offset, std::span<std::byte> to) {
+                         engine_.read_state(field, offset, to);
                        }});
     }
     checkpoints_->save(state_.step, to_json(state_), std::move(blobs));
@@ -356,6 +456,12 @@ private:
     if (options_.export_every_save) {
       export_to(concat("model-step-", state_.step));
     }
+  }
+
+  /// For the message of an error that ends the run.
+  [[nodiscard]] std::string last_checkpoint() const {
+    return checkpoint_.empty() ? "there is no checkpoint"
+                               : concat("the last checkpoint is ", checkpoint_.string());
   }
 
   void announce(std::optional<std::filesystem::path> const& saved) {

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/tape.hpp>
+#include <superoffload/model/architecture.hpp>
+#include <superoffload/nn/batch.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::train {
+
+/// The largest micro-batch of a run.
+struct batch_shape {
+  std::int64_t rows = 0;       ///< tokens, padding included
+  std::int64_t positions = 0;  ///< tokens of the longest document
+};
+
+/// Runs the forward and backward of a micro-batch without memory. \returns the peak of the activations in
+/// bytes when `kept` says what is kept. Lists the functions inside of blocks in `activations`, unless that is
+/// null.
+template <element T, device_policy D, model::architecture Architecture>
+std::size_t dry_pass(D const& device, Architecture const& model, batch_shape const& shape,
+                     autograd::retention const& kept,
+                     std::vector<autograd::activation>* activations = nullptr) {
+  autograd::tape<D, T> dry{device, static_cast<int>(model.units().size())};
+  dry.retain(&kept);
+  dry.list_activations(activations);
+  nn::batch largest;
+  largest.rows = shape.rows;
+  largest.documents = 1;
+  largest.longest = static_cast<std::int32_t>(shape.positions);
+  typename Architecture::template tables<D, T> const no_tables;
+  dry.reset();
+  model.template loss<D, T>(dry, largest, &no_tables);
+  dry.backward();
+  return dry.peak_bytes();
+}
+
+}  // namespace superoffload::train

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/json.hpp>
+#include <superoffload/train/machine_file.hpp>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::train {
+namespace {
+
+/// An object of which every member is read, and which has no others.
+class section {
+public:
+  explicit section(io::json_field field) : field_{std::move(field)} { field_.require_object(); }
+
+  io::json_field operator[](char const* name) {
+    known_.emplace_back(name);
+    return field_[name];
+  }
+  /// A rate, a time or a size: positive, in units of `unit`.
+  double positive(char const* name, double unit) {
+    auto const field = (*this)[name];
+    double const value = field.number(0.0, 1e9);
+    expect(value > 0.0, exit_code::bad_input, field.where(), ": expected a number above 0, found ",
+           field.shown());
+    return value * unit;
+  }
+  std::size_t gibibytes(char const* name) {
+    constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+    return static_cast<std::size_t>((*this)[name].number(0.0, 1e6) * gib);
+  }
+  void expect_no_more() const {
+    for (auto const& [name, value] : field_.raw().items()) {
+      expect(std::find(known_.begin(), known_.end(), name) != known_.end(), exit_code::bad_input,
+             field_.where(), ": field '", printable(name), "' is not known");
+    }
+  }
+
+private:
+  io::json_field field_;
+  std::vector<std::string> known_;
+};
+
+offload::machine::adam_seconds adam_seconds(io::json_field const& field) {
+  constexpr char const* tasks[offload::adam_tasks] = {"update", "emit", "commit", "commit_emit",
+                                                      "commit_update"};
+  section s{field};
+  offload::machine::adam_seconds seconds;
+  for (std::size_t i = 0; i < seconds.size(); ++i) { seconds[i] = s.positive(tasks[i], 1e-9); }
+  s.expect_no_more();
+  return seconds;
+}
+
+}  // namespace
+
+offload::machine read_machine(std::filesystem::path const& file) {
+  auto const document = io::read_json(file);
+  section all{{document, file.string()}};
+  offload::machine m;
+  m.name = all["name"].text();
+
+  auto const sources = all["sources"];
+  sources.require_array();
+  expect(!sources.raw().empty(), exit_code::bad_input, sources.where(),
+         ": expected where the figures come from");
+  for (std::size_t i = 0; i < sources.raw().size(); ++i) { static_cast<void>(sources[i].text()); }
+
+  section device{all["device"]};
+  m.device.memory = device.gibibytes("memory_gib");
+  m.device.reserve = device.gibibytes("reserve_gib");
+  m.device.products = device.positive("products_tflops", 1e12);
+  m.device.attention_forward = device.positive("attention_forward_tflops", 1e12);
+  m.device.attention_backward = device.positive("attention_backward_tflops", 1e12);
+  m.device.bandwidth = device.positive("memory_gb_per_s", 1e9);
+  m.device.round_trip = device["round_trip_us"].number(0.0, 1e6) * 1e-6;
+  device.expect_no_more();
+
+  section link{all["link"]};
+  m.link.alone = {link.positive("down_gb_per_s", 1e9), link.positive("up_gb_per_s", 1e9)};
+  m.link.both = {link.positive("down_both_gb_per_s", 1e9), link.positive("up_both_gb_per_s", 1e9)};
+  m.link.beside_adam = link.positive("share_beside_adam", 1.0);
+  m.link.latency = link["latency_us"].number(0.0, 1e6) * 1e-6;
+  link.expect_no_more();
+
+  section host{all["host"]};
+  m.host.memory = host.gibibytes("memory_gib");
+  m.host.reserve = host.gibibytes("reserve_gib");
+  m.host.cores = static_cast<int>(host["cores"].integer(1, 1 << 20));
+  host.expect_no_more();
+
+  section adam{all["adam_seconds_per_1e9"]};
+  m.adam.threads = static_cast<int>(adam["threads"].integer(1, 1 << 20));
+  m.adam.one_thread = adam.positive("update_by_one_thread", 1e-9);
+  m.adam.links_idle = adam_seconds(adam["links_idle"]);
+  m.adam.links_busy = adam_seconds(adam["links_busy"]);
+  adam.expect_no_more();
+
+  all.expect_no_more();
+  return m;
+}
+
+}  // namespace superoffload::train

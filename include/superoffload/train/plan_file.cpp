@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/directory.hpp>
+#include <superoffload/io/file.hpp>
+#include <superoffload/io/json.hpp>
+#include <superoffload/train/plan_file.hpp>
+
+#include <algorithm>
+
+namespace superoffload::train {
+namespace {
+
+using ordered = nlohmann::ordered_json;
+
+ordered bytes_of(offload::tier_bytes const& t, std::size_t available) {
+  return {{"weights", t.weights},       {"gradients", t.gradients}, {"state", t.state},
+          {"slots", t.slots},           {"stagings", t.stagings},   {"activations", t.activations},
+          {"workspaces", t.workspaces}, {"total", t.total()},       {"available", available}};
+}
+
+}  // namespace
+
+std::string to_json(offload::plan const& p, std::string const& machine) {
+  using offload::lane;
+  auto const known = [&](double value) { return p.fits ? ordered(value) : ordered(nullptr); };
+  auto const busy = [&](lane l) { return known(p.step.busy[static_cast<std::size_t>(l)]); };
+  auto waits = ordered::array();
+  for (auto const seconds : p.step.waits) { waits.push_back(1e3 * seconds); }
+  ordered const json{
+      {"fits", p.fits},
+      {"refusal", p.fits ? ordered(nullptr) : ordered(p.refusal)},
+      {"machine", machine},
+      {"step_time_ms", known(1e3 * p.step_time)},
+      {"bound_ms", known(1e3 * p.bound)},
+      {"tokens_per_second", known(p.tokens_per_second)},
+      {"model_tflops", known(1e-12 * p.model_flops_per_second)},
+      {"recompute", p.recompute},
+      {"places", {{"resident", p.resident}, {"host", p.host}, {"streamed", p.streamed}}},
+      {"buckets", p.state.buckets.size()},
+      {"slots", p.state.slots},
+      {"stagings", p.state.stagings},
+      {"cpu_adam_threads", p.state.workers},
+      {"speculates", p.state.speculates},
+      {"immediate", p.state.immediate},
+      {"units_with_streamed_weights", std::count_if(p.streamed_weights.begin(), p.streamed_weights.end(),
+                                                    [](std::int64_t elements) { return elements > 0; })},
+      {"device_bytes", bytes_of(p.on_device, p.device_available)},
+      {"host_bytes", bytes_of(p.on_host, p.host_available)},
+      {"busy",
+       {{"device", busy(lane::compute)},
+        {"device_adam", busy(lane::device_adam)},
+        {"link_down", busy(lane::down)},
+        {"link_up", busy(lane::up)},
+        {"cpu_adam", busy(lane::cpu)}}},
+      {"buckets_per_step",
+       {{"emitted", known(p.step.emitted)},
+        {"committed", known(p.step.committed)},
+        {"updated", known(p.step.updated)},
+        {"sent_again", known(p.step.sent_again)}}},
+      {"waits_ms", std::move(waits)},
+  };
+  return json.dump(2) + "\n";
+}
+
+void write_file(std::filesystem::path const& file, std::string const& text) {
+  auto aside = file;
+  aside += "." + io::random_suffix();
+  io::write_new_file(aside, text);
+  io::rename_path(aside, file);
+}
+
+}  // namespace superoffload::train

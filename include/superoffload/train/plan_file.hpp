@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/plan.hpp>
+
+#include <filesystem>
+#include <string>
+
+namespace superoffload::train {
+
+/// The plan as one JSON object; docs/command-line.md names its fields. What is not known is null.
+/// `machine` is the name of what it was made for.
+std::string to_json(offload::plan const& p, std::string const& machine);
+
+/// Writes a file, whole or not at all, in the place of an older one. \throws error(io_failure).
+void write_file(std::filesystem::path const& file, std::string const& text);
+
+}  // namespace superoffload::train

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/workload.hpp>
+#include <superoffload/train/batch_staging.hpp>
+#include <superoffload/train/dry_pass.hpp>
+#include <superoffload/train/recompute.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace superoffload::train {
+
+/// Of a step, what its workload depends on besides the model.
+struct step_shape {
+  batch_shape micro_batch;
+  std::int64_t sequences = 1;  ///< of a micro-batch
+  int micro_batches = 1;
+  recompute::choice recompute = recompute::choice::automatic;
+  bool judges = true;  ///< as in offload::workload
+};
+
+namespace detail {
+
+inline offload::device_work device_work_of(autograd::work const& w) {
+  return {w.flops, w.attention, w.bytes};
+}
+
+/// A level's peak and what it computes again.
+template <element T, device_policy D, model::architecture Architecture>
+offload::retention_level level_of(D const& device, Architecture const& model, batch_shape const& shape,
+                                  std::vector<autograd::activation> const& activations,
+                                  autograd::retention const& kept) {
+  offload::retention_level level;
+  level.activations = dry_pass<T>(device, model, shape, kept);
+  level.again.resize(model.units().size());
+  std::size_t again = 0;
+  for (auto const& a : activations) {
+    if (!kept.keeps(a.unit, a.index)) {
+      auto& sum = level.again[static_cast<std::size_t>(a.unit)];
+      sum = sum + device_work_of(a.again);
+      ++again;
+    }
+  }
+  level.name = again == 0 ? "none" : concat(again, " of ", activations.size(), " results of blocks");
+  return level;
+}
+
+}  // namespace detail
+
+/// What a step of `model` in T takes on devices of the type D, for the planner: a dry pass tells the work of
+/// blocks and the memory of activations for several choices of what is kept. A backward takes twice the
+/// products and bytes of its forward and 2.5 times its attention (five products of two).
+template <element T, device_policy D, model::architecture Architecture>
+offload::workload workload_of(D const& device, Architecture const& model, step_shape const& s) {
+  auto const& units = model.units();
+  auto const& config = model.settings();
+  auto const rows = static_cast<double>(s.micro_batch.rows);
+  constexpr double element_bytes = sizeof(T), wide_bytes = sizeof(wide<T>);
+  std::vector<autograd::activation> activations;
+  auto const everything = dry_pass<T>(device, model, s.micro_batch, {}, &activations);
+
+  offload::workload w;
+  w.units.resize(units.size());
+  double products = 0.0;
+  for (auto const& a : activations) {
+    auto& forward = w.units[static_cast<std::size_t>(a.unit)].forward;
+    forward = forward + detail::device_work_of(a.again);
+    products += a.again.flops;
+  }
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    auto& [forward, backward] = w.units[u];
+    backward = {2.0 * forward.products, 2.5 * forward.attention, 2.0 * forward.bytes};
+    if (units[u].trainable()) {  // the norm
+      backward.bytes += static_cast<double>(units[u].elements()) *
+                        (units[u].wide_gradient() || s.micro_batches > 1 ? wide_bytes : element_bytes);
+    }
+  }
+  // Outside of blocks: rows of the table, copied and added back into its gradient, which is cleared first;
+  // the head, whose forward makes gradients too, with its logits.
+  double const table_row = static_cast<double>(config.hidden) * element_bytes;
+  w.units.front().forward.bytes += 2.0 * rows * table_row;
+  w.units.front().backward.bytes +=
+      2.0 * rows * table_row + wide_bytes * static_cast<double>(units.front().elements());
+  double const head = model.forward_flops(s.micro_batch.rows, 0) - products;
+  double const logits = rows * static_cast<double>(config.vocabulary);
+  w.units.back().forward.products += 3.0 * head;
+  w.units.back().forward.bytes += logits * (2.0 * wide_bytes + 3.0 * element_bytes);
+
+  // From all to nothing kept in even steps of memory.
+  constexpr int levels = 6;
+  auto const nothing = recompute::inputs_only(activations);
+  auto const add = [&](autograd::retention const& kept) {
+    auto level = detail::level_of<T>(device, model, s.micro_batch, activations, kept);
+    if (w.levels.empty() || w.levels.back().name != level.name) {
+      w.levels.push_back(std::move(level));
+    }
+  };
+  if (s.recompute != recompute::choice::every_block) {
+    add({});
+  }
+  if (s.recompute == recompute::choice::automatic) {
+    auto const least = dry_pass<T>(device, model, s.micro_batch, nothing);
+    for (int i = 1; i + 1 < levels; ++i) {
+      auto const budget = everything - (everything - std::min(everything, least)) *
+                                           static_cast<std::size_t>(i) / static_cast<std::size_t>(levels - 1);
+      add(recompute::fit(activations, D::flops_per_byte, budget,
+                         [&](auto const& kept) { return dry_pass<T>(device, model, s.micro_batch, kept); }));
+    }
+  }
+  if (s.recompute != recompute::choice::none) {
+    add(nothing);
+    w.levels.back().name = "every block";
+  }
+
+  w.micro_batches = s.micro_batches;
+  w.tokens = s.micro_batches * s.micro_batch.rows;
+  auto const visible = s.sequences * (s.micro_batch.positions * (s.micro_batch.positions + 1) / 2);
+  w.model_flops = 3.0 * s.micro_batches * model.forward_flops(s.micro_batch.rows, visible);
+  w.workspaces =
+      batch_staging<D>::bytes(s.micro_batch.rows) + model.template table_bytes<T>(s.micro_batch.positions);
+  w.host_workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + sizeof(double);
+  w.element_bytes = static_cast<int>(sizeof(T));
+  w.judges = s.judges;
+  w.sequences = s.sequences;
+  batch_shape const one{std::min(s.micro_batch.rows, s.micro_batch.positions), s.micro_batch.positions};
+  w.activations_of_one = dry_pass<T>(
+      device, model, one, s.recompute == recompute::choice::none ? autograd::retention{} : nothing);
+  return w;
+}
+
+}  // namespace superoffload::train

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/model/llama.hpp>
+#include <superoffload/train/described_run.hpp>
+#include <superoffload/train/machine_file.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scratch_directory.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using namespace superoffload;
+
+/// Llama 3.1 8B's shape with the given number of layers, as a directory with nothing but config.json.
+class llama_8b {
+public:
+  explicit llama_8b(int layers) {
+    std::ofstream{directory_.path() / "config.json"}
+        << R"({"model_type": "llama", "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336,)"
+        << R"( "num_attention_heads": 32, "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,)"
+        << R"( "max_position_embeddings": 131072, "tie_word_embeddings": false, "num_hidden_layers": )"
+        << layers << "}";
+    options_.model = directory_.path();
+    options_.output = directory_.path() / "out";
+    options_.dry_run = true;
+    options_.max_length = 2048;
+    options_.batch_size = 4;
+  }
+  train::training_options& options() { return options_; }
+  [[nodiscard]] offload::plan on(char const* machine, offload::settings const& s = {}) const {
+    auto const m = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / machine);
+    return train::plan_on<model::llama, bfloat16>(m, s, options_);
+  }
+
+private:
+  test::scratch_directory directory_;
+  train::training_options options_;
+};
+
+TEST_CASE("a configuration is enough to plan for a machine that is not there") {
+  llama_8b const small{8}, whole{32};
+  auto const resident = small.on("h200_pcie5.json");
+  CHECK(resident.fits);
+  CHECK(resident.resident == 1.0);
+  CHECK(resident.recompute == "none");
+  // 2.8e9 parameters at 4,096 x 2,048: an H200 needs a fifth of a second for them, whatever its kernels lose.
+  CHECK(resident.step_time > 0.15);
+  CHECK(resident.step_time < 0.25);
+
+  auto const superchip = whole.on("gh200.json");
+  CHECK(superchip.fits);
+  CHECK(superchip.resident < 0.6);
+  CHECK(superchip.on_device.total() <= superchip.device_available);
+  CHECK(superchip.on_host.total() <= superchip.host_available);
+  CHECK(whole.on("gb200.json").step_time < superchip.step_time);
+  CHECK_FALSE(whole.on("rtx4090.json").fits);
+}
+
+TEST_CASE("what trains, and how much of it at once, reaches the plan") {
+  llama_8b m{32};
+  auto const all =
+      m.on("h200_pcie5.json", {.how = offload::mode::super, .ratio = 1.0, .streamed_share = 0.0});
+  m.options().freeze = {"model.embed_tokens.weight", "lm_head.weight"};
+  auto const some =
+      m.on("h200_pcie5.json", {.how = offload::mode::super, .ratio = 1.0, .streamed_share = 0.0});
+  CHECK(all.on_host.state - some.on_host.state >= 12ULL * 128256 * 4096);
+  CHECK(some.step_time < all.step_time);
+  m.options().freeze.clear();
+  m.options().accumulation = 4;
+  auto const in_parts = m.on("h200_pcie5.json", {.how = offload::mode::super, .ratio = 1.0});
+  CHECK(in_parts.on_device.gradients > all.on_device.gradients);
+  CHECK(in_parts.on_device.activations < all.on_device.activations);
+  m.options().accumulation = 1;
+  m.options().recompute = recompute::choice::every_block;
+  CHECK(m.on("h200_pcie5.json").recompute == "every block");
+}
+
+}  // namespace

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/train/machine_file.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scratch_directory.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace {
+
+using namespace superoffload;
+namespace fs = std::filesystem;
+
+fs::path const hardware = SUPEROFFLOAD_HARDWARE;
+
+std::string text_of(fs::path const& file) {
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  return text.str();
+}
+
+TEST_CASE("every machine that is shipped can be read, and is one") {
+  int files = 0;
+  for (auto const& entry : fs::directory_iterator{hardware}) {
+    if (entry.path().extension() != ".json") {
+      continue;
+    }
+    ++files;
+    CAPTURE(entry.path());
+    auto const m = train::read_machine(entry.path());
+    CHECK(!m.name.empty());
+    CHECK(m.device.memory > m.device.reserve);
+    CHECK(m.host.memory > m.host.reserve);
+    CHECK(m.device.attention_forward <= m.device.products);
+    CHECK(m.device.attention_backward <= m.device.attention_forward);
+    CHECK(m.link.both.down <= m.link.alone.down);
+    CHECK(m.link.both.up <= m.link.alone.up);
+    CHECK(m.link.beside_adam <= 1.0);
+    CHECK(m.adam.threads <= m.host.cores);
+    using offload::adam_task;
+    for (int task = 0; task < offload::adam_tasks; ++task) {
+      auto const of = [&](int directions) {
+        return m.adam_time(static_cast<adam_task>(task), m.adam.threads, directions);
+      };
+      CHECK(of(0) <= of(1));
+      CHECK(of(1) <= of(2));
+    }
+    CHECK(m.adam_time(adam_task::update, 1, 0) == doctest::Approx(m.adam.one_thread));
+    CHECK(m.adam_time(adam_task::emit, 1, 0) < m.adam_time(adam_task::update, 1, 0));
+  }
+  CHECK(files == 4);
+}
+
+TEST_CASE("figures arrive in SI units") {
+  auto const m = train::read_machine(hardware / "h200_pcie5.json");
+  CHECK(m.device.memory == static_cast<std::size_t>(139.8 * 1024 * 1024 * 1024));
+  CHECK(m.device.products == doctest::Approx(740e12));
+  CHECK(m.device.round_trip == doctest::Approx(50e-6));
+  CHECK(m.link.alone.down == doctest::Approx(55.4e9));
+  CHECK(m.link.alone.up == doctest::Approx(55.6e9));
+  CHECK(m.host.cores == 16);
+  CHECK(m.adam_time(offload::adam_task::update, 15, 0) == doctest::Approx(.144e-9));
+  CHECK(m.adam_time(offload::adam_task::update, 15, 1) == doctest::Approx(.1645e-9));
+  CHECK(m.adam_time(offload::adam_task::commit_emit, 15, 2) == doctest::Approx(.201e-9));
+  CHECK(m.adam_threads(0.9) == 14);
+  CHECK(m.adam_threads(1.0) == 15);
+  CHECK(m.adam_threads(0.01) == 1);
+}
+
+TEST_CASE("a bad description is refused by file and field") {
+  test::scratch_directory const directory;
+  auto const good = text_of(hardware / "gh200.json");
+  auto const message_of = [&](std::string const& text) -> std::string {
+    auto const file = directory.path() / "machine.json";
+    std::ofstream{file} << text;
+    try {
+      static_cast<void>(train::read_machine(file));
+    } catch (error const& e) {
+      CHECK(e.code() == exit_code::bad_input);
+      std::string const message = e.what();
+      CHECK(message.find("machine.json") != std::string::npos);
+      CHECK(message.find('\n') == std::string::npos);
+      return message;
+    }
+    return "accepted";
+  };
+  CHECK(message_of(good) == "accepted");
+  auto const with = [&](std::string const& from, std::string const& to) {
+    auto text = good;
+    auto const at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    return message_of(text.replace(at, from.size(), to));
+  };
+  auto const says = [](std::string const& message, std::string const& part) {
+    CAPTURE(message);
+    CHECK(message.find(part) != std::string::npos);
+  };
+  says(with("\"cores\": 72", "\"cores\": 0"), "host.cores: expected an integer from 1");
+  says(with("\"cores\": 72", "\"cores\": 7.2"), "host.cores: expected an integer");
+  says(with("\"memory_gib\": 447,", ""), "host: field 'memory_gib' is missing");
+  says(with("\"cores\": 72", "\"cores\": 72, \"sockets\": 1"), "host: field 'sockets' is not known");
+  says(with("\"link\"", "\"links\""), "field 'link' is missing");
+  says(with("\"products_tflops\": 740", "\"products_tflops\": 0"),
+       "device.products_tflops: expected a number above 0");
+  says(with("\"products_tflops\": 740", "\"products_tflops\": \"fast\""),
+       "device.products_tflops: expected a number");
+  says(with("\"emit\": 0.060", "\"emit\": -1"),
+       "adam_seconds_per_1e9.links_idle.emit: expected a number from 0");
+  says(with("\"emit\": 0.060", "\"emits\": 1"), "links_idle: field 'emit' is missing");
+  says(with("\"name\": \"NVIDIA", "\"kind\": 1, \"name\": \"NVIDIA"), "field 'kind' is not known");
+  says(message_of("[1]"), "expected an object");
+  says(message_of("{"), "byte");
+  CHECK_THROWS_AS(static_cast<void>(train::read_machine(directory.path() / "none.json")), error);
+}
+
+}  // namespace

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/json.hpp>
+#include <superoffload/train/plan_file.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scratch_directory.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using namespace superoffload;
+
+offload::plan some_plan() {
+  offload::plan p;
+  p.recompute = "none";
+  p.host = 0.75;
+  p.resident = 0.25;
+  p.on_device = {.weights = 10, .gradients = 20, .state = 30};
+  p.on_host = {.state = 5, .slots = 6};
+  p.device_available = 100;
+  p.host_available = 50;
+  p.step_time = 0.5;
+  p.bound = 0.25;
+  p.tokens_per_second = 1000.0;
+  p.model_flops_per_second = 2e14;
+  p.state.buckets.resize(7);
+  p.step.busy = {0.5, 0.1, 0.2, 0.3, 0.4};
+  p.step.waits = {0.001, 0.0};
+  p.step.emitted = 3.0;
+  return p;
+}
+
+TEST_CASE("a plan in JSON") {
+  auto const j = io::parse_json(train::to_json(some_plan(), "a \"machine\""), "plan");
+  CHECK(j["fits"] == true);
+  CHECK(j["refusal"].is_null());
+  CHECK(j["machine"] == "a \"machine\"");
+  CHECK(j["step_time_ms"] == 500.0);
+  CHECK(j["bound_ms"] == 250.0);
+  CHECK(j["tokens_per_second"] == 1000.0);
+  CHECK(j["model_tflops"] == 200.0);
+  CHECK(j["recompute"] == "none");
+  CHECK(j["places"]["resident"] == 0.25);
+  CHECK(j["places"]["host"] == 0.75);
+  CHECK(j["places"]["streamed"] == 0.0);
+  CHECK(j["buckets"] == 7);
+  CHECK(j["device_bytes"]["weights"] == 10);
+  CHECK(j["device_bytes"]["total"] == 60);
+  CHECK(j["device_bytes"]["available"] == 100);
+  CHECK(j["host_bytes"]["slots"] == 6);
+  CHECK(j["busy"]["cpu_adam"] == 0.4);
+  CHECK(j["buckets_per_step"]["emitted"] == 3.0);
+  CHECK(j["waits_ms"][0] == 1.0);
+}
+
+TEST_CASE("of a plan that does not fit, what is not known is null") {
+  auto p = some_plan();
+  p.fits = false;
+  p.refusal = "use less";
+  auto const j = io::parse_json(train::to_json(p, ""), "plan");
+  CHECK(j["fits"] == false);
+  CHECK(j["refusal"] == "use less");
+  CHECK(j["step_time_ms"].is_null());
+  CHECK(j["tokens_per_second"].is_null());
+  CHECK(j["device_bytes"]["total"] == 60);
+}
+
+TEST_CASE("a file is written in the place of an older one, and nothing is left beside it") {
+  test::scratch_directory const directory;
+  auto const file = directory.path() / "plan.json";
+  train::write_file(file, "old");
+  train::write_file(file, "new text");
+  std::ifstream read{file};
+  std::string text;
+  std::getline(read, text);
+  CHECK(text == "new text");
+  CHECK(std::distance(std::filesystem::directory_iterator{directory.path()}, {}) == 1);
+  CHECK_THROWS_AS(train::write_file(directory.path() / "none" / "plan.json", ""), error);
+}
+
+}  // namespace
