@@ -7,9 +7,10 @@ usage() {
   cat <<'END'
 Usage: examples/quickstart.sh [finetune_llama's flags...]
 
-Builds the fine-tuner and fine-tunes the bundled small Llama checkpoint on the bundled instructions, on the CPU. From a
-fresh clone on a bare Debian 12 or Ubuntu 24.04: missing packages are installed with apt when this user may, else the
-line to run is printed. Flags given here are passed on and override the ones below. The result is in quickstart-output.
+Builds the fine-tuner and fine-tunes the bundled small Llama checkpoint on the bundled instructions, on the GPU if there
+is one and a CUDA toolkit to build for it, else on the CPU. From a fresh clone on a bare Debian 12 or Ubuntu 24.04:
+missing packages are installed with apt when this user may, else the line to run is printed. Flags given here are passed
+on and override the ones below. The result is in quickstart-output.
 END
 }
 
@@ -24,7 +25,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source cmake/bootstrap.sh
 
 ensure_build_packages
-report_cuda
+choose_cuda gpu
 build release --target finetune_llama
 
 say "fine-tuning"

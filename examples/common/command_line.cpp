@@ -3,6 +3,7 @@
 #include "common/command_line.hpp"
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/train/deepspeed_options.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -10,9 +11,11 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace examples {
@@ -24,7 +27,8 @@ using so::train::training_options;
 constexpr char const* exit_codes =
     "Exit codes: 0 done, 1 internal error, 2 bad input, 3 does not fit into memory, 4 reading or writing "
     "failed,\n"
-    "5 no usable device, 6 gradient not finite, 7 stopped by a signal after saving a checkpoint.\n"
+    "5 no usable device, 6 gradient not finite, 7 stopped by a signal after saving a checkpoint, 8 no\n"
+    "driver for the GPU or one too old, 9 the GPU was lost in mid-run.\n"
     "Flags may be written with dashes or underscores. SUPEROFFLOAD_NUM_THREADS sets the number of CPU "
     "threads,\n"
     "SUPEROFFLOAD_ISA the instruction set (scalar, avx2, avx512, neon).";
@@ -174,19 +178,71 @@ void add_execution(CLI::App& app, command_line& c) {
   choice<device_choice>(
       app, "--device", c.device,
       {{"auto", device_choice::automatic}, {"cpu", device_choice::cpu}, {"cuda", device_choice::cuda}},
-      "where to compute")
+      "where to compute; auto: on a GPU if one can be used (CUDA_VISIBLE_DEVICES says which), else on the "
+      "cpu")
       ->group(group);
   choice<precision_choice>(app, "--dtype", c.precision,
                            {{"float32", precision_choice::float32}, {"bf16", precision_choice::bf16}},
                            "of weights, activations and gradients; the optimizer's state is float32")
       ->group(group);
-  using so::train::recompute_choice;
-  choice<recompute_choice>(
+  using attention = so::kernel::attention_implementation;
+  choice<attention>(
+      app, "--attn_implementation", c.attention,
+      {{"auto", attention::automatic}, {"flash", attention::flash}, {"cudnn", attention::cudnn}},
+      "whose attention a GPU uses; auto: the faster of those that there are for the model")
+      ->group(group);
+  using recompute = so::recompute::choice;
+  choice<recompute>(
       app, "--activation_checkpointing", c.training.recompute,
-      {{"none", recompute_choice::none},
-       {"every_block", recompute_choice::every_block},
-       {"auto", recompute_choice::automatic}},
+      {{"none", recompute::none}, {"every_block", recompute::every_block}, {"auto", recompute::automatic}},
       "compute blocks again in backward to save memory; auto: if the plan does not fit without")
+      ->group(group);
+}
+
+void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& deepspeed_file) {
+  constexpr char const* group = "Offloading";
+  using mode = so::offload::mode;
+  using on_or_off = so::offload::choice;
+  auto& s = o.offload;
+  app.add_option("--deepspeed_config", deepspeed_file,
+                 "a DeepSpeed configuration; flags that are given must not contradict it")
+      ->type_name("FILE")
+      ->group(group);
+  choice<mode>(
+      app, "--offload", s.how,
+      {{"auto", mode::automatic}, {"none", mode::none}, {"zero", mode::zero}, {"super", mode::super}},
+      "where the optimizer's state is and works: auto: as planned; none: on the device; zero: on the "
+      "CPU, after backward; super: on the CPU, alongside the device")
+      ->group(group);
+  app.add_option("--ratio", s.ratio,
+                 "share of the parameters whose state is off the device; without it, as planned")
+      ->group(group);
+  app.add_option("--streamed_share", s.streamed_share,
+                 "of those, the share that the device updates and not the CPU; without it, as planned")
+      ->group(group);
+  choice<on_or_off>(app, "--stream_weights", s.stream_weights,
+                    {{"auto", on_or_off::automatic}, {"on", on_or_off::on}, {"off", on_or_off::off}},
+                    "keep weights on the host and fetch them when they are used")
+      ->group(group);
+  app.add_option("--cpuadam_cores_perc", s.cpuadam_cores_perc, "share of the CPU's cores that update state")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option_function<std::int64_t>(
+         "--bucket_mib",
+         [&s](std::int64_t mib) {
+           so::expect(1 <= mib && mib <= 4096, so::exit_code::bad_input, "--bucket_mib is ", mib,
+                      ", expected 1 to 4096");
+           s.bucket_bytes = mib << 20;
+         },
+         "MiB of weights that move at once")
+      ->default_str(std::to_string(s.bucket_bytes >> 20))
+      ->group(group);
+  app.add_option("--plan", s.plan, "write the plan to this file, as JSON")->type_name("FILE")->group(group);
+  app.add_option("--timeline", s.timeline, "draw a step of the plan in this file, as SVG")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--hardware", s.hardware, "with --dry_run: plan for the machine that this file describes")
+      ->type_name("FILE")
       ->group(group);
 }
 
@@ -200,6 +256,9 @@ void add_reporting(CLI::App& app, training_options& o) {
       ->capture_default_str()
       ->group(group);
   app.add_option("--metrics", o.metrics, "write one JSON object per step to this file")->group(group);
+  app.add_flag("--wall_clock_breakdown", o.wall_clock_breakdown,
+               "say where the time of each step went, and write a timeline")
+      ->group(group);
   app.add_option("--save_steps", o.save_steps, "save a checkpoint every so many steps, 0: on a signal only")
       ->capture_default_str()
       ->group(group);
@@ -217,6 +276,22 @@ void add_reporting(CLI::App& app, training_options& o) {
   app.add_flag("--dry_run", o.dry_run, "print the plan and stop; config.json is enough")->group(group);
 }
 
+/// What the file says joins the flags. \returns what to tell the user about it.
+std::string apply_deepspeed(std::filesystem::path const& path, CLI::App const& app, command_line& c) {
+  auto const file = so::train::read_deepspeed_config(path);
+  auto const given = [&](std::string_view flag) { return app.get_option(std::string{flag})->count() > 0; };
+  so::train::apply(file, given, 1, c.training);
+  if (file.bf16) {
+    auto const wanted = *file.bf16.value ? precision_choice::bf16 : precision_choice::float32;
+    so::expect(!given("--dtype") || c.precision == wanted, so::exit_code::bad_input, file.bf16.where, ": ",
+               *file.bf16.value, ", but --dtype is ",
+               c.precision == precision_choice::bf16 ? "bf16" : "float32",
+               "; expected the same in both, or one of them left out");
+    c.precision = wanted;
+  }
+  return file.note;
+}
+
 }  // namespace
 
 std::optional<command_line> read_command_line(int argc, char** argv, char const* summary) {
@@ -228,6 +303,8 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
   add_model_and_data(app, c.training);
   add_optimization(app, c.training);
   add_execution(app, c);
+  std::filesystem::path deepspeed_file;
+  add_offloading(app, c.training, deepspeed_file);
   add_reporting(app, c.training);
   try {
     app.parse(normalized(argc, argv));
@@ -237,21 +314,30 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
   } catch (CLI::ParseError const& e) {
     so::fail(so::exit_code::bad_input, so::printable(e.what(), 400), "; --help lists the flags");
   }
-  so::expect(c.device != device_choice::cuda, so::exit_code::device,
-             "--device cuda: this program was built without CUDA; use --device cpu");
+  auto const note = deepspeed_file.empty() ? std::string{} : apply_deepspeed(deepspeed_file, app, c);
   so::train::check(c.training);
+  if (!note.empty()) {
+    std::fprintf(stderr, "%s\n", note.c_str());
+  }
   return c;
 }
 
 int run_program(char const* name, int (*body)(int, char**), int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a failed write with its reason, not a death
   auto const report = [&](char const* what, so::exit_code code) {
+    std::fflush(stdout);
     std::fprintf(stderr, "%s: error: %s\n", name, what);
     return static_cast<int>(code);
   };
   try {
     return body(argc, argv);
-  } catch (so::error const& e) { return report(e.what(), e.code()); } catch (std::bad_alloc const&) {
+  } catch (so::error const& e) {
+    auto const code = report(e.what(), e.code());
+    if (e.code() == so::exit_code::device_lost) {
+      std::_Exit(code);  // what a driver does at the end of a process may wait for the device
+    }
+    return code;
+  } catch (std::bad_alloc const&) {
     return report("out of memory; a smaller --batch_size or --max_length may help",
                   so::exit_code::cannot_fit);
   } catch (std::exception const& e) { return report(e.what(), so::exit_code::internal); }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/kernel/attention.hpp>
 #include <superoffload/train/options.hpp>
 
 #include <optional>
@@ -16,6 +17,8 @@ struct command_line {
   superoffload::train::training_options training;
   device_choice device = device_choice::automatic;
   precision_choice precision = precision_choice::bf16;
+  superoffload::kernel::attention_implementation attention =
+      superoffload::kernel::attention_implementation::automatic;
 };
 
 /// Reads the flags that all fine-tuners share. Nothing when --help was asked for, which is then printed.

@@ -4,9 +4,21 @@
 
 #include "common/command_line.hpp"
 
+namespace superoffload::cpu {
+class device;
+}
+namespace superoffload::cuda {
+class device;
+}
+
 namespace examples {
 
-/// Fine-tunes a model of one architecture; each is instantiated in a source of its own.
-int finetune_llama(command_line const& command);
+/// Fine-tunes a model of one architecture; each is instantiated in a source of its own for each device. Those
+/// for CUDA are there where EXAMPLES_CUDA is defined.
+int finetune_llama(superoffload::cpu::device& device, command_line const& command);
+int finetune_llama(superoffload::cuda::device& device, command_line const& command);
+
+/// Plans such a run for the machine that --hardware describes.
+int plan_llama(command_line const& command);
 
 }  // namespace examples

@@ -5,6 +5,7 @@
 #include <superoffload/model/config.hpp>
 
 #include "common/command_line.hpp"
+#include "common/device.hpp"
 #include "finetune/architectures.hpp"
 
 namespace {
@@ -16,7 +17,11 @@ int finetune(int argc, char** argv) {
   }
   auto const type = superoffload::model::read_config(command->training.model).model_type;
   if (type == "llama") {
-    return examples::finetune_llama(*command);
+    if (!command->training.offload.hardware.empty()) {
+      return examples::plan_llama(*command);
+    }
+    return examples::with_device(*command,
+                                 [&](auto& device) { return examples::finetune_llama(device, *command); });
   }
   superoffload::fail(superoffload::exit_code::bad_input, command->training.model.string(), ": model_type '",
                      type, "' has no trainer in this program, expected llama");

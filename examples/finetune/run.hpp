@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/cpu/device.hpp>
+#include <superoffload/offload/super.hpp>
 #include <superoffload/train/trainer.hpp>
 
+#include "common/attention.hpp"
 #include "common/command_line.hpp"
 
 #include <cstdio>
@@ -13,11 +14,14 @@ namespace examples {
 
 /// A whole run: the plan, the training, and where its results are.
 template <class Engine>
-int finetune_with(command_line const& command) {
+int finetune_with(typename Engine::device_type& device, command_line const& command) {
   namespace so = superoffload;
-  so::cpu::device device;
+  auto const no_cudnn = choose_attention(device, command);
   so::train::trainer<Engine> trainer{device, command.training};
   std::fputs(trainer.plan_text().c_str(), stdout);
+  if (!no_cudnn.empty()) {
+    std::printf("--attn_implementation auto is flash: %s\n", no_cudnn.c_str());
+  }
   std::fflush(stdout);
   if (command.training.dry_run) {
     trainer.expect_fits();
@@ -37,14 +41,16 @@ int finetune_with(command_line const& command) {
 }
 
 /// Chooses the instantiation, once.
-template <class Architecture>
-int finetune(command_line const& command) {
+template <class Architecture, class Device>
+int finetune(Device& device, command_line const& command) {
   namespace so = superoffload;
   switch (command.precision) {
     case precision_choice::float32:
-      return finetune_with<so::train::engine<Architecture, so::precision::fp32>>(command);
+      return finetune_with<so::train::engine<Architecture, Device, so::precision::fp32, so::offload::super>>(
+          device, command);
     case precision_choice::bf16:
-      return finetune_with<so::train::engine<Architecture, so::precision::bf16>>(command);
+      return finetune_with<so::train::engine<Architecture, Device, so::precision::bf16, so::offload::super>>(
+          device, command);
   }
   return 1;
 }

@@ -3,13 +3,21 @@
 
 // Fine-tunes checkpoints of the Llama 3 family.
 #include "common/command_line.hpp"
+#include "common/device.hpp"
 #include "finetune/architectures.hpp"
 
 namespace {
 
 int finetune(int argc, char** argv) {
   auto const command = examples::read_command_line(argc, argv, "Fine-tunes a Llama model on Alpaca data.");
-  return command ? examples::finetune_llama(*command) : 0;
+  if (!command) {
+    return 0;
+  }
+  if (!command->training.offload.hardware.empty()) {
+    return examples::plan_llama(*command);
+  }
+  return examples::with_device(*command,
+                               [&](auto& device) { return examples::finetune_llama(device, *command); });
 }
 
 }  // namespace

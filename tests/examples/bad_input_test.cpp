@@ -38,6 +38,7 @@ struct workplace {
                                                      "--dataset",    data.string(),
                                                      "--output_dir", output.string(),
                                                      "--metrics",    (output / "metrics.jsonl").string(),
+                                                     "--device",     test_device(),
                                                      "--max_length", "64",
                                                      "--max_steps",  "1",
                                                      "--batch_size", "2",

@@ -8,6 +8,7 @@
 
 #include "examples/program.hpp"
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -18,6 +19,12 @@ namespace superoffload::test {
 inline std::filesystem::path const models = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models";
 inline std::filesystem::path const alpaca = SUPEROFFLOAD_ALPACA;
 inline std::filesystem::path const finetune_llama = SUPEROFFLOAD_FINETUNE_LLAMA;
+
+/// What runs are on: cpu, or what the environment variable SUPEROFFLOAD_TEST_DEVICE says.
+inline std::string test_device() {
+  char const* const device = std::getenv("SUPEROFFLOAD_TEST_DEVICE");
+  return device == nullptr ? "cpu" : device;
+}
 
 /// A short run on a reference checkpoint, to be changed by further flags: a later flag wins over an earlier
 /// one.
@@ -30,6 +37,7 @@ struct finetune_run {
                                  "--dataset",      alpaca.string(),
                                  "--output_dir",   output.string(),
                                  "--metrics",      (output / "metrics.jsonl").string(),
+                                 "--device",       test_device(),
                                  "--log_interval", "1",
                                  "--template",     "deepspeed",
                                  "--label_mask",   "none"};

@@ -60,6 +60,36 @@ TEST_CASE("recompute changes no bit") {
   CHECK(weights_of(kept.path()) == weights_of(again.path()));
 }
 
+TEST_CASE(
+    "wherever the optimizer's state lives, the bits are the same, and a checkpoint moves between places") {
+  for (std::string const dtype : {"float32", "bf16"}) {
+    CAPTURE(dtype);
+    auto const flags = joined(
+        short_run, {"--dtype", dtype, "--bucket_mib", "1", "--save_steps", "3", "--max_grad_norm", "0.9"});
+    scratch_directory const simple;
+    REQUIRE(finetune_run{"llama", joined(flags, {"--offload", "none"})}.run_in(simple.path()).status == 0);
+    std::vector<std::vector<std::string>> const all_places{{"--offload", "super"},
+                                                           {"--offload", "super", "--ratio", "0.6"},
+                                                           {"--offload", "super", "--streamed_share", "1"},
+                                                           {"--offload", "zero"}};
+    for (auto const& places : all_places) {
+      CAPTURE(places[1]);
+      scratch_directory const placed;
+      REQUIRE(finetune_run{"llama", joined(flags, places)}.run_in(placed.path()).status == 0);
+      CHECK(series(placed.path(), "loss") == series(simple.path(), "loss"));
+      CHECK(series(placed.path(), "grad_norm") == series(simple.path(), "grad_norm"));
+      CHECK(weights_of(placed.path()) == weights_of(simple.path()));
+      // From the checkpoint of step 3, with all state on the device.
+      std::filesystem::remove_all(placed.path() / "checkpoint-6");
+      std::filesystem::remove_all(placed.path() / "model");
+      REQUIRE(finetune_run{"llama", joined(flags, {"--offload", "none", "--resume", "auto"})}
+                  .run_in(placed.path())
+                  .status == 0);
+      CHECK(weights_of(placed.path()) == weights_of(simple.path()));
+    }
+  }
+}
+
 TEST_CASE("how a batch is split into micro-batches changes losses by rounding only") {
   for (std::string const packing : {"off", "on"}) {
     scratch_directory const whole;

@@ -30,6 +30,8 @@ words arguments(fs::path const& output, int steps, words const& more) {
                  "2",
                  "--output_dir",
                  output.string(),
+                 "--device",
+                 test_device(),
                  "--log_interval",
                  "1",
                  "--max_length",

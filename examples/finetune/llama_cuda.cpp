@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/cuda/device.hpp>
+#include <superoffload/cuda/kernels.hpp>
 #include <superoffload/model/llama.hpp>
 
 #include "finetune/architectures.hpp"
@@ -7,6 +9,8 @@
 
 namespace examples {
 
-int finetune_llama(command_line const& command) { return finetune<superoffload::model::llama>(command); }
+int finetune_llama(superoffload::cuda::device& device, command_line const& command) {
+  return finetune<superoffload::model::llama>(device, command);
+}
 
 }  // namespace examples

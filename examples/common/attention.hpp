@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/model/config.hpp>
+#ifdef EXAMPLES_CUDA
+#include <superoffload/cudnn/choose.hpp>
+#endif
+
+#include "common/command_line.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace examples {
+
+/// Lets the device compute attention as --attn_implementation says. Returns why auto is not cuDNN's, where it
+/// might have been.
+inline std::string choose_attention(superoffload::cpu::device&, command_line const& command) {
+  namespace so = superoffload;
+  so::expect(
+      command.attention == so::kernel::attention_implementation::automatic, so::exit_code::bad_input,
+      "--attn_implementation chooses between a GPU's kernels; expected auto on the cpu, or --device cuda");
+  return {};
+}
+
+#ifdef EXAMPLES_CUDA
+inline std::string choose_attention(superoffload::cuda::device& device, command_line const& command) {
+  auto const config = superoffload::model::read_config(command.training.model);
+  return superoffload::cudnn::choose_attention(device, command.attention,
+                                               {.starts = nullptr,
+                                                .documents = 1,
+                                                .rows = 1,
+                                                .heads = static_cast<std::int32_t>(config.heads),
+                                                .kv_heads = static_cast<std::int32_t>(config.kv_heads),
+                                                .head_dim = static_cast<std::int32_t>(config.head_dim),
+                                                .longest = 1,
+                                                .scale = 1},
+                                               false, command.precision == precision_choice::bf16);
+}
+#endif
+
+}  // namespace examples

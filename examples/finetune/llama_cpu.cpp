@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/model/llama.hpp>
+
+#include "finetune/architectures.hpp"
+#include "finetune/run.hpp"
+
+namespace examples {
+
+int finetune_llama(superoffload::cpu::device& device, command_line const& command) {
+  return finetune<superoffload::model::llama>(device, command);
+}
+
+}  // namespace examples

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/drawing.hpp>
+#include <superoffload/train/described_run.hpp>
+#include <superoffload/train/machine_file.hpp>
+#include <superoffload/train/plan_file.hpp>
+
+#include "common/command_line.hpp"
+
+#include <cstdio>
+
+namespace examples {
+
+/// Plans the run for the machine of --hardware: prints, writes and draws what was asked for.
+template <class Architecture>
+int plan_described(command_line const& command) {
+  namespace so = superoffload;
+  auto const& settings = command.training.offload;
+  auto const machine = so::train::read_machine(settings.hardware);
+  auto const plan = command.precision == precision_choice::bf16
+                        ? so::train::plan_on<Architecture, so::bfloat16>(machine, settings, command.training)
+                        : so::train::plan_on<Architecture, float>(machine, settings, command.training);
+  std::printf("plan for %s\n%s", machine.name.c_str(), so::offload::describe(plan).c_str());
+  std::fflush(stdout);
+  if (!settings.plan.empty()) {
+    so::train::write_file(settings.plan, so::train::to_json(plan, machine.name));
+  }
+  so::offload::expect_fits(plan);
+  if (!settings.timeline.empty()) {
+    so::train::write_file(settings.timeline, so::offload::draw(plan.step, "a step on " + machine.name));
+  }
+  return 0;
+}
+
+}  // namespace examples

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+
+#include "examples/finetune.hpp"
+
+namespace {
+
+using namespace superoffload;
+
+TEST_CASE("a run is planned for a machine that is not there, from config.json alone") {
+  test::scratch_directory const root;
+  auto const model = root.path() / "model";
+  std::filesystem::create_directory(model);
+  std::ofstream{model / "config.json"}
+      << R"({"model_type": "llama", "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336,)"
+      << R"( "num_attention_heads": 32, "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,)"
+      << R"( "max_position_embeddings": 131072, "tie_word_embeddings": false, "num_hidden_layers": 32})";
+  auto const plan_of = [&](std::filesystem::path const& program, char const* machine,
+                           std::vector<std::string> const& more) {
+    std::vector<std::string> arguments{"--dry_run",
+                                       "--model",
+                                       model.string(),
+                                       "--max_length",
+                                       "2048",
+                                       "--batch_size",
+                                       "4",
+                                       "--hardware",
+                                       (std::filesystem::path{SUPEROFFLOAD_HARDWARE} / machine).string(),
+                                       "--plan",
+                                       (root.path() / "plan.json").string(),
+                                       "--timeline",
+                                       (root.path() / "step.svg").string()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return test::run(program, arguments);
+  };
+  auto const written = [&] { return io::json::parse(test::contents_of(root.path() / "plan.json")); };
+
+  auto const done = plan_of(test::finetune_llama, "gh200.json", {"--offload", "super"});
+  CAPTURE(done.err);
+  REQUIRE(done.status == 0);
+  CHECK(done.err.empty());
+  CHECK(done.out.find("plan for NVIDIA GH200") == 0);
+  CHECK(done.out.find("optimizer state") != std::string::npos);
+  auto const plan = written();
+  CHECK(plan["fits"] == true);
+  for (char const* number : {"step_time_ms", "bound_ms", "tokens_per_second", "model_tflops"}) {
+    CAPTURE(number);
+    CHECK(plan[number].get<double>() > 0.0);
+  }
+  CHECK(plan["recompute"].is_string());
+  auto const& places = plan["places"];
+  CHECK(places["resident"].get<double>() + places["host"].get<double>() + places["streamed"].get<double>() ==
+        doctest::Approx(1.0));
+  CHECK(plan["device_bytes"]["total"] <= plan["device_bytes"]["available"]);
+  CHECK(plan["host_bytes"]["state"] > 0);
+  CHECK(test::contents_of(root.path() / "step.svg").rfind("<svg", 0) == 0);
+
+  auto const ratio =
+      plan_of(SUPEROFFLOAD_FINETUNE, "h200_pcie5.json", {"--ratio", "1", "--streamed_share", "0"});
+  CHECK(ratio.status == 0);
+  CHECK(written()["places"]["host"] == 1.0);
+
+  // What does not fit is told before anything is drawn, and in the file.
+  std::filesystem::remove(root.path() / "step.svg");
+  auto const refused = plan_of(test::finetune_llama, "rtx4090.json", {});
+  CHECK(refused.status == static_cast<int>(exit_code::cannot_fit));
+  CHECK(refused.err.find("GiB") != std::string::npos);
+  CHECK(written()["fits"] == false);
+  CHECK(written()["step_time_ms"].is_null());
+  CHECK_FALSE(std::filesystem::exists(root.path() / "step.svg"));
+}
+
+}  // namespace
