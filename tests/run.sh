@@ -10,7 +10,8 @@ Usage: tests/run.sh [--sanitizers]
 Builds and runs the tests, from a fresh clone on a bare Debian 12 or Ubuntu 24.04: missing packages are installed with
 apt when this user may, else the line to run is printed.
 
-  (nothing)      the whole suite, optimised, in build/release
+  (nothing)      the whole suite, optimised, in build/release; with the tests on a GPU where there is a CUDA toolkit:
+                 without a GPU they are skipped, and say so
   --sanitizers   the suite under AddressSanitizer and UndefinedBehaviorSanitizer (build/asan), then under
                  ThreadSanitizer (build/tsan), without the tests labelled slow
   --help         this text
@@ -33,7 +34,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source cmake/bootstrap.sh
 
 ensure_build_packages doctest-dev@doctest/doctest.h python3:python3
-report_cuda
+if ! $sanitizers && [[ $(uname -m) == x86_64 ]]; then
+  (ensure_packages g++-aarch64-linux-gnu:aarch64-linux-gnu-g++ qemu-user:qemu-aarch64) ||
+    say "going on: without them the test for aarch64 is skipped"
+fi
+choose_cuda toolkit
 
 failed=()
 # check PRESET [ctest arguments...]: builds and tests; a failure is remembered, and what comes after it is still run.

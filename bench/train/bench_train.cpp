@@ -10,8 +10,13 @@
 #if defined(BENCH_TRAIN_CUDA)
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
+#include <superoffload/cudnn/choose.hpp>
+#endif
+#if defined(BENCH_TRAIN_CUPTI)
+#include "gpu_activity.hpp"
 #endif
 #include <superoffload/model/llama.hpp>
+#include <superoffload/offload/super.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
 
@@ -71,8 +76,19 @@ struct job {
   std::int64_t layers = 0;  // 0: as the shape has
   std::int64_t batch = 8;
   std::int64_t seq = 256;
+  std::int64_t accumulation = 1;
   std::int64_t steps = 20;
-  bool recompute = false;
+  std::string timeline;
+  so::kernel::attention_implementation attention = so::kernel::attention_implementation::automatic;
+  so::recompute::choice recompute = so::recompute::choice::automatic;
+  std::string offload = "none";
+  double ratio = 1.0;
+  double streamed_share = 0.0;
+  double max_grad_norm = 1.0;
+  std::int64_t bucket_mib = 32;
+  int slots = 0;    // 0: for a third of the buckets on the host
+  int workers = 0;  // 0: all cores but one
+  std::string speculation = "on";
 };
 
 double seconds_since(clock_type::time_point begin) {
@@ -84,14 +100,43 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// A deterministic sequence in place of weights, small enough to train.
+/// A deterministic sequence in place of weights, small enough to train: one million numbers, begun at
+/// another place for each piece.
 void random_weights(std::string const& name, std::int64_t first, std::span<float> to) {
-  std::uint64_t const seed = std::hash<std::string>{}(name);
-  for (auto& value : to) {
-    auto bits = (seed ^ static_cast<std::uint64_t>(first++)) * 0x9E3779B97F4A7C15U;
-    bits ^= bits >> 31;
-    value = 0.04F * (static_cast<float>(bits >> 40) * 0x1p-24F - 0.5F);
+  static std::vector<float> const numbers = [] {
+    std::vector<float> made(std::size_t{1} << 20);
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      auto bits = (i + 1) * 0x9E3779B97F4A7C15U;
+      bits ^= bits >> 31;
+      made[i] = 0.04F * (static_cast<float>(bits >> 40) * 0x1p-24F - 0.5F);
+    }
+    return made;
+  }();
+  auto at = (std::hash<std::string>{}(name) + static_cast<std::size_t>(first) * 31) % numbers.size();
+  for (std::size_t done = 0; done < to.size();) {
+    auto const n = std::min(to.size() - done, numbers.size() - at);
+    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(at), n,
+                to.begin() + static_cast<std::ptrdiff_t>(done));
+    done += n;
+    at = 0;
   }
+}
+
+/// The places of a model's optimizer state as the flags say.
+so::offload::arrangement arranged(job const& j, std::vector<so::autograd::unit_layout> const& units,
+                                  std::size_t element_bytes) {
+  so::offload::arrangement a;
+  a.buckets = so::offload::buckets_of(units, (j.bucket_mib << 20) / static_cast<std::int64_t>(element_bytes));
+  so::offload::place_by_share(a.buckets, j.ratio, j.streamed_share);
+  auto const on_host = std::count_if(a.buckets.begin(), a.buckets.end(),
+                                     [](auto const& b) { return b.where == so::offload::place::host; });
+  a.slots = j.slots > 0 ? j.slots : 4 + static_cast<int>(on_host / 3);
+  a.stagings = 4;
+  a.workers = j.workers > 0 ? j.workers : std::max(1, so::cpu::usable_cores() - 1);
+  a.speculates = j.offload == "super" && j.speculation != "off";
+  a.immediate = j.max_grad_norm == 0.0;
+  a.waits_for_all = j.offload == "zero";
+  return a;
 }
 
 so::data::batch random_batch(so::model::config const& config, job const& j, std::uint64_t step) {
@@ -146,57 +191,123 @@ double product_tflops(D& device, std::int64_t n) {
   return 2.0 * size * size * size / median(times) * 1e-12;
 }
 
-template <class D, class Precision>
+template <class D, class Precision, class Offload>
 void measure(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
   auto config = shapes.at(j.shape);
   if (j.layers > 0) {
     config.layers = j.layers;
   }
+  std::string attention = D::name();
+  if constexpr (requires { device.attention(); }) {
+    attention = device.attention() != nullptr ? device.attention()->name() : "flash";
+  }
   double const bound = product_tflops<typename Precision::element>(device, product_size);
-  so::train::engine<so::model::llama, D, Precision> engine{
-      device, config, {.max_rows = j.batch * j.seq, .max_positions = j.seq, .recompute_blocks = j.recompute}};
+  so::train::engine_options options{.max_grad_norm = j.max_grad_norm,
+                                    .max_rows = j.batch * j.seq,
+                                    .max_positions = j.seq,
+                                    .accumulates = j.accumulation > 1,
+                                    .recompute = j.recompute};
+  if constexpr (std::is_same_v<Offload, so::offload::super>) {
+    options.arrangement = arranged(j, so::model::llama{config}.units(), sizeof(typename Precision::element));
+  }
+  so::train::engine<so::model::llama, D, Precision, Offload> engine{device, config, options};
+  engine.fit_into(device.available_bytes());
+  auto const& plan = engine.plan();
+  so::expect(plan.total() <= device.available_bytes(), so::exit_code::cannot_fit, "the plan needs ",
+             plan.total(), " bytes, but ", device.available_bytes(), " are available");
   engine.initialize(random_weights);
-  std::vector<double> times;
   double loss = 0.0;
-  for (std::int64_t i = 0; i < j.steps + 2; ++i) {
-    auto const batch = random_batch(config, j, static_cast<std::uint64_t>(i));
-    auto const begin = clock_type::now();
-    loss = engine.forward(batch);
-    engine.backward();
+  std::int64_t done = 0;
+  auto const one_step = [&] {
+    std::vector<so::data::batch> batches;
+    std::int64_t targets = 0;
+    for (std::int64_t k = 0; k < j.accumulation; ++k) {
+      batches.push_back(random_batch(config, j, static_cast<std::uint64_t>(done * j.accumulation + k)));
+      targets += batches.back().label_tokens();
+    }
+    ++done;
+    engine.begin_step(targets, j.accumulation, 1e-4);
+    loss = 0.0;
+    for (auto const& batch : batches) {
+      loss += engine.forward(batch);
+      engine.backward();
+    }
     engine.step(1e-4);
+  };
+  for (int i = 0; i < 2; ++i) { one_step(); }
+  engine.synchronize();
+  // From verdict to verdict: a step's update runs while the next one's batch is being made.
+  std::vector<double> times;
+  for (std::int64_t i = 0; i < j.steps; ++i) {
+    auto const begin = clock_type::now();
+    one_step();
+    times.push_back(seconds_since(begin));
+  }
+  engine.synchronize();
+  auto const device_bytes = device.peak_bytes();
+  [[maybe_unused]] std::string idle = "null";
+#if defined(BENCH_TRAIN_CUPTI)
+  if (j.device == "cuda") {
+    so::bench::gpu_activity activity;
+    for (int i = 0; i < 2; ++i) { one_step(); }
     engine.synchronize();
-    if (i >= 2) {
-      times.push_back(seconds_since(begin));
+    activity.finish();
+    idle = std::to_string(activity.idle_share());
+    if (!j.timeline.empty()) {
+      activity.write_trace(j.timeline);
     }
   }
+#endif
+  std::string service;
+  if constexpr (std::is_same_v<Offload, so::offload::super>) {
+    auto const counts = engine.state().counts();
+    auto const& a = engine.options().arrangement;
+    service = so::concat("\"offload\": \"", j.offload, "\", \"ratio\": ", j.ratio,
+                         ", \"streamed_share\": ", j.streamed_share, ", \"max_grad_norm\": ", j.max_grad_norm,
+                         ", \"buckets\": ", a.buckets.size(), ", \"slots\": ", a.slots,
+                         ", \"workers\": ", a.workers, ", \"acceptance\": ", engine.state().acceptance(),
+                         ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
+                         ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
+  }
   double const seconds = median(times);
-  auto const tokens = j.batch * j.seq;
-  auto const visible = j.batch * j.seq * (j.seq + 1) / 2;
+  auto const tokens = j.accumulation * j.batch * j.seq;
+  auto const visible = tokens * (j.seq + 1) / 2;
   double const model = 3.0 * engine.model().forward_flops(tokens, visible);
-  double const again = j.recompute ? engine.model().block_flops(tokens, visible) : 0.0;
+  double const again = plan.recomputed_flops_per_token * static_cast<double>(tokens);
   std::printf(
-      "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"layers\": %lld, "
-      "\"batch\": %lld, \"seq\": %lld, \"recompute\": %s, \"parameters\": %lld, \"steps\": %lld, "
+      "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"attention\": "
+      "\"%s\", \"layers\": %lld, "
+      "\"batch\": %lld, \"seq\": %lld, \"accumulation\": %lld, \"results\": %lld, \"results_recomputed\": "
+      "%lld, "
+      "\"parameters\": %lld, \"steps\": %lld, "
       "\"step_time_ms\": %.3f, \"tokens_per_second\": %.1f, \"model_tflops\": %.5f, \"hardware_tflops\": "
       "%.5f, "
       "\"product_tflops\": %.5f, \"share_of_product_rate\": %.3f, \"device_bytes\": %zu, \"plan_bytes\": "
       "%zu, "
-      "\"host_bytes\": %zu, \"loss\": %.4f}\n",
-      j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(),
+      "\"host_bytes\": %zu, \"gpu_idle_share\": %s, %s\"loss\": %.4f}\n",
+      j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(),
       static_cast<long long>(config.layers), static_cast<long long>(j.batch), static_cast<long long>(j.seq),
-      j.recompute ? "true" : "false", static_cast<long long>(engine.plan().parameters),
+      static_cast<long long>(j.accumulation), static_cast<long long>(plan.results),
+      static_cast<long long>(plan.results_recomputed), static_cast<long long>(plan.parameters),
       static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens) / seconds,
       model / seconds * 1e-12, (model + again) / seconds * 1e-12, bound,
-      (model + again) / seconds * 1e-12 / bound, device.peak_bytes(), engine.plan().total(),
-      so::train::peak_resident_bytes(), loss);
+      (model + again) / seconds * 1e-12 / bound, device_bytes, plan.total(), so::train::peak_resident_bytes(),
+      idle.c_str(), service.c_str(), loss);
 }
 
 template <class D>
 void measure_on(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
+  auto const with = [&]<class Precision>(Precision) {
+    if (j.offload == "none") {
+      measure<D, Precision, so::offload::none>(j, device, product_size, processor);
+    } else {
+      measure<D, Precision, so::offload::super>(j, device, product_size, processor);
+    }
+  };
   if (j.dtype == "bf16") {
-    measure<D, so::precision::bf16>(j, device, product_size, processor);
+    with(so::precision::bf16{});
   } else {
-    measure<D, so::precision::fp32>(j, device, product_size, processor);
+    with(so::precision::fp32{});
   }
 }
 
@@ -210,6 +321,20 @@ void measure_on_cpu(job const& j) {
 #if defined(BENCH_TRAIN_CUDA)
 void measure_on_cuda(job const& j) {
   so::cuda::device device;
+  auto const& config = shapes.at(j.shape);
+  auto const note = so::cudnn::choose_attention(device, j.attention,
+                                                {.starts = nullptr,
+                                                 .documents = j.batch,
+                                                 .rows = j.batch * j.seq,
+                                                 .heads = static_cast<std::int32_t>(config.heads),
+                                                 .kv_heads = static_cast<std::int32_t>(config.kv_heads),
+                                                 .head_dim = static_cast<std::int32_t>(config.head_dim),
+                                                 .longest = static_cast<std::int32_t>(j.seq),
+                                                 .scale = 1},
+                                                false, j.dtype == "bf16");
+  if (!note.empty()) {
+    std::fprintf(stderr, "bench_train: attention by flash: %s\n", note.c_str());
+  }
   measure_on(j, device, 8192, so::cuda::device::name());
 }
 #else
@@ -234,7 +359,37 @@ int main(int argc, char** argv) try {
   app.add_option("--batch", j.batch)->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--seq", j.seq)->check(CLI::Range(2, 1 << 20))->capture_default_str();
   app.add_option("--steps", j.steps)->check(CLI::Range(1, 100000))->capture_default_str();
-  app.add_flag("--recompute", j.recompute);
+  app.add_option("--accumulation", j.accumulation, "micro-batches of a step")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  std::map<std::string, so::recompute::choice> const choices{
+      {"none", so::recompute::choice::none},
+      {"every_block", so::recompute::choice::every_block},
+      {"auto", so::recompute::choice::automatic}};
+  app.add_option("--recompute", j.recompute, "what is computed again; auto: as little as the memory allows")
+      ->transform(CLI::CheckedTransformer(choices));
+  app.add_option("--offload", j.offload)
+      ->check(CLI::IsMember({"none", "zero", "super"}))
+      ->capture_default_str();
+  app.add_option("--ratio", j.ratio, "share of the parameters whose state is off the device")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--streamed_share", j.streamed_share, "of those, the share that is streamed")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  app.add_option("--max_grad_norm", j.max_grad_norm, "0: no clipping, buckets are updated as they come")
+      ->check(CLI::Range(0.0, 1e30))
+      ->capture_default_str();
+  app.add_option("--bucket_mib", j.bucket_mib)->check(CLI::Range(1, 4096))->capture_default_str();
+  app.add_option("--slots", j.slots, "0: a third of the buckets on the host")->check(CLI::Range(0, 100000));
+  app.add_option("--workers", j.workers, "0: all cores but one")->check(CLI::Range(0, 1024));
+  app.add_option("--speculation", j.speculation)->check(CLI::IsMember({"on", "off"}))->capture_default_str();
+  using attention = so::kernel::attention_implementation;
+  std::map<std::string, attention> const implementations{
+      {"auto", attention::automatic}, {"flash", attention::flash}, {"cudnn", attention::cudnn}};
+  app.add_option("--attn_implementation", j.attention, "on a GPU; auto: the faster one")
+      ->transform(CLI::CheckedTransformer(implementations));
+  app.add_option("--timeline", j.timeline, "a file for what the GPU did in two steps, as trace events");
   CLI11_PARSE(app, argc, argv);
   if (j.device == "cuda") {
     measure_on_cuda(j);

@@ -18,18 +18,19 @@ ALLOWED = {
     "kernel": "core",
     "cpu": "core kernel",
     "cuda": "core kernel",
+    "cudnn": "core kernel cuda",
     "io": "core",
     "text": "core io",
     "data": "core io text",
     "autograd": "core kernel",
     "optim": "core kernel",
     "zero": "core kernel autograd",
-    "offload": "core kernel autograd optim zero",
+    "offload": "core kernel cpu autograd optim zero",
     "nn": "core kernel autograd",
     "model": "core kernel autograd nn io",
     "train": "core kernel cpu io text data autograd optim zero offload nn model",
 }
-HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|pcre2|utf8proc)")
+HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|pcre2|utf8proc|cudnn)")
 # The headers whose purpose is a heavy one, and the bodies of kernels: for sources and programs, not for other headers.
 HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/(simd\.hpp|kernels_\w+\.hpp|kernels?/.*|\w+_kernels?\.hpp))$")
 

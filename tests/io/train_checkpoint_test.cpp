@@ -342,6 +342,26 @@ TEST_CASE("any changed or missing byte is rejected and the older checkpoint take
   }
 }
 
+TEST_CASE("a checkpoint that its reader rejects is passed over, and an error of another kind is passed on") {
+  scratch_directory const root;
+  for (int const step : {1, 2, 3}) { save(root.path(), step, step); }
+  names reasons;
+  auto const rejected = [&](std::string const& reason) { reasons.push_back(reason); };
+  auto const found = newest_checkpoint(root.path(), rejected, [](checkpoint_reader const& checkpoint) {
+    expect(checkpoint.step() < 3, exit_code::bad_input, "not three");
+    expect(checkpoint.step() < 2, exit_code::io_failure, "not two");
+  });
+  REQUIRE(found.has_value());
+  CHECK(found->step() == 1);
+  CHECK(reasons == names{"not three", "not two"});
+  check_failure(failure_of([&] {
+                  newest_checkpoint(root.path(), rejected, [](checkpoint_reader const&) {
+                    fail(exit_code::device_lost, "the device is lost");
+                  });
+                }),
+                exit_code::device_lost, "the device is lost");
+}
+
 TEST_CASE("no checkpoint at all is no error") {
   scratch_directory const root;
   auto const never = [](std::string const& reason) { FAIL_CHECK(reason); };

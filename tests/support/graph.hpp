@@ -28,8 +28,9 @@ public:
   explicit graph(std::vector<autograd::unit_layout> units, std::size_t bytes = std::size_t{1} << 24)
       : units_{std::move(units)},
         memory_{device, bytes},
-        store{device, stream, units_, false, {nullptr, [](void*, int, void const*) {}}},
-        on{stream,
+        store{device, stream, units_, false, {nullptr, [](void*, int, zero::unit_gradient) {}}},
+        on{device,
+           stream,
            {memory_.data(), memory_.bytes()},
            autograd::unit_access::to(store),
            static_cast<int>(units_.size())} {
@@ -53,7 +54,8 @@ public:
     return {store.weights(unit) + tensor.offset, static_cast<std::size_t>(tensor.count())};
   }
   [[nodiscard]] std::span<double const> gradient(int unit, autograd::tensor_entry const& tensor) {
-    return {store.gradient(unit) + tensor.offset, static_cast<std::size_t>(tensor.count())};
+    return {static_cast<double const*>(store.gradient(unit).data) + tensor.offset,
+            static_cast<std::size_t>(tensor.count())};
   }
 
   /// An input of the tape with the given values.
@@ -118,7 +120,7 @@ void check_function(graph& g, std::vector<double> x_values, std::int64_t columns
     }
     return sum;
   };
-  g.on.forget_gradients(0);
+  g.on.forget_gradients();
   auto const [x, y] = forward(true);
   y.adopt_gradient(g.on.allocate<double>(y.count()));
   g.stream.copy(y.gradient(), functional.data(), functional.size() * sizeof(double));

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace superoffload::test {
@@ -46,13 +47,13 @@ struct reference_model {
   D device;
   engine trained;
 
-  explicit reference_model(std::string const& name, bool recompute = false)
+  explicit reference_model(std::string const& name, recompute::choice recompute = recompute::choice::none)
       : directory{std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models" / name},
         expected(io::read_json(directory / "expected.json", {.bytes = std::size_t{4} << 20})),
         batch{batch_of(expected["forward"])},
         trained{device,
                 model::read_config(directory),
-                {.max_rows = batch.rows(), .max_positions = 48, .recompute_blocks = recompute}} {
+                {.max_rows = batch.rows(), .max_positions = 48, .recompute = recompute}} {
     auto const weights = io::hub_checkpoint::open(directory);
     trained.initialize([&](std::string const& tensor, std::int64_t first, std::span<float> to) {
       weights.read(tensor, static_cast<std::uint64_t>(first), to);
@@ -90,13 +91,23 @@ struct reference_model {
   }
 };
 
+/// How far values may be from those of transformers in float32, as parts of a tensor's norm.
+struct tolerances {
+  double loss, gradient, sum, logits;
+};
+template <class Model>
+constexpr tolerances tolerances_of =
+    std::is_same_v<typename Model::engine::element_type, float> ? tolerances{1e-5, 1e-4, 1e-4, 1e-5}
+                                                                : tolerances{2e-3, 2e-2, 1e-1, 1e-2};
+
 /// Loss and the gradients of every parameter are those of transformers.
 template <class Model>
 void check_loss_and_gradients(Model& l) {
+  constexpr auto allowed = tolerances_of<Model>;
   auto const& forward = l.expected["forward"];
   CHECK(l.batch.label_tokens() == forward["label_tokens"].template get<std::int64_t>());
   double const loss = l.trained.forward(l.batch);
-  CHECK(loss == doctest::Approx(forward["loss"].template get<double>()).epsilon(1e-5));
+  CHECK(loss == doctest::Approx(forward["loss"].template get<double>()).epsilon(allowed.loss));
   l.trained.backward();
   l.trained.synchronize();
   std::size_t checked = 0;
@@ -112,13 +123,13 @@ void check_loss_and_gradients(Model& l) {
         squares += g * g;
       }
       double const l2 = truth["l2"].template get<double>();
-      CHECK(std::sqrt(squares) == doctest::Approx(l2).epsilon(1e-4));
-      CHECK(std::abs(sum - truth["sum"].template get<double>()) <= 1e-4 * l2);
+      CHECK(std::sqrt(squares) == doctest::Approx(l2).epsilon(allowed.gradient));
+      CHECK(std::abs(sum - truth["sum"].template get<double>()) <= allowed.sum * l2);
       for (std::size_t i = 0; i < truth["first"].size(); ++i) {
-        CHECK(std::abs(gradient[i] - truth["first"][i].template get<double>()) <= 1e-4 * l2);
+        CHECK(std::abs(gradient[i] - truth["first"][i].template get<double>()) <= allowed.gradient * l2);
       }
       CHECK(gradient[truth["peak"][0].template get<std::size_t>()] ==
-            doctest::Approx(truth["peak"][1].template get<double>()).epsilon(1e-4));
+            doctest::Approx(truth["peak"][1].template get<double>()).epsilon(allowed.gradient));
       ++checked;
     }
   }
@@ -128,18 +139,20 @@ void check_loss_and_gradients(Model& l) {
 /// So are logits, as samples and as a whole.
 template <class Model>
 void check_logits(Model& l) {
+  constexpr auto allowed = tolerances_of<Model>;
   auto const vocabulary = static_cast<std::size_t>(l.trained.model().settings().vocabulary);
   std::vector<float> const logits = l.trained.logits(l.batch);
   double squares = 0.0;
   for (double const value : logits) { squares += value * value; }
   auto const& forward = l.expected["forward"];
-  CHECK(std::sqrt(squares) == doctest::Approx(forward["logits_l2"].template get<double>()).epsilon(1e-5));
+  CHECK(std::sqrt(squares) ==
+        doctest::Approx(forward["logits_l2"].template get<double>()).epsilon(allowed.logits));
   for (auto const& sample : forward["logits"]) {
     auto const row =
         sample["at"][0].template get<std::size_t>() * 48 + sample["at"][1].template get<std::size_t>();
     auto const& first = sample["first"];
     for (std::size_t i = 0; i < first.size(); ++i) {
-      CHECK(std::abs(logits[row * vocabulary + i] - first[i].template get<double>()) <= 1e-4);
+      CHECK(std::abs(logits[row * vocabulary + i] - first[i].template get<double>()) <= 10 * allowed.logits);
     }
   }
 }

@@ -332,7 +332,8 @@ void checkpoint_reader::verify() const {
 }
 
 std::optional<checkpoint_reader> newest_checkpoint(
-    fs::path const& root, std::function<void(std::string const& reason)> const& on_rejected) {
+    fs::path const& root, std::function<void(std::string const& reason)> const& on_rejected,
+    std::function<void(checkpoint_reader const&)> const& take) {
   auto steps = steps_in(root);
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     auto const path = checkpoint_path(root, *step);
@@ -340,9 +341,14 @@ std::optional<checkpoint_reader> newest_checkpoint(
       auto reader = checkpoint_reader::open(path);
       expect(reader.step() == *step, exit_code::bad_input, shown(path / manifest_name),
              ": manifest.step: ", reader.step(), ", expected ", *step, " as the directory's name says");
-      reader.verify();
+      take(reader);
       return reader;
-    } catch (error const& reason) { on_rejected(reason.what()); }
+    } catch (error const& reason) {
+      if (reason.code() != exit_code::bad_input && reason.code() != exit_code::io_failure) {
+        throw;
+      }
+      on_rejected(reason.what());
+    }
   }
   return std::nullopt;
 }

@@ -92,10 +92,13 @@ private:
   std::vector<rank_file> files_;
 };
 
-/// The checkpoint of the highest step under `root` whose manifest and data verify, or nothing. `on_rejected`
-/// is told, in one line with the path, why a newer one was not taken: when nothing is returned although it
-/// was called, going on would be starting afresh without saying so, and the caller reports an error.
+/// The checkpoint of the highest step under `root` whose manifest verifies and which `take` accepts, or
+/// nothing. `take` reads what it is for, once; what reading throws (bad_input, io_failure) rejects the
+/// checkpoint, other errors are passed on. `on_rejected` is told, in one line with the path, why a newer one
+/// was not taken: when nothing is returned although it was called, going on would be starting afresh without
+/// saying so, and the caller reports an error.
 std::optional<checkpoint_reader> newest_checkpoint(
-    std::filesystem::path const& root, std::function<void(std::string const& reason)> const& on_rejected);
+    std::filesystem::path const& root, std::function<void(std::string const& reason)> const& on_rejected,
+    std::function<void(checkpoint_reader const&)> const& take = &checkpoint_reader::verify);
 
 }  // namespace superoffload::io
