@@ -8,6 +8,7 @@
 #include <superoffload/kernel/elementwise.hpp>
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/host_state.hpp>
+#include <superoffload/offload/service_order.hpp>
 #include <superoffload/offload/slots.hpp>
 #include <superoffload/offload/step_record.hpp>
 #include <superoffload/offload/streamed_state.hpp>
@@ -17,7 +18,6 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
-#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -82,7 +82,8 @@ public:
     for (auto const& b : a.buckets) {
       auto& e = entries_.emplace_back();
       e.bucket = b;
-      if (b.where == place::host) {
+      e.on_host = b.where == place::host;
+      if (e.on_host) {
         e.weights = weights(b.unit) + b.offset;
         e.down = std::make_unique<typename D::event>(device);
         e.up = std::make_unique<typename D::event>(device);
@@ -126,13 +127,14 @@ public:
       compute_->record(*f.event);
       gathering_ = true;
       f.gradient = gradient;
-      f.queued = true;
+      f.computing = true;
       for (std::size_t i = 0; i < entries_.size(); ++i) {
         if (entries_[i].bucket.unit == unit && entries_[i].bucket.where != place::resident) {
           expect(entries_[i].served == judged_, exit_code::internal,
                  "a gradient became final before the last step's weights were awaited");
           entries_[i].state = stage::final;
           entries_[i].arrival = ++arrivals_;
+          entries_[i].computing = true;
         }
       }
     }
@@ -146,6 +148,7 @@ public:
       std::lock_guard const lock{mutex_};
       rethrow();
       ++judged_;
+      flushed_ = false;
       gathering_ = false;
       record_ = record;
       as_announced_ = announced_ && record && record->factor == 1.0F;
@@ -187,7 +190,11 @@ public:
   /// Waits until all weights are back and no state is pending. Between steps only.
   void flush() {
     std::unique_lock lock{mutex_};
-    expect(!gathering_ || failure_, exit_code::internal, "a server was flushed in the middle of a step");
+    rethrow();
+    expect(!gathering_, exit_code::internal, "a server was flushed in the middle of a step");
+    if (flushed_) {  // as for all but the first of many reads in a row
+      return;
+    }
     flushing_ = true;
     bell_.notify_all();
     news_.wait(lock, [&] { return failure_ || settled(); });
@@ -195,6 +202,7 @@ public:
     rethrow();
     up_.synchronize();
     streamed_.synchronize();
+    flushed_ = true;
   }
 
   [[nodiscard]] service_counts counts() const {
@@ -228,25 +236,14 @@ public:
   }
 
 private:
-  enum class stage {
-    idle,
-    final,     // the gradient is on the device
-    fetching,  // on its way
-    arrived,   // in a slot
-    emitted,   // in a slot, new weights sent
-    refused,   // emitted, but the step changes nothing: the old weights have to be sent
-  };
-  struct entry {
+  struct entry : standing {
     offload::bucket bucket;
     T* weights = nullptr;
     std::unique_ptr<typename D::event> down, up;
-    stage state = stage::idle;
-    std::int64_t arrival = 0;
     T* gradient = nullptr;  // a slot, from `fetching` on
-    T* kept = nullptr;      // a slot with the gradient of `pending`
-    step_record pending, emitted;
+    T* kept = nullptr;      // a slot with the gradient of the pending step
+    step_record accepted, emitted;
     std::int64_t served = 0;   // the last step whose weights are on their way
-    bool dropped = false;      // fetched for a step that changes nothing
     bool sent = false;         // `up` was recorded
     bool stale = false;        // a master was written from outside
     bool busy = false;         // the workers have it
@@ -255,12 +252,7 @@ private:
   struct final_gradient {
     std::unique_ptr<typename D::event> event;  // null: nothing of the unit trains
     zero::unit_gradient gradient;
-    bool queued = false;  // and the device may not have come that far
-  };
-  enum class kind { emit, commit, update, send_again };
-  struct task {
-    kind what;
-    std::size_t index;
+    bool computing = false;  // the device may not have come that far
   };
 
   static std::size_t bytes_of(entry const& e) { return static_cast<std::size_t>(e.bucket.count) * sizeof(T); }
@@ -289,7 +281,8 @@ private:
       case stage::emitted:
         if (as_announced_) {
           e.kept = std::exchange(e.gradient, nullptr);
-          e.pending = e.emitted;
+          e.pending = true;
+          e.accepted = e.emitted;
           e.state = stage::idle;
           e.served = judged_;
         } else {
@@ -339,7 +332,7 @@ private:
 
   [[nodiscard]] bool settled() const {
     for (auto const& e : entries_) {
-      if (e.served != judged_ || e.kept != nullptr || e.state != stage::idle) {
+      if (e.served != judged_ || e.pending || e.state != stage::idle) {
         return false;
       }
     }
@@ -354,39 +347,17 @@ private:
     }
   }
 
-  /// The bucket in `state` to be served next: the newest before the verdict, the first of the forward after
-  /// it.
-  [[nodiscard]] std::optional<std::size_t> next_in(stage state) const {
-    std::optional<std::size_t> best;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      auto const& e = entries_[i];
-      if (e.state != state || e.dropped || e.bucket.where != place::host ||
-          final_[static_cast<std::size_t>(e.bucket.unit)].queued) {
-        continue;
-      }
-      if (!best || (gathering_ && e.arrival > entries_[*best].arrival)) {
-        best = i;
-      }
-    }
-    return best;
-  }
-
   /// The host queues a backward long before the device runs it.
   void look_for_gradients() {
-    for (auto& f : final_) { f.queued = f.queued && !f.event->done(); }
+    for (auto& f : final_) { f.computing = f.computing && !f.event->done(); }
+    for (auto& e : entries_) { e.computing = final_[static_cast<std::size_t>(e.bucket.unit)].computing; }
   }
-  /// The gradient that the device will finish first.
-  [[nodiscard]] std::optional<std::size_t> next_queued() const {
-    std::optional<std::size_t> best;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      auto const& e = entries_[i];
-      if (e.state == stage::final && e.bucket.where == place::host &&
-          final_[static_cast<std::size_t>(e.bucket.unit)].queued &&
-          (!best || e.arrival < entries_[*best].arrival)) {
-        best = i;
-      }
-    }
-    return best ? std::optional{static_cast<std::size_t>(entries_[*best].bucket.unit)} : std::nullopt;
+  [[nodiscard]] std::optional<std::size_t> next_in(stage state) const {
+    return offload::next_in(entries_, state, gathering_);
+  }
+  [[nodiscard]] std::optional<service_task> next_task() const {
+    return offload::next_task(entries_,
+                              {gathering_, speculating(), immediate_, slots_.free(), fetching_.size()});
   }
 
   void start_fetches() {
@@ -424,45 +395,6 @@ private:
     } else {
       e.state = stage::arrived;
     }
-  }
-
-  [[nodiscard]] std::optional<task> next_task() const {
-    if (gathering_ && speculating()) {
-      if (auto const i = next_in(stage::arrived)) {
-        auto const& e = entries_[*i];
-        if (immediate_) {
-          return task{kind::update, *i};
-        }
-        if (e.kept != nullptr || slots_.free() > 0) {
-          return task{kind::emit, *i};
-        }
-      }
-    }
-    if (!gathering_) {
-      if (auto const i = next_in(stage::refused)) {
-        return task{kind::send_again, *i};
-      }
-      if (auto const i = next_in(stage::arrived)) {
-        return task{kind::update, *i};
-      }
-    }
-    if (!fetching_.empty()) {
-      return std::nullopt;
-    }
-    // Nothing better to do. What the backward reaches last is committed first: the others may yet be
-    // committed in one pass with their next step.
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].kept != nullptr && entries_[i].state == stage::idle) {
-        return task{kind::commit, i};
-      }
-    }
-    // Gradients wait for slots that only committing gives back.
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (entries_[i].kept != nullptr && entries_[i].state != stage::emitted) {
-        return task{kind::commit, i};
-      }
-    }
-    return std::nullopt;
   }
 
   /// Streamed buckets: the first ones are uploaded as soon as a backward runs, all are updated after the
@@ -540,10 +472,11 @@ private:
         lock.unlock();
         entries_[index].up->wait();
         lock.lock();
-      } else if (auto const unit = next_queued()) {
-        waits_for_ = static_cast<int>(*unit);
+      } else if (auto const computing = next_computing(entries_)) {
+        waits_for_ = entries_[*computing].bucket.unit;
+        auto const& f = final_[static_cast<std::size_t>(waits_for_)];
         lock.unlock();
-        final_[*unit].event->wait();
+        f.event->wait();
         lock.lock();
         waits_for_ = -1;
         news_.notify_all();
@@ -557,58 +490,54 @@ private:
   }
 
   /// Without the lock while the workers work: nobody else touches an entry's slots and records then.
-  void perform(std::unique_lock<std::mutex>& lock, task const& t) {
+  void perform(std::unique_lock<std::mutex>& lock, service_task const& t) {
     auto& e = entries_[t.index];
     auto const index = t.index;
-    bool const had_pending = e.kept != nullptr;
+    bool const had_pending = e.pending;
     bool const before_verdict = gathering_;
-    step_record const record = before_verdict ? (announced_ ? *announced_ : step_record{})
-                               : record_      ? *record_
-                                              : step_record{};
+    step_record const record = (before_verdict ? announced_ : record_).value_or(step_record{});
+    auto const work = [&](auto const& on_state) {
+      lock.unlock();
+      on_state();
+      lock.lock();
+      e.pending = false;
+      counts_.committed += had_pending ? 1 : 0;
+    };
     T* weights = nullptr;
     switch (t.what) {
-      case kind::commit:
-        lock.unlock();
-        host_.commit(index, e.pending, e.kept);
-        lock.lock();
+      case service::commit:
+        work([&] { host_.commit(index, e.accepted, e.kept); });
         slots_.give(std::exchange(e.kept, nullptr));
-        ++counts_.committed;
         return;
-      case kind::emit:
-        weights = had_pending ? e.kept : slots_.take();
-        lock.unlock();
-        if (had_pending) {
-          host_.commit_emit(index, e.pending, e.kept, record, e.gradient);
-        } else {
-          host_.emit(index, record, e.gradient, weights);
-        }
-        lock.lock();
-        e.kept = nullptr;
+      case service::emit:
+        weights = had_pending ? std::exchange(e.kept, nullptr) : slots_.take();
+        work([&] {
+          if (had_pending) {
+            host_.commit_emit(index, e.accepted, weights, record, e.gradient);
+          } else {
+            host_.emit(index, record, e.gradient, weights);
+          }
+        });
         e.emitted = record;
-        counts_.committed += had_pending ? 1 : 0;
         ++counts_.emitted;
         break;
-      case kind::update:
-        weights = e.gradient;
-        lock.unlock();
-        if (had_pending) {
-          host_.commit_update(index, e.pending, e.kept, record, weights);
-        } else {
-          host_.update(index, record, weights);
-        }
-        lock.lock();
+      case service::update:
+        weights = std::exchange(e.gradient, nullptr);
+        work([&] {
+          if (had_pending) {
+            host_.commit_update(index, e.accepted, e.kept, record, weights);
+          } else {
+            host_.update(index, record, weights);
+          }
+        });
         if (had_pending) {
           slots_.give(std::exchange(e.kept, nullptr));
         }
-        e.gradient = nullptr;
-        counts_.committed += had_pending ? 1 : 0;
         ++counts_.updated;
         break;
-      case kind::send_again:
+      case service::send_again:
         weights = std::exchange(e.gradient, nullptr);
-        lock.unlock();
-        host_.weights(index, weights);
-        lock.lock();
+        work([&] { host_.weights(index, weights); });
         break;
     }
     send(index, weights);
@@ -625,8 +554,8 @@ private:
     sending_.push_back({index, weights});
   }
 
-  void settle(entry& e, kind what, bool before_verdict) {
-    e.state = what == kind::emit ? stage::emitted : stage::idle;
+  void settle(entry& e, service what, bool before_verdict) {
+    e.state = what == service::emit ? stage::emitted : stage::idle;
     if (!before_verdict) {
       e.served = judged_;
     }
@@ -657,6 +586,7 @@ private:
   std::int64_t arrivals_ = 0;
   bool gathering_ = false;
   bool flushing_ = false;
+  bool flushed_ = true;  // nothing was concluded since
   bool stopping_ = false;
   bool any_stale_ = false;
   int waits_for_ = -1;         // the unit whose event the thread waits for without the lock
