@@ -5,10 +5,10 @@
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/zero/gradient_layout.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
-#include <cstdint>
-#include <type_traits>
+#include <cstddef>
 #include <vector>
 
 namespace superoffload::zero {
@@ -30,7 +30,7 @@ public:
       auto const n = static_cast<std::size_t>(u.elements());
       total.weights += n * sizeof(T);
       if (u.trainable()) {
-        total.gradients += n * (keeps_wide(u, accumulates) ? sizeof(wide<T>) : sizeof(T));
+        total.gradients += gradient_bytes<T>(u, accumulates);
       }
     }
     return total;
@@ -48,11 +48,11 @@ public:
     auto* gradient = gradients_.template as<std::byte>();
     for (auto const& u : units) {
       auto const n = static_cast<std::size_t>(u.elements());
-      entry e{.weights = reinterpret_cast<T*>(weight), .gradient = {}, .frozen = frozen_ranges(u)};
+      entry e{.weights = reinterpret_cast<T*>(weight), .gradient = {}, .frozen = unwritten(u, false)};
       weight += n * sizeof(T);
       if (u.trainable()) {
-        e.gradient = {gradient, keeps_wide(u, accumulates)};
-        gradient += n * (e.gradient.is_wide ? sizeof(wide<T>) : sizeof(T));
+        e.gradient = {gradient, keeps_wide<T>(u, accumulates)};
+        gradient += gradient_bytes<T>(u, accumulates);
       }
       entries_.push_back(std::move(e));
     }
@@ -86,31 +86,20 @@ public:
   void set_last_micro_batch(bool last) { last_ = last; }
 
   [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
+  /// The stream whose work reads a unit's weights first.
+  [[nodiscard]] typename D::stream& reader(int) noexcept { return *stream_; }
+  /// Before they are written from outside of a step.
+  void expect_writes(int) noexcept {}
   /// The final gradient of the last step, zero in frozen tensors; null for a unit that is frozen as a whole.
   [[nodiscard]] unit_gradient gradient(int unit) const { return at(unit).gradient; }
 
 private:
-  struct range {
-    std::int64_t offset, count;
-  };
   struct entry {
     T* weights = nullptr;
     unit_gradient gradient;
-    std::vector<range> frozen;
+    std::vector<unit_range> frozen;
   };
 
-  static bool keeps_wide(autograd::unit_layout const& u, bool accumulates) {
-    return !std::is_same_v<T, wide<T>> && (u.wide_gradient() || accumulates);
-  }
-  static std::vector<range> frozen_ranges(autograd::unit_layout const& u) {
-    std::vector<range> ranges;
-    for (auto const& tensor : u.tensors()) {
-      if (!tensor.trainable) {
-        ranges.push_back({tensor.offset, tensor.count()});
-      }
-    }
-    return ranges;
-  }
   [[nodiscard]] entry const& at(int unit) const { return entries_[static_cast<std::size_t>(unit)]; }
 
   typename D::stream* stream_;
@@ -123,6 +112,7 @@ private:
 /// The policy: nothing is sharded.
 struct resident {
   using policy_category = category::sharding;
+  static constexpr bool flows = false;
   template <device_policy D, element T>
   using store = resident_store<D, T>;
 };

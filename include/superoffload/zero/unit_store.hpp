@@ -40,10 +40,13 @@ struct unit_gradient {
   }
 };
 
-/// Told by a store when the gradient of a unit is final for the step; it stays until the next step.
+/// Told by a store when the gradient of a unit is final for the step. It stays until the next step, or, where
+/// it flows (zero::flow), until `taken` is called for its unit: that returns when work queued on the compute
+/// stream from then on may overwrite it.
 struct gradient_sink {
   void* self = nullptr;
   void (*ready)(void*, int unit, unit_gradient) = nullptr;
+  void (*taken)(void*, int unit) = nullptr;
 };
 
 }  // namespace superoffload::zero

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/dtype.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+namespace superoffload::zero {
+
+/// Does a store keep the unit's gradient in wide<T>, so that sums are rounded once, by their reader?
+template <element T>
+bool keeps_wide(autograd::unit_layout const& unit, bool accumulates) {
+  return !std::is_same_v<T, wide<T>> && (unit.wide_gradient() || accumulates);
+}
+
+/// Bytes of the unit's flat gradient.
+template <element T>
+std::size_t gradient_bytes(autograd::unit_layout const& unit, bool accumulates) {
+  return static_cast<std::size_t>(unit.elements()) *
+         (keeps_wide<T>(unit, accumulates) ? sizeof(wide<T>) : sizeof(T));
+}
+
+/// Elements [offset, offset + count) of a unit.
+struct unit_range {
+  std::int64_t offset, count;
+};
+
+/// What no backward writes of a gradient and what is zero in it all the same: frozen tensors, and with
+/// `padding` what lies between tensors.
+inline std::vector<unit_range> unwritten(autograd::unit_layout const& unit, bool padding) {
+  std::vector<unit_range> ranges;
+  auto const& tensors = unit.tensors();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    auto const end = tensors[i].offset + tensors[i].count();
+    auto const behind = i + 1 < tensors.size() ? tensors[i + 1].offset : unit.elements();
+    auto const begin = tensors[i].trainable ? end : tensors[i].offset;
+    auto const until = padding ? behind : end;
+    if (begin < until) {
+      ranges.push_back({begin, until - begin});
+    }
+  }
+  return ranges;
+}
+
+}  // namespace superoffload::zero

@@ -1,0 +1,258 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/zero/flow.hpp>
+#include <superoffload/zero/gradient_layout.hpp>
+#include <superoffload/zero/look_ahead.hpp>
+#include <superoffload/zero/unit_store.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace superoffload::zero {
+
+/// Weights in device memory or in pinned host memory, from where they are brought into rooms on the device
+/// ahead of each forward and backward; gradients in device memory of their own, or in rooms that they leave
+/// as soon as their reader has them. `flow` says which; where it says nothing, this is the resident store.
+///
+/// The sink is told of each gradient that is final, and, by its `taken`, when the room of one that flows is
+/// about to be written again. What a unit's weights are from then on is for others to write, in host memory:
+/// the store fetches them anew after reduce().
+template <device_policy D, element T>
+class streamed_store {
+public:
+  struct sizes {
+    std::size_t weights = 0, gradients = 0;  ///< of device memory
+    std::size_t host = 0;                    ///< weights that live there
+  };
+  /// What a store takes.
+  static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, flow const& f) {
+    sizes total;
+    for (auto const& u : units) {
+      (f.weights_of(u.id()) ? total.host : total.weights) += weight_bytes(u);
+      if (u.trainable() && !f.gradient_of(u.id())) {
+        total.gradients += gradient_bytes<T>(u, accumulates);
+      }
+    }
+    auto const weights = rooms_for_weights(units, f);
+    auto const gradients = rooms_for_gradients(units, accumulates, f);
+    total.weights += weights.bytes * static_cast<std::size_t>(weights.count);
+    total.gradients += gradients.bytes * static_cast<std::size_t>(gradients.count);
+    return total;
+  }
+
+  streamed_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
+                 bool accumulates, flow const& f, gradient_sink sink)
+      : stream_{&stream},
+        sink_{sink},
+        rooms_{device, stream, rooms_for_weights(units, f).bytes, rooms_for_weights(units, f).count} {
+    check(units, accumulates, f);
+    auto const total = bytes(units, accumulates, f);
+    auto const rooms = rooms_for_gradients(units, accumulates, f);
+    auto const flowing = rooms_for_weights(units, f);
+    weights_ = buffer<D>{device, total.weights - flowing.bytes * static_cast<std::size_t>(flowing.count)};
+    host_weights_ = buffer<D>{device, total.host, memory::host};
+    gradients_ = buffer<D>{device, total.gradients};
+    stream.fill_zero(weights_.data(), weights_.bytes());
+    stream.fill_zero(gradients_.data(), gradients_.bytes());  // padding and frozen tensors stay zero
+    if (total.host > 0) {
+      std::memset(host_weights_.data(), 0, total.host);
+    }
+    auto* weight = weights_.template as<std::byte>();
+    auto* host_weight = host_weights_.template as<std::byte>();
+    auto* gradient = gradients_.template as<std::byte>();
+    for (int i = 0; i < rooms.count; ++i) {
+      gradient_rooms_.push_back({std::exchange(gradient, gradient + rooms.bytes), nobody, false});
+    }
+    for (auto const& u : units) {
+      entry e;
+      e.flows = f.weights_of(u.id());
+      auto*& from = e.flows ? host_weight : weight;
+      e.bytes = weight_bytes(u);
+      e.weights = reinterpret_cast<T*>(std::exchange(from, from + e.bytes));
+      if (u.trainable()) {
+        e.trains = true;
+        e.gradient_flows = f.gradient_of(u.id());
+        e.unwritten = unwritten(u, e.gradient_flows);
+        e.gradient.is_wide = keeps_wide<T>(u, accumulates);
+        if (!e.gradient_flows) {
+          e.gradient.data = std::exchange(gradient, gradient + gradient_bytes<T>(u, accumulates));
+        }
+      }
+      entries_.push_back(std::move(e));
+    }
+  }
+
+  /// Begins to fetch the unit where there is a room. What its weights are must be settled by now.
+  void prefetch(int unit, autograd::pass) noexcept {
+    auto const& e = at(unit);
+    if (e.flows) {
+      try {
+        rooms_.fetch(unit, copy_of(e));
+      } catch (...) {}  // a device that failed says so at the next call
+    }
+  }
+  autograd::unit_buffers acquire(int unit, autograd::pass p) {
+    auto& e = at(unit);
+    void const* const weights = e.flows ? rooms_.acquire(unit, copy_of(e)) : e.weights;
+    if (p == autograd::pass::forward) {
+      return {.weights = weights};
+    }
+    if (e.gradient_flows) {
+      e.gradient.data = gradient_room_of(unit);
+    }
+    return {weights, e.gradient.data, e.gradient.is_wide};
+  }
+  void release(int unit, autograd::pass) noexcept {
+    if (at(unit).flows) {
+      rooms_.release(unit);
+    }
+  }
+
+  void reduce(int unit) {
+    auto& e = at(unit);
+    if (!e.trains || !last_) {
+      return;
+    }
+    auto const size = e.gradient.is_wide ? sizeof(wide<T>) : sizeof(T);
+    for (auto const& hole : e.unwritten) {
+      stream_->fill_zero(
+          static_cast<std::byte*>(e.gradient.data) + static_cast<std::size_t>(hole.offset) * size,
+          static_cast<std::size_t>(hole.count) * size);
+    }
+    if (e.flows) {
+      rooms_.forget(unit);  // its update is what comes next
+    }
+    for (auto& room : gradient_rooms_) { room.is_final = room.is_final || room.unit == unit; }
+    sink_.ready(sink_.self, unit, e.gradient);
+  }
+
+  /// Is the micro-batch that runs now the step's last, after which gradients are final?
+  void set_last_micro_batch(bool last) { last_ = last; }
+
+  /// Where the unit's weights live, [elements] T: in device memory, or in host memory where they flow.
+  [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
+  /// The stream whose work reads them there first.
+  [[nodiscard]] typename D::stream& reader(int unit) { return at(unit).flows ? rooms_.transfer() : *stream_; }
+  /// Before they are written from outside of a step: waits until nothing reads them.
+  void expect_writes(int unit) {
+    if (at(unit).flows) {
+      rooms_.drop(unit);
+    }
+  }
+  /// The final gradient of the last step, zero in frozen tensors; null for a unit that is frozen as a whole,
+  /// and for one whose gradient flows and has made room for another.
+  [[nodiscard]] unit_gradient gradient(int unit) const { return at(unit).gradient; }
+
+private:
+  static constexpr int nobody = -1;
+
+  struct entry {
+    T* weights = nullptr;
+    std::size_t bytes = 0;  // of weights
+    bool flows = false;
+    bool trains = false;
+    bool gradient_flows = false;
+    unit_gradient gradient;
+    std::vector<unit_range> unwritten;
+  };
+  struct gradient_room {
+    void* memory;
+    int unit;
+    bool is_final;  // and told to the sink
+  };
+  struct room_sizes {
+    std::size_t bytes = 0;
+    int count = 0;
+  };
+
+  static std::size_t weight_bytes(autograd::unit_layout const& u) {
+    return static_cast<std::size_t>(u.elements()) * sizeof(T);
+  }
+  static room_sizes rooms_for_weights(std::vector<autograd::unit_layout> const& units, flow const& f) {
+    room_sizes rooms;
+    for (auto const& u : units) {
+      if (f.weights_of(u.id())) {
+        rooms.bytes = std::max(rooms.bytes, weight_bytes(u));
+        rooms.count = std::min(rooms.count + 1, f.weight_rooms);
+      }
+    }
+    return rooms;
+  }
+  static room_sizes rooms_for_gradients(std::vector<autograd::unit_layout> const& units, bool accumulates,
+                                        flow const& f) {
+    room_sizes rooms;
+    for (auto const& u : units) {
+      if (u.trainable() && f.gradient_of(u.id())) {
+        rooms.bytes = std::max(rooms.bytes, gradient_bytes<T>(u, accumulates));
+        rooms.count = std::min(rooms.count + 1, f.gradient_rooms);
+      }
+    }
+    return rooms;
+  }
+  static void check(std::vector<autograd::unit_layout> const& units, bool accumulates, flow const& f) {
+    for (auto const& u : units) {
+      expect(!accumulates || !f.gradient_of(u.id()), exit_code::internal, "the gradient of unit ", u.id(),
+             " leaves the device, but several micro-batches add to it: expected it to stay");
+    }
+  }
+
+  static auto copy_of(entry const& e) {
+    return [&e](auto& stream, void* room) { stream.copy(room, e.weights, e.bytes); };
+  }
+
+  /// The room that the unit's gradient is being written to; at first the one that was taken longest ago of
+  /// those whose gradients are final, behind their reader.
+  void* gradient_room_of(int unit) {
+    for (auto const& room : gradient_rooms_) {
+      if (room.unit == unit && !room.is_final) {
+        return room.memory;
+      }
+    }
+    for (std::size_t i = 0; i < gradient_rooms_.size(); ++i) {
+      auto& room = gradient_rooms_[next_gradient_room_];
+      next_gradient_room_ = (next_gradient_room_ + 1) % gradient_rooms_.size();
+      if (room.unit != nobody && !room.is_final) {
+        continue;
+      }
+      if (room.unit != nobody) {
+        sink_.taken(sink_.self, room.unit);
+        at(room.unit).gradient.data = nullptr;
+      }
+      room = {room.memory, unit, false};
+      return room.memory;
+    }
+    fail(exit_code::internal, "the gradient of unit ", unit, " finds all ", gradient_rooms_.size(),
+         " rooms taken by gradients that are not final: expected a room for each");
+  }
+
+  [[nodiscard]] entry& at(int unit) { return entries_[static_cast<std::size_t>(unit)]; }
+  [[nodiscard]] entry const& at(int unit) const { return entries_[static_cast<std::size_t>(unit)]; }
+
+  typename D::stream* stream_;
+  gradient_sink sink_;
+  buffer<D> weights_, host_weights_, gradients_;
+  std::vector<entry> entries_;
+  std::vector<gradient_room> gradient_rooms_;
+  std::size_t next_gradient_room_ = 0;
+  bool last_ = true;
+  look_ahead<D> rooms_;  // last: what it still fetches comes from the buffers above
+};
+
+/// The policy: nothing is sharded, and weights and gradients flow as engine_options::arrangement says.
+struct streamed {
+  using policy_category = category::sharding;
+  static constexpr bool flows = true;
+  template <device_policy D, element T>
+  using store = streamed_store<D, T>;
+};
+
+}  // namespace superoffload::zero
