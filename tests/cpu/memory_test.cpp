@@ -4,8 +4,12 @@
 
 #include <doctest/doctest.h>
 
+#include "support/scratch_directory.hpp"
+
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <string>
 
@@ -38,4 +42,28 @@ TEST_CASE("an impossible size is refused by its number of bytes") {
       CHECK(std::string{e.what()}.find(std::to_string(bytes) + " bytes") != std::string::npos);
     }
   }
+}
+
+TEST_CASE("available is what the host and the limits of the control group both leave") {
+  test::scratch_directory const root;
+  auto const write = [&](std::string const& path, std::string const& text) {
+    auto const file = root.path() / path;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream{file} << text;
+  };
+  auto const available = [&] { return cpu::available_bytes(root.path()); };
+  CHECK(available() == std::numeric_limits<std::size_t>::max());
+  write("proc/meminfo", "MemTotal:  9000 kB\nMemFree:  5 kB\nMemAvailable:    4000 kB\nBuffers:  1 kB\n");
+  CHECK(available() == 4000 * 1024);
+  write("sys/fs/cgroup/memory.max", "max\n");
+  write("sys/fs/cgroup/memory.current", "70000\n");
+  CHECK(available() == 4000 * 1024);
+  write("sys/fs/cgroup/memory.max", "100000\n");
+  CHECK(available() == 30000);
+  write("sys/fs/cgroup/memory.current", "100001\n");  // above its limit for a moment
+  CHECK(available() == 0);
+  write("sys/fs/cgroup/memory.max", "nonsense\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "500000\n");
+  write("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000\n");
+  CHECK(available() == 400000);
 }

@@ -47,6 +47,19 @@ TEST_CASE("a GPU counts its memory by kind") {
   CHECK(device.peak_bytes(memory::host) == 300 + (9U << 20));
 }
 
+TEST_CASE("memory in use is not available, and what is released is again") {
+  cuda::device device;
+  auto const before = device.available_bytes();
+  auto const bytes = before / 4;  // others use the memory too, but hardly so much of it
+  std::size_t during = 0;
+  {
+    buffer<cuda::device> const block{device, bytes};
+    during = device.available_bytes();
+  }
+  CHECK(during + bytes / 2 < before);
+  CHECK(during + bytes / 2 < device.available_bytes());
+}
+
 template <class Body>
 exit_code code_of(Body body) {
   try {

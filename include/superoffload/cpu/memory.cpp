@@ -13,13 +13,13 @@ namespace {
 constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
 
 /// The first number of a file; unlimited for "max", a missing file or anything else.
-std::size_t number_in(char const* path) {
+std::size_t number_in(std::filesystem::path const& path) {
   std::ifstream file{path};
   std::size_t value = 0;
   return file >> value ? value : unlimited;
 }
 
-std::size_t limit_less_use(char const* limit_path, char const* use_path) {
+std::size_t limit_less_use(std::filesystem::path const& limit_path, std::filesystem::path const& use_path) {
   auto const limit = number_in(limit_path);
   auto const use = number_in(use_path);
   if (limit == unlimited || use == unlimited) {
@@ -30,19 +30,19 @@ std::size_t limit_less_use(char const* limit_path, char const* use_path) {
 
 }  // namespace
 
-std::size_t available_bytes() {
+std::size_t available_bytes(std::filesystem::path const& root) {
   auto available = unlimited;
-  std::ifstream meminfo{"/proc/meminfo"};
+  std::ifstream meminfo{root / "proc/meminfo"};
   for (std::string name; meminfo >> name;) {
     std::size_t kibibytes = 0;
     if (name == "MemAvailable:" && meminfo >> kibibytes) {
       available = kibibytes * 1024;
     }
   }
-  available =
-      std::min(available, limit_less_use("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"));
-  return std::min(available, limit_less_use("/sys/fs/cgroup/memory/memory.limit_in_bytes",
-                                            "/sys/fs/cgroup/memory/memory.usage_in_bytes"));
+  auto const groups = root / "sys/fs/cgroup";
+  return std::min(
+      {available, limit_less_use(groups / "memory.max", groups / "memory.current"),
+       limit_less_use(groups / "memory/memory.limit_in_bytes", groups / "memory/memory.usage_in_bytes")});
 }
 
 }  // namespace superoffload::cpu

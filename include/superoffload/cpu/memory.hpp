@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdlib>
+#include <filesystem>
 #include <sys/mman.h>
 
 namespace superoffload::cpu {
@@ -46,7 +47,7 @@ inline void release_memory(void* memory, std::size_t bytes) noexcept {
   }
 }
 
-/// Memory of the host that this process may still use, cgroup limits included.
-std::size_t available_bytes();
+/// Memory of the host that this process may still use, cgroup limits included: from files under `root`.
+std::size_t available_bytes(std::filesystem::path const& root = "/");
 
 }  // namespace superoffload::cpu
