@@ -22,19 +22,9 @@ struct attention_results {
 template <element T, device_policy D>
 attention_results attend(lab<D>& in, attention_case const& c) {
   in.random.seed(7);
-  std::vector<std::int32_t> starts{0};
-  for (auto const length : c.lengths) { starts.push_back(starts.back() + length); }
-  std::int64_t const rows = starts.back();
-  array<D, std::int32_t> const device_starts{in, starts};
-  kernel::attention_shape const shape{.starts = device_starts.data(),
-                                      .documents = std::ssize(c.lengths),
-                                      .rows = rows,
-                                      .heads = c.heads,
-                                      .kv_heads = c.kv_heads,
-                                      .head_dim = c.head_dim,
-                                      .longest = *std::max_element(c.lengths.begin(), c.lengths.end()),
-                                      .window = c.window,
-                                      .scale = 1 / std::sqrt(static_cast<double>(c.head_dim))};
+  array<D, std::int32_t> const device_starts{in, c.starts()};
+  auto const shape = c.shape(device_starts.data());
+  auto const rows = shape.rows;
   auto const draw = [&](std::int64_t count) {
     auto const values = in.template normal<bfloat16>(count);
     std::vector<T> widened;

@@ -21,12 +21,7 @@ using namespace superoffload;
 using lab = conformance::lab<cuda::device>;
 
 void check_against_float(conformance::attention_case const& c, cudnn::attention::settings settings = {}) {
-  CAPTURE(c.lengths);
-  CAPTURE(c.heads);
-  CAPTURE(c.kv_heads);
-  CAPTURE(c.head_dim);
-  CAPTURE(c.window);
-  CAPTURE(c.sinks);
+  CAPTURE(c);
   cuda::device own, with_cudnn;
   with_cudnn.attend_with(std::make_unique<cudnn::attention>(with_cudnn, settings));
   lab first{with_cudnn}, second{with_cudnn}, flash{own}, reference{own};

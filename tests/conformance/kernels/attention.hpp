@@ -6,12 +6,43 @@
 
 #include "conformance/kernels/lab.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <iterator>
+#include <ostream>
+#include <vector>
+
 namespace superoffload::conformance {
 
 struct attention_case {
   std::vector<std::int32_t> lengths;
   std::int32_t heads, kv_heads, head_dim, window;
   bool sinks;
+
+  /// The first row of each document, and the number of rows.
+  [[nodiscard]] std::vector<std::int32_t> starts() const {
+    std::vector<std::int32_t> first{0};
+    for (auto const length : lengths) { first.push_back(first.back() + length); }
+    return first;
+  }
+  /// `device_starts`: the same in device memory.
+  [[nodiscard]] kernel::attention_shape shape(std::int32_t const* device_starts) const {
+    return {.starts = device_starts,
+            .documents = std::ssize(lengths),
+            .rows = starts().back(),
+            .heads = heads,
+            .kv_heads = kv_heads,
+            .head_dim = head_dim,
+            .longest = *std::max_element(lengths.begin(), lengths.end()),
+            .window = window,
+            .scale = 1 / std::sqrt(static_cast<double>(head_dim))};
+  }
+  friend std::ostream& operator<<(std::ostream& to, attention_case const& c) {
+    for (auto const length : c.lengths) { to << length << ' '; }
+    return to << "rows, " << c.heads << " and " << c.kv_heads << " heads of " << c.head_dim << ", window "
+              << c.window << (c.sinks ? ", sinks" : "");
+  }
 };
 
 /// Launches with the scratch memory that the device asks for.
@@ -25,21 +56,13 @@ void launch_with_scratch(lab<D>& in, Arguments arguments) {
 
 template <element T, device_policy D>
 void check_attention(lab<D>& in, attention_case const& c) {
+  CAPTURE(c);
   using W = wide<T>;
-  std::vector<std::int32_t> starts{0};
-  for (auto const length : c.lengths) { starts.push_back(starts.back() + length); }
-  std::int64_t const rows = starts.back();
+  auto const starts = c.starts();
   std::int64_t const dim = c.head_dim;
   array<D, std::int32_t> const device_starts{in, starts};
-  kernel::attention_shape const shape{.starts = device_starts.data(),
-                                      .documents = std::ssize(c.lengths),
-                                      .rows = rows,
-                                      .heads = c.heads,
-                                      .kv_heads = c.kv_heads,
-                                      .head_dim = c.head_dim,
-                                      .longest = *std::max_element(c.lengths.begin(), c.lengths.end()),
-                                      .window = c.window,
-                                      .scale = 1 / std::sqrt(static_cast<double>(dim))};
+  auto const shape = c.shape(device_starts.data());
+  auto const rows = shape.rows;
   auto const width = shape.qkv_columns();
   auto const qkv = in.template normal<T>(rows * width);
   auto const sinks = in.template normal<T>(c.heads);
