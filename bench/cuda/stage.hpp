@@ -19,7 +19,7 @@ namespace superoffload::bench {
 class stage {
 public:
   /// `only`: of the cases, those whose name contains it; all when it is empty.
-  explicit stage(std::string only);
+  explicit stage(std::string only = {});
   stage(stage const&) = delete;
   stage& operator=(stage const&) = delete;
   ~stage();
@@ -29,8 +29,9 @@ public:
 
   [[nodiscard]] bool wants(std::string_view name) const { return name.find(only_) != std::string_view::npos; }
 
-  /// Bytes read and written in a second by a copy of 2 GiB within the device's memory, measured at the start.
-  [[nodiscard]] double copy_rate() const { return copy_rate_; }
+  /// Bytes read and written in a second by a copy of 1 GiB within the device's memory, measured when it is
+  /// first asked for.
+  [[nodiscard]] double copy_rate();
 
   /// Normal numbers times `deviation`.
   template <class T>

@@ -4,20 +4,18 @@
 // Times attention in bfloat16, forward and backward, by the device's own kernels (flash) and by cuDNN, and
 // prints one line of JSON for each. TFLOPS count 2 products forward and 5 backward on the scores that are
 // seen.
-#include <superoffload/core/buffer.hpp>
 #include <superoffload/core/error.hpp>
-#include <superoffload/cuda/check.hpp>
-#include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/cudnn/attention.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include "cuda/stage.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cuda_runtime_api.h>
 #include <memory>
 #include <random>
 #include <string>
@@ -56,53 +54,12 @@ std::vector<attention_case> const cases{
     {"8192 packed, up to 512", packed(8192, 512), 32, 8, 128},
 };
 
-/// The median time in milliseconds of some runs, after one that builds what is built once.
-template <class Run>
-double milliseconds_of(so::cuda::stream& on, Run&& run) {
-  using so::cuda::detail::check;
-  run();
-  run();
-  on.synchronize();
-  cudaEvent_t begin{}, end{};
-  check(cudaEventCreate(&begin), "cudaEventCreate", on.name());
-  check(cudaEventCreate(&end), "cudaEventCreate", on.name());
-  std::vector<float> times;
-  for (int i = 0; i < 9; ++i) {
-    check(cudaEventRecord(begin, on.handle()), "cudaEventRecord", on.name());
-    run();
-    check(cudaEventRecord(end, on.handle()), "cudaEventRecord", on.name());
-    check(cudaEventSynchronize(end), "cudaEventSynchronize", on.name());
-    times.push_back(0);
-    check(cudaEventElapsedTime(&times.back(), begin, end), "cudaEventElapsedTime", on.name());
-  }
-  cudaEventDestroy(begin);
-  cudaEventDestroy(end);
-  std::nth_element(times.begin(), times.begin() + 4, times.end());
-  return times[4];
-}
-
-template <class T>
-so::buffer<so::cuda::device> numbers(so::cuda::device& device, so::cuda::stream& stream, std::int64_t count) {
-  std::vector<T> values(static_cast<std::size_t>(count));
-  std::minstd_rand random{1};
-  for (auto& value : values) {
-    // A sum of four is near enough to normal, and quick.
-    float sum = -2;
-    for (int i = 0; i < 4; ++i) { sum += static_cast<float>(random()) * (1.0F / 2147483647.0F); }
-    value = T{1.7F * sum};
-  }
-  so::buffer<so::cuda::device> memory{device, values.size() * sizeof(T)};
-  stream.copy(memory.data(), values.data(), memory.bytes());
-  stream.synchronize();
-  return memory;
-}
-
 void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::settings const& settings) {
-  so::cuda::device device;
+  so::bench::stage on;
+  auto& device = on.device;
   if (with_cudnn) {
     device.attend_with(std::make_unique<so::cudnn::attention>(device, settings));
   }
-  so::cuda::stream stream{device};
   std::vector<std::int32_t> starts{0};
   double squares = 0;
   for (auto const length : c.lengths) {
@@ -111,8 +68,7 @@ void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::set
     double const window = c.window > 0 ? std::min<double>(c.window, whole) : whole;
     squares += 2 * window * whole - window * window;  // twice the scores that are seen
   }
-  so::buffer<so::cuda::device> const device_starts{device, starts.size() * sizeof(std::int32_t)};
-  stream.copy(device_starts.data(), starts.data(), device_starts.bytes());
+  auto const device_starts = on.integers(starts);
   so::kernel::attention_shape const shape{.starts = device_starts.as<std::int32_t>(),
                                           .documents = std::ssize(c.lengths),
                                           .rows = starts.back(),
@@ -124,12 +80,12 @@ void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::set
                                           .scale = 1 / std::sqrt(static_cast<double>(c.head_dim))};
   auto const in = shape.rows * shape.qkv_columns();
   auto const width = shape.rows * c.heads * c.head_dim;
-  auto const qkv = numbers<so::bfloat16>(device, stream, in);
-  auto const d_out = numbers<so::bfloat16>(device, stream, width);
-  so::buffer<so::cuda::device> const out{device, static_cast<std::size_t>(width) * 2};
-  so::buffer<so::cuda::device> const d_qkv{device, static_cast<std::size_t>(in) * 2};
-  so::buffer<so::cuda::device> const log_sum_exp{device, static_cast<std::size_t>(shape.rows * c.heads) * 4};
-  so::buffer<so::cuda::device> const delta{device, static_cast<std::size_t>(shape.rows * c.heads) * 4};
+  auto const qkv = on.numbers<so::bfloat16>(in);
+  auto const d_out = on.numbers<so::bfloat16>(width);
+  auto const out = on.room(static_cast<std::size_t>(width) * 2);
+  auto const d_qkv = on.room(static_cast<std::size_t>(in) * 2);
+  auto const log_sum_exp = on.room(static_cast<std::size_t>(shape.rows * c.heads) * 4);
+  auto const delta = on.room(static_cast<std::size_t>(shape.rows * c.heads) * 4);
   so::kernel::attention_forward<so::bfloat16> forward{.shape = shape,
                                                       .qkv = qkv.as<so::bfloat16>(),
                                                       .out = out.as<so::bfloat16>(),
@@ -141,11 +97,10 @@ void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::set
                                                         .log_sum_exp = log_sum_exp.as<float>(),
                                                         .delta = delta.as<float>(),
                                                         .d_qkv = d_qkv.as<so::bfloat16>()};
-  so::buffer<so::cuda::device> const scratch{
-      device, std::max(scratch_bytes(device, forward), scratch_bytes(device, backward))};
+  auto const scratch = on.room(std::max(scratch_bytes(device, forward), scratch_bytes(device, backward)));
   forward.scratch = backward.scratch = {scratch.data(), scratch.bytes()};
-  auto const forward_ms = milliseconds_of(stream, [&] { launch(stream, forward); });
-  auto const backward_ms = milliseconds_of(stream, [&] { launch(stream, backward); });
+  auto const forward_ms = 1e3 * on.seconds([&](int) { launch(on.stream, forward); });
+  auto const backward_ms = 1e3 * on.seconds([&](int) { launch(on.stream, backward); });
   auto const product = squares / 2 * 2 * c.heads * c.head_dim;
   bool const served = with_cudnn && device.attention()->serves(shape);
   std::printf(
