@@ -51,11 +51,9 @@ constinit detail::kernel_table const detail::kernels = table_of(kernel::catalogu
 bool has_hopper_attention(device const& device, std::int32_t head_dim) {
   namespace hopper = kernels::hopper;
   device.activate();
-  return head_dim == 64
-             ? hopper::compiled_for_hopper(hopper::forward_kernel<64>, hopper::forward_sizes<64>::threads)
-         : head_dim == 128
-             ? hopper::compiled_for_hopper(hopper::forward_kernel<128>, hopper::forward_sizes<128>::threads)
-             : false;
+  return head_dim == 64    ? hopper::compiled_for_hopper<hopper::forward_memory<64>>()
+         : head_dim == 128 ? hopper::compiled_for_hopper<hopper::forward_memory<128>>()
+                           : false;
 }
 
 void fill(stream& on, document_tables const& tables) {

@@ -241,16 +241,31 @@ struct key_range {
         end{(min(at.first + rows, at.length) + size - 1) / size} {}
 };
 
-/// Whether the code that was compiled for this device has Hopper's instructions: elsewhere `kernel` is empty
-/// and bound to fewer threads.
-template <class Kernel>
-bool compiled_for_hopper(Kernel* kernel, int threads) {
+/// A kernel of blocks that stay: `copies(p, memory)` and `products(p, memory, warpgroup)` say what one does,
+/// found by the type of its shared memory.
+template <class Memory>
+__global__ void __launch_bounds__(SUPEROFFLOAD_HOPPER ? Memory::sizes::threads : 32, 1)
+    tiles_kernel(__grid_constant__ typename Memory::arguments const p) {
+#if SUPEROFFLOAD_HOPPER
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
+  auto& memory = *reinterpret_cast<Memory*>(shared_memory);
+  divide_work<Memory::sizes::warpgroups>(
+      memory, [&] { copies(p, memory); }, [&](int warpgroup) { products(p, memory, warpgroup); });
+#else
+  __trap();  // nobody starts this: compiled_for_hopper
+#endif
+}
+
+/// Whether the code that was compiled for this device has Hopper's instructions: elsewhere the kernel is
+/// empty and bound to fewer threads.
+template <class Memory>
+bool compiled_for_hopper() {
   cudaFuncAttributes attributes{};
-  if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess) {
+  if (cudaFuncGetAttributes(&attributes, tiles_kernel<Memory>) != cudaSuccess) {
     cudaGetLastError();
     return false;
   }
-  return attributes.maxThreadsPerBlock == threads;
+  return attributes.maxThreadsPerBlock == Memory::sizes::threads;
 }
 
 inline int multiprocessors(stream const& on) {
@@ -262,13 +277,16 @@ inline int multiprocessors(stream const& on) {
 }
 
 /// Queues a kernel of as many blocks as run at once.
-template <class Arguments>
-void start_tiles(stream& on, void (*kernel)(Arguments), kernel::attention_shape const& s, int heads, int rows,
-                 int threads, std::size_t shared_bytes, Arguments const& arguments) {
-  auto const tiles = std::min(s.documents * pieces_of(s.longest, rows), s.rows / rows + s.documents) * heads;
+template <class Memory>
+void start_tiles(stream& on, kernel::attention_shape const& s, int heads,
+                 typename Memory::arguments const& arguments) {
+  using sizes = typename Memory::sizes;
+  auto const tiles =
+      std::min(s.documents * pieces_of(s.longest, sizes::rows), s.rows / sizes::rows + s.documents) * heads;
   expect(tiles <= 0x3FFFFFFF, exit_code::bad_input, "attention of ", s.rows, " rows and ", heads,
          " heads has ", tiles, " tiles, but at most 1073741823 can be numbered; use a smaller batch");
-  start(on, kernel, std::min<int64_t>(tiles, multiprocessors(on)), threads, shared_bytes, arguments);
+  start(on, tiles_kernel<Memory>, std::min<int64_t>(tiles, multiprocessors(on)), sizes::threads,
+        sizeof(Memory), arguments);
 }
 
 }  // namespace superoffload::cuda::kernels::hopper

@@ -25,6 +25,7 @@ struct d_query_sizes {
 template <int Dim>
 struct alignas(1024) d_query_memory {
   using sizes = d_query_sizes<Dim>;
+  using arguments = backward_arguments;
   bfloat16 q[sizes::rows * Dim], d_out[sizes::rows * Dim];
   bfloat16 k[sizes::stages][sizes::stream * Dim];
   bfloat16 v[sizes::stages][sizes::stream * Dim];
@@ -57,6 +58,7 @@ struct d_key_sizes {
 template <int Dim>
 struct alignas(1024) d_key_memory {
   using sizes = d_key_sizes<Dim>;
+  using arguments = backward_arguments;
   bfloat16 k[sizes::rows * Dim], v[sizes::rows * Dim];
   bfloat16 q[sizes::stages][sizes::stream * Dim];
   bfloat16 d_out[sizes::stages][sizes::stream * Dim];
@@ -88,7 +90,7 @@ struct query_range {
 inline constexpr float log2_e = 1.4426950408889634F;
 
 template <int Dim>
-__device__ __forceinline__ void d_query_copies(backward_arguments const& p, d_query_memory<Dim>& memory) {
+__device__ __forceinline__ void copies(backward_arguments const& p, d_query_memory<Dim>& memory) {
   using sizes = d_query_sizes<Dim>;
   constexpr int piece_bytes = sizeof(memory.k[0]);
   auto const& s = p.a.shape;
@@ -137,8 +139,8 @@ __device__ __forceinline__ void d_query_copies(backward_arguments const& p, d_qu
 }
 
 template <int Dim>
-__device__ __forceinline__ void d_query_products(backward_arguments const& p, d_query_memory<Dim>& memory,
-                                                 int warpgroup) {
+__device__ __forceinline__ void products(backward_arguments const& p, d_query_memory<Dim>& memory,
+                                         int warpgroup) {
   using sizes = d_query_sizes<Dim>;
   constexpr int stream = sizes::stream;
   constexpr int box_row = box_columns * sizeof(bfloat16);
@@ -250,7 +252,7 @@ __device__ __forceinline__ void d_query_products(backward_arguments const& p, d_
 }
 
 template <int Dim>
-__device__ __forceinline__ void d_key_copies(backward_arguments const& p, d_key_memory<Dim>& memory) {
+__device__ __forceinline__ void copies(backward_arguments const& p, d_key_memory<Dim>& memory) {
   using sizes = d_key_sizes<Dim>;
   constexpr int stream = sizes::stream;
   auto const& s = p.a.shape;
@@ -315,8 +317,8 @@ __device__ __forceinline__ void d_key_copies(backward_arguments const& p, d_key_
 
 /// Scores are transposed: a row is a key.
 template <int Dim>
-__device__ __forceinline__ void d_key_products(backward_arguments const& p, d_key_memory<Dim>& memory,
-                                               int warpgroup) {
+__device__ __forceinline__ void products(backward_arguments const& p, d_key_memory<Dim>& memory,
+                                         int warpgroup) {
   using sizes = d_key_sizes<Dim>;
   constexpr int stream = sizes::stream;
   constexpr int box_row = box_columns * sizeof(bfloat16);
@@ -444,38 +446,10 @@ __device__ __forceinline__ void d_key_products(backward_arguments const& p, d_ke
 #endif
 
 template <int Dim>
-__global__ void __launch_bounds__(SUPEROFFLOAD_HOPPER ? d_query_sizes<Dim>::threads : 32, 1)
-    d_query_kernel(__grid_constant__ backward_arguments const p) {
-#if SUPEROFFLOAD_HOPPER
-  extern __shared__ __align__(1024) unsigned char shared_memory[];
-  auto& memory = *reinterpret_cast<d_query_memory<Dim>*>(shared_memory);
-  divide_work<d_query_sizes<Dim>::warpgroups>(
-      memory, [&] { d_query_copies<Dim>(p, memory); },
-      [&](int warpgroup) { d_query_products<Dim>(p, memory, warpgroup); });
-#else
-  __trap();  // nobody starts this: compiled_for_hopper
-#endif
-}
-
-template <int Dim>
-__global__ void __launch_bounds__(SUPEROFFLOAD_HOPPER ? d_key_sizes<Dim>::threads : 32, 1)
-    d_key_kernel(__grid_constant__ backward_arguments const p) {
-#if SUPEROFFLOAD_HOPPER
-  extern __shared__ __align__(1024) unsigned char shared_memory[];
-  auto& memory = *reinterpret_cast<d_key_memory<Dim>*>(shared_memory);
-  divide_work<d_key_sizes<Dim>::warpgroups>(
-      memory, [&] { d_key_copies<Dim>(p, memory); },
-      [&](int warpgroup) { d_key_products<Dim>(p, memory, warpgroup); });
-#else
-  __trap();  // nobody starts this: compiled_for_hopper
-#endif
-}
-
-template <int Dim>
 bool run(stream& on, kernel::attention_backward<bfloat16> const& a) {
-  using of_queries = d_query_sizes<Dim>;
-  using of_keys = d_key_sizes<Dim>;
-  static bool const there = compiled_for_hopper(d_query_kernel<Dim>, of_queries::threads);
+  using of_queries = d_query_memory<Dim>;
+  using of_keys = d_key_memory<Dim>;
+  static bool const there = compiled_for_hopper<of_queries>();
   if (!there) {
     return false;
   }
@@ -484,10 +458,8 @@ bool run(stream& on, kernel::attention_backward<bfloat16> const& a) {
     flash::run_delta<Dim>(on, a);
     backward_arguments const arguments{a, map_of(on, a.qkv, s.rows, s.heads + 2 * s.kv_heads, Dim),
                                        map_of(on, a.d_out, s.rows, s.heads, Dim)};
-    start_tiles(on, d_query_kernel<Dim>, s, s.heads, of_queries::rows, of_queries::threads,
-                sizeof(d_query_memory<Dim>), arguments);
-    start_tiles(on, d_key_kernel<Dim>, s, s.kv_heads, of_keys::rows, of_keys::threads,
-                sizeof(d_key_memory<Dim>), arguments);
+    start_tiles<of_queries>(on, s, s.heads, arguments);
+    start_tiles<of_keys>(on, s, s.kv_heads, arguments);
   }
   return true;
 }

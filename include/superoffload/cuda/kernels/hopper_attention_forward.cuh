@@ -24,6 +24,7 @@ struct forward_arguments {
 template <int Dim>
 struct alignas(1024) forward_memory {
   using sizes = forward_sizes<Dim>;
+  using arguments = forward_arguments;
   bfloat16 q[sizes::rows * Dim];
   bfloat16 k[sizes::stages][sizes::stream * Dim];
   bfloat16 v[sizes::stages][sizes::stream * Dim];
@@ -47,7 +48,7 @@ struct alignas(1024) forward_memory {
 #if SUPEROFFLOAD_HOPPER
 
 template <int Dim>
-__device__ __forceinline__ void forward_copies(forward_arguments const& p, forward_memory<Dim>& memory) {
+__device__ __forceinline__ void copies(forward_arguments const& p, forward_memory<Dim>& memory) {
   using sizes = forward_sizes<Dim>;
   constexpr int piece_bytes = sizeof(memory.k[0]);
   auto const& s = p.a.shape;
@@ -155,8 +156,8 @@ __device__ __forceinline__ void mask(float (&p)[N][4], attention_mask const& vis
 }
 
 template <int Dim>
-__device__ __forceinline__ void forward_products(forward_arguments const& p, forward_memory<Dim>& memory,
-                                                 int warpgroup) {
+__device__ __forceinline__ void products(forward_arguments const& p, forward_memory<Dim>& memory,
+                                         int warpgroup) {
   using sizes = forward_sizes<Dim>;
   constexpr int stream = sizes::stream;
   constexpr int box_row = box_columns * sizeof(bfloat16);
@@ -293,30 +294,15 @@ __device__ __forceinline__ void forward_products(forward_arguments const& p, for
 #endif
 
 template <int Dim>
-__global__ void __launch_bounds__(SUPEROFFLOAD_HOPPER ? forward_sizes<Dim>::threads : 32, 1)
-    forward_kernel(__grid_constant__ forward_arguments const p) {
-#if SUPEROFFLOAD_HOPPER
-  extern __shared__ __align__(1024) unsigned char shared_memory[];
-  auto& memory = *reinterpret_cast<forward_memory<Dim>*>(shared_memory);
-  divide_work<forward_sizes<Dim>::warpgroups>(
-      memory, [&] { forward_copies<Dim>(p, memory); },
-      [&](int warpgroup) { forward_products<Dim>(p, memory, warpgroup); });
-#else
-  __trap();  // nobody starts this: compiled_for_hopper
-#endif
-}
-
-template <int Dim>
 bool run(stream& on, kernel::attention_forward<bfloat16> const& a) {
-  using sizes = forward_sizes<Dim>;
-  static bool const there = compiled_for_hopper(forward_kernel<Dim>, sizes::threads);
+  using memory = forward_memory<Dim>;
+  static bool const there = compiled_for_hopper<memory>();
   if (!there) {
     return false;
   }
   auto const& s = a.shape;
   if (s.rows > 0) {
-    start_tiles(on, forward_kernel<Dim>, s, s.heads, sizes::rows, sizes::threads, sizeof(forward_memory<Dim>),
-                {a, map_of(on, a.qkv, s.rows, s.heads + 2 * s.kv_heads, Dim)});
+    start_tiles<memory>(on, s, s.heads, {a, map_of(on, a.qkv, s.rows, s.heads + 2 * s.kv_heads, Dim)});
   }
   return true;
 }
