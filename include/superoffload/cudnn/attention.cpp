@@ -89,6 +89,22 @@ struct kind {
   auto operator<=>(kind const&) const = default;
 };
 
+/// For all heads of one document.
+kind kind_of(kernel::attention_shape const& s, bool backward, bool sinks, bool ragged, std::int64_t longest) {
+  return {.backward = backward,
+          .ragged = ragged,
+          .sinks = sinks && !backward,
+          .documents = 1,
+          .longest = longest,
+          .heads = s.heads,
+          .kv_heads = s.kv_heads,
+          .all_heads = s.heads,
+          .all_kv_heads = s.kv_heads,
+          .head_dim = s.head_dim,
+          .window = s.window,
+          .scale = static_cast<float>(s.scale)};
+}
+
 enum id : std::int64_t {
   query = 1,
   key,
@@ -344,18 +360,7 @@ std::string refusal_of(kernel::attention_shape const& s, bool with_sinks, int sm
   }
   for (bool const backward : {false, true}) {
     for (bool const ragged : {false, true}) {
-      kind const k{.backward = backward,
-                   .ragged = ragged,
-                   .sinks = with_sinks && !backward,
-                   .documents = 1,
-                   .longest = 256,
-                   .heads = s.heads,
-                   .kv_heads = s.kv_heads,
-                   .all_heads = s.heads,
-                   .all_kv_heads = s.kv_heads,
-                   .head_dim = s.head_dim,
-                   .window = s.window,
-                   .scale = static_cast<float>(s.scale)};
+      auto const k = kind_of(s, backward, with_sinks, ragged, 256);
       graph::Graph g;
       g.set_sm_version(sm);
       describe(k, g);
@@ -553,18 +558,8 @@ void attention::launch(cuda::stream& on, kernel::attention_forward<bfloat16> con
   if (a.sinks != nullptr) {
     cuda::launch(on, kernel::convert<bfloat16, float>{.from = a.sinks, .to = memory.sinks, .count = s.heads});
   }
-  kind const k{.backward = false,
-               .ragged = g.ragged,
-               .sinks = a.sinks != nullptr,
-               .documents = g.documents,
-               .longest = g.longest,
-               .heads = s.heads,
-               .kv_heads = s.kv_heads,
-               .all_heads = s.heads,
-               .all_kv_heads = s.kv_heads,
-               .head_dim = s.head_dim,
-               .window = s.window,
-               .scale = static_cast<float>(s.scale)};
+  auto k = kind_of(s, false, a.sinks != nullptr, g.ragged, g.longest);
+  k.documents = g.documents;
   graphs_->run(on, k, memory.workspace, [&](auto& pointers) {
     pointers[query] = untyped(a.qkv);
     pointers[key] = untyped(a.qkv + std::int64_t{s.heads} * s.head_dim);
@@ -597,18 +592,10 @@ void attention::launch(cuda::stream& on, kernel::attention_backward<bfloat16> co
     for (std::int64_t document = 0; document < s.documents; document += by.documents) {
       for (std::int32_t kv_head = 0; kv_head < s.kv_heads; kv_head += by.kv_heads) {
         auto const head = kv_head * heads_by_kv;
-        kind const k{.backward = true,
-                     .ragged = g.ragged,
-                     .sinks = false,
-                     .documents = std::min(by.documents, g.documents - document),
-                     .longest = g.longest,
-                     .heads = by.kv_heads * heads_by_kv,
-                     .kv_heads = by.kv_heads,
-                     .all_heads = s.heads,
-                     .all_kv_heads = s.kv_heads,
-                     .head_dim = s.head_dim,
-                     .window = s.window,
-                     .scale = static_cast<float>(s.scale)};
+        auto k = kind_of(s, true, false, g.ragged, g.longest);
+        k.documents = std::min(by.documents, g.documents - document);
+        k.kv_heads = by.kv_heads;
+        k.heads = by.kv_heads * heads_by_kv;
         piece(k, [&](auto& pointers) {
           auto const row = g.ragged ? 0 : document * s.longest;
           auto const in_qkv = [&](std::int64_t first_head) {
