@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-#include <superoffload/cuda/device.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/planner.hpp>
 #include <superoffload/offload/super.hpp>
@@ -29,10 +28,6 @@ model::config llama_of(std::int64_t layers, std::int64_t hidden, std::int64_t in
           .head_dim = 64,
           .max_positions = 4096};
 }
-
-// What is said of a GPU that is not there is what is true of one that is.
-static_assert(train::described_device::logits_chunk_bytes == cuda::device::logits_chunk_bytes);
-static_assert(train::described_device::flops_per_byte == cuda::device::flops_per_byte);
 
 TEST_CASE("the work of a step is the model's, unit by unit") {
   model::llama const m{llama_of(3, 256, 768, 1000)};

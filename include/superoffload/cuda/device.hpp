@@ -4,6 +4,7 @@
 
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
+#include <superoffload/core/gpu.hpp>
 #include <superoffload/core/memory_account.hpp>
 #include <superoffload/cuda/attention.hpp>
 #include <superoffload/cuda/stream.hpp>
@@ -32,9 +33,8 @@ public:
   ~device() = default;
 
   static std::string name() { return "cuda"; }
-  /// Below some thousand rows a product with a head of 128 thousand tokens leaves an H200 half idle.
-  static constexpr std::size_t logits_chunk_bytes = std::size_t{2} << 30;
-  static constexpr double flops_per_byte = 175.0;  // H200: 750 TFLOP/s, 4.28 TB/s
+  static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
+  static constexpr double flops_per_byte = gpu::flops_per_byte;
 
   [[nodiscard]] int ordinal() const noexcept { return ordinal_; }
   /// The GPU's own name.

@@ -4,6 +4,7 @@
 
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/gpu.hpp>
 
 #include <cstddef>
 #include <string>
@@ -49,8 +50,8 @@ public:
   static std::string name() { return "described"; }
   [[nodiscard]] std::string const& description() const noexcept { return description_; }
   [[nodiscard]] std::size_t available_bytes() const noexcept { return available_; }
-  static constexpr std::size_t logits_chunk_bytes = std::size_t{2} << 30;
-  static constexpr double flops_per_byte = 175.0;
+  static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
+  static constexpr double flops_per_byte = gpu::flops_per_byte;
 
   static void* allocate(std::size_t) { detail::absent(); }
   static void release(void*, std::size_t) noexcept {}
