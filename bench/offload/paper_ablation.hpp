@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/cpu/cores.hpp>
 #include <superoffload/offload/simulator.hpp>
 
 #include <algorithm>
@@ -117,7 +118,7 @@ private:
     };
     add(vocabulary * hidden);
     for (int i = 0; i < static_cast<int>(layers); ++i) { add(layer_parameters()); }
-    s.state.workers = machine_.adam_threads(0.9);
+    s.state.workers = cpu::optimizer_threads(0.9, machine_.host.cores);
     s.state.slots = static_cast<int>(s.state.buckets.size()) + 4;
     return s;
   }

@@ -35,6 +35,15 @@ private:
 };
 
 constexpr int unlimited = std::numeric_limits<int>::max();
+TEST_CASE("the optimizer has a share of the cores, at least one, and leaves one where there are several") {
+  CHECK(cpu::optimizer_threads(0.9, 16) == 14);
+  CHECK(cpu::optimizer_threads(0.8, 5) == 4);  // .8 * 5 is a little below 4
+  CHECK(cpu::optimizer_threads(1.0, 16) == 15);
+  CHECK(cpu::optimizer_threads(0.01, 16) == 1);
+  CHECK(cpu::optimizer_threads(1.0, 2) == 1);
+  CHECK(cpu::optimizer_threads(1.0, 1) == 1);
+}
+
 }  // namespace
 
 TEST_CASE("the tightest quota of a group and its ancestors counts") {

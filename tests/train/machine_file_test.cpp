@@ -68,9 +68,6 @@ TEST_CASE("figures arrive in SI units") {
   CHECK(m.adam_time(offload::adam_task::update, 15, 0) == doctest::Approx(.144e-9));
   CHECK(m.adam_time(offload::adam_task::update, 15, 1) == doctest::Approx(.1645e-9));
   CHECK(m.adam_time(offload::adam_task::commit_emit, 15, 2) == doctest::Approx(.201e-9));
-  CHECK(m.adam_threads(0.9) == 14);
-  CHECK(m.adam_threads(1.0) == 15);
-  CHECK(m.adam_threads(0.01) == 1);
 }
 
 TEST_CASE("a bad description is refused by file and field") {

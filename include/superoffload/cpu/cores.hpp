@@ -103,6 +103,12 @@ inline int usable_cores() {
   return std::max(1, std::min(allowed, cores_by_quota(detail::first_bytes_of("/proc/self/cgroup"))));
 }
 
+/// Threads of the optimizer for `share` of `cores`, (0, 1], rounded down: always one, and never all of them
+/// as long as there is a second, since somebody has to queue the device's work.
+inline int optimizer_threads(double share, int cores) {
+  return std::clamp(static_cast<int>(share * static_cast<double>(cores) + 1e-9), 1, std::max(1, cores - 1));
+}
+
 /// How many threads a pool has that was not told: SUPEROFFLOAD_NUM_THREADS, or else the usable cores.
 /// Throws `error` (bad_input) when the variable is no whole number between 1 and 4096.
 inline int default_threads() {

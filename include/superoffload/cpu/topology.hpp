@@ -213,14 +213,11 @@ struct optimizer_seat {
   std::optional<int> node;      ///< of its memory; none where no node is known to have any
 };
 
-/// `share` of the physical cores, (0, 1], or of `cores_left` where a quota leaves fewer, rounded down: always
-/// one and never all of them, as long as there is a second. Near node `node` (of the GPU; negative: not
-/// known).
+/// Of optimizer_threads of the physical cores, or of `cores_left` where a quota leaves fewer, near node
+/// `node` (of the GPU; negative: not known).
 inline optimizer_seat seat_of_optimizer(topology const& host, double share, int node,
                                         int cores_left = std::numeric_limits<int>::max()) {
-  auto const cores = std::max(1, std::min(host.cores(), cores_left));
-  auto const threads =
-      std::clamp(static_cast<int>(share * static_cast<double>(cores) + 1e-9), 1, std::max(1, cores - 1));
+  auto const threads = optimizer_threads(share, std::min(host.cores(), cores_left));
   auto const memory = host.nearest_node(node);
   return {host.processors_near(memory.value_or(node), threads), memory};
 }

@@ -3,7 +3,6 @@
 #include <superoffload/offload/machine.hpp>
 
 #include <algorithm>
-#include <cmath>
 
 namespace superoffload::offload {
 
@@ -14,10 +13,6 @@ double machine::adam_time(adam_task task, int threads, int directions) const {
   double const update = adam.links_idle[static_cast<std::size_t>(adam_task::update)];
   double const by_threads = adam.one_thread / update * adam.links_idle[i] / threads;
   return std::max(saturated, by_threads);
-}
-
-int machine::adam_threads(double share) const {
-  return std::clamp(static_cast<int>(std::lround(share * host.cores)), 1, std::max(1, host.cores - 1));
 }
 
 }  // namespace superoffload::offload

@@ -60,8 +60,6 @@ struct machine {
   /// Seconds per parameter with so many threads while 0, 1 or 2 directions of the link run. Threads add up
   /// until memory is the limit.
   [[nodiscard]] double adam_time(adam_task task, int threads, int directions) const;
-  /// Threads of CPU Adam out of a share of the cores: at least one, and never all where there are several.
-  [[nodiscard]] int adam_threads(double share) const;
 };
 
 }  // namespace superoffload::offload

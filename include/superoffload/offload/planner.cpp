@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/cpu/cores.hpp>
 #include <superoffload/kernel/reduction.hpp>
 #include <superoffload/offload/planner.hpp>
 
@@ -155,7 +156,7 @@ private:
         }
       }
     }
-    p.state.workers = m_.adam_threads(s_.cpuadam_cores_perc);
+    p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
     p.state.immediate = !w_.judges && s_.how != mode::zero;
     p.state.speculates = s_.how != mode::zero;
     p.state.waits_for_all = s_.how == mode::zero;

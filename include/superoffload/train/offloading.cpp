@@ -10,17 +10,6 @@
 #include <cstdint>
 
 namespace superoffload::train {
-namespace {
-
-/// Threads of CPU Adam: a share of the cores, and never all of them where there are several, since one thread
-/// queues the device's work.
-int workers_of(offload::settings const& s) {
-  int const cores = cpu::usable_cores();
-  auto const wanted = static_cast<int>(std::lround(s.cpuadam_cores_perc * cores));
-  return std::clamp(wanted, 1, std::max(1, cores - 1));
-}
-
-}  // namespace
 
 offload::arrangement arrange(offload::settings const& settings, double ratio,
                              std::vector<autograd::unit_layout> const& units, std::size_t element_bytes,
@@ -35,7 +24,7 @@ offload::arrangement arrange(offload::settings const& settings, double ratio,
   // is the bottleneck, and what finds no slot is updated after the verdict.
   a.slots = 4 + (speculates && !immediate ? static_cast<int>(on_host / 3) : 0);
   a.stagings = 4;
-  a.workers = workers_of(settings);
+  a.workers = cpu::optimizer_threads(settings.cpuadam_cores_perc, cpu::usable_cores());
   a.speculates = speculates;
   a.immediate = speculates && immediate && on_host > 0;
   a.waits_for_all = settings.how == offload::mode::zero;
