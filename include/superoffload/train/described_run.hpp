@@ -17,18 +17,7 @@ namespace superoffload::train {
 template <model::architecture Architecture, element T>
 offload::plan plan_on(offload::machine const& m, offload::settings const& s, training_options const& o) {
   check(o);
-  auto const config = model::read_config(o.model);
-  expect(config.model_type == Architecture::model_type(), exit_code::bad_input, "this program trains '",
-         Architecture::model_type(), "', but the configuration is of type '", printable(config.model_type),
-         "'");
-  Architecture model{config};
-  for (auto& unit : model.units()) {
-    for (auto& tensor : unit.tensors()) {
-      tensor.trainable = std::none_of(o.freeze.begin(), o.freeze.end(),
-                                      [&](auto const& pattern) { return matches(pattern, tensor.name); });
-    }
-  }
-  model.apply_freeze();
+  auto const model = lay_out<Architecture>(model::read_config(o.model), trained_by(o));
   described_device const device{m.name, m.device.memory - std::min(m.device.memory, m.device.reserve)};
   auto const work = workload_of<T>(device, model,
                                    {.micro_batch = {most_rows(o), o.max_length},

@@ -17,6 +17,7 @@
 #include <superoffload/optim/clip.hpp>
 #include <superoffload/train/batch_staging.hpp>
 #include <superoffload/train/dry_pass.hpp>
+#include <superoffload/train/lay_out.hpp>
 #include <superoffload/train/plan.hpp>
 #include <superoffload/train/recompute.hpp>
 #include <superoffload/train/tensor_reader.hpp>
@@ -27,7 +28,6 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <optional>
 #include <span>
@@ -46,10 +46,8 @@ struct engine_options {
   std::int64_t max_positions = 0;  ///< tokens of the longest document
   bool accumulates = false;        ///< will a step have several micro-batches?
   recompute::choice recompute = recompute::choice::none;  ///< read by recompute::configured
-  offload::arrangement arrangement{};  ///< of the optimizer's state; read by offload::super
-  /// Which tensors train, and which of those decay; all of both when empty.
-  std::function<bool(autograd::tensor_entry const&)> trainable{};
-  std::function<bool(autograd::tensor_entry const&)> decays{};
+  offload::arrangement arrangement{};   ///< of the optimizer's state; read by offload::super
+  tensor_choice trainable{}, decays{};  ///< which tensors train, and which of those decay
 };
 
 /// What step() did.
@@ -80,19 +78,12 @@ public:
 
   /// Lays the model out and computes the plan; allocates nothing on the device yet.
   basic_engine(Device& device, model::config const& config, engine_options options)
-      : device_{&device}, model_{config}, options_{std::move(options)} {
+      : device_{&device},
+        model_{lay_out<Architecture>(config, options.trainable, options.decays)},
+        options_{std::move(options)} {
     optim::check(options_.adamw);
-    expect(config.model_type == Architecture::model_type(), exit_code::bad_input, "this program trains '",
-           Architecture::model_type(), "', but the configuration is of type '", config.model_type, "'");
     expect(options_.max_rows > 0 && options_.max_positions > 0, exit_code::bad_input,
            "the largest micro-batch must have at least one token");
-    for (auto& unit : model_.units()) {
-      for (auto& tensor : unit.tensors()) {
-        tensor.trainable = !options_.trainable || options_.trainable(tensor);
-        tensor.decays = !options_.decays || options_.decays(tensor);
-      }
-    }
-    model_.apply_freeze();
     make_plan();
   }
   basic_engine(basic_engine const&) = delete;
@@ -109,16 +100,12 @@ public:
 
   /// Lets recompute::choice::automatic keep as much as makes a plan of at most `bytes`; before initialize()
   /// only. Until then it keeps everything.
-  void fit_into(std::size_t bytes) {
-    if (Recompute::of(options_.recompute) == recompute::choice::automatic) {
-      make_plan(bytes);
-    }
-  }
+  void fit_into(std::size_t bytes) { make_plan(bytes); }
 
-  /// Changes engine_options::arrangement and the plan with it; before initialize() and fit_into() only.
-  void arrange(offload::arrangement arrangement) {
+  /// Changes engine_options::arrangement and the plan with it, as fit_into(bytes); before initialize() only.
+  void arrange(offload::arrangement arrangement, std::size_t bytes) {
     options_.arrangement = std::move(arrangement);
-    make_plan();
+    make_plan(bytes);
   }
 
   /// Allocates what the plan says and fills masters and weights from `read`.

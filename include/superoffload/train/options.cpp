@@ -82,6 +82,16 @@ double learning_rate(training_options const& o, std::int64_t k, std::int64_t ste
       .kind = o.scheduler, .peak = o.lr, .warmup_steps = o.warmup_steps, .total_steps = steps}(k);
 }
 
+tensor_choice trained_by(training_options const& o) {
+  if (o.freeze.empty()) {
+    return {};
+  }
+  return [patterns = o.freeze](autograd::tensor_entry const& tensor) {
+    return std::none_of(patterns.begin(), patterns.end(),
+                        [&](auto const& pattern) { return matches(pattern, tensor.name); });
+  };
+}
+
 bool matches(std::string const& pattern, std::string const& name) {
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
 }

@@ -8,6 +8,7 @@
 #include <superoffload/optim/deepspeed_schedule.hpp>
 #include <superoffload/optim/schedule.hpp>
 #include <superoffload/text/prompt.hpp>
+#include <superoffload/train/lay_out.hpp>
 #include <superoffload/train/recompute.hpp>
 
 #include <cstdint>
@@ -73,6 +74,9 @@ void check(training_options const& options);
 
 /// The learning rate of step k, from 0, in a run of `steps`.
 double learning_rate(training_options const& options, std::int64_t k, std::int64_t steps);
+
+/// The tensors that --freeze leaves to train.
+tensor_choice trained_by(training_options const& options);
 
 /// Does a shell pattern (*, ?, [...]) match the whole name?
 bool matches(std::string const& pattern, std::string const& name);

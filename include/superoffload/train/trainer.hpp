@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -89,7 +90,7 @@ public:
                          o.recompute = recompute;
                          Engine other{*device_, config_, std::move(o)};
                          if constexpr (Engine::arranges) {
-                           other.arrange(engine_.options().arrangement);
+                           other.arrange(engine_.options().arrangement, unlimited);
                          }
                          return other.plan().total();
                        });
@@ -175,8 +176,7 @@ private:
           s.ratio.value_or(s.how == offload::mode::automatic || s.how == offload::mode::none ? 0.0 : 1.0);
       constexpr double step = 1.0 / 32.0;
       while (true) {
-        arrange(engine_, ratio);
-        engine_.fit_into(available);
+        arrange(engine_, ratio, available);
         if (!decides || ratio + step > 1.0 || engine_.plan().total() <= available) {
           return;
         }
@@ -184,11 +184,13 @@ private:
       }
     }
   }
-  void arrange(Engine& engine, double ratio) const {
-    engine.arrange(train::arrange(options_.offload, ratio, engine.model().units(),
-                                  sizeof(typename Engine::element_type),
-                                  options_.max_grad_norm == 0.0 && options_.nonfinite == on_nonfinite::stop));
+  void arrange(Engine& engine, double ratio, std::size_t bytes) const {
+    engine.arrange(
+        train::arrange(options_.offload, ratio, engine.model().units(), sizeof(typename Engine::element_type),
+                       options_.max_grad_norm == 0.0 && options_.nonfinite == on_nonfinite::stop),
+        bytes);
   }
+  static constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
   /// Is the device's memory the host's?
   static constexpr bool on_host() { return std::is_same_v<device_type, cpu::device>; }
   void expect_host_memory() const {
@@ -214,12 +216,7 @@ private:
     e.max_positions = o.max_length;
     e.accumulates = o.accumulation > 1;
     e.recompute = o.recompute;
-    if (!o.freeze.empty()) {
-      e.trainable = [patterns = o.freeze](autograd::tensor_entry const& tensor) {
-        return std::none_of(patterns.begin(), patterns.end(),
-                            [&](auto const& pattern) { return matches(pattern, tensor.name); });
-      };
-    }
+    e.trainable = trained_by(o);
     if (o.undecayed == no_decay::norms_and_biases) {
       e.decays = [](autograd::tensor_entry const& tensor) { return tensor.shape.size() > 1; };
     }
