@@ -217,6 +217,10 @@ void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& d
   app.add_option("--ratio", s.ratio,
                  "share of the parameters whose state is off the device; without it, as planned")
       ->group(group);
+  app.add_option("--resource_group", s.resource_group,
+                 "resctrl group of the host for the threads of CPU Adam, made if it does not exist")
+      ->type_name("NAME")
+      ->group(group);
   app.add_option("--streamed_share", s.streamed_share,
                  "of those, the share that the device updates and not the CPU; without it, as planned")
       ->group(group);

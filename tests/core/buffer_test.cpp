@@ -39,6 +39,8 @@ public:
   static std::size_t available_bytes() { return 4; }
   static constexpr std::size_t logits_chunk_bytes = 1;
   static constexpr double flops_per_byte = 1;
+  memory_account& host_account() { return account; }
+  static std::string pci_address() { return {}; }
   void* allocate(std::size_t bytes) { return take("allocate", bytes); }
   void* allocate_host(std::size_t bytes) { return take("allocate_host", bytes); }
   void release(void* memory, std::size_t bytes) noexcept { entries.emplace_back("release", memory, bytes); }
@@ -46,6 +48,7 @@ public:
     entries.emplace_back("release_host", memory, bytes);
   }
 
+  memory_account account;
   std::vector<entry> entries;
   bool refuse = false;
 

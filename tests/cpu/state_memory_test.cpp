@@ -11,21 +11,30 @@
 using namespace superoffload;
 
 TEST_CASE("state memory is near the node that was asked for, or says why not") {
-  cpu::state_memory const near{cpu::mapped_bytes * 2, 0};
+  memory_account account;
+  cpu::state_memory const near{account, cpu::mapped_bytes * 2, 0};
   if (near.refusal() == 0) {
     MESSAGE("pages of node 0 were granted");
   } else {
     MESSAGE("the system refused: ", std::strerror(near.refusal()));
   }
   std::memset(near.data(), 1, near.bytes());
-  cpu::state_memory const nowhere{cpu::mapped_bytes, 1023};
+  cpu::state_memory const nowhere{account, cpu::mapped_bytes, 1023};
   CHECK(nowhere.refusal() != 0);
   std::memset(nowhere.data(), 1, nowhere.bytes());
   CHECK(cpu::prefer_node(near.data(), near.bytes(), -1) == EINVAL);
 }
 
-TEST_CASE("state memory is owned by one") {
-  cpu::state_memory first{cpu::mapped_bytes};
+TEST_CASE("state memory is owned by one, and counted") {
+  memory_account account;
+  {
+    cpu::state_memory first{account, 100};
+    cpu::state_memory second{account, 1000};
+    CHECK(account.now() == 1100);
+    first = std::move(second);
+  }
+  CHECK(account.now() == 0);
+  cpu::state_memory first{account, cpu::mapped_bytes};
   auto* const at = first.as<char>();
   cpu::state_memory second{std::move(first)};
   CHECK(second.data() == at);
@@ -33,5 +42,6 @@ TEST_CASE("state memory is owned by one") {
   first = std::move(second);
   CHECK(first.data() == at);
   CHECK(cpu::state_memory{}.data() == nullptr);
-  CHECK_THROWS_AS(cpu::state_memory{std::size_t{1} << 60}, error);
+  CHECK_THROWS_AS((cpu::state_memory{account, std::size_t{1} << 60}), error);
+  CHECK(account.now() == cpu::mapped_bytes);
 }

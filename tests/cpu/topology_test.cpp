@@ -81,6 +81,8 @@ TEST_CASE("two sockets with siblings: physical cores first, near the device firs
 
   auto const seat = seat_of_optimizer(host, 0.9, 1);
   CHECK(seat.processors == list{4, 5, 6, 7, 0, 1, 2});  // 7 of 8 cores
+  CHECK(seat_near(host, 1, 2).processors == list{4, 5});
+  CHECK(seat_near(host, 1, 1000).processors.size() == host.processors.size());
   CHECK(seat.node == 1);
 }
 

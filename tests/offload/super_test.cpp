@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -268,6 +269,45 @@ TEST_CASE("the memory that is taken is the memory announced") {
   state const taken{device, stream, units, a, [&](int) { return weights.data(); }};
   CHECK(device.bytes_in_use(memory::device) == announced.device);
   CHECK(device.bytes_in_use(memory::host) == announced.host);
+  stream.synchronize();
+}
+
+TEST_CASE("a thread of CPU Adam that fails ends the run with its error, which never hangs") {
+  for (int good_steps = 0; good_steps < 3; ++good_steps) {
+    trained<offload::placed_state<cpu::device, float>, float, float> run{arranged("hhs")};
+    auto const go_on = [&] {
+      for (int t = 1; t <= 5; ++t) {
+        if (t == good_steps + 1) {
+          run.state.workers()->threads().submit([](int thread, int) {
+            if (thread == 0) {
+              fail(exit_code::internal, "a core broke");
+            }
+          });
+        }
+        run.step(t, sometimes, 0.0F, true);
+      }
+    };
+    CHECK_THROWS_WITH_AS(go_on(), "a core broke", error);
+    CHECK_THROWS_WITH_AS(go_on(), "a core broke", error);  // and so does everything from then on
+  }
+}
+
+TEST_CASE("there are threads of CPU Adam only where a bucket is on the host, and they say what they lack") {
+  auto const units = some_units();
+  cpu::device device{1};
+  cpu::stream stream{device};
+  std::vector<float> weights(1 << 20);
+  auto const made = [&](offload::arrangement const& a) {
+    return std::make_unique<offload::placed_state<cpu::device, float>>(device, stream, units, a,
+                                                                       [&](int) { return weights.data(); });
+  };
+  CHECK(made(arranged("rs"))->workers() == nullptr);
+  auto a = arranged("h");
+  a.workers = 100'000;
+  auto const state = made(a);
+  CHECK(state->workers()->threads().size() == std::ssize(cpu::allowed_processors()));
+  REQUIRE_FALSE(state->workers()->notes().empty());
+  CHECK(state->workers()->notes()[0].find("instead of 100000") != std::string::npos);
   stream.synchronize();
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/memory_account.hpp>
 #include <superoffload/core/policy.hpp>
 
 #include <concepts>
@@ -22,7 +23,10 @@ namespace superoffload {
 /// 5. `flops_per_byte`: about how many FLOPs of matrix products take the time of a byte of its memory;
 /// 6. `available_bytes`: how much of its memory may still be allocated, which plans are held against before
 /// anything is; `description`: what it is, for people;
-/// 7. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
+/// 7. `host_account`: counts host memory that is in use for it, what `allocate_host` gave and what others
+/// add; `pci_address`: where it is on the PCI bus, such as "0000:1b:00.0", empty where it is not: who works
+/// beside it on the host can look for its NUMA node;
+/// 8. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
 /// kernel/; and where those have a member `scratch`, `scratch_bytes(device, arguments)`: how much of it the
 /// kernel wants, the same or more for more rows or a longer document, whatever the documents are.
 ///
@@ -37,6 +41,8 @@ concept device_policy = policy_of<D, category::device> &&
                           { D::flops_per_byte } -> std::convertible_to<double>;
                           { device.description() } -> std::convertible_to<std::string>;
                           { device.available_bytes() } -> std::same_as<std::size_t>;
+                          { device.host_account() } -> std::same_as<memory_account&>;
+                          { device.pci_address() } -> std::convertible_to<std::string>;
                           { device.allocate(bytes) } -> std::same_as<void*>;
                           { device.release(to, bytes) } noexcept;
                           { device.allocate_host(bytes) } -> std::same_as<void*>;

@@ -47,6 +47,9 @@ public:
   [[nodiscard]] void* allocate_host(std::size_t bytes) { return allocate_for(host_account_, bytes); }
   void release_host(void* memory, std::size_t bytes) noexcept { release_from(host_account_, memory, bytes); }
 
+  [[nodiscard]] memory_account& host_account() noexcept { return host_account_; }
+  static std::string pci_address() { return {}; }
+
   [[nodiscard]] std::size_t bytes_in_use(memory kind = memory::device) const noexcept {
     return account(kind).now();
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/cpu/cores.hpp>
 #include <superoffload/cpu/counter.hpp>
 
 #include <algorithm>
@@ -162,8 +163,8 @@ public:
   [[nodiscard]] bool done(std::uint64_t task) const noexcept { return complete_.value() > task; }
 
 private:
-  /// Looks for a task before a thread goes to sleep, some tens of microseconds: the processor is its own, and
-  /// waking it takes as long.
+  /// Looks for a task before a thread goes to sleep, some tens of microseconds: waking it takes as long. None
+  /// where no core is left for whoever submits.
   static constexpr int patience = 1000;
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
@@ -217,7 +218,7 @@ private:
 
   void serve(int thread) {
     for (std::uint64_t task = 0;; ++task) {
-      queued_.wait_for(task + 1, patience);
+      queued_.wait_for(task + 1, looks_);
       slot& place = (*slots_)[task % capacity];
       if (place.work == nullptr) {
         return;
@@ -256,6 +257,7 @@ private:
   }
 
   int size_;
+  int looks_ = size_ < usable_cores() ? patience : 0;
   std::vector<worker> workers_;
   std::unique_ptr<std::array<slot, capacity>> slots_ =
       std::make_unique_for_overwrite<std::array<slot, capacity>>();

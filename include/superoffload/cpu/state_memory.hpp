@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/memory_account.hpp>
 #include <superoffload/cpu/memory.hpp>
 
 #include <cerrno>
@@ -33,18 +34,21 @@ inline int prefer_node(void* memory, std::size_t bytes, int node) noexcept {
 class state_memory {
 public:
   state_memory() = default;
-  /// \throws error(cannot_fit).
-  explicit state_memory(std::size_t bytes, std::optional<int> node = std::nullopt)
-      : bytes_{bytes}, data_{allocate_memory(bytes)} {
+  /// Counted in `account`, which must outlive it. \throws error(cannot_fit).
+  state_memory(memory_account& account, std::size_t bytes, std::optional<int> node = std::nullopt)
+      : account_{&account}, bytes_{bytes}, data_{allocate_memory(bytes)} {
+    account.add(bytes);
     if (node && bytes >= mapped_bytes) {
       refusal_ = prefer_node(data_, bytes, *node);
     }
   }
   state_memory(state_memory&& other) noexcept
-      : bytes_{std::exchange(other.bytes_, 0)},
+      : account_{other.account_},
+        bytes_{std::exchange(other.bytes_, 0)},
         data_{std::exchange(other.data_, nullptr)},
         refusal_{other.refusal_} {}
   state_memory& operator=(state_memory&& other) noexcept {
+    std::swap(account_, other.account_);
     std::swap(bytes_, other.bytes_);
     std::swap(data_, other.data_);
     std::swap(refusal_, other.refusal_);
@@ -53,6 +57,7 @@ public:
   ~state_memory() {
     if (data_ != nullptr) {
       release_memory(data_, bytes_);
+      account_->subtract(bytes_);
     }
   }
 
@@ -66,6 +71,7 @@ public:
   [[nodiscard]] int refusal() const noexcept { return refusal_; }
 
 private:
+  memory_account* account_ = nullptr;
   std::size_t bytes_ = 0;
   void* data_ = nullptr;
   int refusal_ = 0;

@@ -213,13 +213,18 @@ struct optimizer_seat {
   std::optional<int> node;      ///< of its memory; none where no node is known to have any
 };
 
+/// For `threads` threads, or as many as there are processors, near node `node` (of the GPU; negative: not
+/// known).
+inline optimizer_seat seat_near(topology const& host, int node, int threads) {
+  auto const memory = host.nearest_node(node);
+  return {host.processors_near(memory.value_or(node), threads), memory};
+}
+
 /// Of optimizer_threads of the physical cores, or of `cores_left` where a quota leaves fewer, near node
 /// `node` (of the GPU; negative: not known).
 inline optimizer_seat seat_of_optimizer(topology const& host, double share, int node,
                                         int cores_left = std::numeric_limits<int>::max()) {
-  auto const threads = optimizer_threads(share, std::min(host.cores(), cores_left));
-  auto const memory = host.nearest_node(node);
-  return {host.processors_near(memory.value_or(node), threads), memory};
+  return seat_near(host, node, optimizer_threads(share, std::min(host.cores(), cores_left)));
 }
 
 }  // namespace superoffload::cpu

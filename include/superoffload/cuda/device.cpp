@@ -1,27 +1,22 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/pinned_memory.hpp>
 #include <superoffload/core/range.hpp>
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/product.hpp>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime_api.h>
-#include <sys/mman.h>
-#include <thread>
+#include <memory>
 #include <utility>
-#include <vector>
 
 namespace superoffload::cuda {
 
 namespace {
-
-/// Host blocks of this size and more are mapped and registered, several times faster than cudaHostAlloc.
-constexpr std::size_t mapped_bytes = std::size_t{4} << 20;
 
 /// What CUDA and cuBLASLt load and allocate for themselves with the first kernels.
 constexpr std::size_t library_bytes = std::size_t{256} << 20;
@@ -41,39 +36,30 @@ bool fails_for_good() {
 
 std::string name_of(int ordinal) { return concat("CUDA device ", ordinal); }
 
-/// Gives every page of a mapping its memory, on a few threads where that is worth it.
-void touch(std::byte* memory, std::size_t bytes) {
-  constexpr std::size_t page = 4096;
-  constexpr std::size_t worth_a_thread = std::size_t{256} << 20;
-  auto const threads = std::clamp<std::size_t>(bytes / worth_a_thread, 1,
-                                               std::max(1U, std::thread::hardware_concurrency() / 2));
-  auto const piece = (bytes / threads + page) / page * page;
-  auto const touch_piece = [=](std::size_t begin) {
-    for (auto at = begin; at < std::min(bytes, begin + piece); at += page) { memory[at] = std::byte{0}; }
-  };
-  std::vector<std::jthread> workers;
-  for (std::size_t begin = piece; begin < bytes; begin += piece) { workers.emplace_back(touch_piece, begin); }
-  touch_piece(0);
-}
-
-void* mapped_memory(std::size_t bytes) {
-  // Pages are counted when they are touched, as on hosts that grow with their guests.
-  void* const memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) {
-    return nullptr;
-  }
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  touch(static_cast<std::byte*>(memory), bytes);
-  if (cudaHostRegister(memory, bytes, cudaHostRegisterDefault) != cudaSuccess) {
-    cudaGetLastError();
-    munmap(memory, bytes);
-    return nullptr;
-  }
-  return memory;
-}
-
 }  // namespace
+
+/// How CUDA locks pages, for every device. Its errors are forgotten: they must not surface twice.
+struct detail::host_memory {
+  struct locks {
+    static bool done(cudaError_t status) {
+      if (status != cudaSuccess) {
+        cudaGetLastError();
+      }
+      return status == cudaSuccess;
+    }
+    static bool lock(void* memory, std::size_t bytes) {
+      return done(cudaHostRegister(memory, bytes, cudaHostRegisterDefault));
+    }
+    static void unlock(void* memory) { done(cudaHostUnregister(memory)); }
+    static void* allocate(std::size_t bytes) {
+      void* memory = nullptr;
+      return done(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable)) ? memory : nullptr;
+    }
+    static void release(void* memory) { done(cudaFreeHost(memory)); }
+  };
+
+  pinned_memory<locks> blocks;
+};
 
 bool detail::device_is_lost() noexcept { return lost; }
 
@@ -130,7 +116,9 @@ error detail::no_device(int code, int count, int driver_version) {
              visible == nullptr ? "" : printable(visible, 80), visible == nullptr ? "" : "')", "; ", advice)};
 }
 
-device::device(int ordinal) : ordinal_{ordinal} {
+device::~device() = default;
+
+device::device(int ordinal) : ordinal_{ordinal}, host_memory_{std::make_unique<detail::host_memory>()} {
   int count = 0;
   auto const status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess || count == 0) {
@@ -155,6 +143,15 @@ device::device(int ordinal) : ordinal_{ordinal} {
 }
 
 std::string device::description() const { return concat(name(), ":", ordinal_, " (", model_, ")"); }
+
+std::string device::pci_address() const {
+  char text[32]{};
+  if (cudaDeviceGetPCIBusId(text, sizeof text, ordinal_) != cudaSuccess) {
+    cudaGetLastError();
+    return {};
+  }
+  return text;
+}
 
 std::size_t device::available_bytes() const {
   activate();
@@ -201,13 +198,7 @@ void* device::allocate_host(std::size_t bytes) {
     return nullptr;
   }
   activate();
-  void* memory = bytes >= mapped_bytes ? mapped_memory(bytes) : nullptr;
-  if (memory == nullptr && cudaHostAlloc(&memory, bytes, cudaHostAllocPortable) != cudaSuccess) {
-    cudaGetLastError();
-    fail(exit_code::cannot_fit, "cannot allocate ", bytes,
-         " bytes of page-locked host memory: expected that much to be free (see ulimit -l); use a smaller "
-         "model or batch");
-  }
+  void* const memory = host_memory_->blocks.allocate(bytes);
   host_account_.add(bytes);
   return memory;
 }
@@ -221,12 +212,7 @@ void device::release_host(void* memory, std::size_t bytes) noexcept {
     return;
   }
   cudaSetDevice(ordinal_);
-  if (bytes >= mapped_bytes && cudaHostUnregister(memory) == cudaSuccess) {
-    munmap(memory, bytes);
-  } else {
-    cudaGetLastError();
-    cudaFreeHost(memory);
-  }
+  host_memory_->blocks.release(memory, bytes);
 }
 
 event::event(device& device) {

@@ -18,6 +18,10 @@
 
 namespace superoffload::cuda {
 
+namespace detail {
+struct host_memory;
+}
+
 /// One NVIDIA GPU. Allocating and releasing may wait for the whole GPU: do it before training starts.
 class device {
 public:
@@ -30,7 +34,7 @@ public:
   explicit device(int ordinal = 0);
   device(device const&) = delete;
   device& operator=(device const&) = delete;
-  ~device() = default;
+  ~device();
 
   static std::string name() { return "cuda"; }
   static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
@@ -49,9 +53,14 @@ public:
   [[nodiscard]] void* allocate(std::size_t bytes);
   void release(void* memory, std::size_t bytes) noexcept;
 
-  /// Page-locked memory of the host. Throws `error` (cannot_fit).
+  /// Page-locked memory of the host; where the system does not lock so much, ordinary memory, with one
+  /// warning. Throws `error` (cannot_fit).
   [[nodiscard]] void* allocate_host(std::size_t bytes);
   void release_host(void* memory, std::size_t bytes) noexcept;
+
+  [[nodiscard]] memory_account& host_account() noexcept { return host_account_; }
+  /// Empty when the driver does not say.
+  [[nodiscard]] std::string pci_address() const;
 
   [[nodiscard]] std::size_t bytes_in_use(memory kind = memory::device) const noexcept {
     return account(kind).now();
@@ -81,6 +90,7 @@ private:
   std::string model_;
   memory_account device_account_;
   memory_account host_account_;
+  std::unique_ptr<detail::host_memory> host_memory_;
   std::unique_ptr<attention_backend> attention_;
   std::atomic<int> streams_{0};  ///< made so far: each has a number
   cuda::tuning tuning_;

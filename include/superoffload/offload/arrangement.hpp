@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace superoffload::offload {
 
@@ -17,7 +18,8 @@ struct arrangement {
   int slots = 4;
   /// Device buffers for the state of one streamed bucket each.
   int stagings = 2;
-  int workers = 1;             ///< threads of CPU Adam
+  int workers = 1;             ///< threads of CPU Adam, each on a processor of its own
+  std::string resource_group;  ///< of the host's cache and bandwidth control, for them; empty: none
   bool speculates = true;      ///< serve buckets before the verdict
   bool immediate = false;      ///< there will be no clipping, and a step that is not finite ends the run
   bool waits_for_all = false;  ///< every weight is back before the next step begins

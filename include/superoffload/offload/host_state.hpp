@@ -3,24 +3,30 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
-#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/cpu/kernels.hpp>
-#include <superoffload/cpu/threads.hpp>
+#include <superoffload/cpu/pinned_threads.hpp>
+#include <superoffload/cpu/state_memory.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
+#include <superoffload/offload/adam_workers.hpp>
 #include <superoffload/offload/placement.hpp>
 #include <superoffload/offload/segments.hpp>
 #include <superoffload/offload/step_record.hpp>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace superoffload::offload {
 
-/// Optimizer state in host memory: master, m and v in fp32, updated by CPU Adam. Gradients and weights are
-/// buffers of a whole bucket. Calls return when the work is done; one at a time.
+/// Optimizer state in host memory: master, m and v in fp32, updated by CPU Adam, each thread always its own
+/// slice of a bucket. Gradients and weights are buffers of a whole bucket. Calls return when the work is
+/// done; one at a time. What a thread throws ends the state: every later call throws it again.
 template <device_policy D, element T>
 class host_state {
 public:
@@ -33,9 +39,16 @@ public:
     return total;
   }
 
+  /// `workers` may be null where no bucket's place is the host.
   host_state(D& device, std::vector<autograd::unit_layout> const& units, placement const& buckets,
-             cpu::thread_pool& workers)
-      : workers_{&workers}, memory_{device, bytes(buckets), memory::host} {
+             adam_workers* workers)
+      : threads_{workers == nullptr ? nullptr : &workers->threads()},
+        memory_{device.host_account(), bytes(buckets), workers == nullptr ? std::nullopt : workers->node()} {
+    if (memory_.refusal() != 0) {
+      workers->note(concat("the memory of CPU Adam could not be bound to node ", *workers->node(), " (",
+                           std::strerror(memory_.refusal()),
+                           "): it comes from the nodes of the threads that touch it first"));
+    }
     auto* state = memory_.template as<float>();
     for (auto const& b : buckets) {
       auto& p = pieces_.emplace_back();
@@ -43,65 +56,64 @@ public:
         continue;
       }
       p.segments = segments_of(units[static_cast<std::size_t>(b.unit)], b);
-      p.master = std::exchange(state, state + b.count);
-      p.m = std::exchange(state, state + b.count);
-      p.v = std::exchange(state, state + b.count);
-      // The threads that will work on a slice touch it first.
-      workers_->parallel_for(b.count, slice, [&](std::int64_t begin, std::int64_t end) {
-        for (auto* part : {p.master, p.m, p.v}) { std::fill(part + begin, part + end, 0.0F); }
-      });
+      p.count = b.count;
+      for (auto* part : {&p.master, &p.m, &p.v}) {
+        *part = std::exchange(state, state + b.count);
+        threads_->fill_zero(*part, b.count, sizeof(float));  // they touch first what they will work on
+      }
+    }
+    if (threads_ != nullptr) {
+      threads_->synchronize();
     }
   }
 
   /// A step with its true factor; the new weights take the gradient's place.
   void update(std::size_t index, step_record const& record, T* gradient) {
-    each_segment(index, gradient, [&](piece const& p, segment const& s) {
+    each_slice(index, gradient, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
-      run(kernel::adamw_update<T>{p.master + at, p.m + at, p.v + at, gradient + at, gradient + at, s.count,
-                                  record.numbers(s.decays)});
+      cpu::run(kernel::adamw_update<T>{p.master + at, p.m + at, p.v + at, gradient + at, gradient + at,
+                                       s.count, record.numbers(s.decays)});
     });
   }
   /// The weights that a step would give; the state stays.
   void emit(std::size_t index, step_record const& record, T const* gradient, T* weights) {
-    each_segment(index, weights, [&](piece const& p, segment const& s) {
+    each_slice(index, weights, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
-      run(kernel::adamw_emit<T>{p.master + at, p.m + at, p.v + at, gradient + at, weights + at, s.count,
-                                record.numbers(s.decays)});
+      cpu::run(kernel::adamw_emit<T>{p.master + at, p.m + at, p.v + at, gradient + at, weights + at, s.count,
+                                     record.numbers(s.decays)});
     });
   }
   /// The state of a step that was emitted.
   void commit(std::size_t index, step_record const& pending, T const* kept) {
-    auto const& p = pieces_[index];
-    for (auto const& s : p.segments) {
-      if (s.trainable) {
-        auto const at = s.offset;
-        run(kernel::adamw_commit<T>{p.master + at, p.m + at, p.v + at, kept + at, s.count,
-                                    pending.numbers(s.decays)});
-      }
-    }
+    each_slice(index, nullptr, [=](piece const& p, segment const& s) {
+      auto const at = s.offset;
+      cpu::run(kernel::adamw_commit<T>{p.master + at, p.m + at, p.v + at, kept + at, s.count,
+                                       pending.numbers(s.decays)});
+    });
   }
   /// Both; the weights take the place of the pending step's gradient.
   void commit_emit(std::size_t index, step_record const& pending, T* kept, step_record const& record,
                    T const* gradient) {
-    each_segment(index, kept, [&](piece const& p, segment const& s) {
+    each_slice(index, kept, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
-      run(kernel::adamw_commit_emit<T>{p.master + at, p.m + at, p.v + at, kept + at, gradient + at, kept + at,
-                                       s.count, pending.numbers(s.decays), record.numbers(s.decays)});
+      cpu::run(kernel::adamw_commit_emit<T>{p.master + at, p.m + at, p.v + at, kept + at, gradient + at,
+                                            kept + at, s.count, pending.numbers(s.decays),
+                                            record.numbers(s.decays)});
     });
   }
   /// A pending step and one with its true factor; the weights take the place of the latter's gradient.
   void commit_update(std::size_t index, step_record const& pending, T const* kept, step_record const& record,
                      T* gradient) {
-    each_segment(index, gradient, [&](piece const& p, segment const& s) {
+    each_slice(index, gradient, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
-      run(kernel::adamw_commit_update<T>{p.master + at, p.m + at, p.v + at, kept + at, gradient + at,
-                                         gradient + at, s.count, pending.numbers(s.decays),
-                                         record.numbers(s.decays)});
+      cpu::run(kernel::adamw_commit_update<T>{p.master + at, p.m + at, p.v + at, kept + at, gradient + at,
+                                              gradient + at, s.count, pending.numbers(s.decays),
+                                              record.numbers(s.decays)});
     });
   }
   /// The weights of the state as it is.
   void weights(std::size_t index, T* to) {
-    for (auto const& s : pieces_[index].segments) { plain_weights(pieces_[index], s, to); }
+    on_threads(index, [=](piece const& p, segment const& s) { plain_weights(p, s, to); });
   }
 
   /// Elements [first, first + size) of the bucket at `index`.
@@ -114,43 +126,51 @@ public:
   }
 
 private:
-  /// Elements that one call of a kernel covers: pieces of it stay with one thread.
-  static constexpr std::int64_t slice = std::int64_t{1} << 16;
-
   struct piece {
     std::vector<segment> segments;
+    std::int64_t count = 0;
     float* master = nullptr;
     float* m = nullptr;
     float* v = nullptr;
   };
 
+  /// update(piece, segment) of what trains; what does not gives its plain weights, unless `weights` is null.
   template <class Update>
-  void each_segment(std::size_t index, T* weights, Update&& update) {
-    auto const& p = pieces_[index];
-    for (auto const& s : p.segments) {
+  void each_slice(std::size_t index, T* weights, Update const& update) {
+    on_threads(index, [&update, weights](piece const& p, segment const& s) {
       if (s.trainable) {
         update(p, s);
-      } else {
+      } else if (weights != nullptr) {
         plain_weights(p, s, weights);
       }
-    }
-  }
-  void plain_weights(piece const& p, segment const& s, T* to) {
-    run(kernel::emit_weights<T>{p.master + s.offset, to + s.offset, s.count});
-  }
-  template <class Arguments>
-  void run(Arguments const& all) {
-    workers_->parallel_for(all.count, slice, [&](std::int64_t begin, std::int64_t end) {
-      cpu::run(all.slice(begin, end - begin));
     });
+  }
+  /// work(piece, segment) on all threads, each with the segments of its own slice of the bucket.
+  template <class Work>
+  void on_threads(std::size_t index, Work const& work) {
+    threads_->run([&work, &p = pieces_[index]](int thread, int threads) {
+      auto const mine = cpu::slice_of(p.count, thread, threads);
+      for (auto s : p.segments) {
+        auto const begin = std::max(s.offset, mine.begin);
+        auto const end = std::min(s.offset + s.count, mine.end);
+        if (begin < end) {
+          s.offset = begin;
+          s.count = end - begin;
+          work(p, s);
+        }
+      }
+    });
+  }
+  static void plain_weights(piece const& p, segment const& s, T* to) {
+    cpu::run(kernel::emit_weights<T>{p.master + s.offset, to + s.offset, s.count});
   }
   [[nodiscard]] float* at(std::size_t index, state_part part) const {
     auto const& p = pieces_[index];
     return part == state_part::master ? p.master : part == state_part::m ? p.m : p.v;
   }
 
-  cpu::thread_pool* workers_;
-  buffer<D> memory_;
+  cpu::pinned_threads* threads_;
+  cpu::state_memory memory_;
   std::vector<piece> pieces_;  // one for each bucket, empty where it lives elsewhere
 };
 

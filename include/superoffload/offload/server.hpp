@@ -4,8 +4,8 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/buffer.hpp>
-#include <superoffload/cpu/threads.hpp>
 #include <superoffload/kernel/elementwise.hpp>
+#include <superoffload/offload/adam_workers.hpp>
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/host_state.hpp>
 #include <superoffload/offload/service_order.hpp>
@@ -67,8 +67,10 @@ public:
       : compute_{&compute},
         speculates_{a.speculates},
         immediate_{a.immediate},
-        workers_{a.workers},
-        host_{device, units, a.buckets, workers_},
+        workers_{a.largest(place::host) == 0
+                     ? nullptr
+                     : std::make_unique<adam_workers>(device.pci_address(), a.workers, a.resource_group)},
+        host_{device, units, a.buckets, workers_.get()},
         streamed_{device, units, a.buckets, a.largest(place::streamed), a.stagings, weights},
         slots_{device, a.largest(place::host), a.slots},
         down_{device},
@@ -214,6 +216,9 @@ public:
     std::lock_guard const lock{mutex_};
     return acceptance_;
   }
+
+  /// Of CPU Adam; null where no bucket is on the host.
+  [[nodiscard]] adam_workers* workers() const noexcept { return workers_.get(); }
 
   /// Elements [first, first + size) of the bucket at `index`, after flush().
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
@@ -563,7 +568,7 @@ private:
 
   typename D::stream* compute_;
   bool speculates_, immediate_;
-  cpu::thread_pool workers_;
+  std::unique_ptr<adam_workers> workers_;  // null: no bucket is on the host
   host_state<D, T> host_;
   streamed_state<D, T> streamed_;
   slot_pool<D, T> slots_;

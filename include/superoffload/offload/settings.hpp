@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 namespace superoffload::offload {
 
@@ -28,6 +29,7 @@ struct settings {
   choice stream_weights = choice::automatic;
   double cpuadam_cores_perc = 0.9;                     ///< of this rank's cores, (0, 1]
   std::int64_t bucket_bytes = std::int64_t{32} << 20;  ///< of working weights, most of a bucket
+  std::string resource_group{};      ///< of the host's resctrl, for the threads of CPU Adam; empty: none
   std::filesystem::path hardware{};  ///< describes a machine instead of measuring this one; empty: none
   std::filesystem::path plan{};      ///< where the plan is written as JSON; empty: nowhere
   std::filesystem::path timeline{};  ///< where the planned step is drawn as SVG; empty: nowhere

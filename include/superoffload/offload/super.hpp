@@ -63,6 +63,8 @@ public:
 
   [[nodiscard]] service_counts counts() const { return server_.counts(); }
   [[nodiscard]] double acceptance() const { return server_.acceptance(); }
+  /// Of CPU Adam; null where no bucket is on the host.
+  [[nodiscard]] adam_workers* workers() const noexcept { return server_.workers(); }
 
   /// Elements [first, first + size) of what is kept of a trainable unit. Flushes, and waits for the stream.
   void read(int unit, state_part part, std::int64_t first, std::span<float> to) {

@@ -53,6 +53,9 @@ public:
   static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
   static constexpr double flops_per_byte = gpu::flops_per_byte;
 
+  static memory_account& host_account() { detail::absent(); }
+  static std::string pci_address() { return {}; }
+
   static void* allocate(std::size_t) { detail::absent(); }
   static void release(void*, std::size_t) noexcept {}
   static void* allocate_host(std::size_t) { detail::absent(); }

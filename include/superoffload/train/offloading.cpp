@@ -25,6 +25,7 @@ offload::arrangement arrange(offload::settings const& settings, double ratio,
   a.slots = 4 + (speculates && !immediate ? static_cast<int>(on_host / 3) : 0);
   a.stagings = 4;
   a.workers = cpu::optimizer_threads(settings.cpuadam_cores_perc, cpu::usable_cores());
+  a.resource_group = settings.resource_group;
   a.speculates = speculates;
   a.immediate = speculates && immediate && on_host > 0;
   a.waits_for_all = settings.how == offload::mode::zero;

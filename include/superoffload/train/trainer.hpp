@@ -262,6 +262,11 @@ private:
     expect_resumable();
     io::expect_exportable(options_.model, options_.output / "model");
     engine_.initialize(weights_of(weights));
+    if constexpr (Engine::arranges) {
+      if (auto const* workers = engine_.state().workers()) {
+        for (auto const& line : workers->notes()) { std::fprintf(stderr, "note: %s\n", line.c_str()); }
+      }
+    }
     resume();
   }
 

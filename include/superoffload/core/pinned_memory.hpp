@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdio>
+#include <map>
+#include <mutex>
+#include <string>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace superoffload {
+
+/// Says a line on the standard error.
+inline void warn(std::string const& line) { std::fprintf(stderr, "warning: %s\n", line.c_str()); }
+
+/// Blocks of host memory whose pages are locked ("pinned"), so that a device copies them by itself. What the
+/// system does not lock is ordinary memory; that is said once. Several threads may use it at once.
+///
+/// `Locks` is how a device locks, and must not throw:
+///   bool lock(void* memory, std::size_t bytes);   whole pages that have been written to
+///   void unlock(void* memory);
+///   void* allocate(std::size_t bytes);            memory that is locked already; null: refused
+///   void release(void* memory);                   of allocate
+template <class Locks>
+class pinned_memory {
+public:
+  /// Blocks of this size and more are mapped and then locked, several times faster than allocated by drivers.
+  static constexpr std::size_t mapped_bytes = std::size_t{4} << 20;
+
+  explicit pinned_memory(Locks locks = {}, void (*say)(std::string const&) = warn)
+      : locks_{std::move(locks)}, say_{say} {}
+
+  /// Aligned to 256 bytes or more, not initialised. \throws error(cannot_fit) where there is no memory.
+  [[nodiscard]] void* allocate(std::size_t bytes) {
+    void* memory = nullptr;
+    origin from = origin::mapped;
+    if (bytes >= mapped_bytes && (memory = map(bytes)) != nullptr) {
+      touch(static_cast<std::byte*>(memory), bytes);
+      if (!locks_.lock(memory, bytes)) {
+        munmap(std::exchange(memory, nullptr), bytes);
+      }
+    }
+    if (memory == nullptr && (memory = locks_.allocate(bytes)) != nullptr) {
+      from = origin::driver;
+    }
+    if (memory == nullptr && (memory = map(bytes)) != nullptr) {
+      from = origin::pageable;
+    }
+    expect(memory != nullptr, exit_code::cannot_fit, "cannot allocate ", bytes,
+           " bytes of host memory: expected that much to be free; use a smaller model or batch");
+    std::lock_guard const lock{mutex_};
+    blocks_.emplace(memory, from);
+    if (from == origin::pageable && !std::exchange(said_, true)) {
+      say_(concat(bytes, " bytes of host memory could not be page-locked, ", limit(),
+                  ": copies of it are several times slower and keep the thread that queues them; raise the "
+                  "limit of locked memory (ulimit -l, a container's memlock)"));
+    }
+    return memory;
+  }
+
+  /// `bytes` as they were asked for.
+  void release(void* memory, std::size_t bytes) noexcept {
+    std::unique_lock lock{mutex_};
+    auto const block = blocks_.find(memory);
+    auto const from = block->second;
+    blocks_.erase(block);
+    lock.unlock();
+    if (from == origin::driver) {
+      locks_.release(memory);
+      return;
+    }
+    if (from == origin::mapped) {
+      locks_.unlock(memory);
+    }
+    munmap(memory, bytes);
+  }
+
+private:
+  enum class origin { mapped, driver, pageable };
+
+  static void* map(std::size_t bytes) {
+    // Pages are counted when they are touched, as on hosts that grow with their guests.
+    void* const memory =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) {
+      return nullptr;
+    }
+    madvise(memory, bytes, MADV_HUGEPAGE);
+    return memory;
+  }
+
+  /// Gives every page of a mapping its memory, on a few threads where that is worth it.
+  static void touch(std::byte* memory, std::size_t bytes) {
+    constexpr std::size_t page = 4096;
+    constexpr std::size_t worth_a_thread = std::size_t{256} << 20;
+    auto const threads = std::clamp<std::size_t>(bytes / worth_a_thread, 1,
+                                                 std::max(1U, std::thread::hardware_concurrency() / 2));
+    auto const piece = (bytes / threads + page) / page * page;
+    auto const touch_piece = [=](std::size_t begin) {
+      for (auto at = begin; at < std::min(bytes, begin + piece); at += page) { memory[at] = std::byte{0}; }
+    };
+    std::vector<std::jthread> workers;
+    for (std::size_t begin = piece; begin < bytes; begin += piece) {
+      workers.emplace_back(touch_piece, begin);
+    }
+    touch_piece(0);
+  }
+
+  static std::string limit() {
+    rlimit most{};
+    if (getrlimit(RLIMIT_MEMLOCK, &most) != 0 || most.rlim_cur == RLIM_INFINITY) {
+      return "though this process has no limit";
+    }
+    return concat("the limit of this process is ", most.rlim_cur, " bytes");
+  }
+
+  Locks locks_;
+  void (*say_)(std::string const&);
+  std::mutex mutex_;
+  std::map<void*, origin> blocks_;
+  bool said_ = false;
+};
+
+}  // namespace superoffload
