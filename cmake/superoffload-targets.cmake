@@ -8,13 +8,14 @@
 # compiled in the consuming build: once, however many targets link it, and with that build's compiler and flags.
 
 # In the order of their dependencies.
-set(superoffload_COMPONENTS core kernel io text data cpu autograd optim zero offload nn model train)
+set(superoffload_COMPONENTS core kernel io text data cpu comm autograd optim zero offload nn model train)
 
 set(superoffload_kernel_LINKS core)
 set(superoffload_io_LINKS core)
 set(superoffload_text_LINKS io)
 set(superoffload_data_LINKS text)
 set(superoffload_cpu_LINKS kernel)
+set(superoffload_comm_LINKS kernel)
 set(superoffload_autograd_LINKS kernel)
 set(superoffload_optim_LINKS kernel)
 set(superoffload_zero_LINKS autograd)

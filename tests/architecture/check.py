@@ -19,6 +19,7 @@ ALLOWED = {
     "cpu": "core kernel",
     "cuda": "core kernel",
     "cudnn": "core kernel cuda",
+    "comm": "core kernel",
     "io": "core",
     "text": "core io",
     "data": "core io text",

@@ -13,15 +13,16 @@ namespace superoffload {
 /// What went wrong, as the exit code of the programs says it. The values are part of the interface.
 enum class exit_code : int {
   ok = 0,
-  internal = 1,     ///< a broken promise of this library: please report it
-  bad_input = 2,    ///< a flag, a file or a value from outside is wrong
-  cannot_fit = 3,   ///< the plan needs more memory than there is
-  io_failure = 4,   ///< reading or writing failed: disk full, permission, a file that vanished
-  device = 5,       ///< no usable device, or one that refused a call
-  nonfinite = 6,    ///< the loss or the gradient is not finite and the run was told to stop
-  interrupted = 7,  ///< a signal asked to stop; everything was saved first
-  driver = 8,       ///< the device's driver is missing, or too old for this program
-  device_lost = 9,  ///< the device failed for good while it was in use; what was saved before stays valid
+  internal = 1,      ///< a broken promise of this library: please report it
+  bad_input = 2,     ///< a flag, a file or a value from outside is wrong
+  cannot_fit = 3,    ///< the plan needs more memory than there is
+  io_failure = 4,    ///< reading or writing failed: disk full, permission, a file that vanished
+  device = 5,        ///< no usable device, or one that refused a call
+  nonfinite = 6,     ///< the loss or the gradient is not finite and the run was told to stop
+  interrupted = 7,   ///< a signal asked to stop; everything was saved first
+  driver = 8,        ///< the device's driver is missing, or too old for this program
+  device_lost = 9,   ///< the device failed for good while it was in use; what was saved before stays valid
+  rank_failed = 10,  ///< another rank of the run failed, ended or did not answer: its own message says more
 };
 
 namespace detail {

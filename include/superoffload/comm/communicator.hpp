@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/operations.hpp>
+#include <superoffload/core/device.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <string_view>
+
+namespace superoffload::comm {
+
+/// One rank of a group that computes together.
+/// 1. queue(stream, operation): the operations of operations.hpp, in the order of the stream. They take place
+///    in the order of the calls: who uses several streams orders them by events;
+/// 2. scratch_bytes(reduce_scatter): device memory that one wants beside its arrays;
+/// 3. gather(from, to, bytes) and barrier(): all-gather of some bytes in plain memory and the same of none,
+/// here
+///    and now and apart from what is queued. For counts and agreements, not for tensors. One thread at a
+///    time;
+/// 4. abort(reason): this rank cannot go on; whatever the others wait for now or later fails;
+/// 5. check(): throws when a rank has aborted.
+///
+/// A rank that ends, fails, does something else than the others or does not come within the group's patience
+/// ends the waiting of all others: `error` (rank_failed) names it and says why, from `check`, `gather` and
+/// `barrier`, and as a failure of the stream that waits. A communicator outlives the work that is queued with
+/// it, and its destructor tells the others that its rank has left.
+template <class C, class D>
+concept communicator =
+    device_policy<D> && requires(C& group, C const& same, typename D::stream& stream, void const* from,
+                                 void* to, std::size_t bytes, std::string_view reason) {
+      { same.rank() } -> std::same_as<int>;
+      { same.ranks() } -> std::same_as<int>;
+      group.queue(stream, all_gather{});
+      group.queue(stream, all_to_all{});
+      group.queue(stream, broadcast{});
+      group.queue(stream, all_reduce<float>{});
+      group.queue(stream, all_reduce<double>{});
+      group.queue(stream, reduce_scatter<float>{});
+      group.queue(stream, reduce_scatter<bfloat16>{});
+      group.queue(stream, reduce_scatter<bfloat16, float>{});
+      group.queue(stream, reduce_scatter<float, bfloat16>{});
+      { same.scratch_bytes(reduce_scatter<bfloat16, float>{}) } -> std::same_as<std::size_t>;
+      group.gather(from, to, bytes);
+      group.barrier();
+      { group.abort(reason) } noexcept;
+      group.check();
+    };
+
+/// Aborts the group when its scope is left by an exception, before what lies outside of the scope is
+/// destroyed: streams there would wait for ranks that wait for this one.
+template <class C>
+class abort_on_exception {
+public:
+  explicit abort_on_exception(C& group) noexcept : group_{&group} {}
+  abort_on_exception(abort_on_exception const&) = delete;
+  abort_on_exception& operator=(abort_on_exception const&) = delete;
+  ~abort_on_exception() {
+    if (std::uncaught_exceptions() > before_) {
+      group_->abort("an exception ended its work");
+    }
+  }
+
+private:
+  C* group_;
+  int before_ = std::uncaught_exceptions();
+};
+
+}  // namespace superoffload::comm

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace superoffload::comm {
+
+// What ranks do together, as arguments that say what must come out of it. Arrays are in device memory, or
+// in host memory that the device's copies are fast from. Every rank queues the same operations with the same
+// sizes in the same order. Sizes may be 0.
+
+/// to[r] = rank r's `from`.
+struct all_gather {
+  void const* from;   ///< [bytes]; may be its own place in `to`
+  void* to;           ///< [ranks, bytes]
+  std::size_t bytes;  ///< of one rank
+};
+
+/// to[r] = from[own rank] of rank r.
+struct all_to_all {
+  void const* from;   ///< [ranks, bytes]
+  void* to;           ///< [ranks, bytes], elsewhere
+  std::size_t bytes;  ///< from one rank to one other
+};
+
+/// to (+)= the sum over the ranks r of from[own rank] of rank r: in the order of the ranks, in wide<From>,
+/// what `to` holds added last, and rounded once.
+template <element From, element To = From>
+  requires std::same_as<wide<From>, wide<To>>
+struct reduce_scatter {
+  From const* from;    ///< [ranks, count]
+  To* to;              ///< [count], elsewhere
+  std::int64_t count;  ///< of one rank
+  bool accumulate = false;
+  void* scratch = nullptr;  ///< the communicator's scratch_bytes() for these sizes, aligned to 256
+};
+
+/// to = the sum of every rank's `from`, in the order of the ranks, in wide<T>, rounded once: the same bits on
+/// every rank. Each rank adds all of it, so it is for small arrays.
+template <element T>
+struct all_reduce {
+  T const* from;  ///< [count]
+  T* to;          ///< [count]; may be `from`
+  std::int64_t count;
+};
+
+/// data = that of rank `root`.
+struct broadcast {
+  void* data;  ///< [bytes]
+  std::size_t bytes;
+  int root;
+};
+
+}  // namespace superoffload::comm

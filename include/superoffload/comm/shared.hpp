@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/communicator.hpp>
+#include <superoffload/comm/region.hpp>
+#include <superoffload/comm/sum.hpp>
+#include <superoffload/core/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace superoffload::comm {
+
+/// A device whose memory is the host's: its streams run any function.
+template <class D>
+concept host_device = device_policy<D> && requires(typename D::stream& stream) { stream.enqueue([] {}); };
+
+/// Ranks of one host that exchange through a region. An operation occupies its stream's thread until all
+/// ranks have come; data goes through the region piece by piece, whatever its size. Sums are made by the rank
+/// that needs them.
+template <host_device D>
+class shared_communicator {
+public:
+  using stream = typename D::stream;
+
+  /// Takes place `rank` of the region, which outlives this.
+  shared_communicator(region& shared, int rank)
+      : member_{shared, rank}, parts_(static_cast<std::size_t>(shared.ranks())) {}
+
+  [[nodiscard]] int rank() const noexcept { return member_.rank(); }
+  [[nodiscard]] int ranks() const noexcept { return member_.ranks(); }
+
+  void queue(stream& on, all_gather const& a) {
+    enqueue(on, {.what = call::kind::all_gather, .count = a.bytes},
+            [a](shared_communicator& group, call const& c) {
+              group.in_pieces(
+                  c, a.bytes, 1, 1,
+                  [&](std::byte* own, std::size_t begin, std::size_t size) {
+                    copy(own, at(a.from, begin), size);
+                  },
+                  [&](std::size_t begin, std::size_t size) {
+                    for (int r = 0; r < group.ranks(); ++r) {
+                      auto* const to = at(a.to, static_cast<std::size_t>(r) * a.bytes + begin);
+                      if (to != at(a.from, begin)) {  // not in its place already
+                        copy(to, group.piece(r), size);
+                      }
+                    }
+                  });
+            });
+  }
+
+  void queue(stream& on, all_to_all const& a) {
+    enqueue(on, {.what = call::kind::all_to_all, .count = a.bytes},
+            [a](shared_communicator& group, call const& c) {
+              group.in_pieces(
+                  c, a.bytes, 1, group.ranks(),
+                  [&](std::byte* own, std::size_t begin, std::size_t size) {
+                    group.write_for_each(own, a.from, a.bytes, begin, size);
+                  },
+                  [&](std::size_t begin, std::size_t size) {
+                    for (int r = 0; r < group.ranks(); ++r) {
+                      copy(at(a.to, static_cast<std::size_t>(r) * a.bytes + begin), group.part_for_this(r),
+                           size);
+                    }
+                  });
+            });
+  }
+
+  void queue(stream& on, broadcast const& a) {
+    expect(a.root >= 0 && a.root < ranks(), exit_code::internal, "broadcast from rank ", a.root, " of ",
+           ranks());
+    enqueue(on, {.what = call::kind::broadcast, .root = a.root, .count = a.bytes},
+            [a](shared_communicator& group, call const& c) {
+              bool const root = group.rank() == a.root;
+              group.in_pieces(
+                  c, a.bytes, 1, 1,
+                  [&](std::byte* own, std::size_t begin, std::size_t size) {
+                    if (root) {
+                      copy(own, at(a.data, begin), size);
+                    }
+                  },
+                  [&](std::size_t begin, std::size_t size) {
+                    if (!root) {
+                      copy(at(a.data, begin), group.piece(a.root), size);
+                    }
+                  });
+            });
+  }
+
+  template <element T>
+  void queue(stream& on, all_reduce<T> const& a) {
+    enqueue(on,
+            {.what = call::kind::all_reduce,
+             .from = dtype_of<T>,
+             .to = dtype_of<T>,
+             .count = static_cast<std::uint64_t>(a.count)},
+            [a](shared_communicator& group, call const& c) {
+              group.in_pieces(
+                  c, static_cast<std::size_t>(a.count) * sizeof(T), sizeof(T), 1,
+                  [&](std::byte* own, std::size_t begin, std::size_t size) {
+                    copy(own, at(a.from, begin), size);
+                  },
+                  [&](std::size_t begin, std::size_t size) {
+                    for (int r = 0; r < group.ranks(); ++r) { group.set_part(r, group.piece(r)); }
+                    group.template sum<T>(a.to + begin / sizeof(T), size / sizeof(T), false);
+                  });
+            });
+  }
+
+  template <element From, element To>
+  void queue(stream& on, reduce_scatter<From, To> const& a) {
+    enqueue(on,
+            {.what = call::kind::reduce_scatter,
+             .from = dtype_of<From>,
+             .to = dtype_of<To>,
+             .accumulates = a.accumulate,
+             .count = static_cast<std::uint64_t>(a.count)},
+            [a](shared_communicator& group, call const& c) {
+              auto const bytes = static_cast<std::size_t>(a.count) * sizeof(From);
+              group.in_pieces(
+                  c, bytes, sizeof(From), group.ranks(),
+                  [&](std::byte* own, std::size_t begin, std::size_t size) {
+                    group.write_for_each(own, a.from, bytes, begin, size);
+                  },
+                  [&](std::size_t begin, std::size_t size) {
+                    for (int r = 0; r < group.ranks(); ++r) { group.set_part(r, group.part_for_this(r)); }
+                    group.template sum<From>(a.to + begin / sizeof(From), size / sizeof(From), a.accumulate);
+                  });
+            });
+  }
+  template <element From, element To>
+  [[nodiscard]] static constexpr std::size_t scratch_bytes(reduce_scatter<From, To> const&) noexcept {
+    return 0;
+  }
+
+  void gather(void const* from, void* to, std::size_t bytes) {
+    auto const most = member_.piece_bytes(membership::lane::host);
+    on_host(
+        {.what = call::kind::gather, .count = bytes}, std::max<std::size_t>(1, (bytes + most - 1) / most),
+        [&](std::byte* own, std::uint64_t round) {
+          auto const begin = round * most;
+          copy(own, at(from, begin), std::min(most, bytes - begin));
+        },
+        [&](std::uint64_t round) {
+          auto const begin = round * most;
+          for (int r = 0; r < ranks(); ++r) {
+            copy(at(to, static_cast<std::size_t>(r) * bytes + begin),
+                 member_.piece(membership::lane::host, r), std::min(most, bytes - begin));
+          }
+        });
+  }
+  void barrier() {
+    on_host({.what = call::kind::barrier}, 1, [](std::byte*, std::uint64_t) {}, [](std::uint64_t) {});
+  }
+  void abort(std::string_view reason) noexcept { member_.abort(reason); }
+  void check() const { member_.check(); }
+
+private:
+  /// Places of the ranks' parts in a piece, and so of the ends of runs, are at multiples of this.
+  static constexpr std::size_t line = 64;
+
+  static std::byte* at(void* base, std::size_t offset) noexcept {
+    return static_cast<std::byte*>(base) + offset;
+  }
+  static std::byte const* at(void const* base, std::size_t offset) noexcept {
+    return static_cast<std::byte const*>(base) + offset;
+  }
+
+  static void copy(void* to, void const* from, std::size_t bytes) noexcept {
+    if (bytes != 0) {  // nothing may have no address
+      std::memcpy(to, from, bytes);
+    }
+  }
+
+  /// Queues run(*this, c), the call completed by what the calling thread knows.
+  template <class Run>
+  void enqueue(stream& on, call c, Run run) {
+    c.number = queued_++;
+    c.note_range();
+    on.enqueue([this, c, run] {
+      expect(c.number == done_, exit_code::internal, "the ", c.text(), " was queued as number ", c.number,
+             " and runs as number ", done_,
+             ": work of one communicator that is on several streams must be ordered by events");
+      run(*this, c);
+      ++done_;
+    });
+  }
+
+  template <class Write, class Read>
+  void on_host(call c, std::uint64_t rounds, Write&& write, Read&& read) {
+    c.number = on_host_++;
+    c.note_range();
+    member_.exchange(membership::lane::host, c, rounds, write, read);
+  }
+
+  /// Exchanges `bytes` of every part, `parts` of which share a piece: write(own, begin, size) and
+  /// read(begin, size) for one run of bytes after the other, whole elements each.
+  template <class Write, class Read>
+  void in_pieces(call const& c, std::size_t bytes, std::size_t element_bytes, int parts, Write&& write,
+                 Read&& read) {
+    static_assert(line % sizeof(double) == 0);
+    auto const piece = member_.piece_bytes(membership::lane::queued);
+    stride_ = piece / static_cast<std::size_t>(parts) / line * line;
+    expect(stride_ >= element_bytes, exit_code::bad_input, "pieces of ", piece, " bytes are too small for ",
+           parts, " ranks");
+    auto const rounds = std::max<std::size_t>(1, (bytes + stride_ - 1) / stride_);
+    auto const size = [&](std::size_t begin) { return std::min(stride_, bytes - begin); };
+    member_.exchange(
+        membership::lane::queued, c, rounds,
+        [&](std::byte* own, std::uint64_t round) { write(own, round * stride_, size(round * stride_)); },
+        [&](std::uint64_t round) { read(round * stride_, size(round * stride_)); });
+  }
+
+  /// Bytes [begin, begin + size) of every part of `from`, [ranks, bytes].
+  void write_for_each(std::byte* own, void const* from, std::size_t bytes, std::size_t begin,
+                      std::size_t size) {
+    for (std::size_t r = 0; r < parts_.size(); ++r) {
+      copy(own + r * stride_, at(from, r * bytes + begin), size);
+    }
+  }
+  [[nodiscard]] std::byte const* piece(int r) const noexcept {
+    return member_.piece(membership::lane::queued, r);
+  }
+  /// Of rank r's write_for_each, what is for this one.
+  [[nodiscard]] std::byte const* part_for_this(int r) const noexcept {
+    return piece(r) + static_cast<std::size_t>(rank()) * stride_;
+  }
+  void set_part(int r, std::byte const* data) noexcept { parts_[static_cast<std::size_t>(r)] = data; }
+  template <element From, element To>
+  void sum(To* to, std::size_t count, bool accumulate) {
+    sum_in_order<From>(parts_, to, static_cast<std::int64_t>(count), accumulate);
+  }
+
+  membership member_;
+  std::uint64_t queued_ = 0;   ///< operations, by the thread that calls
+  std::uint64_t on_host_ = 0;  ///< the same
+  // Of the stream that runs an operation; events order those of several.
+  std::uint64_t done_ = 0;
+  std::size_t stride_ = 0;
+  std::vector<std::byte const*> parts_;
+};
+
+}  // namespace superoffload::comm

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/communicator.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/policy.hpp>
+#include <superoffload/kernel/elementwise.hpp>
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace superoffload::comm {
+
+/// A group of one rank: nothing waits for anybody.
+template <device_policy D>
+class single_communicator {
+public:
+  using stream = typename D::stream;
+
+  [[nodiscard]] static constexpr int rank() noexcept { return 0; }
+  [[nodiscard]] static constexpr int ranks() noexcept { return 1; }
+
+  void queue(stream& on, all_gather const& a) { copy(on, a.to, a.from, a.bytes); }
+  void queue(stream& on, all_to_all const& a) { copy(on, a.to, a.from, a.bytes); }
+  void queue(stream&, broadcast const& a) {
+    expect(a.root == 0, exit_code::internal, "broadcast from rank ", a.root, " of 1");
+  }
+  template <element T>
+  void queue(stream& on, all_reduce<T> const& a) {
+    copy(on, a.to, a.from, static_cast<std::size_t>(a.count) * sizeof(T));
+  }
+  template <element From, element To>
+  void queue(stream& on, reduce_scatter<From, To> const& a) {
+    launch(on, kernel::convert<From, To>{
+                   .from = a.from, .to = a.to, .count = a.count, .accumulate = a.accumulate});
+  }
+  template <element From, element To>
+  [[nodiscard]] static constexpr std::size_t scratch_bytes(reduce_scatter<From, To> const&) noexcept {
+    return 0;
+  }
+
+  void gather(void const* from, void* to, std::size_t bytes) {
+    check();
+    std::memmove(to, from, bytes);
+  }
+  void barrier() { check(); }
+  void abort(std::string_view reason) noexcept {
+    if (!aborted_) {
+      aborted_ = true;
+      reason_ = reason;
+    }
+  }
+  void check() const {
+    expect(!aborted_, exit_code::rank_failed, "rank 0 of 1 failed: ", printable(reason_));
+  }
+
+private:
+  static void copy(stream& on, void* to, void const* from, std::size_t bytes) {
+    if (to != from && bytes != 0) {
+      on.copy(to, from, bytes);
+    }
+  }
+
+  bool aborted_ = false;
+  std::string reason_;
+};
+
+}  // namespace superoffload::comm

@@ -1,0 +1,378 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What every communicator must keep, as functions to be called from doctest cases with a way to run a group:
+//   struct my_group {
+//     std::vector<std::string> run(int ranks, Body body);   // body(device&, communicator&) as each rank
+//   };
+// `run` gives for each rank "" or what() of the exception that its body ended with. A body runs as a thread
+// or in a process of its own and says what is wrong by `require`.
+
+#include <superoffload/comm/communicator.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace superoffload::conformance {
+
+template <class... Parts>
+void require(bool condition, Parts const&... parts) {
+  expect(condition, exit_code::internal, parts...);
+}
+
+inline void all_succeeded(std::vector<std::string> const& outcomes) {
+  for (std::size_t rank = 0; rank < outcomes.size(); ++rank) {
+    CAPTURE(rank);
+    CHECK(outcomes[rank] == "");
+  }
+}
+
+/// Numbers of rank `rank` in exchange `seed`, whose sum depends on the order of adding: every process can
+/// compute those of every rank.
+template <element T>
+std::vector<T> numbers_of(int rank, std::uint32_t seed, std::size_t count) {
+  std::mt19937 random{seed * 1009 + static_cast<std::uint32_t>(rank)};
+  std::vector<T> values;
+  values.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto const exponent = static_cast<int>(random() % 20) - 10;
+    auto const fraction = static_cast<double>(random() % 2001) / 1000.0 - 1.0;
+    values.push_back(T(static_cast<wide<T>>(fraction * std::pow(2.0, exponent))));
+  }
+  return values;
+}
+
+/// As the contract says it, element by element.
+template <element To, element From>
+To sum_of(std::vector<From> const& values, To const* addend) {
+  auto sum = static_cast<wide<From>>(values[0]);
+  for (std::size_t r = 1; r < values.size(); ++r) { sum += static_cast<wide<From>>(values[r]); }
+  if (addend != nullptr) {
+    sum += static_cast<wide<From>>(*addend);
+  }
+  return To(sum);
+}
+
+/// Device memory with given contents, to be compared with what ought to be there.
+template <device_policy D, class T>
+class array {
+public:
+  array(D& device, typename D::stream& stream, std::vector<T> const& values)
+      : stream_{&stream},
+        there_{device, values.size() * sizeof(T)},
+        here_{device, values.size() * sizeof(T), memory::host},
+        size_{values.size()} {
+    if (!values.empty()) {
+      std::memcpy(here_.data(), values.data(), there_.bytes());
+      stream.copy(there_.data(), here_.data(), there_.bytes());
+    }
+  }
+  array(array const&) = delete;
+  array& operator=(array const&) = delete;
+  ~array() { drain(*stream_); }
+
+  [[nodiscard]] T* data() const { return there_.template as<T>(); }
+  /// Queues nothing else; waits for the stream.
+  [[nodiscard]] bool holds(std::vector<T> const& expected) {
+    if (size_ != 0) {
+      stream_->copy(here_.data(), there_.data(), there_.bytes());
+    }
+    stream_->synchronize();
+    return expected.size() == size_ &&
+           (size_ == 0 || std::memcmp(here_.data(), expected.data(), there_.bytes()) == 0);
+  }
+
+private:
+  typename D::stream* stream_;
+  buffer<D> there_, here_;
+  std::size_t size_;
+};
+
+using bytes = std::vector<std::uint8_t>;
+inline bytes bytes_of(int rank, std::uint32_t seed, std::size_t count) {
+  std::mt19937 random{seed * 31 + static_cast<std::uint32_t>(rank)};
+  bytes values(count);
+  for (auto& value : values) { value = static_cast<std::uint8_t>(random()); }
+  return values;
+}
+inline bytes joined(bytes a, bytes const& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+/// One of every operation that moves bytes, on `count` of them.
+template <device_policy D, comm::communicator<D> C>
+void moves_bytes(D& device, C& group, std::uint32_t seed, std::size_t count) {
+  typename D::stream stream{device};
+  auto const own = group.rank();
+  bytes everybody;
+  bytes for_this;
+  bytes to_everybody;
+  for (int r = 0; r < group.ranks(); ++r) {
+    everybody = joined(everybody, bytes_of(r, seed, count));
+    for_this = joined(for_this, bytes_of(r * 100 + own, seed, count));
+    to_everybody = joined(to_everybody, bytes_of(own * 100 + r, seed, count));
+  }
+  auto const all = everybody.size();
+  array<D, std::uint8_t> mine{device, stream, bytes_of(own, seed, count)};
+  array<D, std::uint8_t> gathered{device, stream, bytes(all, 0xEE)};
+  auto in_place = bytes(all, 0xEE);
+  auto const place = static_cast<std::size_t>(own) * count;
+  std::copy_n(everybody.begin() + static_cast<std::ptrdiff_t>(place), count,
+              in_place.begin() + static_cast<std::ptrdiff_t>(place));
+  array<D, std::uint8_t> inside{device, stream, in_place};
+  array<D, std::uint8_t> sent{device, stream, to_everybody};
+  array<D, std::uint8_t> received{device, stream, bytes(all, 0xEE)};
+  group.queue(stream, comm::all_gather{mine.data(), gathered.data(), count});
+  group.queue(stream, comm::all_gather{inside.data() + place, inside.data(), count});
+  group.queue(stream, comm::all_to_all{sent.data(), received.data(), count});
+  require(gathered.holds(everybody), "all_gather of ", count, " bytes");
+  require(inside.holds(everybody), "all_gather in place of ", count, " bytes");
+  require(received.holds(for_this), "all_to_all of ", count, " bytes");
+  require(sent.holds(to_everybody), "all_to_all changed what it sent");
+  for (int root = 0; root < group.ranks(); ++root) {
+    array<D, std::uint8_t> shown{device, stream, bytes_of(own, seed + 1, count)};
+    group.queue(stream, comm::broadcast{shown.data(), count, root});
+    require(shown.holds(bytes_of(root, seed + 1, count)), "broadcast of ", count, " bytes from ", root);
+  }
+}
+
+template <element From, element To, device_policy D, comm::communicator<D> C>
+void reduces(D& device, C& group, std::uint32_t seed, std::size_t count) {
+  typename D::stream stream{device};
+  auto const ranks = static_cast<std::size_t>(group.ranks());
+  auto const own = static_cast<std::size_t>(group.rank());
+  std::vector<std::vector<From>> all;
+  for (int r = 0; r < group.ranks(); ++r) { all.push_back(numbers_of<From>(r, seed, ranks * count)); }
+  array<D, From> from{device, stream, all[own]};
+  for (bool const accumulate : {false, true}) {
+    auto const before = numbers_of<To>(group.rank() + 50, seed, count);
+    array<D, To> to{device, stream, before};
+    comm::reduce_scatter<From, To> sum{.from = from.data(),
+                                       .to = to.data(),
+                                       .count = static_cast<std::int64_t>(count),
+                                       .accumulate = accumulate};
+    buffer<D> const scratch{device, group.scratch_bytes(sum)};
+    sum.scratch = scratch.data();
+    group.queue(stream, sum);
+    std::vector<To> expected;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<From> values;
+      for (auto const& of_rank : all) { values.push_back(of_rank[own * count + i]); }
+      expected.push_back(sum_of<To>(values, accumulate ? &before[i] : nullptr));
+    }
+    require(to.holds(expected), "reduce_scatter of ", count, " ", name_of(dtype_of<From>), " to ",
+            name_of(dtype_of<To>), accumulate ? ", added" : "");
+  }
+  require(from.holds(all[own]), "reduce_scatter changed what it sums");
+}
+
+template <element T, device_policy D, comm::communicator<D> C>
+void reduces_on_all(D& device, C& group, std::uint32_t seed, std::size_t count) {
+  typename D::stream stream{device};
+  std::vector<std::vector<T>> all;
+  for (int r = 0; r < group.ranks(); ++r) { all.push_back(numbers_of<T>(r, seed, count)); }
+  std::vector<T> expected;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::vector<T> values;
+    for (auto const& of_rank : all) { values.push_back(of_rank[i]); }
+    expected.push_back(sum_of<T>(values, static_cast<T const*>(nullptr)));
+  }
+  auto const& own = all[static_cast<std::size_t>(group.rank())];
+  array<D, T> from{device, stream, own};
+  array<D, T> to{device, stream, std::vector<T>(count)};
+  auto const n = static_cast<std::int64_t>(count);
+  group.queue(stream, comm::all_reduce<T>{from.data(), to.data(), n});
+  require(to.holds(expected), "all_reduce of ", count, " ", name_of(dtype_of<T>));
+  group.queue(stream, comm::all_reduce<T>{from.data(), from.data(), n});
+  require(from.holds(expected), "all_reduce in place of ", count, " ", name_of(dtype_of<T>));
+}
+
+/// Results: every operation, of every type and of sizes from nothing to several pieces.
+template <class Group>
+void communicator_computes_what_it_says(Group& groups, int ranks) {
+  CAPTURE(ranks);
+  all_succeeded(groups.run(ranks, [ranks](auto& device, auto& group) {
+    require(group.ranks() == ranks && group.rank() >= 0 && group.rank() < ranks, "rank ", group.rank(),
+            " of ", group.ranks());
+    std::uint32_t seed = 1;
+    for (std::size_t const count : {0UL, 1UL, 3UL, 64UL, 1000UL, 4096UL, 4097UL, 30011UL}) {
+      moves_bytes(device, group, seed++, count);
+      reduces<float, float>(device, group, seed++, count);
+      reduces<float, bfloat16>(device, group, seed++, count);
+      reduces<bfloat16, bfloat16>(device, group, seed++, count);
+      reduces<bfloat16, float>(device, group, seed++, count);
+      reduces<double, double>(device, group, seed++, count);
+      reduces_on_all<float>(device, group, seed++, count);
+      reduces_on_all<bfloat16>(device, group, seed++, count);
+      reduces_on_all<double>(device, group, seed++, count);
+    }
+  }));
+}
+
+/// What the host exchanges, also while streams are busy with operations of their own.
+template <class Group>
+void communicator_agrees_on_the_host(Group& groups, int ranks) {
+  CAPTURE(ranks);
+  all_succeeded(groups.run(ranks, [](auto& device, auto& group) {
+    using D = std::remove_reference_t<decltype(device)>;
+    typename D::stream stream{device};
+    array<D, std::uint8_t> mine{device, stream, bytes_of(group.rank(), 1, 5000)};
+    array<D, std::uint8_t> gathered{device, stream, bytes(5000 * static_cast<std::size_t>(group.ranks()))};
+    for (std::size_t const count : {0UL, 1UL, 8UL, 16384UL, 50001UL}) {
+      for (int i = 0; i < 3; ++i) {
+        group.queue(stream, comm::all_gather{mine.data(), gathered.data(), 5000});
+      }
+      group.barrier();
+      auto const own = bytes_of(group.rank(), 2, count);
+      bytes all(count * static_cast<std::size_t>(group.ranks()));
+      group.gather(own.data(), all.data(), count);
+      bytes expected;
+      for (int r = 0; r < group.ranks(); ++r) { expected = joined(expected, bytes_of(r, 2, count)); }
+      require(all == expected, "gather of ", count, " bytes");
+      group.check();
+    }
+    bytes expected;
+    for (int r = 0; r < group.ranks(); ++r) { expected = joined(expected, bytes_of(r, 1, 5000)); }
+    require(gathered.holds(expected), "all_gather beside the host's exchanges");
+  }));
+}
+
+/// A value goes around on two streams that only events order, and what follows an operation sees its result.
+template <class Group>
+void communicator_keeps_the_order_of_streams(Group& groups, int ranks) {
+  CAPTURE(ranks);
+  all_succeeded(groups.run(ranks, [](auto& device, auto& group) {
+    using D = std::remove_reference_t<decltype(device)>;
+    constexpr int rounds = 200;
+    constexpr std::size_t count = 700;
+    typename D::stream compute{device};
+    typename D::stream exchange{device};
+    typename D::event ready{device};
+    typename D::event done{device};
+    auto const all = count * static_cast<std::size_t>(group.ranks());
+    array<D, float> shard{device, compute, std::vector<float>(count, static_cast<float>(group.rank() + 1))};
+    array<D, float> whole{device, compute, std::vector<float>(all)};
+    for (int i = 0; i < rounds; ++i) {
+      auto& on = i % 3 == 2 ? compute : exchange;  // both queue operations
+      compute.record(ready);
+      on.wait(ready);
+      group.queue(on, comm::all_gather{shard.data(), whole.data(), count * sizeof(float)});
+      on.record(done);
+      compute.wait(done);
+      auto const next = static_cast<std::size_t>((group.rank() + 1) % group.ranks());
+      compute.copy(shard.data(), whole.data() + next * count, count * sizeof(float));
+    }
+    auto const value = static_cast<float>((group.rank() + rounds) % group.ranks() + 1);
+    require(shard.holds(std::vector<float>(count, value)), "the value did not go around");
+    exchange.synchronize();
+  }));
+}
+
+/// For groups of two and more: `culprit` fails in the middle in every way that its communicator sees, and
+/// all others end with its name and the reason.
+template <class Group>
+void communicator_ends_together(Group& groups, int ranks, int culprit) {
+  CAPTURE(ranks);
+  CAPTURE(culprit);
+  // Bodies go on for ever unless they are ended.
+  auto const work = [](auto& device, auto& group, auto&& between) {
+    using D = std::remove_reference_t<decltype(device)>;
+    typename D::stream stream{device};
+    array<D, double> sum{device, stream, {1.0}};
+    comm::abort_on_exception const guard{group};
+    for (int i = 0;; ++i) {
+      group.queue(stream, comm::all_reduce<double>{sum.data(), sum.data(), 1});
+      if (i % 4 == 3) {
+        stream.synchronize();
+      }
+      between(stream, i);
+    }
+  };
+  auto const check = [&](std::vector<std::string> const& outcomes, std::string_view own,
+                         std::vector<std::string> const& seen) {
+    for (int r = 0; r < ranks; ++r) {
+      auto const& said = outcomes[static_cast<std::size_t>(r)];
+      CAPTURE(r);
+      CAPTURE(said);
+      if (r == culprit) {
+        CHECK(said.find(own) != std::string::npos);
+      } else {
+        for (auto const& part : seen) { CHECK(said.find(part) != std::string::npos); }
+      }
+    }
+  };
+  auto const name = concat("rank ", culprit, " ");
+
+  // An exception between operations.
+  check(groups.run(ranks,
+                   [=](auto& device, auto& group) {
+                     work(device, group,
+                          [&](auto&, int i) { require(i != 9 || group.rank() != culprit, "no more"); });
+                   }),
+        "no more", {name, "failed", "exception"});
+  // A reason that it gives itself, while the others wait on the host.
+  check(groups.run(ranks,
+                   [=](auto&, auto& group) {
+                     if (group.rank() == culprit) {
+                       group.abort("the disk is full\n");
+                     }
+                     while (true) { group.barrier(); }
+                   }),
+        "disk is full", {name, "failed", "the disk is full\\x0a"});
+  // It is done too early.
+  check(groups.run(ranks,
+                   [=](auto&, auto& group) {
+                     for (int i = 0; i < 5 || group.rank() != culprit; ++i) { group.barrier(); }
+                   }),
+        "", {name, "has left", "barrier (call 6"});
+  // Another operation, another size, another type, another root.
+  for (int const difference : {0, 1, 2, 3}) {
+    CAPTURE(difference);
+    auto const outcomes = groups.run(ranks, [=](auto& device, auto& group) {
+      using D = std::remove_reference_t<decltype(device)>;
+      work(device, group, [&](auto& stream, int i) {
+        if (i == 6) {
+          auto const other = group.rank() == culprit ? difference : -1;
+          array<D, double> data{device, stream, std::vector<double>(64)};
+          if (other == 0) {
+            group.queue(stream, comm::all_to_all{data.data(), data.data() + 32, 8});
+          } else if (other == 2) {
+            group.queue(stream, comm::all_reduce<float>{reinterpret_cast<float*>(data.data()),
+                                                        reinterpret_cast<float*>(data.data()), 4});
+          } else if (difference == 3) {
+            group.queue(stream, comm::broadcast{data.data(), 8, other == 3 ? 1 : 0});
+          } else {
+            group.queue(stream, comm::all_reduce<double>{data.data(), data.data(), other == 1 ? 5 : 4});
+          }
+          stream.synchronize();
+        }
+      });
+    });
+    for (auto const& said : outcomes) {
+      CAPTURE(said);
+      CHECK(said.find(name) != std::string::npos);
+      CHECK(said.find("call 8") != std::string::npos);
+      CHECK(said.find("ranks must make the same calls") != std::string::npos);
+      if (difference == 0) {
+        CHECK(said.find("all_to_all of 8 bytes") != std::string::npos);
+        CHECK(said.find("all_reduce of 4 F64") != std::string::npos);
+      }
+    }
+  }
+}
+
+}  // namespace superoffload::conformance
