@@ -306,6 +306,29 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
     shown.wait();  // again, and at once
   }
 
+  SUBCASE("a timed event knows when it was reached, across streams and in either direction") {
+    using timed = typename D::timed_event;
+    stream first{device};
+    stream second{device};
+    timed begin{device}, end{device}, other{device};
+    CHECK_FALSE(begin.done());
+    first.record(begin);
+    tasks::delay(first);
+    first.record(end);
+    second.wait(end);
+    second.record(other);
+    second.synchronize();
+    CHECK((begin.done() && end.done() && other.done()));
+    CHECK(end.seconds_since(begin) > 0.0);
+    CHECK(begin.seconds_since(end) == doctest::Approx(-end.seconds_since(begin)));
+    CHECK(other.seconds_since(end) >= 0.0);
+    CHECK(other.seconds_since(begin) >= end.seconds_since(begin));
+    auto const before = end.seconds_since(begin);
+    first.record(end);  // again: the later point counts
+    first.synchronize();
+    CHECK(end.seconds_since(begin) >= before);
+  }
+
   SUBCASE("waiting is for the point recorded at that time, not for a later one") {
     number cell{device};
     number later{device};

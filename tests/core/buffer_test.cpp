@@ -24,6 +24,10 @@ public:
     void wait() {}
     bool done() { return true; }
   };
+  struct timed_event : event {
+    using event::event;
+    double seconds_since(timed_event const&) const { return 0.0; }
+  };
   struct stream {
     explicit stream(ledger&) {}
     void copy(void*, void const*, std::size_t) {}

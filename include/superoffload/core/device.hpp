@@ -26,38 +26,44 @@ namespace superoffload {
 /// 7. `host_account`: counts host memory that is in use for it, what `allocate_host` gave and what others
 /// add; `pci_address`: where it is on the PCI bus, such as "0000:1b:00.0", empty where it is not: who works
 /// beside it on the host can look for its NUMA node;
-/// 8. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
+/// 8. timed events: events that also know when their stream reached them;
+/// 9. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
 /// kernel/; and where those have a member `scratch`, `scratch_bytes(device, arguments)`: how much of it the
 /// kernel wants, the same or more for more rows or a longer document, whatever the documents are.
 ///
 /// Errors of asynchronous work surface as exceptions from `synchronize` of its stream or `wait` of a later
 /// event. The device outlives everything made with it.
 template <class D>
-concept device_policy = policy_of<D, category::device> &&
-                        requires(D& device, typename D::stream& stream, typename D::event& event, void* to,
-                                 void const* from, std::size_t bytes) {
-                          { D::name() } -> std::convertible_to<std::string>;
-                          { D::logits_chunk_bytes } -> std::convertible_to<std::size_t>;
-                          { D::flops_per_byte } -> std::convertible_to<double>;
-                          { device.description() } -> std::convertible_to<std::string>;
-                          { device.available_bytes() } -> std::same_as<std::size_t>;
-                          { device.host_account() } -> std::same_as<memory_account&>;
-                          { device.pci_address() } -> std::convertible_to<std::string>;
-                          { device.allocate(bytes) } -> std::same_as<void*>;
-                          { device.release(to, bytes) } noexcept;
-                          { device.allocate_host(bytes) } -> std::same_as<void*>;
-                          { device.release_host(to, bytes) } noexcept;
-                          typename D::stream;
-                          requires std::constructible_from<typename D::stream, D&>;
-                          requires std::constructible_from<typename D::event, D&>;
-                          stream.copy(to, from, bytes);
-                          stream.fill_zero(to, bytes);
-                          stream.record(event);
-                          stream.wait(event);
-                          stream.synchronize();
-                          event.wait();
-                          { event.done() } -> std::same_as<bool>;
-                        };
+concept device_policy =
+    policy_of<D, category::device> &&
+    requires(D& device, typename D::stream& stream, typename D::event& event, typename D::timed_event& timed,
+             void* to, void const* from, std::size_t bytes) {
+      { D::name() } -> std::convertible_to<std::string>;
+      { D::logits_chunk_bytes } -> std::convertible_to<std::size_t>;
+      { D::flops_per_byte } -> std::convertible_to<double>;
+      { device.description() } -> std::convertible_to<std::string>;
+      { device.available_bytes() } -> std::same_as<std::size_t>;
+      { device.host_account() } -> std::same_as<memory_account&>;
+      { device.pci_address() } -> std::convertible_to<std::string>;
+      { device.allocate(bytes) } -> std::same_as<void*>;
+      { device.release(to, bytes) } noexcept;
+      { device.allocate_host(bytes) } -> std::same_as<void*>;
+      { device.release_host(to, bytes) } noexcept;
+      typename D::stream;
+      requires std::constructible_from<typename D::stream, D&>;
+      requires std::constructible_from<typename D::event, D&>;
+      stream.copy(to, from, bytes);
+      stream.fill_zero(to, bytes);
+      stream.record(event);
+      stream.wait(event);
+      stream.synchronize();
+      event.wait();
+      { event.done() } -> std::same_as<bool>;
+      requires std::constructible_from<typename D::timed_event, D&>;
+      stream.record(timed);
+      { timed.done() } -> std::same_as<bool>;
+      { timed.seconds_since(timed) } -> std::same_as<double>;
+    };
 
 /// Waits for what is queued, for destructors: buffers may go afterwards. What failed has been reported to
 /// whoever waited for it, or nobody did.

@@ -22,6 +22,7 @@ public:
   using policy_category = category::device;
   using stream = cpu::stream;
   using event = cpu::event;
+  using timed_event = cpu::timed_event;
 
   /// `threads` as for `thread_pool`.
   explicit device(int threads = 0) : threads_{threads} {}

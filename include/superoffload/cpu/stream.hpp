@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -77,6 +78,24 @@ private:
   std::uint64_t tasks_ = 0;
 };
 
+/// An event that knows when its stream reached it. Must live until then.
+class timed_event : public event {
+public:
+  timed_event() = default;
+  explicit timed_event(device&) {}
+
+  /// Of the points recorded last, both of them reached; negative when the other one is later.
+  [[nodiscard]] double seconds_since(timed_event const& other) const {
+    return std::chrono::duration<double>(*reached_ - *other.reached_).count();
+  }
+
+private:
+  friend class stream;
+  using clock = std::chrono::steady_clock;
+
+  std::unique_ptr<clock::time_point> reached_ = std::make_unique<clock::time_point>();
+};
+
 /// A thread that does tasks one after the other. After a task has thrown, the later ones are skipped, and the
 /// exception reaches everybody who waits for a point behind it, for good: in `synchronize`, in `event::wait`,
 /// and in streams that wait for such an event, which fail with it.
@@ -127,6 +146,11 @@ public:
     std::lock_guard const lock{producers_};
     event.progress_ = progress_;
     event.tasks_ = next_;
+  }
+
+  void record(timed_event& event) {
+    enqueue([reached = event.reached_.get()] { *reached = timed_event::clock::now(); });
+    record(static_cast<cpu::event&>(event));
   }
 
   /// Later tasks run after the point where `event` is now. Ends the program when it was never recorded.

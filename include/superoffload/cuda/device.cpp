@@ -215,9 +215,10 @@ void device::release_host(void* memory, std::size_t bytes) noexcept {
   host_memory_->blocks.release(memory, bytes);
 }
 
-event::event(device& device) {
+event::event(device& device) : event{device, cudaEventDisableTiming} {}
+event::event(device& device, unsigned flags) {
   device.activate();
-  detail::check(cudaEventCreateWithFlags(&handle_, cudaEventDisableTiming), "cudaEventCreateWithFlags",
+  detail::check(cudaEventCreateWithFlags(&handle_, flags), "cudaEventCreateWithFlags",
                 name_of(device.ordinal()));
 }
 event::event(event&& other) noexcept
@@ -244,6 +245,15 @@ CUevent_st* event::point() const {
 void event::wait() const { detail::check(cudaEventSynchronize(point()), "cudaEventSynchronize", "an event"); }
 
 bool event::done() const noexcept { return recorded_ && cudaEventQuery(handle_) != cudaErrorNotReady; }
+
+timed_event::timed_event(device& device) : event{device, cudaEventDefault} {}
+
+double timed_event::seconds_since(timed_event const& other) const {
+  float milliseconds = 0.0F;
+  detail::check(cudaEventElapsedTime(&milliseconds, other.point(), point()), "cudaEventElapsedTime",
+                "two events");
+  return 1e-3 * double{milliseconds};
+}
 
 stream::stream(device& device) : device_{&device}, number_{device.streams_++} {
   activate();

@@ -28,6 +28,7 @@ public:
   using policy_category = category::device;
   using stream = cuda::stream;
   using event = cuda::event;
+  using timed_event = cuda::timed_event;
 
   /// Throws `error` (driver) when there is no driver or one too old for this CUDA runtime, `error` (device)
   /// when there is no such GPU, it is not to be had, or this build has no kernels for its architecture.

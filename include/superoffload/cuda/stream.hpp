@@ -33,12 +33,24 @@ public:
   /// Whether the point is reached, also by a device that failed; false for an event never recorded.
   [[nodiscard]] bool done() const noexcept;
 
+protected:
+  event(device& device, unsigned flags);
+  [[nodiscard]] CUevent_st* point() const;
+
 private:
   friend class stream;
-  [[nodiscard]] CUevent_st* point() const;
 
   CUevent_st* handle_ = nullptr;
   bool recorded_ = false;
+};
+
+/// An event that knows when its stream reached it.
+class timed_event : public event {
+public:
+  explicit timed_event(device& device);
+
+  /// Of the points recorded last, both of them reached; negative when the other one is later.
+  [[nodiscard]] double seconds_since(timed_event const& other) const;
 };
 
 /// An in-order queue of a GPU that does not synchronise with any other. One thread at a time gives it work.

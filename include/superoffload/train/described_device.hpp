@@ -28,6 +28,11 @@ public:
     static void wait() { detail::absent(); }
     static bool done() { detail::absent(); }
   };
+  class timed_event : public event {
+  public:
+    using event::event;
+    static double seconds_since(timed_event const&) { detail::absent(); }
+  };
   class stream {
   public:
     explicit stream(described_device&) {}

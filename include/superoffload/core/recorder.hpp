@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/device.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload {
+
+/// What a track shows.
+enum class resource {
+  device,       ///< forward and backward
+  device_adam,  ///< updates on the device
+  link_down,    ///< copies from device to host
+  link_up,      ///< copies from host to device
+  cpu_adam,     ///< one thread of it
+  waiting,      ///< the device stood still for weights
+};
+inline constexpr int resources = 6;
+
+/// Spans that follow each other: those of one stream or of one thread.
+struct track {
+  resource of;
+  std::string name;
+};
+
+/// In seconds since the recorder was made.
+struct span {
+  int track;
+  char const* what;
+  int unit;
+  double begin, end;
+};
+
+/// A time that was looked at.
+struct recording {
+  double begin = 0.0, end = 0.0;  ///< s since the recorder was made
+  std::vector<span> spans;   ///< that ended in it or since the time before, each track in order, no overlap
+  std::vector<double> busy;  ///< by track: s of [begin, end], what has not ended yet included
+};
+
+/// Notes when a device's streams and the host's threads do what. Streams are timed by events, which the host
+/// reads later; the two clocks are set against each other by synchronize().
+///
+/// Several threads may use it at once, each track one at a time. What is noted stays until collect(). Where a
+/// device fails, the recorder ends in silence: whoever waits for the device learns of it.
+template <device_policy D>
+class recorder {
+public:
+  /// Waits for `stream`. Outlives the work that it times.
+  recorder(D& device, typename D::stream& stream)
+      : device_{&device},
+        anchor_{std::make_unique<timed_event>(device)},
+        next_anchor_{std::make_unique<timed_event>(device)} {
+    synchronize(stream);
+  }
+
+  int add_track(resource of, std::string name) {
+    std::lock_guard const lock{mutex_};
+    tracks_.push_back({of, std::move(name)});
+    lanes_.emplace_back();
+    return static_cast<int>(tracks_.size()) - 1;
+  }
+  [[nodiscard]] std::vector<track> tracks() const {
+    std::lock_guard const lock{mutex_};
+    return tracks_;
+  }
+
+  /// A span of what is queued on `stream` from now on, until end() of the same. `what` is a literal.
+  void begin(int track, typename D::stream& stream, char const* what, int unit) noexcept {
+    note([&] {
+      auto& waiting = at(track).queued.emplace_back(what, unit, take(), nullptr);
+      stream.record(*waiting.begin);
+    });
+  }
+  void end(int track, typename D::stream& stream) noexcept {
+    note([&] {
+      auto& waiting = at(track).queued.back();
+      waiting.end = take();
+      stream.record(*waiting.end);
+    });
+  }
+  /// A span of the calling thread.
+  void begin(int track, char const* what, int unit) noexcept {
+    note([&] { at(track).running = {track, what, unit, now(), -1.0}; });
+  }
+  void end(int track) noexcept {
+    note([&] {
+      auto& running = at(track).running;
+      running.end = now();
+      done_.push_back(running);
+      running.what = nullptr;
+    });
+  }
+
+  /// Waits for `stream`, and sets the device's clock against the host's.
+  void synchronize(typename D::stream& stream) {
+    stream.record(*next_anchor_);
+    stream.synchronize();
+    std::lock_guard const lock{mutex_};
+    std::swap(anchor_, next_anchor_);
+    anchored_ = now();
+  }
+
+  /// Begins to look.
+  void start() {
+    std::lock_guard const lock{mutex_};
+    started_ = now();
+  }
+  /// What was seen since start().
+  [[nodiscard]] recording collect() {
+    std::lock_guard const lock{mutex_};
+    recording r{.begin = started_, .end = now(), .spans = std::exchange(done_, {}), .busy = {}};
+    r.busy.resize(tracks_.size());
+    for (std::size_t i = 0; i < lanes_.size(); ++i) { settle(static_cast<int>(i), r); }
+    for (auto const& s : r.spans) {
+      r.busy[static_cast<std::size_t>(s.track)] += seconds_in(r, s.begin, s.end);
+    }
+    return r;
+  }
+
+  /// Seconds of [begin, end] in which `r` was looked at.
+  static double seconds_in(recording const& r, double begin, double end) {
+    return std::max(0.0, std::min(end, r.end) - std::max(begin, r.begin));
+  }
+
+private:
+  using timed_event = typename D::timed_event;
+  using clock = std::chrono::steady_clock;
+
+  struct queued_span {
+    queued_span(char const* w, int u, std::unique_ptr<timed_event> b, std::unique_ptr<timed_event> e)
+        : what{w}, unit{u}, begin{std::move(b)}, end{std::move(e)} {}
+    char const* what;
+    int unit;
+    std::unique_ptr<timed_event> begin, end;
+  };
+  struct lane {
+    std::deque<queued_span> queued;  // of a stream
+    span running{0, nullptr, 0, 0.0, 0.0};
+    double until = 0.0;  // the end of the last span, which the clocks' difference must not reach back over
+  };
+
+  [[nodiscard]] double now() const { return std::chrono::duration<double>(clock::now() - epoch_).count(); }
+  [[nodiscard]] lane& at(int track) { return lanes_[static_cast<std::size_t>(track)]; }
+  [[nodiscard]] double time_of(timed_event const& e) const { return anchored_ + e.seconds_since(*anchor_); }
+
+  template <class Body>
+  void note(Body const& body) noexcept {
+    std::lock_guard const lock{mutex_};
+    if (!failed_) {
+      try {
+        body();
+      } catch (...) { failed_ = true; }
+    }
+  }
+
+  std::unique_ptr<timed_event> take() {
+    if (idle_.empty()) {
+      return std::make_unique<timed_event>(*device_);
+    }
+    auto event = std::move(idle_.back());
+    idle_.pop_back();
+    return event;
+  }
+
+  /// Moves what a lane has finished to the recording, and counts what it is doing.
+  void settle(int track, recording& r) {
+    auto& l = at(track);
+    auto& busy = r.busy[static_cast<std::size_t>(track)];
+    while (!failed_ && !l.queued.empty()) {
+      auto& q = l.queued.front();
+      if (!q.begin->done()) {
+        break;
+      }
+      double const begin = std::max(l.until, time_of(*q.begin));
+      if (q.end == nullptr || !q.end->done()) {
+        busy += seconds_in(r, begin, r.end);
+        break;
+      }
+      l.until = std::max(begin, time_of(*q.end));
+      r.spans.push_back({track, q.what, q.unit, begin, l.until});
+      idle_.push_back(std::move(q.begin));
+      idle_.push_back(std::move(q.end));
+      l.queued.pop_front();
+    }
+    if (l.running.what != nullptr) {
+      busy += seconds_in(r, l.running.begin, r.end);
+    }
+  }
+
+  D* device_;
+  clock::time_point epoch_ = clock::now();
+  mutable std::mutex mutex_;
+  std::vector<track> tracks_;
+  std::deque<lane> lanes_;
+  std::vector<span> done_;
+  std::vector<std::unique_ptr<timed_event>> idle_;
+  std::unique_ptr<timed_event> anchor_, next_anchor_;
+  double anchored_ = 0.0;  // when `anchor_` was reached
+  double started_ = 0.0;
+  bool failed_ = false;
+};
+
+/// Does `work`, which queues on `stream`, as a span of `track`, if there is a recorder.
+template <class D, class Work>
+void record_span(recorder<D>* r, int track, typename D::stream& stream, char const* what, int unit,
+                 Work const& work) {
+  if (r != nullptr) {
+    r->begin(track, stream, what, unit);
+  }
+  work();
+  if (r != nullptr) {
+    r->end(track, stream);
+  }
+}
+
+}  // namespace superoffload
