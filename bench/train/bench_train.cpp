@@ -10,6 +10,7 @@
 #if defined(BENCH_TRAIN_CUDA)
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
+#include <superoffload/cuda/nvtx.hpp>
 #include <superoffload/cudnn/choose.hpp>
 #endif
 #if defined(BENCH_TRAIN_CUPTI)
@@ -34,6 +35,11 @@ namespace {
 
 namespace so = superoffload;
 using clock_type = std::chrono::steady_clock;
+#if defined(BENCH_TRAIN_NVTX)
+using profile = so::profile::nvtx;
+#else
+using profile = so::profile::none;
+#endif
 
 std::map<std::string, so::model::config> const shapes{
     {"tiny",  // examples/models/tiny_llama, which the quickstart trains
@@ -210,7 +216,7 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
   if constexpr (std::is_same_v<Offload, so::offload::super>) {
     options.arrangement = arranged(j, so::model::llama{config}.units(), sizeof(typename Precision::element));
   }
-  so::train::engine<so::model::llama, D, Precision, Offload> engine{device, config, options};
+  so::train::engine<so::model::llama, D, Precision, Offload, profile> engine{device, config, options};
   engine.fit_into(device.available_bytes());
   auto const& plan = engine.plan();
   so::expect(plan.total() <= device.available_bytes(), so::exit_code::cannot_fit, "the plan needs ",

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
+#include <superoffload/cuda/nvtx.hpp>
 #include <superoffload/model/llama.hpp>
 
 #include "finetune/architectures.hpp"
@@ -10,7 +11,13 @@
 namespace examples {
 
 int finetune_llama(superoffload::cuda::device& device, command_line const& command) {
-  return finetune<superoffload::model::llama>(device, command);
+  namespace so = superoffload;
+#ifdef EXAMPLES_NVTX
+  using profile = so::profile::nvtx;
+#else
+  using profile = so::profile::none;
+#endif
+  return finetune<so::model::llama, so::cuda::device, profile>(device, command);
 }
 
 }  // namespace examples

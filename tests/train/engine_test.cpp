@@ -7,6 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include "support/recording_listener.hpp"
+
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -21,6 +24,7 @@ static_assert(std::same_as<train::engine<model::llama, precision::bf16, recomput
 static_assert(
     std::same_as<train::engine<model::llama>,
                  train::engine<model::llama, cpu::device, precision::fp32, zero::resident, offload::none>>);
+static_assert(std::same_as<train::engine<model::llama>, train::engine<model::llama, profile::none>>);
 
 model::config small() {
   return {.model_type = "llama",
@@ -137,6 +141,36 @@ TEST_CASE("what an engine queues is named for the errors of its device") {
   CHECK(last_range() == "backward of embedding");
   REQUIRE(e.step(1e-3).accepted);
   CHECK(last_range() == "optimizer step");
+}
+
+TEST_CASE(
+    "a profiler hears of every unit's forward and backward, of verdict and update, and of the host's tasks") {
+  test::recording_listener heard;
+  test::recorded::heard = &heard;
+  std::vector<std::string> const step{"forward of embedding", "forward of layer 0",    "forward of layer 1",
+                                      "forward of head",      "backward of head",      "backward of layer 1",
+                                      "backward of layer 0",  "backward of embedding", "verdict",
+                                      "optimizer step"};
+  {
+    cpu::device device{2};
+    train::engine_options options{.max_rows = 8, .max_positions = 8};
+    options.arrangement.buckets = offload::buckets_of(model::llama{small()}.units(), 1);
+    for (auto& b : options.arrangement.buckets) { b.where = offload::place::host; }
+    train::engine<model::llama, offload::super, test::recorded> e{device, small(), options};
+    e.initialize(some_weights);
+    CHECK(heard.of_this_thread().empty());
+    auto const b = batch_of({1, 2, 3, 4, 5, 6, 7, 8});
+    e.forward(b);
+    e.backward();
+    REQUIRE(e.step(1e-3).accepted);
+    CHECK(heard.of_this_thread() == step);
+  }
+  auto const tasks = heard.of_others();
+  for (auto const* const task :
+       {"update of embedding", "update of layer 0", "update of layer 1", "update of head"}) {
+    CHECK(std::count(tasks.begin(), tasks.end(), task) == 1);
+  }
+  CHECK(heard.balanced());
 }
 
 TEST_CASE("a step without labels, or with a gradient that is not finite, changes nothing") {

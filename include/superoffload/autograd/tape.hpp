@@ -7,6 +7,7 @@
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/core/profile.hpp>
 #include <superoffload/core/range.hpp>
 
 #include <array>
@@ -411,8 +412,10 @@ private:
       return;
     }
     if (access_.units != nullptr) {
-      enter_range(p == pass::backward ? "backward of " : "forward of ",
-                  (*access_.units)[static_cast<std::size_t>(unit)].name());
+      auto const* const what = p == pass::backward ? "backward of " : "forward of ";
+      auto const& of = (*access_.units)[static_cast<std::size_t>(unit)].name();
+      enter_range(what, of);
+      profile::begin(what, of);
     }
     state.buffers = access_.acquire(access_.store, unit, p);
     prefetch_after({unit, p});
@@ -441,6 +444,9 @@ private:
     --units_[static_cast<std::size_t>(unit)].acquired;
     if (!dry()) {
       access_.release(access_.store, unit, p);
+      if (access_.units != nullptr) {
+        profile::end();
+      }
     }
   }
   void leave_backward(int unit) {

@@ -14,6 +14,7 @@ struct precision {};
 struct sharding {};
 struct offload {};
 struct recompute {};
+struct profile {};
 }  // namespace category
 
 template <class P>

@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/core/profile.hpp>
 #include <superoffload/kernel/elementwise.hpp>
 #include <superoffload/offload/adam_workers.hpp>
 #include <superoffload/offload/arrangement.hpp>
@@ -22,6 +23,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -59,12 +61,13 @@ public:
                     slot_pool<D, T>::bytes(largest, a.slots)};
   }
 
-  /// `compute` is the stream that forward and backward are queued on; `weights(unit)` gives a unit's working
-  /// weights, [elements] T in device memory.
+  /// `compute` is the stream that forward and backward are queued on; `units` outlive the server;
+  /// `weights(unit)` gives a unit's working weights, [elements] T in device memory.
   template <class Weights>
   server(D& device, typename D::stream& compute, std::vector<autograd::unit_layout> const& units,
          arrangement const& a, Weights&& weights)
       : compute_{&compute},
+        units_{&units},
         speculates_{a.speculates},
         immediate_{a.immediate},
         workers_{a.largest(place::host) == 0
@@ -422,6 +425,7 @@ private:
       if (e.bucket.where != place::streamed || e.state != stage::final || !record_) {
         continue;
       }
+      profile::range const named{"streamed update of ", name_of(e)};
       streamed_.upload(i);
       streamed_.update(i, *record_, final_[static_cast<std::size_t>(e.bucket.unit)].gradient);
       e.state = stage::idle;
@@ -500,6 +504,7 @@ private:
     auto const index = t.index;
     bool const had_pending = e.pending;
     bool const before_verdict = gathering_;
+    profile::range const named{title_of(t.what, had_pending), name_of(e)};
     step_record const record = (before_verdict ? announced_ : record_).value_or(step_record{});
     auto const work = [&](auto const& on_state) {
       lock.unlock();
@@ -549,6 +554,23 @@ private:
     settle(e, t.what, before_verdict);
   }
 
+  static std::string_view title_of(service what, bool had_pending) {
+    switch (what) {
+      case service::commit:
+        return "commit of ";
+      case service::emit:
+        return had_pending ? "commit and emit of " : "emit of ";
+      case service::update:
+        return had_pending ? "commit and update of " : "update of ";
+      case service::send_again:
+        break;
+    }
+    return "old weights of ";
+  }
+  [[nodiscard]] std::string_view name_of(entry const& e) const {
+    return (*units_)[static_cast<std::size_t>(e.bucket.unit)].name();
+  }
+
   /// The copy back waits for the last kernel that reads the old weights.
   void send(std::size_t index, T* weights) {
     auto& e = entries_[index];
@@ -567,6 +589,7 @@ private:
   }
 
   typename D::stream* compute_;
+  std::vector<autograd::unit_layout> const* units_;
   bool speculates_, immediate_;
   std::unique_ptr<adam_workers> workers_;  // null: no bucket is on the host
   host_state<D, T> host_;

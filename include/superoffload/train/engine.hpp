@@ -5,6 +5,7 @@
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/precision.hpp>
+#include <superoffload/core/profile.hpp>
 #include <superoffload/core/range.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/kernels.hpp>
@@ -65,7 +66,8 @@ struct step_result {
 /// A step is begin_step(N, micro_batches), then per micro-batch forward() and backward(), then step(rate). N
 /// is the number of label tokens of the whole step: every loss and gradient is that of the sum over all
 /// targets / N. All calls from one thread. Errors of the device surface at the next call that waits.
-template <class Architecture, class Device, class Precision, class Sharding, class Offload, class Recompute>
+template <class Architecture, class Device, class Precision, class Sharding, class Offload, class Recompute,
+          profile::profile_policy Profile>
 class basic_engine {
 public:
   using device_type = Device;
@@ -189,7 +191,10 @@ public:
   step_result step(double rate) {
     expect(micro_batch_ == micro_batches_, exit_code::internal,
            "step() before the backward of every micro-batch");
-    auto const verdict = state_->judge();
+    auto const verdict = [&] {
+      profile::range const named{"verdict"};
+      return state_->judge();
+    }();
     step_result result{.grad_norm = verdict.norm,
                        .factor = optim::clip_factor(verdict.norm, options_.max_grad_norm),
                        .accepted = verdict.finite && label_tokens_ > 0};
@@ -197,6 +202,7 @@ public:
            "step() was given another learning rate than begin_step()");
     if (result.accepted) {
       enter_range("optimizer step");
+      profile::range const named{"optimizer step"};
       state_->update(record_of(rate, result.factor));
       ++accepted_steps_;
     } else {
@@ -436,6 +442,7 @@ private:
                    [](U value) { return static_cast<float>(value); });
   }
 
+  [[no_unique_address]] typename Profile::session profile_;
   Device* device_;
   Architecture model_;
   engine_options options_;
@@ -474,17 +481,20 @@ struct engine_of {
                 "train::engine takes at most one offload policy");
   static_assert(count_of<category::recompute, Policies...> <= 1,
                 "train::engine takes at most one recompute policy");
+  static_assert(count_of<category::profile, Policies...> <= 1,
+                "train::engine takes at most one profile policy");
   using type = basic_engine<pick<category::architecture, void, Policies...>,  //
                             pick<category::device, cpu::device, Policies...>,
                             pick<category::precision, precision::fp32, Policies...>,
                             pick<category::sharding, zero::resident, Policies...>,
                             pick<category::offload, offload::none, Policies...>,
-                            pick<category::recompute, recompute::configured, Policies...>>;
+                            pick<category::recompute, recompute::configured, Policies...>,
+                            pick<category::profile, profile::none, Policies...>>;
 };
 }  // namespace detail
 
 /// The engine of the given policies, in any order: the same policies name the same type. Defaults:
-/// cpu::device, precision::fp32, zero::resident, offload::none, recompute::configured.
+/// cpu::device, precision::fp32, zero::resident, offload::none, recompute::configured, profile::none.
 template <class... Policies>
 using engine = typename detail::engine_of<Policies...>::type;
 

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/profile.hpp>
+
+namespace superoffload::profile {
+
+/// Ranges become NVTX ranges of the domain "superoffload", as Nsight Systems and Nsight Compute show them.
+/// While any engine of this policy lives, those of all engines of the process do.
+struct nvtx {
+  using policy_category = category::profile;
+
+  class session {
+  public:
+    session();
+    session(session const&) = delete;
+    session& operator=(session const&) = delete;
+    ~session();
+  };
+};
+static_assert(profile_policy<nvtx>);
+
+}  // namespace superoffload::profile
