@@ -77,7 +77,7 @@ struct trained {
   /// One step as an engine makes it: weights are used, gradients come last unit first, the verdict. `bad` is
   /// put into the gradient when it is not 0.
   double step(int t, double max_norm, float bad, bool announced) {
-    for (int u = 0; u < 4; ++u) { state.await(u); }
+    for (int u = 0; u < 4; ++u) { state.await(u, stream); }
     stream.synchronize();
     offload::step_record record{.settings = {.weight_decay = 0.1}, .rate = 1e-3 / t, .t = accepted + 1};
     if (announced) {
@@ -91,6 +91,8 @@ struct trained {
         continue;
       }
       auto& gradient = gradients[static_cast<std::size_t>(u)];
+      state.await_gradient(u);  // as if it had been another's place meanwhile
+      stream.synchronize();
       for (auto const& tensor : unit.tensors()) {
         for (std::int64_t i = 0; i < tensor.count(); ++i) {
           // A gradient depends on the weight, as real ones do.
@@ -161,7 +163,10 @@ offload::service_counts check_exact(offload::arrangement const& a, run const& r,
     }
   }
   REQUIRE(same_bits(simple.everything(), placed.everything()));
-  for (int u = 0; u < 4; ++u) { placed.state.await(u); }
+  for (int u = 0; u < 4; ++u) {
+    placed.state.await(u, placed.stream);
+    CHECK(placed.state.returned(u));
+  }
   placed.stream.synchronize();
   simple.stream.synchronize();
   for (std::size_t u = 0; u < 4; ++u) {
@@ -180,6 +185,26 @@ offload::arrangement arranged(std::string const& places, int slots = 4) {
   }
   a.slots = slots;
   a.workers = 2;
+  return a;
+}
+
+/// The same with the weights of some units in host memory: '1' says of which. What would be resident of them
+/// is on the host. `held`: gradients leave the device as they come, and have slots until the verdict.
+offload::arrangement flowing(std::string const& places, std::string const& units, bool held) {
+  auto a = arranged(places);
+  for (std::size_t u = 0; u < 4; ++u) { a.flow.weights.push_back(units[u] == '1'); }
+  a.flow.gradients.assign(4, held);
+  for (auto& b : a.buckets) {
+    if (a.flows(b) && b.where == place::resident) {
+      b.where = place::host;
+    }
+    if (b.where != place::host) {
+      a.flow.gradients[static_cast<std::size_t>(b.unit)] = false;
+    }
+  }
+  if (held) {
+    a.slots = static_cast<int>(a.buckets.size()) + 2;
+  }
   return a;
 }
 
@@ -202,6 +227,74 @@ TEST_CASE_TEMPLATE("every mixture of places gives the bits of the simple path", 
       }
     }
   }
+}
+
+TEST_CASE_TEMPLATE("weights in host memory give the bits of the simple path, in every mixture", T, float,
+                   bfloat16) {
+  for (auto const* units : {"1111", "0100", "1001"}) {
+    for (auto const* places : {"h", "s", "hs", "hr", "rs", "hhsr"}) {
+      for (bool const held : {false, true}) {
+        for (double const max_norm : {never, sometimes, always}) {
+          CAPTURE(units);
+          CAPTURE(places);
+          CAPTURE(held);
+          CAPTURE(max_norm);
+          check_exact<T, T>(flowing(places, units, held), {max_norm, true, true}, 12 / slower);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("weights in host memory over hundreds of steps, beside others") {
+  auto const counts =
+      check_exact<bfloat16, bfloat16>(flowing("hhsr", "0100", true), {sometimes, true, true}, 240 / slower);
+  CHECK(counts.emitted > 0);
+  CHECK(counts.updated > 0);
+}
+
+TEST_CASE("nothing of a weight in host memory is emitted: it is itself half of its master") {
+  auto const a = flowing("h", "1111", true);
+  auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 20);
+  CHECK(counts.emitted == 0);
+  CHECK(counts.updated == 20 * static_cast<std::int64_t>(a.buckets.size()));
+}
+
+TEST_CASE("weights in host memory take no second master, and gradients that were added up are rounded") {
+  auto const beside = flowing("h", "1111", false), apart = arranged("h");
+  using state = offload::placed_state<cpu::device, bfloat16>;
+  std::size_t elements = 0;
+  for (auto const& b : apart.buckets) { elements += static_cast<std::size_t>(b.count); }
+  CHECK(state::bytes(some_units(), apart).host - state::bytes(some_units(), beside).host == 2 * elements);
+  check_exact<bfloat16, float>(flowing("hsr", "1101", true), {sometimes, true, true}, 30);
+}
+
+TEST_CASE(
+    "an arrangement that cannot hold its gradients, or keeps state apart from its weights, is refused") {
+  using state = offload::placed_state<cpu::device, float>;
+  auto const units = some_units();
+  cpu::device device{1};
+  cpu::stream stream{device};
+  std::vector<float> weights(1 << 20);
+  auto const refused = [&](offload::arrangement const& a, char const* why) {
+    try {
+      state const s{device, stream, units, a, [&](int) { return weights.data(); }};
+      FAIL("was not refused: ", why);
+    } catch (error const& e) {
+      CHECK(e.code() == exit_code::internal);
+      CHECK_MESSAGE(std::string{e.what()}.find(why) != std::string::npos, e.what());
+    }
+    stream.synchronize();
+  };
+  auto few = flowing("h", "0000", true);
+  --few.slots;
+  refused(few, "slots to hold them");
+  auto apart = arranged("r");
+  apart.flow.weights = {true};
+  refused(apart, "their state is resident");
+  auto held = flowing("h", "0000", true);
+  held.buckets.front().where = place::resident;
+  refused(held, "its state is updated there");
 }
 
 TEST_CASE("over hundreds of steps of all kinds, with every way to serve a bucket in use") {
@@ -250,6 +343,21 @@ TEST_CASE("without clipping, buckets may be updated as they come") {
                                              [](auto const& b) { return b.where == place::host; }));
 }
 
+TEST_CASE("buckets of all places may be updated as they come, and their gradients leave at once") {
+  for (auto const* places : {"r", "s", "hsr"}) {
+    for (auto const* units : {"0000", "1111", "0100"}) {
+      CAPTURE(places);
+      CAPTURE(units);
+      auto a = flowing(places, units, false);
+      a.immediate = true;
+      a.flow.gradients.assign(4, true);
+      a.slots = 2;
+      auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 30 / slower);
+      CHECK(counts.emitted == 0);
+    }
+  }
+}
+
 TEST_CASE("where clipping fires at every step, speculation ends") {
   // The estimate falls below one half in the seventh step; how much is emitted until then is a matter of
   // time.
@@ -259,17 +367,18 @@ TEST_CASE("where clipping fires at every step, speculation ends") {
 }
 
 TEST_CASE("the memory that is taken is the memory announced") {
-  auto const a = arranged("hhsr", 5);
-  auto const units = some_units();
-  using state = offload::placed_state<cpu::device, bfloat16>;
-  auto const announced = state::bytes(units, a);
-  cpu::device device{1};
-  cpu::stream stream{device};
-  std::vector<bfloat16> weights(1 << 20);
-  state const taken{device, stream, units, a, [&](int) { return weights.data(); }};
-  CHECK(device.bytes_in_use(memory::device) == announced.device);
-  CHECK(device.bytes_in_use(memory::host) == announced.host);
-  stream.synchronize();
+  for (auto const& a : {arranged("hhsr", 5), flowing("hhsr", "1001", true), flowing("s", "1111", false)}) {
+    auto const units = some_units();
+    using state = offload::placed_state<cpu::device, bfloat16>;
+    auto const announced = state::bytes(units, a);
+    cpu::device device{1};
+    cpu::stream stream{device};
+    std::vector<bfloat16> weights(1 << 20);
+    state const taken{device, stream, units, a, [&](int) { return weights.data(); }};
+    CHECK(device.bytes_in_use(memory::device) == announced.device);
+    CHECK(device.bytes_in_use(memory::host) == announced.host);
+    stream.synchronize();
+  }
 }
 
 TEST_CASE("a thread of CPU Adam that fails ends the run with its error, which never hangs") {

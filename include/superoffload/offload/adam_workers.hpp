@@ -3,10 +3,16 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/memory_account.hpp>
 #include <superoffload/cpu/pinned_threads.hpp>
 #include <superoffload/cpu/resource_group.hpp>
+#include <superoffload/cpu/state_memory.hpp>
 #include <superoffload/cpu/topology.hpp>
+#include <superoffload/offload/segments.hpp>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,6 +48,35 @@ public:
   [[nodiscard]] cpu::pinned_threads& threads() noexcept { return threads_; }
   /// Where memory that they work on belongs; none where the host has one node only, or none is known.
   [[nodiscard]] std::optional<int> node() const noexcept { return seat_.node; }
+
+  /// Memory near them, for state that they work on, counted in `account`; a note says where it may be
+  /// elsewhere. `workers` may be null for 0 bytes. \throws error(cannot_fit).
+  static cpu::state_memory memory(adam_workers* workers, memory_account& account, std::size_t bytes) {
+    cpu::state_memory memory{account, bytes, workers == nullptr ? std::nullopt : workers->node()};
+    if (memory.refusal() != 0) {
+      workers->note(concat("the memory of CPU Adam could not be bound to node ", *workers->node(), " (",
+                           std::strerror(memory.refusal()),
+                           "): it comes from the nodes of the threads that touch it first"));
+    }
+    return memory;
+  }
+  /// work(segment) for what each thread has of the segments of a bucket of `count` elements: always the same
+  /// slice of it. Returns when all is done.
+  template <class Work>
+  void each_slice(std::int64_t count, std::vector<segment> const& segments, Work const& work) {
+    threads_.run([&](int thread, int threads) {
+      auto const mine = cpu::slice_of(count, thread, threads);
+      for (auto s : segments) {
+        auto const begin = std::max(s.offset, mine.begin);
+        auto const end = std::min(s.offset + s.count, mine.end);
+        if (begin < end) {
+          s.offset = begin;
+          s.count = end - begin;
+          work(s);
+        }
+      }
+    });
+  }
 
   /// What is not as it was asked for, one line each. It changes speed, not results.
   [[nodiscard]] std::vector<std::string> const& notes() const noexcept { return notes_; }

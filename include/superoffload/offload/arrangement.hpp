@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/offload/placement.hpp>
+#include <superoffload/zero/flow.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,6 +15,10 @@ namespace superoffload::offload {
 /// How a state is offloaded, decided before anything is allocated.
 struct arrangement {
   placement buckets;
+  /// Units whose weights live in host memory, or whose gradients leave the device as they become final. The
+  /// state of the former is not resident. The latter are on the host, whose slots hold all gradients then, or
+  /// nothing waits for the verdict.
+  zero::flow flow{};
   /// Pinned buffers of one bucket each, for gradients on their way or kept and for weights on theirs.
   int slots = 4;
   /// Device buffers for the state of one streamed bucket each.
@@ -23,6 +28,9 @@ struct arrangement {
   bool speculates = true;      ///< serve buckets before the verdict
   bool immediate = false;      ///< there will be no clipping, and a step that is not finite ends the run
   bool waits_for_all = false;  ///< every weight is back before the next step begins
+
+  /// Does a bucket's working weight live in host memory?
+  [[nodiscard]] bool flows(bucket const& b) const { return flow.weights_of(b.unit); }
 
   [[nodiscard]] std::int64_t largest(place where) const {
     std::int64_t most = 0;

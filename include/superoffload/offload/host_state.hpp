@@ -4,20 +4,16 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/device.hpp>
-#include <superoffload/core/error.hpp>
 #include <superoffload/cpu/kernels.hpp>
-#include <superoffload/cpu/pinned_threads.hpp>
 #include <superoffload/cpu/state_memory.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
 #include <superoffload/offload/adam_workers.hpp>
-#include <superoffload/offload/placement.hpp>
+#include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/segments.hpp>
 #include <superoffload/offload/step_record.hpp>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -30,40 +26,37 @@ namespace superoffload::offload {
 template <device_policy D, element T>
 class host_state {
 public:
-  /// Bytes of host memory for those of `buckets` whose place is the host.
-  static std::size_t bytes(placement const& buckets) {
+  /// Is the bucket one of those kept here? Those whose weights live in host memory are kept by split_state.
+  static bool keeps(arrangement const& a, bucket const& b) { return b.where == place::host && !a.flows(b); }
+  /// Bytes of host memory.
+  static std::size_t bytes(arrangement const& a) {
     std::size_t total = 0;
-    for (auto const& b : buckets) {
-      total += b.where == place::host ? 3 * static_cast<std::size_t>(b.count) * sizeof(float) : 0;
+    for (auto const& b : a.buckets) {
+      total += keeps(a, b) ? 3 * static_cast<std::size_t>(b.count) * sizeof(float) : 0;
     }
     return total;
   }
 
   /// `workers` may be null where no bucket's place is the host.
-  host_state(D& device, std::vector<autograd::unit_layout> const& units, placement const& buckets,
+  host_state(D& device, std::vector<autograd::unit_layout> const& units, arrangement const& a,
              adam_workers* workers)
-      : threads_{workers == nullptr ? nullptr : &workers->threads()},
-        memory_{device.host_account(), bytes(buckets), workers == nullptr ? std::nullopt : workers->node()} {
-    if (memory_.refusal() != 0) {
-      workers->note(concat("the memory of CPU Adam could not be bound to node ", *workers->node(), " (",
-                           std::strerror(memory_.refusal()),
-                           "): it comes from the nodes of the threads that touch it first"));
-    }
+      : workers_{workers}, memory_{adam_workers::memory(workers, device.host_account(), bytes(a))} {
     auto* state = memory_.template as<float>();
-    for (auto const& b : buckets) {
+    for (auto const& b : a.buckets) {
       auto& p = pieces_.emplace_back();
-      if (b.where != place::host) {
+      if (!keeps(a, b)) {
         continue;
       }
       p.segments = segments_of(units[static_cast<std::size_t>(b.unit)], b);
       p.count = b.count;
       for (auto* part : {&p.master, &p.m, &p.v}) {
         *part = std::exchange(state, state + b.count);
-        threads_->fill_zero(*part, b.count, sizeof(float));  // they touch first what they will work on
+        // They touch first what they will work on.
+        workers_->threads().fill_zero(*part, b.count, sizeof(float));
       }
     }
-    if (threads_ != nullptr) {
-      threads_->synchronize();
+    if (workers_ != nullptr) {
+      workers_->threads().synchronize();
     }
   }
 
@@ -148,18 +141,8 @@ private:
   /// work(piece, segment) on all threads, each with the segments of its own slice of the bucket.
   template <class Work>
   void on_threads(std::size_t index, Work const& work) {
-    threads_->run([&work, &p = pieces_[index]](int thread, int threads) {
-      auto const mine = cpu::slice_of(p.count, thread, threads);
-      for (auto s : p.segments) {
-        auto const begin = std::max(s.offset, mine.begin);
-        auto const end = std::min(s.offset + s.count, mine.end);
-        if (begin < end) {
-          s.offset = begin;
-          s.count = end - begin;
-          work(p, s);
-        }
-      }
-    });
+    auto const& p = pieces_[index];
+    workers_->each_slice(p.count, p.segments, [&](segment const& s) { work(p, s); });
   }
   static void plain_weights(piece const& p, segment const& s, T* to) {
     cpu::run(kernel::emit_weights<T>{p.master + s.offset, to + s.offset, s.count});
@@ -169,7 +152,7 @@ private:
     return part == state_part::master ? p.master : part == state_part::m ? p.m : p.v;
   }
 
-  cpu::pinned_threads* threads_;
+  adam_workers* workers_;
   cpu::state_memory memory_;
   std::vector<piece> pieces_;  // one for each bucket, empty where it lives elsewhere
 };

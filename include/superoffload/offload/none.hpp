@@ -43,12 +43,15 @@ public:
   [[nodiscard]] verdict judge() { return norm_.judge(); }
   /// Queues the update of everything.
   void update(step_record const& record) {
-    resident_.update(record, [this](int unit) { return norm_.gradient(unit); });
+    for (auto const& b : buckets_) { resident_.update(b.unit, record, norm_.gradient(b.unit)); }
   }
   /// The step changes nothing.
   void skip() noexcept {}
   /// The working weights of a unit may be used by work queued from now on.
-  void await(int) noexcept {}
+  void await(int, typename D::stream&) noexcept {}
+  [[nodiscard]] bool returned(int) const noexcept { return true; }
+  /// The last gradient of a unit may be overwritten by work queued from now on.
+  void await_gradient(int) noexcept {}
   /// Writes down whatever was put off.
   void flush() noexcept {}
 

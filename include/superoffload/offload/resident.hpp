@@ -59,16 +59,14 @@ public:
     }
   }
 
-  /// Queues the update of everything resident; `gradient(unit)` is final.
-  template <class Gradient>
-  void update(step_record const& record, Gradient&& gradient) {
+  /// Queues the update of what is resident of a unit, whose gradient is final.
+  void update(int unit, step_record const& record, zero::unit_gradient gradient) {
     for (auto const& p : pieces_) {
       for (auto const& s : p.segments) {
-        if (!s.trainable) {
+        if (p.bucket.unit != unit || !s.trainable) {
           continue;
         }
-        zero::unit_gradient const of_unit = gradient(p.bucket.unit);
-        of_unit.template with_type<T>([&]<class G>(G const* g) {
+        gradient.with_type<T>([&]<class G>(G const* g) {
           launch(*stream_,
                  kernel::adamw<T, G>{p.weights + s.offset, p.low == nullptr ? nullptr : p.low + s.offset,
                                      p.m + s.offset, p.v + s.offset, g + p.bucket.offset + s.offset, s.count,

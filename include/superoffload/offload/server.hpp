@@ -11,6 +11,7 @@
 #include <superoffload/offload/host_state.hpp>
 #include <superoffload/offload/service_order.hpp>
 #include <superoffload/offload/slots.hpp>
+#include <superoffload/offload/split_state.hpp>
 #include <superoffload/offload/step_record.hpp>
 #include <superoffload/offload/streamed_state.hpp>
 #include <superoffload/zero/unit_store.hpp>
@@ -48,6 +49,10 @@ struct service_counts {
 /// not served yet is, in the order of the forward, with the true factor. State is never written before the
 /// verdict, so there is nothing to roll back and the bits are those of the simple path.
 ///
+/// Weights that live in host memory (arrangement::flow) are updated there: their gradients are held in slots
+/// until the verdict, and nothing is sent. In the immediate mode, whatever was announced is updated as its
+/// gradient comes.
+///
 /// Calls come from one thread, the one that queues the device's work. What the server throws reaches its next
 /// call.
 template <device_policy D, element T>
@@ -55,14 +60,14 @@ class server {
 public:
   static memory_plan bytes(arrangement const& a) {
     auto const largest = a.largest(place::host);
-    return {.device = streamed_state<D, T>::device_bytes(a.largest(place::streamed), a.stagings) +
-                      static_cast<std::size_t>(largest) * sizeof(T),
-            .host = host_state<D, T>::bytes(a.buckets) + streamed_state<D, T>::host_bytes(a.buckets) +
-                    slot_pool<D, T>::bytes(largest, a.slots)};
+    return {.device = streamed_state<D, T>::device_bytes(a) + static_cast<std::size_t>(largest) * sizeof(T),
+            .host = host_state<D, T>::bytes(a) + split_state<D, T>::bytes(a) +
+                    streamed_state<D, T>::host_bytes(a.buckets) + slot_pool<D, T>::bytes(largest, a.slots)};
   }
 
   /// `compute` is the stream that forward and backward are queued on; `units` outlive the server;
-  /// `weights(unit)` gives a unit's working weights, [elements] T in device memory.
+  /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory where
+  /// they flow.
   template <class Weights>
   server(D& device, typename D::stream& compute, std::vector<autograd::unit_layout> const& units,
          arrangement const& a, Weights&& weights)
@@ -70,11 +75,13 @@ public:
         units_{&units},
         speculates_{a.speculates},
         immediate_{a.immediate},
+        flow_{a.flow},
         workers_{a.largest(place::host) == 0
                      ? nullptr
                      : std::make_unique<adam_workers>(device.pci_address(), a.workers, a.resource_group)},
-        host_{device, units, a.buckets, workers_.get()},
-        streamed_{device, units, a.buckets, a.largest(place::streamed), a.stagings, weights},
+        host_{device, units, a, workers_.get()},
+        split_{device, units, a, workers_.get(), weights},
+        streamed_{device, units, a, weights},
         slots_{device, a.largest(place::host), a.slots},
         down_{device},
         up_{device},
@@ -84,10 +91,12 @@ public:
            " slots: expected at least 2");
     expect(a.largest(place::streamed) == 0 || a.stagings >= 1, exit_code::internal,
            "an arrangement streams buckets without a staging");
+    check_flow(a);
     for (auto const& b : a.buckets) {
       auto& e = entries_.emplace_back();
       e.bucket = b;
       e.on_host = b.where == place::host;
+      e.in_place = split_state<D, T>::keeps(a, b);
       if (e.on_host) {
         e.weights = weights(b.unit) + b.offset;
         e.down = std::make_unique<typename D::event>(device);
@@ -129,6 +138,8 @@ public:
       // The server may still be about to return from waiting for the last step's event.
       news_.wait(lock, [&] { return waits_for_ != unit || failure_; });
       rethrow();
+      expect(announced_ || !immediate_ || !flow_.gradient_of(unit), exit_code::internal,
+             "a step whose gradients leave the device as they come was not announced");
       compute_->record(*f.event);
       gathering_ = true;
       f.gradient = gradient;
@@ -170,9 +181,10 @@ public:
     bell_.notify_all();
   }
 
-  /// Work queued on the compute stream from now on may use the unit's weights. Blocks until their return has
-  /// been queued, not until they are there.
-  void await(int unit) {
+  /// Work queued on `stream` from now on may use the unit's weights where they live. Blocks until their
+  /// return has been queued, not until they are there; where they live in host memory, until CPU Adam is
+  /// done.
+  void await(int unit, typename D::stream& stream) {
     std::unique_lock lock{mutex_};
     if (any_stale_) {
       send_stale();
@@ -185,9 +197,38 @@ public:
       news_.wait(lock, [&] { return e.served == judged_ || failure_; });
       rethrow();
       if (e.bucket.where == place::streamed) {
-        streamed_.await(i, *compute_);
+        streamed_.await(i, stream);
       } else if (e.sent) {
-        compute_->wait(*e.up);
+        stream.wait(*e.up);
+      }
+    }
+  }
+  /// Would await(unit) return at once?
+  [[nodiscard]] bool returned(int unit) const {
+    std::lock_guard const lock{mutex_};
+    for (auto const& e : entries_) {
+      if (e.bucket.unit == unit && e.bucket.where != place::resident && e.served != judged_) {
+        return false;
+      }
+    }
+    return !failure_ && !any_stale_;
+  }
+
+  /// Work queued on the compute stream from now on may overwrite the last gradient of the unit. Blocks until
+  /// its readers have been queued.
+  void await_gradient(int unit) {
+    std::unique_lock lock{mutex_};
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      auto& e = entries_[i];
+      if (e.bucket.unit != unit || e.bucket.where == place::resident) {
+        continue;
+      }
+      news_.wait(lock, [&] { return e.state != stage::final || failure_; });
+      rethrow();
+      if (e.bucket.where == place::streamed) {
+        streamed_.await_gradient(i, *compute_);
+      } else if (e.fetched) {
+        compute_->wait(*e.down);
       }
     }
   }
@@ -225,7 +266,9 @@ public:
 
   /// Elements [first, first + size) of the bucket at `index`, after flush().
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
-    if (entries_[index].bucket.where == place::host) {
+    if (entries_[index].in_place) {
+      split_.read(index, part, first, to);
+    } else if (entries_[index].on_host) {
       host_.read(index, part, first, to);
     } else {
       streamed_.read(index, part, first, to);
@@ -233,7 +276,9 @@ public:
   }
   /// The same, written; with the master its working weight, which is there after the next await().
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
-    if (entries_[index].bucket.where == place::host) {
+    if (entries_[index].in_place) {
+      split_.write(index, part, first, from);
+    } else if (entries_[index].on_host) {
       host_.write(index, part, first, from);
       std::lock_guard const lock{mutex_};
       entries_[index].stale = entries_[index].stale || part == state_part::master;
@@ -252,6 +297,8 @@ private:
     T* kept = nullptr;      // a slot with the gradient of the pending step
     step_record accepted, emitted;
     std::int64_t served = 0;   // the last step whose weights are on their way
+    bool in_place = false;     // its weights are in host memory, beside its state
+    bool fetched = false;      // `down` was recorded
     bool sent = false;         // `up` was recorded
     bool stale = false;        // a master was written from outside
     bool busy = false;         // the workers have it
@@ -266,6 +313,24 @@ private:
   static std::size_t bytes_of(entry const& e) { return static_cast<std::size_t>(e.bucket.count) * sizeof(T); }
   static constexpr std::size_t most_fetches = 3;
   static constexpr double least_acceptance = 0.5;  // below, an emission is wasted too often
+
+  static void check_flow(arrangement const& a) {
+    std::int64_t on_host = 0;
+    bool holds = false;
+    for (auto const& b : a.buckets) {
+      on_host += b.where == place::host ? 1 : 0;
+      holds = holds || a.flow.gradient_of(b.unit);
+      expect(b.where != place::resident || !a.flows(b), exit_code::internal, "the weights of unit ", b.unit,
+             " live in host memory, but their state is resident: expected it on the host or streamed");
+      expect(
+          b.where == place::host || !a.flow.gradient_of(b.unit) || a.immediate, exit_code::internal,
+          "the gradient of unit ", b.unit,
+          " leaves the device before the verdict, but its state is updated there: expected it on the host");
+    }
+    expect(!holds || a.immediate || a.slots >= on_host + 2, exit_code::internal,
+           "gradients leave the device before the verdict, and there are ", a.slots,
+           " slots to hold them: expected ", on_host + 2);
+  }
 
   void rethrow() const {
     if (failure_) {
@@ -303,6 +368,7 @@ private:
         break;
       case stage::final:
       case stage::fetching:
+      case stage::held:
       case stage::arrived:
         if (!record_) {
           e.served = judged_;
@@ -310,10 +376,12 @@ private:
             e.dropped = true;
             break;
           }
-          if (e.state == stage::arrived) {
+          if (e.state != stage::final) {
             slots_.give(std::exchange(e.gradient, nullptr));
           }
           e.state = stage::idle;
+        } else if (e.state == stage::held) {
+          e.state = stage::arrived;
         }
         break;
       case stage::refused:
@@ -389,8 +457,10 @@ private:
         down_.copy(e.gradient, static_cast<T const*>(f.gradient.data) + e.bucket.offset, bytes_of(e));
       }
       down_.record(*e.down);
+      e.fetched = true;
       e.state = stage::fetching;
       fetching_.push_back(*next);
+      news_.notify_all();  // somebody may wait to write the next gradient there
     }
   }
 
@@ -401,14 +471,15 @@ private:
       slots_.give(std::exchange(e.gradient, nullptr));
       e.state = stage::idle;
     } else {
-      e.state = stage::arrived;
+      e.state = e.in_place && gathering_ && !immediate_ ? stage::held : stage::arrived;
     }
   }
 
   /// Streamed buckets: the first ones are uploaded as soon as a backward runs, all are updated after the
-  /// verdict in the order of the forward. A few at a time, so that the others are not kept waiting.
+  /// verdict in the order of the forward; immediate, in the order in which their gradients come. A few at a
+  /// time, so that the others are not kept waiting.
   bool advance_streamed() {
-    if (gathering_) {
+    if (gathering_ && !immediate_) {
       std::size_t uploaded = 0;
       for (std::size_t i = 0; i < entries_.size() && uploaded < streamed_.stagings(); ++i) {
         if (entries_[i].bucket.where == place::streamed) {
@@ -418,25 +489,43 @@ private:
       }
       return false;
     }
+    auto const& record = gathering_ ? announced_ : record_;
+    if (!record) {
+      return false;
+    }
     constexpr int at_a_time = 2;
     int done = 0;
-    for (std::size_t i = 0; i < entries_.size() && done < at_a_time; ++i) {
-      auto& e = entries_[i];
-      if (e.bucket.where != place::streamed || e.state != stage::final || !record_) {
-        continue;
+    for (; done < at_a_time; ++done) {
+      auto const next = next_streamed();
+      if (!next) {
+        break;
       }
+      auto& e = entries_[*next];
+      auto const& f = final_[static_cast<std::size_t>(e.bucket.unit)];
       profile::range const named{"streamed update of ", name_of(e)};
-      streamed_.upload(i);
-      streamed_.update(i, *record_, final_[static_cast<std::size_t>(e.bucket.unit)].gradient);
+      streamed_.upload(*next);
+      streamed_.update(*next, *record, f.gradient, *f.event);
       e.state = stage::idle;
-      e.served = judged_;
+      if (!gathering_) {
+        e.served = judged_;
+      }
       ++counts_.updated;
-      ++done;
     }
     if (done > 0) {
       news_.notify_all();
     }
     return done > 0;
+  }
+  [[nodiscard]] std::optional<std::size_t> next_streamed() const {
+    std::optional<std::size_t> first;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      auto const& e = entries_[i];
+      if (e.bucket.where == place::streamed && e.state == stage::final &&
+          (!first || (gathering_ && e.arrival < entries_[*first].arrival))) {
+        first = i;
+      }
+    }
+    return first;
   }
 
   // The thread
@@ -534,7 +623,9 @@ private:
       case service::update:
         weights = std::exchange(e.gradient, nullptr);
         work([&] {
-          if (had_pending) {
+          if (e.in_place) {
+            split_.update(index, record, weights);
+          } else if (had_pending) {
             host_.commit_update(index, e.accepted, e.kept, record, weights);
           } else {
             host_.update(index, record, weights);
@@ -550,7 +641,11 @@ private:
         work([&] { host_.weights(index, weights); });
         break;
     }
-    send(index, weights);
+    if (e.in_place) {
+      slots_.give(weights);
+    } else {
+      send(index, weights);
+    }
     settle(e, t.what, before_verdict);
   }
 
@@ -591,8 +686,10 @@ private:
   typename D::stream* compute_;
   std::vector<autograd::unit_layout> const* units_;
   bool speculates_, immediate_;
+  zero::flow flow_;
   std::unique_ptr<adam_workers> workers_;  // null: no bucket is on the host
   host_state<D, T> host_;
+  split_state<D, T> split_;
   streamed_state<D, T> streamed_;
   slot_pool<D, T> slots_;
   typename D::stream down_, up_;

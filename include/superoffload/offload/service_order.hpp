@@ -13,6 +13,7 @@ enum class stage {
   idle,
   final,     ///< the gradient is on the device
   fetching,  ///< on its way
+  held,      ///< in a slot, not to be served before the verdict
   arrived,   ///< in a slot
   emitted,   ///< in a slot, new weights sent
   refused,   ///< emitted, but the step changes nothing: the old weights have to be sent

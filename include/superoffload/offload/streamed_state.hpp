@@ -4,12 +4,13 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/buffer.hpp>
-#include <superoffload/offload/placement.hpp>
+#include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/segments.hpp>
 #include <superoffload/offload/split_master.hpp>
 #include <superoffload/offload/step_record.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -20,7 +21,8 @@
 namespace superoffload::offload {
 
 /// Optimizer state that lives in pinned host memory and is updated by the device as it streams through: m, v
-/// and the low half of the master (bfloat16), beside the working weight on the device.
+/// and the low half of the master (bfloat16), beside the working weight on the device. A weight that lives in
+/// host memory streams along.
 ///
 /// Uploads, updates and writing back are queued on streams of their own and wait for each other there; who
 /// queues them never blocks on the device.
@@ -37,25 +39,25 @@ public:
     }
     return total;
   }
-  /// `largest` elements of a streamed bucket.
-  static std::size_t device_bytes(std::int64_t largest, int stagings) {
-    return static_cast<std::size_t>(largest) * bytes_of_element * static_cast<std::size_t>(stagings);
+  static std::size_t device_bytes(arrangement const& a) {
+    return staging_bytes(a) * static_cast<std::size_t>(a.stagings);
   }
 
-  /// `weights(unit)` as for resident_state.
+  /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory where
+  /// they flow.
   template <class Weights>
-  streamed_state(D& device, std::vector<autograd::unit_layout> const& units, placement const& buckets,
-                 std::int64_t largest, int stagings, Weights&& weights)
+  streamed_state(D& device, std::vector<autograd::unit_layout> const& units, arrangement const& a,
+                 Weights&& weights)
       : up_{device},
         update_{device},
         down_{device},
-        memory_{device, host_bytes(buckets), memory::host},
-        staging_memory_{device, device_bytes(largest, stagings)} {
+        memory_{device, host_bytes(a.buckets), memory::host},
+        staging_memory_{device, device_bytes(a)} {
     if (memory_.bytes() > 0) {
       std::memset(memory_.data(), 0, memory_.bytes());
     }
     auto* state = memory_.template as<std::byte>();
-    for (auto const& b : buckets) {
+    for (auto const& b : a.buckets) {
       auto& p = pieces_.emplace_back();
       if (b.where != place::streamed) {
         continue;
@@ -64,14 +66,16 @@ public:
       p.segments = segments_of(units[static_cast<std::size_t>(b.unit)], b);
       p.weights = weights(b.unit) + b.offset;
       p.host = std::exchange(state, state + bytes_of(b));
+      p.flows = a.flows(b);
       p.updated = std::make_unique<typename D::event>(device);
+      p.returned = std::make_unique<typename D::event>(device);
     }
     auto* room = staging_memory_.template as<std::byte>();
-    for (int i = 0; i < stagings && largest > 0; ++i) {
+    for (int i = 0; i < a.stagings && staging_memory_.bytes() > 0; ++i) {
       stagings_.push_back({.memory = room,
                            .uploaded = std::make_unique<typename D::event>(device),
                            .written = std::make_unique<typename D::event>(device)});
-      room += static_cast<std::size_t>(largest) * bytes_of_element;
+      room += staging_bytes(a);
     }
   }
 
@@ -103,33 +107,43 @@ public:
       up_.wait(*p.written);
     }
     up_.copy(s.memory, p.host, bytes_of(p.bucket));
+    if (p.flows) {
+      up_.copy(s.memory + bytes_of(p.bucket), p.weights, weight_bytes_of(p.bucket));
+    }
     up_.record(*s.uploaded);
   }
   [[nodiscard]] bool uploaded(std::size_t index) const { return pieces_[index].staging >= 0; }
   [[nodiscard]] std::size_t stagings() const noexcept { return stagings_.size(); }
 
-  /// Queues the update of an uploaded bucket and its writing back. `gradient` of its unit is final, and
-  /// nobody reads the old weights any more.
-  void update(std::size_t index, step_record const& record, zero::unit_gradient gradient) {
+  /// Queues the update of an uploaded bucket and its writing back. From the point `is_final` on the gradient
+  /// of its unit is, and nobody reads the old weights any more.
+  void update(std::size_t index, step_record const& record, zero::unit_gradient gradient,
+              typename D::event const& is_final) {
     auto& p = pieces_[index];
     auto& s = stagings_[static_cast<std::size_t>(p.staging)];
     auto const count = p.bucket.count;
     auto* const m = reinterpret_cast<float*>(s.memory);
     auto* const v = m + count;
     auto* const low = splits_master<T> ? reinterpret_cast<std::uint16_t*>(v + count) : nullptr;
+    auto* const weights = p.flows ? reinterpret_cast<T*>(s.memory + bytes_of(p.bucket)) : p.weights;
     update_.wait(*s.uploaded);
+    update_.wait(is_final);
     for (auto const& part : p.segments) {
       if (part.trainable) {
         auto const at = part.offset;
         gradient.with_type<T>([&]<class G>(G const* g) {
           launch(update_,
-                 kernel::adamw<T, G>{p.weights + at, low == nullptr ? nullptr : low + at, m + at, v + at,
+                 kernel::adamw<T, G>{weights + at, low == nullptr ? nullptr : low + at, m + at, v + at,
                                      g + p.bucket.offset + at, part.count, record.numbers(part.decays)});
         });
       }
     }
     update_.record(*p.updated);
     down_.wait(*p.updated);
+    if (p.flows) {
+      down_.copy(p.weights, s.memory + bytes_of(p.bucket), weight_bytes_of(p.bucket));
+      down_.record(*p.returned);
+    }
     down_.copy(p.host, s.memory, bytes_of(p.bucket));
     down_.record(*s.written);
     p.written = s.written.get();
@@ -138,8 +152,15 @@ public:
     s.holds = -1;
     s.in_use = true;
   }
-  /// Lets `stream` wait for the last update of the bucket's weights.
+  /// Lets `stream` wait until the bucket's weights are where they live, after their last update.
   void await(std::size_t index, typename D::stream& stream) {
+    auto const& p = pieces_[index];
+    if (p.ever_updated) {
+      stream.wait(p.flows ? *p.returned : *p.updated);
+    }
+  }
+  /// Lets `stream` wait until the gradient of the last update has been read.
+  void await_gradient(std::size_t index, typename D::stream& stream) {
     if (pieces_[index].ever_updated) {
       stream.wait(*pieces_[index].updated);
     }
@@ -180,8 +201,9 @@ private:
     offload::bucket bucket;
     std::vector<segment> segments;
     T* weights = nullptr;
-    std::byte* host = nullptr;  // m, v, low
-    std::unique_ptr<typename D::event> updated;
+    bool flows = false;                                    // they live in host memory
+    std::byte* host = nullptr;                             // m, v, low
+    std::unique_ptr<typename D::event> updated, returned;  // the latter of weights that flow
     typename D::event const* written = nullptr;
     bool ever_updated = false;
     int staging = -1;
@@ -193,6 +215,19 @@ private:
     bool in_use = false;      // `written` was recorded
   };
 
+  /// Of the largest streamed bucket: its state, and its weights where they flow.
+  static std::size_t staging_bytes(arrangement const& a) {
+    std::size_t most = 0;
+    for (auto const& b : a.buckets) {
+      if (b.where == place::streamed) {
+        most = std::max(most, bytes_of(b) + (a.flows(b) ? weight_bytes_of(b) : 0));
+      }
+    }
+    return most;
+  }
+  static std::size_t weight_bytes_of(offload::bucket const& b) {
+    return static_cast<std::size_t>(b.count) * sizeof(T);
+  }
   static std::size_t bytes_of(offload::bucket const& b) {
     return static_cast<std::size_t>(b.count) * bytes_of_element;
   }

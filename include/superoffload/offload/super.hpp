@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace superoffload::offload {
@@ -26,38 +27,56 @@ public:
     return server<D, T>::bytes(a) + memory_plan{resident_state<D, T>::bytes(a.buckets) + norm, norm};
   }
 
-  /// `weights(unit)` gives the working weights that the state belongs to, [elements] T in device memory.
+  /// `weights(unit)` gives the working weights that the state belongs to, [elements] T in device memory, or
+  /// in host memory where they flow.
   template <class Weights>
   placed_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
                arrangement const& a, Weights&& weights)
       : buckets_{a.buckets},
+        immediate_{a.immediate},
         waits_for_all_{a.waits_for_all},
+        compute_{&stream},
         units_{static_cast<int>(units.size())},
         norm_{device, stream, units},
         resident_{device, stream, units, buckets_, weights},
         server_{device, stream, units, a, weights} {}
 
   /// The numbers of the coming step, should it be accepted as it is.
-  void announce(step_record const& record) { server_.announce(record); }
+  void announce(step_record const& record) {
+    at_once_ = immediate_ ? std::optional{record} : std::nullopt;
+    server_.announce(record);
+  }
   /// The unit's gradient is final.
   void ready(int unit, zero::unit_gradient gradient) {
     norm_.add(unit, gradient);
     server_.ready(unit, gradient);
+    if (at_once_) {
+      resident_.update(unit, *at_once_, gradient);
+    }
   }
   /// Waits for every gradient.
   [[nodiscard]] verdict judge() { return norm_.judge(); }
   /// Updates everything: what is resident by work queued now, the rest in the background.
   void update(step_record const& record) {
     server_.conclude(record);
-    resident_.update(record, [this](int unit) { return norm_.gradient(unit); });
+    if (!std::exchange(at_once_, std::nullopt)) {
+      for (int unit = 0; unit < units_; ++unit) { resident_.update(unit, record, norm_.gradient(unit)); }
+    }
     if (waits_for_all_) {
-      for (int unit = 0; unit < units_; ++unit) { server_.await(unit); }
+      for (int unit = 0; unit < units_; ++unit) { server_.await(unit, *compute_); }
     }
   }
   /// The step changes nothing.
-  void skip() { server_.conclude(std::nullopt); }
-  /// The working weights of a unit may be used by work queued from now on.
-  void await(int unit) { server_.await(unit); }
+  void skip() {
+    at_once_.reset();
+    server_.conclude(std::nullopt);
+  }
+  /// The working weights of a unit may be used where they live by work queued on `stream` from now on.
+  void await(int unit, typename D::stream& stream) { server_.await(unit, stream); }
+  /// Would await(unit) return at once?
+  [[nodiscard]] bool returned(int unit) const { return server_.returned(unit); }
+  /// The last gradient of a unit may be overwritten by work queued on the compute stream from now on.
+  void await_gradient(int unit) { server_.await_gradient(unit); }
   /// Writes down whatever was put off. Between steps.
   void flush() { server_.flush(); }
 
@@ -105,7 +124,9 @@ private:
   }
 
   placement buckets_;
-  bool waits_for_all_;
+  bool immediate_, waits_for_all_;
+  std::optional<step_record> at_once_;  // the step's, if buckets are updated as their gradients come
+  typename D::stream* compute_;
   int units_;
   gradient_norm<D, T> norm_;
   resident_state<D, T> resident_;

@@ -22,6 +22,7 @@
 #include <superoffload/train/plan.hpp>
 #include <superoffload/train/recompute.hpp>
 #include <superoffload/train/tensor_reader.hpp>
+#include <superoffload/zero/flow.hpp>
 #include <superoffload/zero/resident.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -47,7 +48,7 @@ struct engine_options {
   std::int64_t max_positions = 0;  ///< tokens of the longest document
   bool accumulates = false;        ///< will a step have several micro-batches?
   recompute::choice recompute = recompute::choice::none;  ///< read by recompute::configured
-  offload::arrangement arrangement{};   ///< of the optimizer's state; read by offload::super
+  offload::arrangement arrangement{};   ///< of the optimizer's state; read by offload::super, zero::streamed
   tensor_choice trainable{}, decays{};  ///< which tensors train, and which of those decay
 };
 
@@ -77,6 +78,10 @@ public:
   using state_type = typename Offload::template state<Device, T>;
   /// Does engine_options::arrangement decide where state lives?
   static constexpr bool arranges = Offload::arranges;
+  /// And where weights live, and which gradients leave the device as they come?
+  static constexpr bool flows = Sharding::flows;
+  static_assert(arranges || !flows,
+                "weights that live in host memory are updated there: zero::streamed needs offload::super");
 
   /// Lays the model out and computes the plan; allocates nothing on the device yet.
   basic_engine(Device& device, model::config const& config, engine_options options)
@@ -114,10 +119,17 @@ public:
   void initialize(tensor_reader const& read) {
     stream_.emplace(*device_);
     auto const& units = model_.units();
-    store_.emplace(*device_, *stream_, units, options_.accumulates,
-                   zero::gradient_sink{this, [](void* self, int unit, zero::unit_gradient gradient) {
-                                         static_cast<basic_engine*>(self)->state_->ready(unit, gradient);
-                                       }});
+    zero::gradient_sink const sink{
+        this,
+        [](void* self, int unit, zero::unit_gradient gradient) {
+          static_cast<basic_engine*>(self)->hand_over(unit, gradient);
+        },
+        [](void* self, int unit) { static_cast<basic_engine*>(self)->state_->await_gradient(unit); }};
+    if constexpr (flows) {
+      store_.emplace(*device_, *stream_, units, options_.accumulates, options_.arrangement.flow, sink);
+    } else {
+      store_.emplace(*device_, *stream_, units, options_.accumulates, sink);
+    }
     state_.emplace(*device_, *stream_, units, options_.arrangement,
                    [this](int unit) { return store_->weights(unit); });
     tables_.emplace(model_.template make_tables<Device, T>(*device_, *stream_, options_.max_positions));
@@ -193,7 +205,7 @@ public:
            "step() before the backward of every micro-batch");
     auto const verdict = [&] {
       profile::range const named{"verdict"};
-      return state_->judge();
+      return label_tokens_ > 0 ? state_->judge() : offload::verdict{};
     }();
     step_result result{.grad_norm = verdict.norm,
                        .factor = optim::clip_factor(verdict.norm, options_.max_grad_norm),
@@ -259,6 +271,8 @@ public:
   void read_gradient(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
     auto const gradient = store_->gradient(unit.id());
     if (gradient.data == nullptr) {
+      expect(!unit.trainable(), exit_code::internal, "the gradient of unit ", unit.id(),
+             " has left the device: it cannot be read after the step");
       std::fill(to.begin(), to.end(), 0.0F);
       return;
     }
@@ -308,6 +322,7 @@ public:
   /// The same, written; working weights follow their masters.
   void write_state(state_field const& field, std::size_t offset, std::span<std::byte const> from) {
     check_piece(field, offset, from.size());
+    store_->expect_writes(field.unit);
     if (field.part) {
       state_->write(field.unit, *field.part, static_cast<std::int64_t>(offset / sizeof(float)),
                     {reinterpret_cast<float const*>(from.data()), from.size() / sizeof(float)});
@@ -322,14 +337,37 @@ private:
   struct gate {
     basic_engine* engine;
 
-    void prefetch(int unit, autograd::pass p) noexcept { engine->store_->prefetch(unit, p); }
+    void prefetch(int unit, autograd::pass p) noexcept {
+      try {
+        if (engine->state_->returned(unit)) {  // or else there is nothing to fetch yet
+          engine->state_->await(unit, engine->store_->reader(unit));
+          engine->store_->prefetch(unit, p);
+        }
+      } catch (...) {}  // acquire will say
+    }
     autograd::unit_buffers acquire(int unit, autograd::pass p) {
-      engine->state_->await(unit);
+      engine->state_->await(unit, engine->store_->reader(unit));
       return engine->store_->acquire(unit, p);
     }
     void release(int unit, autograd::pass p) noexcept { engine->store_->release(unit, p); }
     void reduce(int unit) { engine->store_->reduce(unit); }
   };
+
+  /// A step without labels has no gradient, and changes nothing.
+  void hand_over(int unit, zero::unit_gradient gradient) {
+    if (label_tokens_ > 0) {
+      state_->ready(unit, gradient);
+    }
+  }
+  static auto bytes_of_store(std::vector<autograd::unit_layout> const& units, engine_options const& o) {
+    if constexpr (flows) {
+      return store_type::bytes(units, o.accumulates, o.arrangement.flow);
+    } else {
+      expect(o.arrangement.flow == zero::flow{}, exit_code::internal,
+             "an arrangement lets weights or gradients flow, but this engine has zero::resident");
+      return store_type::bytes(units, o.accumulates);
+    }
+  }
 
   [[nodiscard]] offload::step_record record_of(double rate, float factor) const {
     return {options_.adamw, rate, accepted_steps_ + 1, factor};
@@ -344,12 +382,12 @@ private:
         plan_.trainable_parameters += tensor.trainable ? tensor.count() : 0;
       }
     }
-    auto const store = store_type::bytes(units, options_.accumulates);
+    auto const store = bytes_of_store(units, options_);
     plan_.weights = store.weights;
     plan_.gradients = store.gradients;
     auto const state = state_type::bytes(units, options_.arrangement);
     plan_.optimizer_state = state.device;
-    plan_.host = state.host + batch_staging<Device>::bytes(options_.max_rows) + sizeof(double);
+    plan_.host = state.host + store.host + batch_staging<Device>::bytes(options_.max_rows) + sizeof(double);
     plan_.batches = batch_staging<Device>::bytes(options_.max_rows) +
                     model_.template table_bytes<T>(options_.max_positions);
     choose_recompute(memory);
@@ -406,6 +444,7 @@ private:
   }
 
   void put(autograd::unit_layout const& unit, std::int64_t first, std::span<float const> values) {
+    store_->expect_writes(unit.id());
     if (unit.trainable()) {
       state_->write(unit.id(), offload::state_part::master, first, values);
       return;

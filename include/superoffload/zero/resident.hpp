@@ -21,9 +21,9 @@ template <device_policy D, element T>
 class resident_store {
 public:
   struct sizes {
-    std::size_t weights = 0, gradients = 0;
+    std::size_t weights = 0, gradients = 0, host = 0;
   };
-  /// Bytes of device memory that a store takes.
+  /// Bytes of device memory that a store takes, and of host memory.
   static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates) {
     sizes total;
     for (auto const& u : units) {
