@@ -145,6 +145,18 @@ TEST_CASE("the optimizer never takes all cores, and always one") {
   CHECK(threads(16, 1.0, 1) == 1);
 }
 
+TEST_CASE("ranks of one host have whole cores, as many each, of one node where that can be") {
+  two_sockets const host;
+  auto const all = read_topology(all_16, host.root());
+  using lists = std::vector<list>;
+  CHECK(divide_processors(all, 1) == lists{all_16});
+  CHECK(divide_processors(all, 2) == lists{{0, 1, 2, 3, 8, 9, 10, 11}, {4, 5, 6, 7, 12, 13, 14, 15}});
+  CHECK(divide_processors(all, 3) == lists{{0, 1, 8, 9}, {2, 3, 10, 11}, {4, 5, 12, 13}});
+  CHECK(divide_processors(all, 8)[7] == list{7, 15});
+  CHECK(divide_processors(all, 9).empty());
+  CHECK(divide_processors(read_topology({1, 6, 9, 14}, host.root()), 2) == lists{{1, 9}, {6, 14}});
+}
+
 TEST_CASE("the node of a PCI device") {
   fake_sys sys;
   sys.write("bus/pci/devices/0000:1b:00.0/numa_node", "1");

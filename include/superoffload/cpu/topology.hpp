@@ -227,4 +227,29 @@ inline optimizer_seat seat_of_optimizer(topology const& host, double share, int 
   return seat_near(host, node, optimizer_threads(share, std::min(host.cores(), cores_left)));
 }
 
+/// The processors of each of `ranks` processes that share the host: whole physical cores with all their
+/// siblings, as many for each as for any other, neighbours by node. Nothing where there are fewer cores than
+/// ranks: they run anywhere.
+inline std::vector<std::vector<int>> divide_processors(topology const& host, int ranks) {
+  std::vector<std::pair<int, int>> cores;  // node, core
+  for (auto const& p : host.processors) {
+    if (p.sibling == 0) {
+      cores.emplace_back(p.node, p.core);
+    }
+  }
+  auto const each = std::ssize(cores) / std::max(1, ranks);
+  if (each == 0) {
+    return {};
+  }
+  std::sort(cores.begin(), cores.end());
+  std::vector<std::vector<int>> divided(static_cast<std::size_t>(ranks));
+  for (auto const& p : host.processors) {
+    auto const at = std::find(cores.begin(), cores.end(), std::pair{p.node, p.core}) - cores.begin();
+    if (at < each * ranks) {
+      divided[static_cast<std::size_t>(at / each)].push_back(p.id);
+    }
+  }
+  return divided;
+}
+
 }  // namespace superoffload::cpu

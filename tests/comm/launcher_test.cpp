@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/comm/launcher.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/cpu/topology.hpp>
+
+#include <doctest/doctest.h>
+
+#include "examples/program.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+using test::outcome;
+using test::program;
+
+std::filesystem::path const rank_program{SUPEROFFLOAD_RANK_PROGRAM};
+
+bool says(std::string const& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::vector<std::string> arguments(int ranks, std::vector<std::string> const& work, int grace = 4000,
+                                   int patience = 60000) {
+  std::vector<std::string> all{std::to_string(ranks), std::to_string(grace), std::to_string(patience)};
+  all.insert(all.end(), work.begin(), work.end());
+  return all;
+}
+void no_core() {
+  rlimit const none{0, 0};
+  setrlimit(RLIMIT_CORE, &none);
+}
+outcome run(int ranks, std::vector<std::string> const& work, int grace = 4000, int patience = 60000) {
+  return program{rank_program, arguments(ranks, work, grace, patience), no_core}.wait();
+}
+
+/// The processes that say "rank <n> is <process>".
+std::vector<pid_t> processes_in(std::string const& text) {
+  std::vector<pid_t> found;
+  for (auto at = text.find("rank "); at != std::string::npos; at = text.find("rank ", at + 1)) {
+    auto const is = text.find(" is ", at);
+    if (is != std::string::npos && is - at < 12) {
+      found.push_back(std::atoi(text.c_str() + is + 4));
+    }
+  }
+  return found;
+}
+bool all_gone(std::vector<pid_t> const& processes) {
+  return std::all_of(processes.begin(), processes.end(),
+                     [](pid_t p) { return p <= 0 || (kill(p, 0) != 0 && errno == ESRCH); });
+}
+std::set<std::string> shared_memory() {
+  std::set<std::string> names;
+  for (auto const& entry : std::filesystem::directory_iterator{"/dev/shm"}) { names.insert(entry.path()); }
+  return names;
+}
+/// Waits for `text` in what the program has said; gives up after a minute.
+bool has_said(program& of, std::string_view text, std::size_t times) {
+  for (int i = 0; i < 6000; ++i) {
+    auto const said = of.errors_so_far();
+    std::size_t count = 0;
+    for (auto at = said.find(text); at != std::string::npos; at = said.find(text, at + 1)) { ++count; }
+    if (count >= times) {
+      return true;
+    }
+    if (!of.running()) {
+      return false;
+    }
+    usleep(10000);
+  }
+  return false;
+}
+
+TEST_CASE("ranks are started, meet, and only the first one's output is not marked") {
+  for (int const ranks : {1, 2, 3, 5}) {
+    CAPTURE(ranks);
+    auto const done = run(ranks, {"sum"});
+    CAPTURE(done.err);
+    CHECK(done.status == 0);
+    auto const sum = concat("the sum is ", ranks * (ranks - 1) / 2, "\n");
+    CHECK(says("\n" + done.out, "\n" + sum));
+    for (int r = 1; r < ranks; ++r) {
+      CHECK(says("\n" + done.out, concat("\nrank ", r, ": ", sum)));
+      CHECK(says("\n" + done.err, concat("\nrank ", r, ": rank ", r, " is ")));
+    }
+    CHECK(std::ssize(processes_in(done.err)) >= ranks);
+  }
+}
+
+TEST_CASE("ranks are bound to cores of their own, as far as there are any, and read nothing") {
+  auto const host = cpu::read_topology(cpu::allowed_processors());
+  for (int const ranks : {1, 2, 64}) {
+    CAPTURE(ranks);
+    auto const done = run(ranks, {"where"});
+    CHECK(done.status == 0);
+    auto const divided = cpu::divide_processors(host, ranks);
+    for (int r = 0; r < ranks; ++r) {
+      std::string line = r == 0 ? "processors" : concat("rank ", r, ": processors");
+      for (int const id :
+           divided.empty() ? cpu::allowed_processors() : divided[static_cast<std::size_t>(r)]) {
+        line += concat(" ", id);
+      }
+      CHECK(says("\n" + done.out, "\n" + line + " input 0\n"));
+    }
+  }
+}
+
+TEST_CASE("the end of one rank is the end of all, with its name and its exit code") {
+  struct end {
+    std::string fault;
+    int code;
+    std::string said;
+  };
+  auto const before = shared_memory();
+  for (auto const& e : std::vector<end>{{"kill", 10, "was ended by signal 9"},
+                                        {"segv", 10, "was ended by signal 11"},
+                                        {"exit0", 10, "ended before"},
+                                        {"exit4", 4, "ended with exit code 4"},
+                                        {"throw", 4, "the disk is gone"}}) {
+    for (int const step : {-1, 0, 7}) {
+      for (int const culprit : {0, 2}) {
+        CAPTURE(e.fault);
+        CAPTURE(step);
+        CAPTURE(culprit);
+        auto const done = run(3, {"forever", e.fault, std::to_string(culprit), std::to_string(step)}, 4000,
+                              e.fault == "exit0" && step < 0 ? 500 : 60000);
+        CAPTURE(done.err);
+        CHECK(done.status == e.code);
+        if (e.fault != "exit0" || step >= 0) {
+          CHECK(says(done.err, e.said));
+        }
+        CHECK(says(done.err, concat("rank ", culprit, " ")));
+        CHECK(all_gone(processes_in(done.err)));
+      }
+    }
+  }
+  CHECK(shared_memory() == before);
+}
+
+TEST_CASE("a rank that is stopped, or hangs, is given up and ended") {
+  for (auto const* fault : {"stop", "hang"}) {
+    CAPTURE(fault);
+    auto const done =
+        run(2, {"forever", fault, "1", "5"}, 700, std::string_view{fault} == "stop" ? 60000 : 700);
+    CAPTURE(done.err);
+    CHECK(done.status == 10);
+    CHECK(says(done.err, std::string_view{fault} == "stop" ? "rank 1 of 2 has been stopped by signal 19"
+                                                           : "rank 1 did not come to all_reduce"));
+    CHECK(says(done.err, "rank 1 of 2 did not end within 700 ms: killed"));
+    CHECK(all_gone(processes_in(done.err)));
+  }
+}
+
+TEST_CASE("signals are forwarded, and the run ends as the ranks do") {
+  for (int const signal : {SIGTERM, SIGINT}) {
+    program running{rank_program, arguments(3, {"forever"})};
+    REQUIRE(has_said(running, "working", 3));
+    running.send(signal);
+    auto const done = running.wait();
+    CAPTURE(done.err);
+    CHECK(done.status == 7);
+    CHECK_FALSE(says(done.err, "ended"));
+    CHECK(all_gone(processes_in(done.err)));
+  }
+}
+
+TEST_CASE("ranks end with a launcher that is killed") {
+  program running{rank_program, arguments(3, {"forever"})};
+  REQUIRE(has_said(running, "working", 3));
+  auto const ranks = processes_in(running.errors_so_far());
+  CHECK(ranks.size() >= 3);
+  running.send(SIGKILL);
+  CHECK(running.wait().status == 128 + SIGKILL);
+  bool gone = false;
+  for (int i = 0; i < 1000 && !gone; ++i) {
+    gone = all_gone(ranks);
+    usleep(10000);
+  }
+  CHECK(gone);
+}
+
+TEST_CASE("a run that is suspended goes on where it was") {
+  program running{rank_program, arguments(2, {"forever"}, 300, 300)};
+  REQUIRE(has_said(running, "working", 2));
+  running.send(SIGTSTP);
+  usleep(1000000);  // longer than grace and patience
+  CHECK(running.running());
+  running.send(SIGCONT);
+  usleep(500000);
+  CHECK(running.running());
+  running.send(SIGTERM);
+  auto const done = running.wait();
+  CAPTURE(done.err);
+  CHECK(done.status == 7);
+}
+
+TEST_CASE("what ranks leave behind in their group ends with the run") {
+  auto const done = run(2, {"steps", "child", "1", "3"});
+  CAPTURE(done.err);
+  CHECK(done.status == 0);
+  auto const processes = processes_in(done.err);
+  CHECK(says(done.err, "rank child is"));
+  bool gone = false;
+  for (int i = 0; i < 1000 && !gone; ++i) {  // init buries it when it likes
+    gone = std::all_of(processes.begin(), processes.end(), [](pid_t p) {
+      return p <= 0 || kill(p, 0) != 0 || says(test::contents_of(concat("/proc/", p, "/stat")), ") Z ");
+    });
+    usleep(10000);
+  }
+  CHECK(gone);
+}
+
+TEST_CASE("a program that is not there is an error of the launcher's") {
+  try {
+    (void)comm::launch({.shared = {.ranks = 2}}, "/nonexistent/program", {"program"});
+    CHECK(false);
+  } catch (error const& e) {
+    CHECK(e.code() == exit_code::io_failure);
+    CHECK(says(e.what(), "cannot start rank 0 as /nonexistent/program: No such file"));
+  }
+}
+
+/// Ranks that somebody else starts.
+struct rank_of_torchrun {
+  rank_of_torchrun(int rank, std::vector<std::string> const& set, int patience = 20000)
+      : process{rank_program, arguments(0, {"sum"}, 0, patience), [=] {
+                  for (auto const& s : set) {
+                    auto const is = s.find('=');
+                    setenv(s.substr(0, is).c_str(), s.substr(is + 1).c_str(), 1);
+                  }
+                  setenv("RANK", std::to_string(rank).c_str(), 1);
+                  setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
+                }} {}
+  program process;
+};
+
+std::vector<outcome> run_by_torchrun(std::vector<std::vector<std::string>> const& sets,
+                                     int patience = 20000) {
+  std::vector<std::unique_ptr<rank_of_torchrun>> ranks;
+  for (std::size_t r = 0; r < sets.size(); ++r) {
+    ranks.push_back(std::make_unique<rank_of_torchrun>(static_cast<int>(r), sets[r], patience));
+  }
+  std::vector<outcome> done;
+  for (auto& r : ranks) { done.push_back(r->process.wait()); }
+  return done;
+}
+
+std::vector<std::string> torchrun(int ranks, std::string const& job) {
+  auto const n = std::to_string(ranks);
+  return {"WORLD_SIZE=" + n, "LOCAL_WORLD_SIZE=" + n,
+          "SUPEROFFLOAD_JOB=test " + std::to_string(getpid()) + " " + job};
+}
+
+TEST_CASE("ranks that somebody else has started meet by the name of their job") {
+  for (int const ranks : {1, 2, 4}) {
+    auto const set = torchrun(ranks, "meets");
+    for (auto const& done : run_by_torchrun(std::vector(static_cast<std::size_t>(ranks), set))) {
+      CAPTURE(done.err);
+      CHECK(done.status == 0);
+      CHECK(done.out == concat("the sum is ", ranks * (ranks - 1) / 2, "\n"));
+    }
+  }
+}
+
+TEST_CASE("ranks that do not fit together are told how") {
+  auto const all_say = [](std::vector<outcome> const& done, std::string_view part) {
+    for (auto const& d : done) {
+      CAPTURE(d.err);
+      CHECK(d.status == static_cast<int>(exit_code::bad_input));
+      CHECK(says(d.err, part));
+    }
+  };
+  all_say(run_by_torchrun({torchrun(2, "sizes"), torchrun(3, "sizes")}),
+          "rank 1 was told of 3 ranks and rank 0 of 2");
+  auto far = torchrun(4, "hosts");
+  far[1] = "LOCAL_WORLD_SIZE=2";
+  all_say(run_by_torchrun({far, far}), "2 of 4 ranks are of this host (torchrun says)");
+  auto nameless = torchrun(2, "");
+  nameless.pop_back();
+  all_say(run_by_torchrun({nameless, nameless}), "set SUPEROFFLOAD_JOB");
+  auto const set = torchrun(3, "again");
+  std::vector<std::unique_ptr<rank_of_torchrun>> ranks;
+  for (int const rank : {0, 1, 1}) { ranks.push_back(std::make_unique<rank_of_torchrun>(rank, set)); }
+  std::vector<outcome> done;
+  for (auto& r : ranks) { done.push_back(r->process.wait()); }
+  all_say(done, "two processes say that they are rank 1 of 3");
+}
+
+TEST_CASE("ranks that do not come are named") {
+  auto const set = torchrun(3, "late");
+  auto const done = run_by_torchrun({set, set}, 500);
+  CHECK(done[0].status == static_cast<int>(exit_code::rank_failed));
+  CHECK(says(done[0].err, "rank 2 of 3 did not come within 500 ms"));
+  CHECK(done[1].status != 0);
+  rank_of_torchrun alone{1, torchrun(2, "alone"), 300};
+  auto const lost = alone.process.wait();
+  CHECK(lost.status == static_cast<int>(exit_code::rank_failed));
+  CHECK(says(lost.err, "rank 0 of 'test "));
+  CHECK(says(lost.err, "did not come within 300 ms to where rank 1 waits"));
+}
+
+}  // namespace
