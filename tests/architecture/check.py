@@ -25,7 +25,7 @@ ALLOWED = {
     "data": "core io text",
     "autograd": "core kernel",
     "optim": "core kernel",
-    "zero": "core kernel autograd",
+    "zero": "core kernel autograd comm",
     "offload": "core kernel cpu autograd optim zero",
     "nn": "core kernel autograd",
     "model": "core kernel autograd nn io",

@@ -4,6 +4,7 @@
 
 #include <superoffload/core/error.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -83,6 +84,26 @@ public:
     }
     return false;
   }
+  /// Elements [begin, begin + count) as a unit of their own, `count` a multiple of `alignment`: what is in it
+  /// of each tensor, flat. What lies behind the last element is padding. Trainable if the whole unit is.
+  [[nodiscard]] unit_layout part(std::int64_t begin, std::int64_t count) const {
+    unit_layout own{id_, name_, wide_gradient_};
+    for (auto const& tensor : tensors_) {
+      auto const first = std::max(tensor.offset, begin);
+      auto const end = std::min(tensor.offset + tensor.count(), begin + count);
+      if (first < end) {
+        auto& inside = own.tensors_.emplace_back(tensor);
+        inside.shape = {end - first};
+        inside.offset = first - begin;
+      }
+    }
+    if (trainable() && !own.trainable()) {
+      own.tensors_.push_back({.name = name_, .shape = {0}});  // of which it has nothing
+    }
+    own.end_ = count;
+    return own;
+  }
+
   /// Elements of the flat buffer, padding included.
   [[nodiscard]] std::int64_t elements() const noexcept { return aligned(end_); }
 

@@ -16,16 +16,16 @@ namespace superoffload::comm {
 
 /// to[r] = rank r's `from`.
 struct all_gather {
-  void const* from;   ///< [bytes]; may be its own place in `to`
-  void* to;           ///< [ranks, bytes]
-  std::size_t bytes;  ///< of one rank
+  void const* from = nullptr;  ///< [bytes]; may be its own place in `to`
+  void* to = nullptr;          ///< [ranks, bytes]
+  std::size_t bytes = 0;       ///< of one rank
 };
 
 /// to[r] = from[own rank] of rank r.
 struct all_to_all {
-  void const* from;   ///< [ranks, bytes]
-  void* to;           ///< [ranks, bytes], elsewhere
-  std::size_t bytes;  ///< from one rank to one other
+  void const* from = nullptr;  ///< [ranks, bytes]
+  void* to = nullptr;          ///< [ranks, bytes], elsewhere
+  std::size_t bytes = 0;       ///< from one rank to one other
 };
 
 /// to (+)= the sum over the ranks r of from[own rank] of rank r: in the order of the ranks, in wide<From>,
@@ -33,9 +33,9 @@ struct all_to_all {
 template <element From, element To = From>
   requires std::same_as<wide<From>, wide<To>>
 struct reduce_scatter {
-  From const* from;    ///< [ranks, count]
-  To* to;              ///< [count], elsewhere
-  std::int64_t count;  ///< of one rank
+  From const* from = nullptr;  ///< [ranks, count]
+  To* to = nullptr;            ///< [count], elsewhere
+  std::int64_t count = 0;      ///< of one rank
   bool accumulate = false;
   void* scratch = nullptr;  ///< the communicator's scratch_bytes() for these sizes, aligned to 256
 };
@@ -44,16 +44,16 @@ struct reduce_scatter {
 /// every rank. Each rank adds all of it, so it is for small arrays.
 template <element T>
 struct all_reduce {
-  T const* from;  ///< [count]
-  T* to;          ///< [count]; may be `from`
-  std::int64_t count;
+  T const* from = nullptr;  ///< [count]
+  T* to = nullptr;          ///< [count]; may be `from`
+  std::int64_t count = 0;
 };
 
 /// data = that of rank `root`.
 struct broadcast {
-  void* data;  ///< [bytes]
-  std::size_t bytes;
-  int root;
+  void* data = nullptr;  ///< [bytes]
+  std::size_t bytes = 0;
+  int root = 0;
 };
 
 }  // namespace superoffload::comm

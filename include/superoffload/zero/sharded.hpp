@@ -1,0 +1,277 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/comm/communicator.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/zero/gradient_layout.hpp>
+#include <superoffload/zero/look_ahead.hpp>
+#include <superoffload/zero/shard.hpp>
+#include <superoffload/zero/unit_store.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace superoffload::zero {
+
+/// How many units at once are whole on a device that has a shard of each only.
+struct gather_rooms {
+  int weights = 3;    ///< one for each unit that is used at once, and one to gather into meanwhile
+  int gradients = 3;  ///< one for each unit whose gradient is written at once, one that is being summed
+};
+
+/// Weights and gradients in shards, one for each rank of a group (ZeRO-3). A unit's weights are gathered into
+/// a room ahead of each forward and backward; its gradient is written to a room, exchanged, summed in the
+/// order of the ranks, and what a rank keeps of it is its shard. Of several micro-batches each is summed so,
+/// and they are added in wide<T>.
+///
+/// Every rank makes the same calls in the same order: what is exchanged follows from them alone. All of it
+/// runs on one stream of its own, beside the compute stream. The sink is told of a shard's gradient one unit
+/// later than reduce() was called, or by settle(), so that the compute stream does not wait for an exchange
+/// that has only just begun.
+template <device_policy D, element T, comm::communicator<D> C>
+class sharded_store {
+public:
+  struct sizes {
+    std::size_t weights = 0, gradients = 0, host = 0;
+  };
+  /// Bytes of device memory that one rank's store takes.
+  static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
+                     gather_rooms rooms) {
+    auto const need = needs_of(units, accumulates, group, rooms);
+    return {.weights = need.shards + need.weight_room * static_cast<std::size_t>(need.weight_rooms),
+            .gradients = need.gradients + need.scratch +
+                         need.gradient_room * static_cast<std::size_t>(need.gradient_rooms)};
+  }
+
+  /// The group outlives this.
+  sharded_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
+                bool accumulates, C& group, gather_rooms rooms, gradient_sink sink)
+      : stream_{&stream},
+        group_{&group},
+        sink_{sink},
+        need_{needs_of(units, accumulates, group, rooms)},
+        owned_{shards_of(units, group.rank(), group.ranks())},
+        weights_{device, need_.shards},
+        gradients_{device, need_.gradients},
+        scratch_{device, need_.scratch},
+        room_memory_{device, need_.gradient_room * static_cast<std::size_t>(need_.gradient_rooms)},
+        written_{device},
+        rooms_{device, stream, need_.weight_room, need_.weight_rooms} {
+    stream.fill_zero(weights_.data(), weights_.bytes());
+    stream.fill_zero(gradients_.data(), gradients_.bytes());
+    auto* weight = weights_.template as<std::byte>();
+    auto* gradient = gradients_.template as<std::byte>();
+    for (int i = 0; i < need_.gradient_rooms; ++i) {
+      gradient_rooms_.emplace_back(
+          room_memory_.template as<std::byte>() + static_cast<std::size_t>(i) * need_.gradient_room,
+          typename D::event{device}, typename D::event{device});
+    }
+    for (auto const& u : units) {
+      auto const n = shard_elements(u, group.ranks());
+      entry e{.weights = reinterpret_cast<T*>(weight), .elements = n, .gradient = {}, .unwritten = {}};
+      weight += static_cast<std::size_t>(n) * sizeof(T);
+      if (u.trainable()) {
+        e.trains = true;
+        e.whole_is_wide = keeps_wide<T>(u, false);
+        e.gradient = {gradient, keeps_wide<T>(u, accumulates)};
+        gradient += static_cast<std::size_t>(n) * (e.gradient.is_wide ? sizeof(wide<T>) : sizeof(T));
+        e.unwritten = unwritten(u, true);
+        auto const padding = n * group.ranks() - u.elements();
+        if (padding > 0) {
+          e.unwritten.push_back({u.elements(), padding});
+        }
+      }
+      entries_.push_back(std::move(e));
+    }
+    weights_changed();
+  }
+
+  void prefetch(int unit, autograd::pass) noexcept {
+    try {
+      rooms_.fetch(unit, gather_of(unit));
+    } catch (...) {}  // a device that failed says so at the next call
+  }
+  autograd::unit_buffers acquire(int unit, autograd::pass p) {
+    auto const& e = at(unit);
+    void const* const weights = rooms_.acquire(unit, gather_of(unit));
+    if (p == autograd::pass::forward) {
+      return {.weights = weights};
+    }
+    return {weights, e.trains ? gradient_room_of(unit).memory : nullptr, e.whole_is_wide};
+  }
+  void release(int unit, autograd::pass) noexcept { rooms_.release(unit); }
+
+  void reduce(int unit) {
+    auto& e = at(unit);
+    if (!e.trains) {
+      return;
+    }
+    auto& room = gradient_room_of(unit);
+    auto const size = e.whole_is_wide ? sizeof(wide<T>) : sizeof(T);
+    for (auto const& hole : e.unwritten) {
+      stream_->fill_zero(room.memory + static_cast<std::size_t>(hole.offset) * size,
+                         static_cast<std::size_t>(hole.count) * size);
+    }
+    auto& transfer = rooms_.transfer();
+    stream_->record(room.written);
+    transfer.wait(room.written);
+    unit_gradient{room.memory, e.whole_is_wide}.template with_type<T>([&]<class From>(From const* from) {
+      e.gradient.template with_type<T>([&]<class To>(To const* to) {
+        if constexpr (sizeof(From) <= sizeof(To)) {  // what is wide stays so
+          group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,
+                                                                 .to = const_cast<To*>(to),
+                                                                 .count = e.elements,
+                                                                 .accumulate = !first_,
+                                                                 .scratch = scratch_.data()});
+        }
+      });
+    });
+    transfer.record(room.summed);
+    room.unit = nobody;
+    room.was_used = true;
+    if (last_) {
+      rooms_.forget(unit);  // its update is what comes next
+      announce();
+      summed_ = unit;
+      summed_in_ = &room;
+    }
+  }
+  /// After a step's last backward: the gradients of all units have been told to the sink.
+  void settle() { announce(); }
+
+  /// Is the micro-batch that runs now the step's last, after which gradients are final?
+  void set_last_micro_batch(bool last) { first_ = std::exchange(last_, last); }
+
+  /// This rank's shards as units of their own; weights() and gradient() are theirs.
+  [[nodiscard]] std::vector<autograd::unit_layout> const& owned() const noexcept { return owned_; }
+  [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
+  /// The stream whose work reads a unit's weights first.
+  [[nodiscard]] typename D::stream& reader(int) noexcept { return rooms_.transfer(); }
+  /// Before they are written from outside of a step, on all ranks.
+  void expect_writes(int unit) { rooms_.drop(unit); }
+  /// What is gathered from now on sees what was queued on the compute stream until now.
+  void weights_changed() { stream_->record(written_); }
+  /// The final gradient of the last step; null for a unit that is frozen as a whole.
+  [[nodiscard]] unit_gradient gradient(int unit) const { return at(unit).gradient; }
+
+private:
+  static constexpr int nobody = -1;
+
+  struct needs {
+    std::size_t shards = 0, gradients = 0, scratch = 0;
+    std::size_t weight_room = 0, gradient_room = 0;
+    int weight_rooms = 0, gradient_rooms = 0;
+  };
+  struct entry {
+    T* weights = nullptr;
+    std::int64_t elements = 0;  // of the shard
+    bool trains = false;
+    bool whole_is_wide = false;  // the gradient of the whole unit, of one micro-batch
+    unit_gradient gradient;      // the shard's
+    std::vector<unit_range> unwritten;
+  };
+  struct gradient_room {
+    gradient_room(std::byte* where, typename D::event w, typename D::event s)
+        : memory{where}, written{std::move(w)}, summed{std::move(s)} {}
+    std::byte* memory;
+    typename D::event written, summed;
+    int unit = nobody;
+    bool was_used = false;  // `summed` was recorded
+  };
+
+  static needs needs_of(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
+                        gather_rooms rooms) {
+    auto const ranks = static_cast<std::size_t>(group.ranks());
+    needs all;
+    int trainable = 0;
+    for (auto const& u : units) {
+      auto const n = static_cast<std::size_t>(shard_elements(u, group.ranks()));
+      all.shards += n * sizeof(T);
+      all.weight_room = std::max(all.weight_room, ranks * n * sizeof(T));
+      if (!u.trainable()) {
+        continue;
+      }
+      ++trainable;
+      bool const whole_is_wide = keeps_wide<T>(u, false);
+      all.gradients += n * (keeps_wide<T>(u, accumulates) ? sizeof(wide<T>) : sizeof(T));
+      all.gradient_room =
+          std::max(all.gradient_room, ranks * n * (whole_is_wide ? sizeof(wide<T>) : sizeof(T)));
+      auto const count = static_cast<std::int64_t>(n);
+      all.scratch = std::max(
+          all.scratch, whole_is_wide ? group.scratch_bytes(comm::reduce_scatter<wide<T>>{.count = count})
+                                     : group.scratch_bytes(comm::reduce_scatter<T>{.count = count}));
+    }
+    all.weight_rooms = std::min(rooms.weights, static_cast<int>(units.size()));
+    all.gradient_rooms = std::min(rooms.gradients, trainable);
+    return all;
+  }
+
+  auto gather_of(int unit) {
+    return [this, unit](auto& transfer, void* room) {
+      auto const& e = at(unit);
+      transfer.wait(written_);
+      group_->queue(transfer, comm::all_gather{.from = e.weights,
+                                               .to = room,
+                                               .bytes = static_cast<std::size_t>(e.elements) * sizeof(T)});
+    };
+  }
+
+  /// The room that the unit's gradient is being written to; at first the one whose sum was begun longest ago.
+  gradient_room& gradient_room_of(int unit) {
+    for (auto& room : gradient_rooms_) {
+      if (room.unit == unit) {
+        return room;
+      }
+    }
+    for (std::size_t i = 0; i < gradient_rooms_.size(); ++i) {
+      auto& room = gradient_rooms_[next_gradient_room_];
+      next_gradient_room_ = (next_gradient_room_ + 1) % gradient_rooms_.size();
+      if (room.unit == nobody) {
+        if (room.was_used) {
+          stream_->wait(room.summed);
+        }
+        room.unit = unit;
+        return room;
+      }
+    }
+    fail(exit_code::internal, "the gradient of unit ", unit, " finds all ", gradient_rooms_.size(),
+         " rooms taken by gradients that are not reduced: expected a room for each");
+  }
+
+  /// Tells the sink of the unit that was reduced last.
+  void announce() {
+    if (summed_ != nobody) {
+      stream_->wait(summed_in_->summed);
+      auto const unit = std::exchange(summed_, nobody);
+      sink_.ready(sink_.self, unit, at(unit).gradient);
+    }
+  }
+
+  [[nodiscard]] entry& at(int unit) { return entries_[static_cast<std::size_t>(unit)]; }
+  [[nodiscard]] entry const& at(int unit) const { return entries_[static_cast<std::size_t>(unit)]; }
+
+  typename D::stream* stream_;
+  C* group_;
+  gradient_sink sink_;
+  needs need_;
+  std::vector<autograd::unit_layout> owned_;
+  buffer<D> weights_, gradients_, scratch_, room_memory_;
+  std::vector<entry> entries_;
+  std::vector<gradient_room> gradient_rooms_;
+  std::size_t next_gradient_room_ = 0;
+  typename D::event written_;  // the weights, as of now
+  int summed_ = nobody;        // reduced, and the sink does not know yet
+  gradient_room* summed_in_ = nullptr;
+  bool first_ = true, last_ = true;
+  look_ahead<D> rooms_;  // last: its stream works on the buffers above
+};
+
+}  // namespace superoffload::zero

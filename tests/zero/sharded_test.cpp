@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/comm/single.hpp>
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/cpu/kernels.hpp>
+#include <superoffload/zero/sharded.hpp>
+
+#include <doctest/doctest.h>
+
+#include "comm/groups.hpp"
+#include "conformance/communicator.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+using autograd::pass;
+using conformance::require;
+
+/// A unit of several cells of the norm's grid with a frozen tensor, a small one, one with a wide gradient,
+/// and one that is frozen as a whole.
+std::vector<autograd::unit_layout> some_units() {
+  std::vector<autograd::unit_layout> units{
+      autograd::unit_layout{0, "large"}, autograd::unit_layout{1, "small"},
+      autograd::unit_layout{2, "wide", true}, autograd::unit_layout{3, "frozen"}};
+  units[0].add_matrix({{"q", 300}, {"k", 200}}, 301);
+  units[0].add_matrix({{"gate", 250}}, 301);
+  units[0].tensors()[1].trainable = false;
+  units[0].add_vector("norm", 7);
+  units[1].add_matrix({{"up", 5}}, 3);
+  units[2].add_matrix({{"table", 900}}, 100);
+  units[3].add_vector("bias", 70000);
+  units[3].tensors()[0].trainable = false;
+  return units;
+}
+
+float weight_of(int unit, std::int64_t element) { return static_cast<float>((element * 7 + unit) % 128); }
+
+/// Of one micro-batch on one rank: 256 on the first and little on the others, which bfloat16 must not lose
+/// one by one.
+float gradient_of(int rank, int micro_batch, int unit, std::int64_t element) {
+  return rank == 0 ? 256.0F : static_cast<float>((element + rank + unit + micro_batch) % 3) * 0.5F;
+}
+
+template <element T>
+struct store_and_sink {
+  using store_type = zero::sharded_store<cpu::device, T, test::group_of_host>;
+  cpu::device* device;
+  test::group_of_host* group;
+  std::vector<autograd::unit_layout> units = some_units();
+  cpu::stream stream{*device};
+  std::vector<int> arrived{};
+  store_type store;
+
+  store_and_sink(cpu::device& d, test::group_of_host& g, bool accumulates, zero::gather_rooms rooms)
+      : device{&d},
+        group{&g},
+        store{d,
+              stream,
+              units,
+              accumulates,
+              g,
+              rooms,
+              {this,
+               [](void* self, int unit, zero::unit_gradient gradient) {
+                 auto& s = *static_cast<store_and_sink*>(self);
+                 require(gradient.data == s.store.gradient(unit).data, "another gradient");
+                 s.arrived.push_back(unit);
+               },
+               [](void*, int) {}}} {}
+
+  [[nodiscard]] autograd::unit_layout const& at(int unit) const {
+    return units[static_cast<std::size_t>(unit)];
+  }
+  [[nodiscard]] std::int64_t shard(int unit) const { return zero::shard_elements(at(unit), group->ranks()); }
+
+  void write_weights() {
+    for (int unit = 0; unit < 4; ++unit) {
+      auto const n = shard(unit);
+      std::vector<T> values(static_cast<std::size_t>(n));
+      for (std::int64_t i = 0; i < n; ++i) {
+        auto const element = group->rank() * n + i;
+        values[static_cast<std::size_t>(i)] =
+            T(element < at(unit).elements() ? weight_of(unit, element) : 0.0F);
+      }
+      store.expect_writes(unit);
+      stream.copy(store.weights(unit), values.data(), values.size() * sizeof(T));
+      stream.synchronize();
+    }
+    store.weights_changed();
+  }
+  void check_weights(int unit, void const* weights) {
+    std::vector<T> values(static_cast<std::size_t>(at(unit).elements()));
+    stream.copy(values.data(), weights, values.size() * sizeof(T));
+    stream.synchronize();
+    for (std::int64_t i = 0; i < at(unit).elements(); ++i) {
+      require(static_cast<float>(values[static_cast<std::size_t>(i)]) == weight_of(unit, i), "weight ", i,
+              " of unit ", unit);
+    }
+  }
+
+  /// Writes what a backward writes, and garbage where it writes nothing.
+  void write_gradient(int unit, autograd::unit_buffers const& to, int micro_batch) {
+    auto const whole = shard(unit) * group->ranks();
+    auto const write = [&]<class G>(G) {
+      std::vector<G> values(static_cast<std::size_t>(whole), G(std::numeric_limits<float>::quiet_NaN()));
+      for (auto const& tensor : at(unit).tensors()) {
+        for (auto i = tensor.offset; tensor.trainable && i < tensor.offset + tensor.count(); ++i) {
+          values[static_cast<std::size_t>(i)] = G(gradient_of(group->rank(), micro_batch, unit, i));
+        }
+      }
+      stream.copy(to.gradient, values.data(), values.size() * sizeof(G));
+      stream.synchronize();
+    };
+    if (to.gradient_is_wide) {
+      write(wide<T>{});
+    } else {
+      write(T{});
+    }
+  }
+  void check_gradient(int unit, int micro_batches) {
+    auto const n = shard(unit);
+    store.gradient(unit).template with_type<T>([&]<class G>(G const* from) {
+      std::vector<G> values(static_cast<std::size_t>(n));
+      stream.copy(values.data(), from, values.size() * sizeof(G));
+      stream.synchronize();
+      std::vector<float> expected(static_cast<std::size_t>(n));
+      for (auto const& tensor : at(unit).tensors()) {
+        auto const own =
+            zero::owned_part(at(unit), group->rank(), group->ranks(), tensor.offset, tensor.count());
+        for (std::int64_t i = 0; tensor.trainable && i < own.count; ++i) {
+          for (int b = 0; b < micro_batches; ++b) {
+            for (int r = 0; r < group->ranks(); ++r) {  // exact in float
+              expected[static_cast<std::size_t>(own.begin + i)] +=
+                  gradient_of(r, b, unit, tensor.offset + own.skip + i);
+            }
+          }
+        }
+      }
+      for (std::int64_t i = 0; i < n; ++i) {
+        auto const at = static_cast<std::size_t>(i);
+        require(values[at] == G(expected[at]), "gradient ", i, " of unit ", unit, " is ",
+                static_cast<float>(values[at]), ", expected ", expected[at]);
+      }
+    });
+  }
+};
+
+TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients summed into them in the order of the ranks", T,
+                   float, bfloat16, double) {
+  test::threads_of_a_process groups;
+  groups.settings.piece_bytes = 1U << 20;
+  for (int const ranks : {1, 2, 3, 4}) {
+    for (int const micro_batches : {1, 3}) {
+      for (auto const rooms : {zero::gather_rooms{}, zero::gather_rooms{.weights = 2, .gradients = 1}}) {
+        CAPTURE(ranks);
+        CAPTURE(micro_batches);
+        conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
+          auto const before = device.bytes_in_use();
+          using store_type = typename store_and_sink<T>::store_type;
+          static_assert(zero::unit_store<store_type>);
+          store_and_sink<T> s{device, group, micro_batches > 1, rooms};
+          auto const announced = store_type::bytes(s.units, micro_batches > 1, group, rooms);
+          require(device.bytes_in_use() - before == announced.weights + announced.gradients, "announced ",
+                  announced.weights + announced.gradients, " bytes, took ", device.bytes_in_use() - before);
+          comm::abort_on_exception const guard{group};
+          s.write_weights();
+          for (int step = 0; step < 2; ++step) {
+            s.arrived.clear();
+            for (int b = 0; b < micro_batches; ++b) {
+              s.store.set_last_micro_batch(b + 1 == micro_batches);
+              for (int unit = 0; unit < 4; ++unit) {
+                auto const outer = s.store.acquire(unit, pass::forward);
+                s.store.prefetch((unit + 1) % 4, pass::forward);
+                auto const inner = s.store.acquire(unit, pass::forward);  // nests
+                require(outer.gradient == nullptr && inner.weights == outer.weights, "forward");
+                s.check_weights(unit, outer.weights);
+                s.store.release(unit, pass::forward);
+                s.store.release(unit, pass::forward);
+              }
+              for (int unit = 3; unit >= 0; --unit) {
+                auto const both = s.store.acquire(unit, pass::backward);
+                if (unit > 0) {
+                  s.store.prefetch(unit - 1, pass::backward);
+                }
+                s.check_weights(unit, both.weights);
+                require((both.gradient == nullptr) == (unit == 3), "a gradient for unit ", unit);
+                require(both.gradient_is_wide || unit != 2 || std::is_same_v<T, wide<T>>, "a wide gradient");
+                if (both.gradient != nullptr) {
+                  s.write_gradient(unit, both, b);
+                }
+                s.store.release(unit, pass::backward);
+                s.store.reduce(unit);
+              }
+              require(b + 1 == micro_batches || s.arrived.empty(), "a gradient came too early");
+            }
+            require(s.arrived == std::vector<int>{2, 1}, "the last unit is told by settle()");
+            s.store.settle();
+            require(s.arrived == std::vector<int>{2, 1, 0}, "order of the gradients");
+            s.store.settle();
+            require(s.arrived.size() == 3, "told twice");
+            for (int const unit : {0, 1, 2}) { s.check_gradient(unit, micro_batches); }
+            require(s.store.gradient(3).data == nullptr, "a gradient of what is frozen");
+          }
+        }));
+      }
+    }
+  }
+}
+
+TEST_CASE("changed shards are gathered anew in the next pass") {
+  test::threads_of_a_process groups;
+  conformance::all_succeeded(groups.run(3, [](auto& device, auto& group) {
+    store_and_sink<float> s{device, group, false, {}};
+    comm::abort_on_exception const guard{group};
+    s.write_weights();
+    for (int step = 0; step < 5; ++step) {
+      auto const buffers = s.store.acquire(0, pass::both);
+      s.stream.synchronize();
+      auto const expected = weight_of(0, 5) + static_cast<float>(step);
+      require(static_cast<float const*>(buffers.weights)[5] == expected, "step ", step, ": ",
+              static_cast<float const*>(buffers.weights)[5], ", expected ", expected);
+      s.write_gradient(0, buffers, 0);
+      s.store.release(0, pass::both);
+      s.store.reduce(0);
+      s.store.settle();
+      if (group.rank() == 0) {  // the update
+        s.stream.enqueue([w = s.store.weights(0)] { w[5] += 1.0F; });
+      }
+      s.store.weights_changed();
+    }
+  }));
+}
+
+TEST_CASE("shards cover a unit once, on the grid of the norm, as units of their own") {
+  for (auto const& unit : some_units()) {
+    for (int const ranks : {1, 2, 3, 4, 7}) {
+      CAPTURE(unit.name());
+      CAPTURE(ranks);
+      auto const n = zero::shard_elements(unit, ranks);
+      CHECK(n % kernel::norm_grid == 0);
+      CHECK(n * ranks >= unit.elements());
+      CHECK((n - kernel::norm_grid) * ranks < unit.elements());
+      for (auto const& tensor : unit.tensors()) {
+        std::int64_t covered = 0;
+        for (int r = 0; r < ranks; ++r) {
+          auto const shard = zero::shards_of({unit}, r, ranks).front();
+          CHECK(shard.elements() == n);
+          CHECK(shard.trainable() == unit.trainable());
+          auto const own = zero::owned_part(unit, r, ranks, tensor.offset, tensor.count());
+          for (auto const& part : shard.tensors()) {
+            if (part.name == tensor.name) {
+              CHECK(part.offset == own.begin);
+              CHECK(part.count() == own.count);
+              CHECK(own.skip == covered);
+              CHECK(part.trainable == tensor.trainable);
+              covered += part.count();
+            }
+          }
+        }
+        CHECK(covered == tensor.count());
+      }
+    }
+  }
+}
+
+TEST_CASE("a group of one owns everything") {
+  cpu::device device{1};
+  cpu::stream stream{device};
+  comm::single_communicator<cpu::device> group;
+  auto const units = some_units();
+  zero::sharded_store<cpu::device, float, comm::single_communicator<cpu::device>> store{
+      device,
+      stream,
+      units,
+      false,
+      group,
+      {},
+      {nullptr, [](void*, int, zero::unit_gradient) {}, [](void*, int) {}}};
+  auto const buffers = store.acquire(1, pass::backward);
+  stream.synchronize();
+  CHECK(static_cast<float const*>(buffers.weights)[3] == 0.0F);
+  for (int i = 0; i < 16; ++i) { static_cast<float*>(buffers.gradient)[i] = static_cast<float>(i); }
+  store.release(1, pass::backward);
+  store.reduce(1);
+  store.settle();
+  stream.synchronize();
+  for (int i = 0; i < 16; ++i) {
+    CHECK(static_cast<float const*>(store.gradient(1).data)[i] == (i < 15 ? static_cast<float>(i) : 0.0F));
+  }
+}
+
+}  // namespace
