@@ -17,6 +17,8 @@ TEST_CASE("an account keeps the peak, from any thread") {
   account.add(10);
   CHECK(account.now() == 40);
   CHECK(account.peak() == 150);
+  account.forget_peak();
+  CHECK(account.peak() == 40);
   {
     std::vector<std::jthread> threads;
     for (int t = 0; t < 4; ++t) {

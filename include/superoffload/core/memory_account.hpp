@@ -16,6 +16,8 @@ public:
     while (peak < sum && !peak_.compare_exchange_weak(peak, sum, std::memory_order_relaxed)) {}
   }
   void subtract(std::size_t bytes) noexcept { now_.fetch_sub(bytes, std::memory_order_relaxed); }
+  /// The peak is what is in use now, until more is.
+  void forget_peak() noexcept { peak_.store(now(), std::memory_order_relaxed); }
 
   [[nodiscard]] std::size_t now() const noexcept { return now_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }

@@ -57,6 +57,11 @@ public:
   [[nodiscard]] std::size_t peak_bytes(memory kind = memory::device) const noexcept {
     return account(kind).peak();
   }
+  /// Of both kinds of memory: from now on they are what is in use now or later.
+  void forget_peaks() noexcept {
+    device_account_.forget_peak();
+    host_account_.forget_peak();
+  }
 
 private:
   static void* allocate_for(memory_account& account, std::size_t bytes) {

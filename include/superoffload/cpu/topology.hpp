@@ -213,6 +213,13 @@ struct optimizer_seat {
   std::optional<int> node;      ///< of its memory; none where no node is known to have any
 };
 
+/// Cores that this process may use, second threads of one not counted: its affinity and the quotas of its
+/// control groups. At least one.
+inline int physical_cores() {
+  return std::max(1, std::min(read_topology(allowed_processors()).cores(),
+                              cores_by_quota(detail::first_bytes_of("/proc/self/cgroup"))));
+}
+
 /// For `threads` threads, or as many as there are processors, near node `node` (of the GPU; negative: not
 /// known).
 inline optimizer_seat seat_near(topology const& host, int node, int threads) {

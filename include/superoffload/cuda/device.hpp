@@ -69,6 +69,11 @@ public:
   [[nodiscard]] std::size_t peak_bytes(memory kind = memory::device) const noexcept {
     return account(kind).peak();
   }
+  /// Of both kinds of memory: from now on they are what is in use now or later.
+  void forget_peaks() noexcept {
+    device_account_.forget_peak();
+    host_account_.forget_peak();
+  }
 
   /// Which algorithms its matrix products run with.
   [[nodiscard]] cuda::tuning& tuning() noexcept { return tuning_; }

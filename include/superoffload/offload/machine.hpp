@@ -26,9 +26,10 @@ struct machine {
   std::string name;
 
   struct device_part {
-    std::size_t memory = 0;   ///< bytes
-    std::size_t reserve = 0;  ///< of it, for the driver and what else is not planned
-    double products = 0.0;    ///< FLOP/s of matrix products in the element type
+    std::size_t memory = 0;    ///< bytes
+    std::size_t reserve = 0;   ///< of it, for the driver and what else is not planned
+    bool is_the_host = false;  ///< its memory is the host's: what is off the device takes of the same
+    double products = 0.0;     ///< FLOP/s of matrix products in the element type
     double attention_forward = 0.0;
     double attention_backward = 0.0;
     double bandwidth = 0.0;   ///< bytes/s, read and written
@@ -54,6 +55,7 @@ struct machine {
     adam_seconds links_idle{};
     adam_seconds links_busy{};  ///< while copies run both ways
     int threads = 1;            ///< that the above were measured with
+    double latency = 0.0;       ///< s of a task, however small
     double one_thread = 0.0;    ///< s per parameter of an update by one thread, links idle
   } adam;
 

@@ -566,7 +566,8 @@ private:
   }
   void start_adam(int b, adam_task task) {
     cpu_task_ = task;
-    start(lane::cpu, activity_of(task), plan(b).unit, b, static_cast<double>(plan(b).count));
+    double const fixed = m_.adam.latency / m_.adam_time(task, s_.state.workers, 0);  // in parameters
+    start(lane::cpu, activity_of(task), plan(b).unit, b, static_cast<double>(plan(b).count) + fixed);
   }
 
   void served(int b) {

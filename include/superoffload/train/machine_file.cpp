@@ -89,6 +89,7 @@ offload::machine read_machine(std::filesystem::path const& file) {
   m.host.memory = host.gibibytes("memory_gib");
   m.host.reserve = host.gibibytes("reserve_gib");
   m.host.cores = static_cast<int>(host["cores"].integer(1, 1 << 20));
+  m.adam.latency = host["task_us"].number(0.0, 1e6) * 1e-6;
   host.expect_no_more();
 
   section adam{all["adam_seconds_per_1e9"]};

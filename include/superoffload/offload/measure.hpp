@@ -1,0 +1,392 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/cpu/kernels.hpp>
+#include <superoffload/cpu/memory.hpp>
+#include <superoffload/cpu/pinned_threads.hpp>
+#include <superoffload/cpu/state_memory.hpp>
+#include <superoffload/cpu/topology.hpp>
+#include <superoffload/kernel/attention.hpp>
+#include <superoffload/kernel/deferred_adamw.hpp>
+#include <superoffload/kernel/elementwise.hpp>
+#include <superoffload/kernel/gemm.hpp>
+#include <superoffload/offload/adam_workers.hpp>
+#include <superoffload/offload/machine.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// The sizes that a machine is measured at: those of the steps it is to do, as far as that takes
+/// milliseconds.
+struct probe {
+  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common product
+  kernel::attention_shape attention{};            ///< of one micro-batch; its `starts` are not read
+  std::int64_t bucket = 1;                        ///< elements of the largest bucket
+  double cores_share = 0.9;                       ///< of the cores, for CPU Adam
+};
+
+/// What is known of this machine without measuring: its memory, as far as it is free, and its cores. Rates
+/// are those of a machine that needs no time.
+template <device_policy D>
+machine this_machine(D const& device) {
+  constexpr std::size_t most_reserve = std::size_t{4} << 30;
+  machine m;
+  m.name = device.description();
+  m.device.memory = device.available_bytes();
+  m.device.is_the_host = std::derived_from<D, cpu::device>;
+  m.host.memory = cpu::available_bytes();
+  m.host.reserve = std::min(most_reserve, m.host.memory / 16);
+  m.device.reserve = m.device.is_the_host ? m.host.reserve : 0;
+  m.host.cores = cpu::physical_cores();
+  return m;
+}
+
+namespace detail {
+
+using clock = std::chrono::steady_clock;
+inline double seconds_since(clock::time_point begin) {
+  return std::chrono::duration<double>(clock::now() - begin).count();
+}
+/// The shortest of several runs of work(), which waits for what it does; the first is not counted.
+template <class Work>
+double least_seconds(Work&& work, int runs = 3) {
+  work();
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < runs; ++i) {
+    auto const begin = clock::now();
+    work();
+    least = std::min(least, seconds_since(begin));
+  }
+  return least;
+}
+
+/// Measures the device: its memory, its kernels, and how long the host takes to hear of it.
+template <element T, device_policy D>
+class device_probe {
+public:
+  explicit device_probe(D& device) : device_{&device}, stream_{device} {
+    // Numbers as a step has them: with zeros a GPU draws less power and runs faster.
+    std::uint32_t state = 1;
+    auto* const numbers = pattern_.template as<T>();
+    for (std::size_t i = 0; i < pattern_.bytes() / sizeof(T); ++i) {
+      state = state * 1664525U + 1013904223U;
+      numbers[i] = T(static_cast<float>(state >> 16) * 0x1p-16F - 0.5F);
+    }
+  }
+  ~device_probe() { drain(stream_); }
+  device_probe(device_probe const&) = delete;
+  device_probe& operator=(device_probe const&) = delete;
+
+  void measure(probe const& p, machine& m) {
+    auto& d = m.device;
+    d.round_trip = round_trip();
+    d.bandwidth = bandwidth(p);
+    double const flops = patience * D::flops_per_byte * d.bandwidth;
+    d.products = products(p, flops);
+    attention(p, flops, d);
+  }
+
+private:
+  /// Seconds that a measurement may take about.
+  static constexpr double patience = 5e-3;
+  /// Larger products and batches run at the same rate.
+  static constexpr std::int64_t most_rows = 16384;
+
+  buffer<D> numbers(std::int64_t count) {
+    buffer<D> b{*device_, static_cast<std::size_t>(count) * sizeof(T)};
+    for (std::size_t done = 0; done < b.bytes(); done += pattern_.bytes()) {
+      stream_.copy(b.template as<std::byte>() + done, pattern_.data(),
+                   std::min(pattern_.bytes(), b.bytes() - done));
+    }
+    return b;
+  }
+  template <class Arguments>
+  double seconds(Arguments const& arguments) {
+    return least_seconds([&] {
+      launch(stream_, arguments);
+      stream_.synchronize();
+    });
+  }
+
+  double round_trip() {
+    buffer<D> const number{*device_, sizeof(double)};
+    return least_seconds(
+        [&] {
+          stream_.fill_zero(number.data(), number.bytes());
+          stream_.synchronize();
+        },
+        8);
+  }
+
+  double bandwidth(probe const& p) {
+    auto const n = std::min(std::min(p.rows, most_rows) * p.columns, std::int64_t{32} << 20);
+    auto const a = numbers(n), b = numbers(n), c = numbers(n);
+    return 3.0 * static_cast<double>(n) * sizeof(T) /
+           seconds(kernel::add<T>{a.template as<T>(), b.template as<T>(), c.template as<T>(), n});
+  }
+
+  double products(probe const& p, double flops) {
+    auto const of_row = 2 * p.inner * p.columns;
+    auto const rows = std::clamp(static_cast<std::int64_t>(flops / static_cast<double>(of_row)),
+                                 std::int64_t{1}, std::min(p.rows, most_rows));
+    auto const a = numbers(rows * p.inner), b = numbers(p.columns * p.inner), c = numbers(rows * p.columns);
+    double const time = seconds(kernel::gemm<T>{.a = a.template as<T>(),
+                                                .b = b.template as<T>(),
+                                                .c = c.template as<T>(),
+                                                .m = rows,
+                                                .n = p.columns,
+                                                .k = p.inner,
+                                                .transpose_b = true});
+    return static_cast<double>(rows * of_row) / time;
+  }
+
+  void attention(probe const& p, double flops, machine::device_part& d) {
+    auto shape = p.attention;
+    double const of_pair = 4.0 * shape.heads * shape.head_dim;
+    // FLOPs as nn::attention_function counts them: half of the square of each document.
+    auto const flops_of = [&](std::int64_t documents, std::int64_t length) {
+      return of_pair * static_cast<double>(documents) * 0.5 * static_cast<double>(length * length);
+    };
+    shape.longest = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(std::sqrt(2.0 * flops / of_pair)), 1,
+                                 std::min<std::int64_t>(shape.longest, most_rows)));
+    shape.documents =
+        std::clamp(static_cast<std::int64_t>(flops / flops_of(1, shape.longest)), std::int64_t{1},
+                   std::max<std::int64_t>(1, std::min(p.rows, most_rows) / shape.longest));
+    shape.rows = shape.documents * shape.longest;
+    buffer<D> host_starts{*device_, static_cast<std::size_t>(shape.documents + 1) * 4, memory::host};
+    buffer<D> starts{*device_, host_starts.bytes()};
+    for (std::int64_t i = 0; i <= shape.documents; ++i) {
+      host_starts.template as<std::int32_t>()[i] = static_cast<std::int32_t>(i) * shape.longest;
+    }
+    stream_.copy(starts.data(), host_starts.data(), starts.bytes());
+    shape.starts = starts.template as<std::int32_t>();
+
+    auto const width = std::int64_t{shape.heads} * shape.head_dim;
+    auto const qkv = numbers(shape.rows * shape.qkv_columns()), out = numbers(shape.rows * width),
+               d_out = numbers(shape.rows * width), d_qkv = numbers(shape.rows * shape.qkv_columns());
+    auto const per_row = static_cast<std::size_t>(shape.heads * shape.rows) * sizeof(wide<T>);
+    buffer<D> const sums{*device_, per_row}, delta{*device_, per_row};
+    double const done = flops_of(shape.documents, shape.longest);
+    d.attention_forward =
+        done / with_scratch(kernel::attention_forward<T>{shape, qkv.template as<T>(), out.template as<T>(),
+                                                         sums.template as<wide<T>>()});
+    d.attention_backward =
+        2.5 * done /
+        with_scratch(kernel::attention_backward<T>{shape, qkv.template as<T>(), out.template as<T>(),
+                                                   d_out.template as<T>(), sums.template as<wide<T>>(),
+                                                   delta.template as<wide<T>>(), d_qkv.template as<T>()});
+  }
+  template <class Arguments>
+  double with_scratch(Arguments arguments) {
+    buffer<D> const scratch{*device_, scratch_bytes(*device_, arguments)};
+    arguments.scratch = {scratch.data(), scratch.bytes()};
+    return seconds(arguments);
+  }
+
+  D* device_;
+  typename D::stream stream_;
+  buffer<D> pattern_{*device_, std::size_t{4} << 20, memory::host};
+};
+
+/// Copies of whole buckets both ways, each in a stream of its own.
+template <device_policy D>
+class link_probe {
+public:
+  link_probe(D& device, std::size_t bytes)
+      : device_{&device},
+        down_{device},
+        up_{device},
+        on_device_{device, 2 * bytes},
+        on_host_{device, 2 * bytes, memory::host},
+        bytes_{bytes} {
+    down_.fill_zero(on_device_.data(), on_device_.bytes());
+    down_.copy(on_host_.data(), on_device_.data(), on_host_.bytes());
+    down_.synchronize();
+  }
+  ~link_probe() {
+    drain(down_);
+    drain(up_);
+  }
+  link_probe(link_probe const&) = delete;
+  link_probe& operator=(link_probe const&) = delete;
+
+  void measure(machine::link_part& link) {
+    link.latency =
+        least_seconds([&] { copy(down_, &link_probe::copy_down, small_copies, 1); }) / small_copies;
+    double const all = static_cast<double>(bytes_) * copies;
+    link.alone.down = all / least_seconds([&] { copy(down_, &link_probe::copy_down, copies, bytes_); });
+    link.alone.up = all / least_seconds([&] { copy(up_, &link_probe::copy_up, copies, bytes_); });
+    double const both = all / least_seconds([&] {
+                          for (int i = 0; i < copies; ++i) {
+                            copy_down(bytes_);
+                            copy_up(bytes_);
+                          }
+                          down_.synchronize();
+                          up_.synchronize();
+                        });
+    link.both = {both, both};
+  }
+
+  /// Keeps both ways busy while work() runs. \returns the bytes per second that went each way meanwhile.
+  template <class Work>
+  double busy_during(Work&& work, double seconds, double rate) {
+    // As many copies as the work should take, and half as many more.
+    auto const queued = 4 + static_cast<std::size_t>(1.5 * seconds * rate / static_cast<double>(bytes_));
+    std::deque<typename D::event> downs, ups;
+    auto const begin = clock::now();
+    for (std::size_t i = 0; i < queued; ++i) {
+      copy_down(bytes_);
+      down_.record(downs.emplace_back(*device_));
+      copy_up(bytes_);
+      up_.record(ups.emplace_back(*device_));
+    }
+    work();
+    double const took = seconds_since(begin);
+    auto const done = std::count_if(downs.begin(), downs.end(), [](auto const& e) { return e.done(); }) +
+                      std::count_if(ups.begin(), ups.end(), [](auto const& e) { return e.done(); });
+    down_.synchronize();
+    up_.synchronize();
+    return 0.5 * static_cast<double>(done) * static_cast<double>(bytes_) / took;
+  }
+
+private:
+  static constexpr int copies = 4, small_copies = 32;
+
+  void copy_down(std::size_t bytes) { down_.copy(on_host_.data(), on_device_.data(), bytes); }
+  void copy_up(std::size_t bytes) {
+    up_.copy(on_device_.template as<std::byte>() + bytes_, on_host_.template as<std::byte>() + bytes_, bytes);
+  }
+  void copy(typename D::stream& stream, void (link_probe::*one)(std::size_t), int times, std::size_t bytes) {
+    for (int i = 0; i < times; ++i) { (this->*one)(bytes); }
+    stream.synchronize();
+  }
+
+  D* device_;
+  typename D::stream down_, up_;
+  buffer<D> on_device_, on_host_;
+  std::size_t bytes_;
+};
+
+/// CPU Adam on state of a bucket, by the threads that a run will have.
+template <element T>
+class adam_probe {
+public:
+  adam_probe(adam_workers& workers, memory_account& account, std::int64_t count)
+      : threads_{&workers.threads()},
+        count_{count},
+        state_{account, 3 * static_cast<std::size_t>(count) * sizeof(float), workers.node()},
+        slots_{account, 3 * static_cast<std::size_t>(count) * sizeof(T), workers.node()} {
+    for (int i = 0; i < 3; ++i) {
+      threads_->fill_zero(part(i), count_, sizeof(float));
+      threads_->fill_zero(slot(i), count_, sizeof(T));
+    }
+    threads_->synchronize();
+  }
+
+  void run(adam_task task) { run(task, count_); }
+  /// Of a task without work.
+  double latency() {
+    return least_seconds([&] { run(adam_task::update, 1); }, 8);
+  }
+
+private:
+  void run(adam_task task, std::int64_t count) {
+    auto* const w = part(0);
+    auto* const m = part(1);
+    auto* const v = part(2);
+    auto* const pending = slot(0);
+    auto* const gradient = slot(1);
+    auto* const weight = slot(2);
+    switch (task) {
+      case adam_task::update:
+        return share(kernel::adamw_update<T>{w, m, v, gradient, gradient, count, numbers});
+      case adam_task::emit:
+        return share(kernel::adamw_emit<T>{w, m, v, gradient, weight, count, numbers});
+      case adam_task::commit:
+        return share(kernel::adamw_commit<T>{w, m, v, pending, count, numbers});
+      case adam_task::commit_emit:
+        return share(
+            kernel::adamw_commit_emit<T>{w, m, v, pending, gradient, pending, count, numbers, numbers});
+      case adam_task::commit_update:
+        return share(
+            kernel::adamw_commit_update<T>{w, m, v, pending, gradient, gradient, count, numbers, numbers});
+    }
+  }
+  template <class Arguments>
+  void share(Arguments const& all) {
+    threads_->run([&](int thread, int threads) {
+      auto const mine = cpu::slice_of(all.count, thread, threads);
+      if (mine.size() > 0) {
+        cpu::run(all.slice(mine.begin, mine.size()));
+      }
+    });
+  }
+  float* part(int i) { return state_.as<float>() + i * count_; }
+  T* slot(int i) { return slots_.as<T>() + i * count_; }
+
+  static constexpr kernel::adamw_step numbers{0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F};
+
+  cpu::pinned_threads* threads_;
+  std::int64_t count_;
+  cpu::state_memory state_, slots_;
+};
+
+}  // namespace detail
+
+/// The rates of the device: kernels in T, in some tens of milliseconds.
+template <element T, device_policy D>
+void measure_device(D& device, probe const& p, machine& m) {
+  detail::device_probe<T, D>{device}.measure(p, m);
+}
+
+/// The rates of the link and of CPU Adam, alone and beside each other.
+template <element T, device_policy D>
+void measure_offloading(D& device, probe const& p, machine& m) {
+  adam_workers workers{device.pci_address(), cpu::optimizer_threads(p.cores_share, m.host.cores), {}};
+  detail::adam_probe<T> adam{workers, device.host_account(), p.bucket};
+  detail::link_probe<D> link{device, static_cast<std::size_t>(p.bucket) * sizeof(T)};
+  link.measure(m.link);
+  auto const count = static_cast<double>(p.bucket);
+  m.adam.threads = workers.threads().size();
+  m.adam.latency = adam.latency();
+  double whole_round = 0.0;
+  for (int i = 0; i < adam_tasks; ++i) {
+    double const time = detail::least_seconds([&] { adam.run(static_cast<adam_task>(i)); }, 2);
+    m.adam.links_idle[static_cast<std::size_t>(i)] = std::max(time - m.adam.latency, 1e-9) / count;
+    whole_round += time;
+  }
+  constexpr int rounds = 2;
+  m.adam.links_busy.fill(std::numeric_limits<double>::infinity());
+  double const rate = link.busy_during(
+      [&] {
+        for (int i = 0; i < rounds * adam_tasks; ++i) {
+          auto const task = i % adam_tasks;
+          auto const begin = detail::clock::now();
+          adam.run(static_cast<adam_task>(task));
+          auto& least = m.adam.links_busy[static_cast<std::size_t>(task)];
+          least = std::min(least, std::max(detail::seconds_since(begin) - m.adam.latency, 1e-9) / count);
+        }
+      },
+      rounds * whole_round, m.link.both.down);
+  m.link.beside_adam = std::clamp(rate / m.link.both.down, 0.1, 1.0);
+  for (std::size_t i = 0; i < adam_tasks; ++i) {
+    m.adam.links_busy[i] = std::max(m.adam.links_busy[i], m.adam.links_idle[i]);
+  }
+  // By the threads that there will be: what one of them would do alone is not asked for.
+  m.adam.one_thread = m.adam.links_idle[static_cast<std::size_t>(adam_task::update)] * m.adam.threads;
+}
+
+}  // namespace superoffload::offload
