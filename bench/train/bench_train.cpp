@@ -20,6 +20,7 @@
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
+#include <superoffload/train/step_plan.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -28,6 +29,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -87,13 +89,13 @@ struct job {
   std::string timeline;
   so::kernel::attention_implementation attention = so::kernel::attention_implementation::automatic;
   so::recompute::choice recompute = so::recompute::choice::automatic;
-  std::string offload = "none";
-  double ratio = 1.0;
-  double streamed_share = 0.0;
+  so::offload::mode offload = so::offload::mode::none;
+  std::optional<double> ratio, streamed_share;  // none: as planned
   double max_grad_norm = 1.0;
+  double acceptance = 1.0;
   std::int64_t bucket_mib = 32;
-  int slots = 0;    // 0: for a third of the buckets on the host
-  int workers = 0;  // 0: all cores but one
+  int slots = 0;    // 0: as planned
+  int workers = 0;  // 0: as planned
   std::string speculation = "on";
 };
 
@@ -128,20 +130,21 @@ void random_weights(std::string const& name, std::int64_t first, std::span<float
   }
 }
 
-/// The places of a model's optimizer state as the flags say.
-so::offload::arrangement arranged(job const& j, std::vector<so::autograd::unit_layout> const& units,
-                                  std::size_t element_bytes) {
-  so::offload::arrangement a;
-  a.buckets = so::offload::buckets_of(units, (j.bucket_mib << 20) / static_cast<std::int64_t>(element_bytes));
-  so::offload::place_by_share(a.buckets, j.ratio, j.streamed_share);
-  auto const on_host = std::count_if(a.buckets.begin(), a.buckets.end(),
-                                     [](auto const& b) { return b.where == so::offload::place::host; });
-  a.slots = j.slots > 0 ? j.slots : 4 + static_cast<int>(on_host / 3);
-  a.stagings = 4;
-  a.workers = j.workers > 0 ? j.workers : std::max(1, so::cpu::usable_cores() - 1);
-  a.speculates = j.offload == "super" && j.speculation != "off";
-  a.immediate = j.max_grad_norm == 0.0;
-  a.waits_for_all = j.offload == "zero";
+/// What the flags say about offloading.
+so::offload::settings settings_of(job const& j) {
+  so::offload::settings s;
+  s.how = j.offload;
+  s.ratio = j.ratio;
+  s.streamed_share = j.streamed_share;
+  s.bucket_bytes = j.bucket_mib << 20;
+  return s;
+}
+
+/// The arrangement that was planned, with what the flags override.
+so::offload::arrangement arranged(job const& j, so::offload::arrangement a) {
+  a.slots = j.slots > 0 ? j.slots : a.slots;
+  a.workers = j.workers > 0 ? j.workers : a.workers;
+  a.speculates = a.speculates && j.speculation != "off";
   return a;
 }
 
@@ -213,14 +216,27 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
                                     .max_positions = j.seq,
                                     .accumulates = j.accumulation > 1,
                                     .recompute = j.recompute};
-  if constexpr (std::is_same_v<Offload, so::offload::super>) {
-    options.arrangement = arranged(j, so::model::llama{config}.units(), sizeof(typename Precision::element));
-  }
   so::train::engine<so::model::llama, D, Precision, Offload, profile> engine{device, config, options};
-  engine.fit_into(device.available_bytes());
+  so::train::step_shape const shape{.micro_batch = {options.max_rows, options.max_positions},
+                                    .sequences = j.batch,
+                                    .micro_batches = static_cast<int>(j.accumulation),
+                                    .recompute = j.recompute,
+                                    .judges = j.max_grad_norm > 0.0,
+                                    .acceptance = j.acceptance,
+                                    .weights_may_stream = false};
+  using element = typename Precision::element;
+  auto const began = clock_type::now();
+  auto const machine = so::train::machine_for<element>(device, engine.model(), shape, settings_of(j));
+  double const measuring = seconds_since(began);
+  auto const planned = so::train::plan_step<element>(device, engine.model(), shape, machine, settings_of(j));
+  std::fputs(so::offload::describe(planned).c_str(), stderr);
+  so::offload::expect_fits(planned);
+  if constexpr (std::is_same_v<Offload, so::offload::super>) {
+    engine.arrange(arranged(j, planned.state), planned.on_device.total());
+  } else {
+    engine.fit_into(planned.on_device.total());
+  }
   auto const& plan = engine.plan();
-  so::expect(plan.total() <= device.available_bytes(), so::exit_code::cannot_fit, "the plan needs ",
-             plan.total(), " bytes, but ", device.available_bytes(), " are available");
   engine.initialize(random_weights);
   double loss = 0.0;
   std::int64_t done = 0;
@@ -264,16 +280,19 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
     }
   }
 #endif
-  std::string service;
+  auto service =
+      so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
+                 ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
   if constexpr (std::is_same_v<Offload, so::offload::super>) {
     auto const counts = engine.state().counts();
     auto const& a = engine.options().arrangement;
-    service = so::concat("\"offload\": \"", j.offload, "\", \"ratio\": ", j.ratio,
-                         ", \"streamed_share\": ", j.streamed_share, ", \"max_grad_norm\": ", j.max_grad_norm,
-                         ", \"buckets\": ", a.buckets.size(), ", \"slots\": ", a.slots,
-                         ", \"workers\": ", a.workers, ", \"acceptance\": ", engine.state().acceptance(),
-                         ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
-                         ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
+    service += so::concat("\"resident\": ", planned.resident, ", \"host\": ", planned.host,
+                          ", \"streamed\": ", planned.streamed, ", \"max_grad_norm\": ", j.max_grad_norm,
+                          ", \"buckets\": ", a.buckets.size(), ", \"slots\": ", a.slots,
+                          ", \"stagings\": ", a.stagings, ", \"workers\": ", a.workers,
+                          ", \"acceptance\": ", engine.state().acceptance(),
+                          ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
+                          ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
   }
   double const seconds = median(times);
   auto const tokens = j.accumulation * j.batch * j.seq;
@@ -304,7 +323,7 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
 template <class D>
 void measure_on(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
   auto const with = [&]<class Precision>(Precision) {
-    if (j.offload == "none") {
+    if (j.offload == so::offload::mode::none) {
       measure<D, Precision, so::offload::none>(j, device, product_size, processor);
     } else {
       measure<D, Precision, so::offload::super>(j, device, product_size, processor);
@@ -374,21 +393,25 @@ int main(int argc, char** argv) try {
       {"auto", so::recompute::choice::automatic}};
   app.add_option("--recompute", j.recompute, "what is computed again; auto: as little as the memory allows")
       ->transform(CLI::CheckedTransformer(choices));
-  app.add_option("--offload", j.offload)
-      ->check(CLI::IsMember({"none", "zero", "super"}))
-      ->capture_default_str();
-  app.add_option("--ratio", j.ratio, "share of the parameters whose state is off the device")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_option("--streamed_share", j.streamed_share, "of those, the share that is streamed")
+  std::map<std::string, so::offload::mode> const modes{{"auto", so::offload::mode::automatic},
+                                                       {"none", so::offload::mode::none},
+                                                       {"zero", so::offload::mode::zero},
+                                                       {"super", so::offload::mode::super}};
+  app.add_option("--offload", j.offload, "auto: as planned")->transform(CLI::CheckedTransformer(modes));
+  app.add_option("--ratio", j.ratio, "share of the parameters whose state is off the device; else as planned")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--streamed_share", j.streamed_share,
+                 "of those, the share that is streamed; else as planned")
+      ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--acceptance", j.acceptance, "share of steps that the plan expects not to be clipped")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--max_grad_norm", j.max_grad_norm, "0: no clipping, buckets are updated as they come")
       ->check(CLI::Range(0.0, 1e30))
       ->capture_default_str();
   app.add_option("--bucket_mib", j.bucket_mib)->check(CLI::Range(1, 4096))->capture_default_str();
-  app.add_option("--slots", j.slots, "0: a third of the buckets on the host")->check(CLI::Range(0, 100000));
-  app.add_option("--workers", j.workers, "0: all cores but one")->check(CLI::Range(0, 1024));
+  app.add_option("--slots", j.slots, "0: as planned")->check(CLI::Range(0, 100000));
+  app.add_option("--workers", j.workers, "0: as planned")->check(CLI::Range(0, 1024));
   app.add_option("--speculation", j.speculation)->check(CLI::IsMember({"on", "off"}))->capture_default_str();
   using attention = so::kernel::attention_implementation;
   std::map<std::string, attention> const implementations{

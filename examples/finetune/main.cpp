@@ -17,7 +17,7 @@ int finetune(int argc, char** argv) {
   }
   auto const type = superoffload::model::read_config(command->training.model).model_type;
   if (type == "llama") {
-    if (!command->training.offload.hardware.empty()) {
+    if (command->training.dry_run && !command->training.offload.hardware.empty()) {
       return examples::plan_llama(*command);
     }
     return examples::with_device(*command,

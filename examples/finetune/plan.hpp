@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/offload/drawing.hpp>
 #include <superoffload/train/described_run.hpp>
 #include <superoffload/train/machine_file.hpp>
 #include <superoffload/train/plan_file.hpp>
@@ -24,13 +23,8 @@ int plan_described(command_line const& command) {
                         : so::train::plan_on<Architecture, float>(machine, settings, command.training);
   std::printf("plan for %s\n%s", machine.name.c_str(), so::offload::describe(plan).c_str());
   std::fflush(stdout);
-  if (!settings.plan.empty()) {
-    so::train::write_file(settings.plan, so::train::to_json(plan, machine.name));
-  }
+  so::train::write_plan(plan, machine.name, settings);
   so::offload::expect_fits(plan);
-  if (!settings.timeline.empty()) {
-    so::train::write_file(settings.timeline, so::offload::draw(plan.step, "a step on " + machine.name));
-  }
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/offload/super.hpp>
+#include <superoffload/train/plan_file.hpp>
 #include <superoffload/train/trainer.hpp>
 
 #include "common/attention.hpp"
@@ -23,11 +24,17 @@ int finetune_with(typename Engine::device_type& device, command_line const& comm
     std::printf("--attn_implementation auto is flash: %s\n", no_cudnn.c_str());
   }
   std::fflush(stdout);
+  so::train::write_plan(trainer.plan(), trainer.machine_name(), command.training.offload);
   if (command.training.dry_run) {
     trainer.expect_fits();
     return 0;
   }
   auto const done = trainer.run();
+  if (done.median_step_time) {
+    std::printf("step: %.1f ms planned with full micro-batches, %.1f ms in the median, %.2f of the plan\n",
+                1e3 * done.planned_step_time, 1e3 * *done.median_step_time,
+                *done.median_step_time / done.planned_step_time);
+  }
   if (done.signal != 0) {
     std::printf("stopped by signal %d after step %lld; saved %s\n", done.signal,
                 static_cast<long long>(done.steps), done.checkpoint.c_str());

@@ -13,7 +13,7 @@ int finetune(int argc, char** argv) {
   if (!command) {
     return 0;
   }
-  if (!command->training.offload.hardware.empty()) {
+  if (command->training.dry_run && !command->training.offload.hardware.empty()) {
     return examples::plan_llama(*command);
   }
   return examples::with_device(*command,

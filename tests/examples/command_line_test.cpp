@@ -115,9 +115,7 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--bucket_mib", "9223372036854775807"},
        {"--bucket_mib is 9223372036854775807", "expected 1 to 4096"}},
       {{"--bucket_mib", "1.5"}, {"--bucket_mib", "1.5"}},
-      {{"--plan", "plan.json"}, {"--plan", "no effect in this version yet"}},
-      {{"--timeline", "step.svg"}, {"--timeline", "no effect in this version yet"}},
-      {{"--hardware", "gh200.json"}, {"--hardware", "expected --dry_run"}},
+      {{"--hardware", "/absent.json"}, {"/absent.json", "cannot be opened"}},
       {{"--dry_run", "--hardware", "/absent.json"}, {"/absent.json", "cannot be opened"}},
       {{"--wall_clock_breakdown"}, {"--wall_clock_breakdown", "no effect in this version yet"}},
       {{"--deepspeed_config", "/absent.json"}, {"/absent.json", "cannot be opened"}},
@@ -259,15 +257,16 @@ TEST_CASE("a dry run needs nothing but config.json, and prints parameters, memor
   CHECK(done.err.empty());
   // 135,488 elements of 4 bytes are the 541,952 bytes of the checkpoint.
   for (std::string const text : {"parameters", "135488", "weights", "gradients", "optimizer state",
-                                 "activations", "memory in all", "steps              7"}) {
+                                 "activations", "in all", "expected", "steps              7"}) {
     CAPTURE(text);
     CHECK(done.out.find(text) != std::string::npos);
   }
-  auto const without_available = [](std::string const& plan) {
-    return std::regex_replace(plan, std::regex{"of \\S+ .iB available"}, "");
+  // Memory is what is free now, times come from rates that are measured.
+  auto const without_measured = [](std::string const& plan) {
+    return std::regex_replace(plan, std::regex{"  (available|step:|busy:) [^\\n]*\\n"}, "");
   };
-  CHECK(without_available(done.out) != done.out);
-  CHECK(without_available(run(finetune, bare).out) == without_available(done.out));
+  CHECK(without_measured(done.out) != done.out);
+  CHECK(without_measured(run(finetune, bare).out) == without_measured(done.out));
 
   auto const with_rows =
       run(finetune_llama, joined(bare, {"--max_steps", "0", "--batch_size", "2", "--num_train_epochs", "3",
@@ -346,13 +345,19 @@ TEST_CASE("the configurations of DeepSpeed's SuperOffload examples plan a run un
     CAPTURE(name);
     auto const file = fs::path{SUPEROFFLOAD_TEST_DATA} / "deepspeed" / (name + ".json");
     auto const batch = name.starts_with("llama_70b") ? "16" : "4";
-    auto const done = c.run({"--dry_run", "--deepspeed_config", file.string(), "--batch_size", batch});
+    words flags{"--dry_run", "--deepspeed_config", file.string(), "--batch_size", batch};
+    bool const zero = name.ends_with("zero");
+    if (zero) {  // it names no ratio: then all that fits the device stays there
+      CHECK(c.run(flags).out.find("100.0 % on the device") != std::string::npos);
+      flags.insert(flags.end(), {"--ratio", "1"});
+    }
+    auto const done = c.run(flags);
+    CAPTURE(done.out);
     CHECK(done.status == 0);
     CHECK(std::ranges::count(done.err, '\n') == 1);
     CHECK(done.err.find("reduce_bucket_size") != std::string::npos);
-    bool const zero = name.ends_with("zero");
-    CHECK((done.out.find("after the backward") != std::string::npos) == zero);
-    CHECK((done.out.find("with speculation") != std::string::npos) == !zero);
+    CHECK((done.out.find("after the verdict") != std::string::npos) == zero);
+    CHECK((done.out.find("before the verdict where it may") != std::string::npos) == !zero);
   }
 }
 

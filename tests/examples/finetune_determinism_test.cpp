@@ -68,10 +68,11 @@ TEST_CASE(
         short_run, {"--dtype", dtype, "--bucket_mib", "1", "--save_steps", "3", "--max_grad_norm", "0.9"});
     scratch_directory const simple;
     REQUIRE(finetune_run{"llama", joined(flags, {"--offload", "none"})}.run_in(simple.path()).status == 0);
-    std::vector<std::vector<std::string>> const all_places{{"--offload", "super"},
-                                                           {"--offload", "super", "--ratio", "0.6"},
-                                                           {"--offload", "super", "--streamed_share", "1"},
-                                                           {"--offload", "zero"}};
+    std::vector<std::vector<std::string>> const all_places{
+        {"--offload", "super", "--ratio", "1", "--streamed_share", "0"},
+        {"--offload", "super", "--ratio", "0.6"},
+        {"--offload", "super", "--ratio", "1", "--streamed_share", "1"},
+        {"--offload", "zero", "--ratio", "1"}};
     for (auto const& places : all_places) {
       CAPTURE(places[1]);
       scratch_directory const placed;

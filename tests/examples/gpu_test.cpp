@@ -57,7 +57,7 @@ TEST_CASE("a plan that does not fit the GPU's memory is refused with flags that 
                     "--max_length", "2048",           "--batch_size", "1000000"};
   auto const refused = run(finetune_llama, large);
   check_rejected(refused, exit_code::cannot_fit,
-                 {"the plan needs", " of memory on cuda:0 (", "are available"});
+                 {"the plan needs", " of device memory", "are available on cuda:0 ("});
   std::smatch advice;
   REQUIRE(std::regex_search(refused.err, advice,
                             std::regex{"has (\\d+) sequences of 2048 tokens: use( .*)? "

@@ -71,4 +71,40 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
   CHECK_FALSE(std::filesystem::exists(root.path() / "step.svg"));
 }
 
+TEST_CASE("a run is planned for the machine that it is on, and obeys") {
+  test::scratch_directory const output;
+  auto const file = output.path() / "plan.json";
+  test::finetune_run const run{
+      "llama",
+      {"--offload", "super", "--ratio", "0.6", "--bucket_mib", "1", "--max_steps", "4", "--max_length", "64",
+       "--padding", "max_length", "--plan", file.string(), "--timeline", (output.path() / "s.svg").string()}};
+  auto const done = run.run_in(output.path());
+  CAPTURE(done.err);
+  REQUIRE(done.status == 0);
+  CHECK(done.out.find("CPU Adam: ") != std::string::npos);
+  CHECK(done.out.find(" of the plan\n") != std::string::npos);
+  CHECK(test::contents_of(output.path() / "s.svg").rfind("<svg", 0) == 0);
+  auto const plan = io::json::parse(test::contents_of(file));
+  CHECK(plan["fits"] == true);
+  CHECK(plan["places"]["resident"].get<double>() < 0.9);
+  CHECK(plan["step_time_ms"].get<double>() > 0.0);
+  auto const bytes = test::series(output.path(), "device_bytes");
+  REQUIRE(bytes.size() == 4);
+  CHECK(bytes.back() == doctest::Approx(plan["device_bytes"]["total"].get<double>()).epsilon(0.03));
+}
+
+TEST_CASE("the rates of a described machine can stand in for those of the one that a run is on") {
+  test::scratch_directory const output;
+  auto const machine = std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json";
+  test::finetune_run const run{"llama",
+                               {"--hardware", machine.string(), "--max_steps", "1", "--max_length", "32",
+                                "--plan", (output.path() / "plan.json").string()}};
+  auto const done = run.run_in(output.path());
+  CAPTURE(done.err);
+  REQUIRE(done.status == 0);
+  auto const plan = io::json::parse(test::contents_of(output.path() / "plan.json"));
+  CHECK(plan["machine"].get<std::string>().find("H200") != std::string::npos);
+  CHECK(plan["host_bytes"]["available"].get<double>() != 121.0 * 1024 * 1024 * 1024);
+}
+
 }  // namespace

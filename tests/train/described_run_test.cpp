@@ -79,4 +79,23 @@ TEST_CASE("what trains, and how much of it at once, reaches the plan") {
   CHECK(m.on("h200_pcie5.json").recompute == "every block");
 }
 
+TEST_CASE("a micro-batch that is too large is refused with the largest that fits") {
+  llama_8b m{32};
+  m.options().batch_size = 2000;
+  auto const refused = m.on("h200_pcie5.json");
+  CHECK_FALSE(refused.fits);
+  CAPTURE(refused.refusal);
+  auto const number_after = [&](std::string const& words) {
+    auto const at = refused.refusal.find(words);
+    REQUIRE(at != std::string::npos);
+    return std::stoll(refused.refusal.substr(at + words.size()));
+  };
+  auto const steps = number_after("--gradient_accumulation_steps ");
+  CHECK(number_after("the largest micro-batch that fits has ") == (2000 + steps - 1) / steps);
+  m.options().accumulation = steps;
+  CHECK(m.on("h200_pcie5.json").fits);
+  m.options().accumulation = steps - 1;
+  CHECK_FALSE(m.on("h200_pcie5.json").fits);
+}
+
 }  // namespace

@@ -19,21 +19,24 @@ namespace {
   return text;
 }
 
-double gib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 30); }
-
 }  // namespace
 
 std::string describe(plan const& p) {
-  std::string text = formatted("%-18s %10s %10s\n", "GiB", "device", "host");
+  // In units that show a small model's memory too.
+  bool const large = p.on_device.total() + p.on_host.total() >= (std::size_t{1} << 30);
+  auto const in_units = [unit = large ? 30 : 20](std::size_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(std::size_t{1} << unit);
+  };
+  std::string text = formatted("  %-18s %10s %10s\n", large ? "GiB" : "MiB", "device", "host");
   auto const row = [&](char const* name, std::size_t device, std::size_t host) {
     if (device + host > 0) {
-      text += formatted("  %-16s %10.2f %10.2f\n", name, gib(device), gib(host));
+      text += formatted("  %-18s %10.2f %10.2f\n", name, in_units(device), in_units(host));
     }
   };
   row("weights", p.on_device.weights, p.on_host.weights);
   row("gradients", p.on_device.gradients, p.on_host.gradients);
   row("optimizer state", p.on_device.state, p.on_host.state);
-  row("slots", p.on_device.slots, p.on_host.slots);
+  row("slots, kept grads", p.on_device.slots, p.on_host.slots);
   row("staging", p.on_device.stagings, p.on_host.stagings);
   row("activations", p.on_device.activations, p.on_host.activations);
   row("workspaces", p.on_device.workspaces, p.on_host.workspaces);
@@ -43,7 +46,7 @@ std::string describe(plan const& p) {
       formatted("  optimizer state: %.1f %% on the device, %.1f %% updated by the CPU, %.1f %% streamed\n",
                 100.0 * p.resident, 100.0 * p.host, 100.0 * p.streamed);
   if (p.host > 0.0) {
-    text += formatted("  CPU Adam: %d threads, %s\n", p.state.workers,
+    text += formatted("  CPU Adam: %d thread%s, %s\n", p.state.workers, p.state.workers == 1 ? "" : "s",
                       p.state.immediate    ? "as gradients come"
                       : p.state.speculates ? "before the verdict where it may"
                                            : "after the verdict");

@@ -57,8 +57,9 @@ public:
 private:
   /// With them, state is off the device, and there is no home for gradients that are added up.
   [[nodiscard]] bool may_stream_weights() const {
-    return s_.stream_weights != choice::off && s_.how != mode::none && s_.how != mode::zero &&
-           s_.ratio.value_or(1.0) == 1.0 && w_.micro_batches == 1 && units_.size() > 2;
+    return w_.weights_may_stream && s_.stream_weights != choice::off && s_.how != mode::none &&
+           s_.how != mode::zero && s_.ratio.value_or(1.0) == 1.0 && w_.micro_batches == 1 &&
+           units_.size() > 2;
   }
 
   // Bytes
@@ -133,9 +134,17 @@ private:
     p.streamed = static_cast<double>(staged) / all;
     p.resident = 1.0 - p.host - p.streamed;
   }
-  [[nodiscard]] bool fits(plan const& p) const {
-    return p.on_device.total() <= device_ && p.on_host.total() <= host_;
+  /// Bytes of each that are left beside a plan; below zero when it does not fit.
+  [[nodiscard]] std::int64_t left_on_device(plan const& p) const {
+    return static_cast<std::int64_t>(device_) - static_cast<std::int64_t>(taken(p.on_device, p.on_host));
   }
+  [[nodiscard]] std::int64_t left_on_host(plan const& p) const {
+    return static_cast<std::int64_t>(host_) - static_cast<std::int64_t>(taken(p.on_host, p.on_device));
+  }
+  [[nodiscard]] std::size_t taken(tier_bytes const& here, tier_bytes const& there) const {
+    return here.total() + (m_.device.is_the_host ? there.total() : 0);
+  }
+  [[nodiscard]] bool fits(plan const& p) const { return left_on_device(p) >= 0 && left_on_host(p) >= 0; }
 
   // Candidates
   // -----------------------------------------------------------------------------------------------
@@ -157,7 +166,8 @@ private:
       }
     }
     p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
-    p.state.immediate = !w_.judges && s_.how != mode::zero;
+    p.state.resource_group = s_.resource_group;
+    p.state.immediate = !w_.judges && s_.how != mode::zero && count(p, place::host) > 0;
     p.state.speculates = s_.how != mode::zero;
     p.state.waits_for_all = s_.how == mode::zero;
     p.state.slots = std::min(least_slots, count(p, place::host) + 1);
@@ -184,10 +194,9 @@ private:
     }
     auto p = candidate(level, 0.0, share, streams_weights);
     double ratio = 0.0;
-    while (p.on_device.total() > device_ && ratio < 1.0) {
+    while (left_on_device(p) < 0 && ratio < 1.0 && !m_.device.is_the_host) {
       // Whole buckets move: a step of half a bucket at least.
-      double const over =
-          static_cast<double>(p.on_device.total() - device_) / static_cast<double>(state_bytes());
+      double const over = static_cast<double>(-left_on_device(p)) / static_cast<double>(state_bytes());
       double const half = 0.5 * static_cast<double>(cut_.front().count);
       ratio = std::min(1.0, ratio + std::max(over, half) / static_cast<double>(elements_));
       p = candidate(level, ratio, share, streams_weights);
@@ -200,16 +209,17 @@ private:
     int const hosts = count(p, place::host), streamed = count(p, place::streamed);
     auto const slot = static_cast<std::size_t>(p.state.largest(place::host)) * element_bytes();
     if (slot > 0) {
-      auto const more = static_cast<int>(std::min<std::size_t>((host_ - p.on_host.total()) / slot, 1U << 20));
-      p.state.slots = std::min(p.state.slots + more, hosts + least_slots);
+      p.state.slots = std::min(p.state.slots + rooms(left_on_host(p), slot), hosts + least_slots);
+      count_bytes(p);
     }
     auto const staging = static_cast<std::size_t>(p.state.largest(place::streamed)) * state_bytes();
     if (staging > 0) {
-      auto const more =
-          static_cast<int>(std::min<std::size_t>((device_ - p.on_device.total()) / staging, 1U << 20));
-      p.state.stagings = std::min(p.state.stagings + more, streamed);
+      p.state.stagings = std::min(p.state.stagings + rooms(left_on_device(p), staging), streamed);
+      count_bytes(p);
     }
-    count_bytes(p);
+  }
+  static int rooms(std::int64_t left, std::size_t each) {
+    return static_cast<int>(std::clamp<std::int64_t>(left / static_cast<std::int64_t>(each), 0, 1 << 20));
   }
 
   void judge(plan& p) const {
@@ -310,8 +320,11 @@ private:
     double const down = host * e + streamed * state;
     double const up =
         (p.streamed_weights.empty() ? host * e : 2.0 * w_.micro_batches * weights) + streamed * state;
-    p.bound = std::max({compute, host * m_.adam_time(adam_task::update, p.state.workers, 0),
-                        down / m_.link.alone.down, up / m_.link.alone.up});
+    p.bound = compute;
+    if (host + streamed + weights > 0.0) {
+      p.bound = std::max({compute, host * m_.adam_time(adam_task::update, p.state.workers, 0),
+                          down / m_.link.alone.down, up / m_.link.alone.up});
+    }
     p.tokens_per_second = static_cast<double>(w_.tokens) / p.step_time;
     p.model_flops_per_second = w_.model_flops / p.step_time;
   }
@@ -321,11 +334,11 @@ private:
 
   plan refused(bool must) const {
     auto p = least(must);
-    if (p.on_device.total() > device_ && may_stream_weights()) {
+    if (left_on_device(p) < 0 && may_stream_weights()) {
       p = least(true);
     }
     p.fits = false;
-    p.refusal = p.on_device.total() > device_ ? device_refusal(p) : host_refusal(p);
+    p.refusal = left_on_device(p) < 0 ? device_refusal(p) : host_refusal(p);
     return p;
   }
   /// What takes least memory: streaming, where that is allowed, for it keeps 10 bytes on the host and not 12.
@@ -334,34 +347,19 @@ private:
     return filled(w_.levels.size() - 1, s_.streamed_share.value_or(share), streams_weights);
   }
 
-  /// Of a micro-batch, were there several in a step: activations grow by the same for each.
-  [[nodiscard]] std::int64_t sequences_that_fit() const {
-    if (w_.sequences < 2) {
-      return 0;
-    }
-    auto several = w_;
-    several.micro_batches = std::max(2, w_.micro_batches);
-    auto const bytes = search{units_, several, m_, s_}.least(false).on_device;
-    auto const least = static_cast<double>(bytes.total() - bytes.activations + w_.activations_of_one);
-    double const each = static_cast<double>(bytes.activations - w_.activations_of_one) /
-                        static_cast<double>(w_.sequences - 1);
-    double const left = static_cast<double>(device_) - least;
-    return left < 0.0 ? 0 : 1 + static_cast<std::int64_t>(left / std::max(1.0, each));
-  }
-
   std::string device_refusal(plan const& p) const {
-    auto const need = p.on_device.total();
-    auto text =
-        concat("the plan needs ", gib(need), " of device memory, but ", gib(device_), " are available; ");
-    auto const fitting = sequences_that_fit();
-    if (fitting > 0) {
-      return text + concat("use micro-batches of ", fitting, fitting == 1 ? " sequence" : " sequences",
-                           " (--gradient_accumulation_steps)");
+    auto const need = taken(p.on_device, p.on_host);
+    auto text = concat("the plan needs ", gib(need),
+                       m_.device.is_the_host ? " of memory, but " : " of device memory, but ", gib(device_),
+                       " are available; ");
+    if (m_.device.is_the_host) {
+      return text + concat("it takes ", gib(need - device_),
+                           " more, shorter sequences, --freeze or a smaller model");
     }
     if (s_.how == mode::none || (s_.ratio && *s_.ratio < 1.0)) {
       return text + "let more of the optimizer's state leave the device (--offload auto, no --ratio)";
     }
-    if (s_.stream_weights == choice::off) {
+    if (s_.stream_weights == choice::off && w_.weights_may_stream) {
       return text + "let weights be streamed (--stream_weights auto)";
     }
     if (w_.micro_batches > 1 && p.streamed_weights.empty()) {
@@ -372,7 +370,7 @@ private:
   }
 
   std::string host_refusal(plan const& p) const {
-    auto const need = p.on_host.total();
+    auto const need = taken(p.on_host, p.on_device);
     auto text = concat("the plan needs ", gib(need), " of host memory, but ", gib(host_), " are available; ");
     auto const more = gib(need - host_);
     if (s_.ratio && *s_.ratio > 0.0) {

@@ -45,12 +45,10 @@ struct workload {
   double model_flops = 0.0;  ///< of a whole step, forward and backward, nothing computed again
   /// Bytes beside weights, gradients, state and activations, of device and of host memory.
   std::size_t workspaces = 0, host_workspaces = 0;
-  int element_bytes = 2;    ///< of working weights: 2 or 4
-  bool judges = true;       ///< is a step clipped, or skipped where it is not finite?
-  double acceptance = 1.0;  ///< share of the steps whose clip factor is 1
-  /// To say what would fit: sequences of a micro-batch, and activations at the last level if it were one.
-  std::int64_t sequences = 1;
-  std::size_t activations_of_one = 0;
+  int element_bytes = 2;           ///< of working weights: 2 or 4
+  bool judges = true;              ///< is a step clipped, or skipped where it is not finite?
+  bool weights_may_stream = true;  ///< is there a store for weights on the host?
+  double acceptance = 1.0;         ///< share of the steps whose clip factor is 1
 };
 
 /// Seconds of device time of a unit in one micro-batch.

@@ -25,15 +25,10 @@ void expect_available(training_options const& o) {
   auto const available = [](bool usual, char const* what) {
     expect(usual, exit_code::bad_input, what, " has no effect in this version yet; expected to be left out");
   };
-  auto const& s = o.offload;
   available(!o.wall_clock_breakdown, "--wall_clock_breakdown");
-  if (!s.hardware.empty()) {
-    expect(o.dry_run, exit_code::bad_input, "--hardware is for plans only; expected --dry_run beside it");
-    return;
-  }
-  available(s.stream_weights != offload::choice::on, "--stream_weights on (zero_optimization.offload_param)");
-  available(s.plan.empty(), "--plan without --hardware");
-  available(s.timeline.empty(), "--timeline without --hardware");
+  bool const only_described = o.dry_run && !o.offload.hardware.empty();
+  available(only_described || o.offload.stream_weights != offload::choice::on,
+            "--stream_weights on (zero_optimization.offload_param)");
 }
 
 }  // namespace

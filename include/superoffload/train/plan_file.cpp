@@ -3,6 +3,7 @@
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/file.hpp>
 #include <superoffload/io/json.hpp>
+#include <superoffload/offload/drawing.hpp>
 #include <superoffload/train/plan_file.hpp>
 
 #include <algorithm>
@@ -60,6 +61,15 @@ std::string to_json(offload::plan const& p, std::string const& machine) {
       {"waits_ms", std::move(waits)},
   };
   return json.dump(2) + "\n";
+}
+
+void write_plan(offload::plan const& p, std::string const& machine, offload::settings const& s) {
+  if (!s.plan.empty()) {
+    write_file(s.plan, to_json(p, machine));
+  }
+  if (!s.timeline.empty() && p.fits) {
+    write_file(s.timeline, offload::draw(p.step, "a step on " + machine));
+  }
 }
 
 void write_file(std::filesystem::path const& file, std::string const& text) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/offload/plan.hpp>
+#include <superoffload/offload/settings.hpp>
 
 #include <filesystem>
 #include <string>
@@ -12,6 +13,10 @@ namespace superoffload::train {
 /// The plan as one JSON object; docs/command-line.md names its fields. What is not known is null.
 /// `machine` is the name of what it was made for.
 std::string to_json(offload::plan const& p, std::string const& machine);
+
+/// Writes the plan, as JSON, and the picture of its step where `s` asks for them; of a plan that does not fit
+/// there is no picture. \throws error(io_failure).
+void write_plan(offload::plan const& p, std::string const& machine, offload::settings const& s);
 
 /// Writes a file, whole or not at all, in the place of an older one. \throws error(io_failure).
 void write_file(std::filesystem::path const& file, std::string const& text);

@@ -21,7 +21,9 @@ struct step_shape {
   std::int64_t sequences = 1;  ///< of a micro-batch
   int micro_batches = 1;
   recompute::choice recompute = recompute::choice::automatic;
-  bool judges = true;  ///< as in offload::workload
+  bool judges = true;              ///< as in offload::workload
+  double acceptance = 1.0;         ///< as in offload::workload
+  bool weights_may_stream = true;  ///< as in offload::workload
 };
 
 namespace detail {
@@ -51,6 +53,17 @@ offload::retention_level level_of(D const& device, Architecture const& model, ba
 }
 
 }  // namespace detail
+
+/// The level that computes as little again as `activations` bytes allow.
+template <element T, device_policy D, model::architecture Architecture>
+offload::retention_level level_within(D const& device, Architecture const& model, batch_shape const& shape,
+                                      std::size_t activations) {
+  std::vector<autograd::activation> all;
+  dry_pass<T>(device, model, shape, {}, &all);
+  auto const kept = recompute::fit(all, D::flops_per_byte, activations,
+                                   [&](auto const& some) { return dry_pass<T>(device, model, shape, some); });
+  return detail::level_of<T>(device, model, shape, all, kept);
+}
 
 /// What a step of `model` in T takes on devices of the type D, for the planner: a dry pass tells the work of
 /// blocks and the memory of activations for several choices of what is kept. A backward takes twice the
@@ -126,10 +139,8 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
   w.host_workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + sizeof(double);
   w.element_bytes = static_cast<int>(sizeof(T));
   w.judges = s.judges;
-  w.sequences = s.sequences;
-  batch_shape const one{std::min(s.micro_batch.rows, s.micro_batch.positions), s.micro_batch.positions};
-  w.activations_of_one = dry_pass<T>(
-      device, model, one, s.recompute == recompute::choice::none ? autograd::retention{} : nothing);
+  w.acceptance = s.acceptance;
+  w.weights_may_stream = s.weights_may_stream;
   return w;
 }
 

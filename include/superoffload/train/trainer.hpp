@@ -10,12 +10,12 @@
 #include <superoffload/train/checkpoint_writer.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
-#include <superoffload/train/offloading.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/progress.hpp>
 #include <superoffload/train/report.hpp>
 #include <superoffload/train/run_data.hpp>
 #include <superoffload/train/run_state.hpp>
+#include <superoffload/train/step_plan.hpp>
 #include <superoffload/train/stop_request.hpp>
 #include <superoffload/train/weights.hpp>
 
@@ -25,7 +25,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +38,8 @@ struct run_summary {
   std::filesystem::path exported;                 ///< empty: nothing was exported
   std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
   int signal = 0;                                 ///< that ended the run early; 0: it went to its end
+  double planned_step_time = 0.0;                 ///< s, of steps whose micro-batches are full
+  std::optional<double> median_step_time;         ///< s; none: there was no step
 };
 
 /// A whole fine-tuning run above an engine: data, schedule, evaluation, metrics, checkpoints, export.
@@ -46,6 +47,7 @@ template <class Engine>
 class trainer {
 public:
   using device_type = typename Engine::device_type;
+  using element_type = typename Engine::element_type;
 
   /// Reads configuration and data and makes the plan; allocates nothing large.
   trainer(device_type& device, training_options options)
@@ -55,7 +57,7 @@ public:
         engine_{device, config_, engine_options_of(options_)} {
     expect_length(options_, config_);
     expect_trainable();
-    settle_places();
+    settle_plan();
     if (options_.dry_run && (options_.dataset.empty() || !has_tokenizer())) {
       outline_without_tokens();
     } else {
@@ -67,35 +69,23 @@ public:
   trainer(trainer const&) = delete;
   trainer& operator=(trainer const&) = delete;
 
+  /// What a step will take and do: decided before anything is allocated, and obeyed.
+  [[nodiscard]] offload::plan const& plan() const noexcept { return plan_; }
+  /// The machine that it was made for.
+  [[nodiscard]] std::string const& machine_name() const noexcept { return machine_name_; }
   /// The plan as text.
   [[nodiscard]] std::string plan_text() const {
-    return describe(engine_.plan(), config_, options_,
+    return describe(plan_, engine_.plan(), config_, options_,
                     {.device = device_->description(),
                      .element_type = element_name(),
-                     .available = device_->available_bytes(),
                      .attention = attention_name(),
-                     .places = places_text(),
                      .sequences = data_ ? data_->training.size() : rows_,
                      .tokens = data_ ? data_->training.tokens() : 0,
                      .steps = total_steps_});
   }
   [[nodiscard]] Engine& engine() noexcept { return engine_; }
-  /// \throws error(cannot_fit) when the plan needs more of the device's memory than there is.
-  void expect_fits() const {
-    train::expect_fits(engine_.plan(), device_->available_bytes(), device_->description(), options_,
-                       [this](std::int64_t sequences, recompute::choice recompute) {
-                         auto o = engine_options_of(options_);
-                         o.max_rows = sequences * options_.max_length;
-                         o.accumulates = o.accumulates || sequences < options_.batch_size;
-                         o.recompute = recompute;
-                         Engine other{*device_, config_, std::move(o)};
-                         if constexpr (Engine::arranges) {
-                           other.arrange(engine_.options().arrangement, unlimited);
-                         }
-                         return other.plan().total();
-                       });
-    expect_host_memory();
-  }
+  /// \throws error(cannot_fit) when the plan needs more memory than there is.
+  void expect_fits() const { offload::expect_fits(plan_); }
 
   /// Trains to the end or to a signal. \throws error as the exit codes say; what was saved before stays
   /// valid.
@@ -139,6 +129,8 @@ private:
       }
     }
     summary.steps = state_.step;
+    summary.planned_step_time = plan_.step_time;
+    summary.median_step_time = median_step_time();
     summary.signal = stop.signal();
     if (summary.signal != 0) {
       save();
@@ -162,49 +154,30 @@ private:
     return options;
   }
 
-  /// Places of the optimizer's state and what is computed again: as much on the device as fits.
-  void settle_places() {
-    auto const& s = options_.offload;
-    auto const available = device_->available_bytes();
+  /// Plans the steps, and lets the engine take what the plan says: places of the optimizer's state, and what
+  /// is computed again.
+  void settle_plan() {
+    auto s = options_.offload;
     if constexpr (!Engine::arranges) {
       expect(s.how == offload::mode::none || (s.how == offload::mode::automatic && !s.ratio),
              exit_code::bad_input, "--offload super|zero needs an engine with offload::super");
-      engine_.fit_into(available);
-    } else {
-      bool const decides = s.how == offload::mode::automatic && !s.ratio && !on_host();
-      double ratio =
-          s.ratio.value_or(s.how == offload::mode::automatic || s.how == offload::mode::none ? 0.0 : 1.0);
-      constexpr double step = 1.0 / 32.0;
-      while (true) {
-        arrange(engine_, ratio, available);
-        if (!decides || ratio + step > 1.0 || engine_.plan().total() <= available) {
-          return;
-        }
-        ratio += step;
-      }
+      s.how = offload::mode::none;
     }
-  }
-  void arrange(Engine& engine, double ratio, std::size_t bytes) const {
-    engine.arrange(
-        train::arrange(options_.offload, ratio, engine.model().units(), sizeof(typename Engine::element_type),
-                       options_.max_grad_norm == 0.0 && options_.nonfinite == on_nonfinite::stop),
-        bytes);
-  }
-  static constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
-  /// Is the device's memory the host's?
-  static constexpr bool on_host() { return std::is_same_v<device_type, cpu::device>; }
-  void expect_host_memory() const {
-    auto const needed = engine_.plan().host + (on_host() ? engine_.plan().total() : 0);
-    auto const available = cpu::available_bytes();
-    expect(needed <= available, exit_code::cannot_fit, "the plan needs ", bytes_text(needed),
-           " of the host's memory, but ", bytes_text(available),
-           " are available; use a smaller --ratio, --streamed_share, --freeze or a host with more");
-  }
-  [[nodiscard]] std::string places_text() const {
+    auto const machine = machine_for<element_type>(*device_, engine_.model(), shape_of(options_), s);
+    machine_name_ = machine.name;
+    auto const planned = [&](training_options const& o) {
+      auto of_engine = shape_of(o);
+      of_engine.weights_may_stream = false;  // there is no store that does
+      return plan_step<element_type>(*device_, engine_.model(), of_engine, machine, s);
+    };
+    plan_ = planned(options_);
     if constexpr (Engine::arranges) {
-      return describe(engine_.options().arrangement);
+      engine_.arrange(plan_.state, plan_.on_device.total());
     } else {
-      return {};
+      engine_.fit_into(plan_.on_device.total());
+    }
+    if (!plan_.fits) {
+      plan_.refusal = refusal_of(plan_, device_->description(), options_, planned);
     }
   }
 
@@ -240,9 +213,7 @@ private:
   [[nodiscard]] bool has_tokenizer() const {
     return std::filesystem::exists(options_.model / "tokenizer.json");
   }
-  static std::string element_name() {
-    return std::is_same_v<typename Engine::element_type, bfloat16> ? "bf16" : "float32";
-  }
+  static std::string element_name() { return std::is_same_v<element_type, bfloat16> ? "bf16" : "float32"; }
   [[nodiscard]] std::string attention_name() const {
     if constexpr (requires { device_->attention(); }) {
       return device_->attention() != nullptr ? device_->attention()->name() : "flash";
@@ -380,6 +351,7 @@ private:
     auto const& model = engine_.model();
     double const forward = model.forward_flops(data.tokens, data.visible_pairs);
     double const again = engine_.plan().recomputed_flops_per_token * static_cast<double>(data.tokens);
+    step_times_.push_back(seconds);
     m.step = state_.step;
     m.grad_norm = result.grad_norm;
     m.epoch = data.epoch;
@@ -396,6 +368,19 @@ private:
       metrics_->write(to_json(m));
     }
     progress_->step(m.step, m.loss, m.lr, m.tokens_per_second, m.skipped);
+  }
+
+  /// Without the first steps, which find nothing on its way, where there are others.
+  [[nodiscard]] std::optional<double> median_step_time() const {
+    if (step_times_.empty()) {
+      return std::nullopt;
+    }
+    constexpr std::ptrdiff_t warm_up = 2;
+    std::vector<double> times{step_times_.begin() + std::min(warm_up, std::ssize(step_times_) - 1),
+                              step_times_.end()};
+    auto const middle = times.begin() + std::ssize(times) / 2;
+    std::nth_element(times.begin(), middle, times.end());
+    return *middle;
   }
 
   void judge(step_result const& result, std::int64_t label_tokens) {
@@ -485,12 +470,15 @@ private:
   training_options options_;
   model::config config_;
   Engine engine_;
+  offload::plan plan_;
+  std::string machine_name_;
   std::optional<run_data> data_;
   std::optional<data::loader> loader_;
   std::int64_t rows_ = 0;  // where there are no examples
   std::int64_t total_steps_ = 0;
   run_state state_;
   std::int64_t saved_step_ = -1;
+  std::vector<double> step_times_;  // s
   std::filesystem::path checkpoint_;
   std::optional<metrics_file> metrics_;
   std::optional<progress> progress_;

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/measure.hpp>
+#include <superoffload/offload/planner.hpp>
+#include <superoffload/train/machine_file.hpp>
+#include <superoffload/train/options.hpp>
+#include <superoffload/train/run_data.hpp>
+#include <superoffload/train/step_workload.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+namespace superoffload::train {
+
+/// The steps that the options ask for.
+inline step_shape shape_of(training_options const& o) {
+  return {.micro_batch = {most_rows(o), o.max_length},
+          .sequences = (o.batch_size + o.accumulation - 1) / o.accumulation,
+          .micro_batches = static_cast<int>(o.accumulation),
+          .recompute = o.recompute,
+          .judges = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip};
+}
+
+/// Plans the steps of a model; what memory a plan with recompute leaves is spent on keeping more.
+template <element T, device_policy D, model::architecture Architecture>
+offload::plan plan_step(D const& device, Architecture const& model, step_shape const& shape,
+                        offload::machine const& m, offload::settings const& s) {
+  auto work = workload_of<T>(device, model, shape);
+  auto plan = offload::make_plan(model.units(), work, m, s);
+  if (!plan.fits || plan.level == 0 || shape.recompute != recompute::choice::automatic) {
+    return plan;
+  }
+  auto const taken = plan.on_device.total() + (m.device.is_the_host ? plan.on_host.total() : 0);
+  work.levels = {level_within<T>(device, model, shape.micro_batch,
+                                 plan.on_device.activations + plan.device_available - taken)};
+  auto better = offload::make_plan(model.units(), work, m, s);
+  return better.fits && better.step_time <= plan.step_time ? better : plan;
+}
+
+/// The machine that a run on `device` is planned for: this one. Its rates are measured, at the sizes of the
+/// run, or those of the machine that `s.hardware` describes. What is measured is what the run may use.
+template <element T, device_policy D, model::architecture Architecture>
+offload::machine machine_for(D& device, Architecture const& model, step_shape const& shape,
+                             offload::settings const& s) {
+  auto m = offload::this_machine(device);
+  if (!s.hardware.empty()) {
+    auto described = read_machine(s.hardware);
+    described.device.memory = m.device.memory;
+    described.device.reserve = m.device.reserve;
+    described.device.is_the_host = m.device.is_the_host;
+    described.host = m.host;
+    return described;
+  }
+  auto const& c = model.settings();
+  offload::probe p{.rows = shape.micro_batch.rows,
+                   .inner = c.hidden,
+                   .columns = 2 * c.intermediate,
+                   .attention = {.starts = nullptr,
+                                 .documents = shape.sequences,
+                                 .rows = shape.micro_batch.rows,
+                                 .heads = static_cast<std::int32_t>(c.heads),
+                                 .kv_heads = static_cast<std::int32_t>(c.kv_heads),
+                                 .head_dim = static_cast<std::int32_t>(c.head_dim),
+                                 .longest = static_cast<std::int32_t>(shape.micro_batch.positions),
+                                 .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim))},
+                   .cores_share = s.cpuadam_cores_perc};
+  for (auto const& b :
+       offload::buckets_of(model.units(), s.bucket_bytes / static_cast<std::int64_t>(sizeof(T)))) {
+    p.bucket = std::max(p.bucket, b.count);
+  }
+  offload::measure_device<T>(device, p, m);
+  // Where the device's memory is the host's, nothing leaves it unless it is told to.
+  if (s.how != offload::mode::none && (!m.device.is_the_host || s.ratio.value_or(0.0) > 0.0)) {
+    offload::measure_offloading<T>(device, p, m);
+  }
+  device.forget_peaks();
+  return m;
+}
+
+}  // namespace superoffload::train

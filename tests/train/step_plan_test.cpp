@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Runs obey their plans: what is printed before anything is allocated is what is then allocated.
+#include <superoffload/model/llama.hpp>
+#include <superoffload/offload/super.hpp>
+#include <superoffload/train/trainer.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scratch_directory.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace {
+
+using namespace superoffload;
+namespace fs = std::filesystem;
+
+template <class Precision>
+using engine = train::engine<model::llama, Precision, offload::super>;
+
+train::training_options options(fs::path const& output) {
+  train::training_options o;
+  o.model = fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama";
+  o.dataset = SUPEROFFLOAD_ALPACA;
+  o.dataset_percentage = 2;
+  o.output = output;
+  o.max_length = 64;
+  o.batch_size = 4;
+  o.max_steps = 3;
+  o.mask_prompt = false;
+  o.padding = data::pad_to::max_length;
+  return o;
+}
+
+double number(std::size_t bytes) { return static_cast<double>(bytes); }
+
+TEST_CASE_TEMPLATE("a run takes the memory of its plan, of the device and of the host", P, precision::fp32,
+                   precision::bf16) {
+  std::vector<offload::settings> const all{
+      {},
+      {.how = offload::mode::super, .ratio = 0.7, .streamed_share = 0.4, .bucket_bytes = 1 << 20},
+      {.how = offload::mode::super, .ratio = 1.0, .streamed_share = 0.0, .bucket_bytes = 1 << 20},
+      {.how = offload::mode::super, .ratio = 1.0, .bucket_bytes = 1 << 20},
+      {.how = offload::mode::zero, .ratio = 1.0}};
+  for (auto const& s : all) {
+    for (std::int64_t const accumulation : {1, 2}) {
+      CAPTURE(s.ratio.value_or(-1.0));
+      CAPTURE(accumulation);
+      test::scratch_directory const output;
+      auto o = options(output.path());
+      o.offload = s;
+      o.accumulation = accumulation;
+      cpu::device device{2};
+      train::trainer<engine<P>> trainer{device, o};
+      auto const& plan = trainer.plan();
+      REQUIRE(plan.fits);
+      CHECK(trainer.engine().plan().total() == plan.on_device.total());
+      CHECK(trainer.engine().plan().host == plan.on_host.total());
+      CHECK((plan.on_host.state > 0) == s.ratio.has_value());
+      auto const done = trainer.run();
+      CHECK(number(device.peak_bytes(memory::device)) ==
+            doctest::Approx(number(plan.on_device.total())).epsilon(0.03));
+      CHECK(number(device.peak_bytes(memory::host)) ==
+            doctest::Approx(number(plan.on_host.total())).epsilon(0.03));
+      CHECK(done.planned_step_time == plan.step_time);
+      CHECK(done.median_step_time.value_or(0.0) > 0.0);
+    }
+  }
+}
+
+TEST_CASE("what everything fits into keeps everything, and computes nothing again") {
+  test::scratch_directory const output;
+  cpu::device device{2};
+  train::trainer<engine<precision::bf16>> const trainer{device, options(output.path())};
+  CHECK(trainer.plan().resident == 1.0);
+  CHECK(trainer.plan().recompute == "none");
+  CHECK(trainer.plan().step_time > 0.0);
+  CHECK(trainer.machine_name() == device.description());
+}
+
+TEST_CASE("a described machine lends its rates, this one its memory") {
+  test::scratch_directory const output;
+  cpu::device device{2};
+  auto o = options(output.path());
+  o.offload = {.how = offload::mode::super, .ratio = 1.0, .bucket_bytes = 1 << 20};
+  o.offload.hardware = fs::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json";
+  train::trainer<engine<precision::bf16>> const trainer{device, o};
+  auto const described = train::read_machine(o.offload.hardware);
+  CHECK(trainer.machine_name() == described.name);
+  CHECK(trainer.plan().fits);
+  CHECK(trainer.plan().device_available < device.available_bytes());
+  CHECK(trainer.plan().state.workers ==
+        cpu::optimizer_threads(o.offload.cpuadam_cores_perc, cpu::physical_cores()));
+}
+
+/// A machine with so little memory, which measures nothing.
+offload::machine small_machine(std::size_t device, std::size_t host) {
+  auto m = train::read_machine(fs::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+  m.device.memory = device;
+  m.host.memory = host;
+  m.device.reserve = m.host.reserve = 0;
+  return m;
+}
+
+TEST_CASE("state leaves a device that is too small for it, and what is left of the memory saves recompute") {
+  auto const model =
+      train::lay_out<model::llama>(model::read_config(fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama"));
+  cpu::device const device{1};
+  train::step_shape shape{
+      .micro_batch = {512, 64}, .sequences = 8, .recompute = recompute::choice::automatic};
+  constexpr std::size_t host = std::size_t{1} << 30;
+  offload::settings const s{.bucket_bytes = 1 << 20};
+  auto const planned = [&](std::size_t memory) {
+    return train::plan_step<bfloat16>(device, model, shape, small_machine(memory, host), s);
+  };
+  auto const whole = planned(host);
+  REQUIRE(whole.fits);
+  CHECK(whole.resident == 1.0);
+  CHECK(whole.recompute == "none");
+  auto const all = whole.on_device.total();
+  int smaller = 0;
+  for (std::size_t memory = all - 1; memory > all / 4; memory -= all / 16) {
+    auto const p = planned(memory);
+    CAPTURE(memory);
+    if (!p.fits) {
+      break;
+    }
+    ++smaller;
+    CHECK(p.on_device.total() <= memory);
+    CHECK((p.resident < 1.0 || p.recompute != "none"));
+    engine<precision::bf16> e{const_cast<cpu::device&>(device),
+                              model.settings(),
+                              {.max_rows = 512,
+                               .max_positions = 64,
+                               .recompute = recompute::choice::automatic,
+                               .arrangement = p.state}};
+    e.fit_into(p.on_device.total());
+    CHECK(e.plan().total() == p.on_device.total());
+    CHECK(e.plan().host == p.on_host.total());
+  }
+  CHECK(smaller > 4);
+}
+
+}  // namespace
