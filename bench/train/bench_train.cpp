@@ -21,6 +21,7 @@
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/step_plan.hpp>
+#include <superoffload/zero/streamed.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -31,6 +32,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -216,14 +218,16 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
                                     .max_positions = j.seq,
                                     .accumulates = j.accumulation > 1,
                                     .recompute = j.recompute};
-  so::train::engine<so::model::llama, D, Precision, Offload, profile> engine{device, config, options};
+  using sharding = std::conditional_t<Offload::arranges, so::zero::streamed, so::zero::resident>;
+  so::train::engine<so::model::llama, D, Precision, sharding, Offload, profile> engine{device, config,
+                                                                                       options};
   so::train::step_shape const shape{.micro_batch = {options.max_rows, options.max_positions},
                                     .sequences = j.batch,
                                     .micro_batches = static_cast<int>(j.accumulation),
                                     .recompute = j.recompute,
                                     .judges = j.max_grad_norm > 0.0,
                                     .acceptance = j.acceptance,
-                                    .weights_may_stream = false};
+                                    .weights_may_stream = Offload::arranges};
   using element = typename Precision::element;
   auto const began = clock_type::now();
   auto const machine = so::train::machine_for<element>(device, engine.model(), shape, settings_of(j));

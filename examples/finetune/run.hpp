@@ -5,6 +5,7 @@
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/plan_file.hpp>
 #include <superoffload/train/trainer.hpp>
+#include <superoffload/zero/streamed.hpp>
 
 #include "common/attention.hpp"
 #include "common/command_line.hpp"
@@ -53,13 +54,11 @@ int finetune(Device& device, command_line const& command) {
   namespace so = superoffload;
   switch (command.precision) {
     case precision_choice::float32:
-      return finetune_with<
-          so::train::engine<Architecture, Device, so::precision::fp32, so::offload::super, Profile>>(device,
-                                                                                                     command);
+      return finetune_with<so::train::engine<Architecture, Device, so::precision::fp32, so::zero::streamed,
+                                             so::offload::super>>(device, command);
     case precision_choice::bf16:
-      return finetune_with<
-          so::train::engine<Architecture, Device, so::precision::bf16, so::offload::super, Profile>>(device,
-                                                                                                     command);
+      return finetune_with<so::train::engine<Architecture, Device, so::precision::bf16, so::zero::streamed,
+                                             so::offload::super>>(device, command);
   }
   return 1;
 }

@@ -108,7 +108,7 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--offload", "none", "--ratio", "0.5"}, {"--ratio is 0.5", "--offload is none"}},
       {{"--streamed_share", "-1"}, {"--streamed_share is -1", "expected 0 to 1"}},
       {{"--stream_weights", "yes"}, {"--stream_weights is 'yes'", "auto|on|off"}},
-      {{"--stream_weights", "on"}, {"--stream_weights", "no effect in this version yet"}},
+      {{"--stream_weights", "on", "--ratio", "0.5"}, {"--stream_weights is on", "no --ratio below 1"}},
       {{"--cpuadam_cores_perc", "0"}, {"--cpuadam_cores_perc is 0", "at most 1"}},
       {{"--cpuadam_cores_perc", "90"}, {"--cpuadam_cores_perc is 90", "at most 1"}},
       {{"--bucket_mib", "0"}, {"--bucket_mib is 0", "expected 1 to 4096"}},
@@ -326,9 +326,6 @@ TEST_CASE("a DeepSpeed file says what flags may not contradict, and what has no 
       {R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 1.5}}})",
        {},
        {"ds.json: zero_optimization.offload_optimizer.ratio: 1.5, expected a number in [0, 1]"}},
-      {R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}})",
-       {},
-       {"zero_optimization.offload_param", "no effect in this version yet"}},
       {R"({"steps_per_print": 5, "unheard_of": 1})", {}, {"ds.json: unheard_of: unknown"}},
       {"{", {}, {"ds.json", "expected valid JSON"}},
   };

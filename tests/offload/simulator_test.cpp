@@ -194,6 +194,8 @@ TEST_CASE("streamed weights: two visits of every unit, the last one stays for th
     CHECK(i.what != activity::weights);  // CPU Adam's results are on the host already
   }
   CHECK(loads == 5);
+  CHECK(t.emitted == 0.0);  // there is nothing but the weights themselves to write to
+  CHECK(t.updated == 3.0);
   // Gradient 0, update 0 and the unit itself before the first forward; everything else is ahead of time.
   CHECK(t.waits[0] == doctest::Approx(3.0));
   CHECK(t.step_time == doctest::Approx(90.0 + 3.0));

@@ -75,7 +75,6 @@ TEST_CASE("what the engine cannot do yet is refused, not ignored") {
     char const* says;
     void (*ask)(train::training_options&);
   } const cases[] = {
-      {"--stream_weights", [](auto& o) { o.offload.stream_weights = offload::choice::on; }},
       {"--wall_clock_breakdown", [](auto& o) { o.wall_clock_breakdown = true; }},
   };
   for (auto const& c : cases) {
@@ -90,12 +89,6 @@ TEST_CASE("what the engine cannot do yet is refused, not ignored") {
   o.offload.stream_weights = offload::choice::off;
   CHECK_NOTHROW(train::check(o));
 
-  // For a machine that is described anything can be planned.
-  o = usual();
-  o.offload = {.how = offload::mode::super, .stream_weights = offload::choice::on, .hardware = "gh200.json"};
-  CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains("--stream_weights"), error);
-  o.dry_run = true;
-  CHECK_NOTHROW(train::check(o));
   o.offload.ratio = 1.5;
   CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains("--ratio is 1.5"), error);
 }

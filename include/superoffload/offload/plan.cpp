@@ -55,7 +55,7 @@ std::string describe(plan const& p) {
     auto const units = std::count_if(p.streamed_weights.begin(), p.streamed_weights.end(),
                                      [](std::int64_t elements) { return elements > 0; });
     text += formatted("  weights of %td units live on the host, %d at a time on the device\n", units,
-                      p.weight_rooms);
+                      p.state.flow.weight_rooms);
   }
   text += concat("  recompute: ", p.recompute, "\n");
   if (!p.fits) {

@@ -57,9 +57,10 @@ public:
 private:
   /// With them, state is off the device, and there is no home for gradients that are added up.
   [[nodiscard]] bool may_stream_weights() const {
-    return w_.weights_may_stream && s_.stream_weights != choice::off && s_.how != mode::none &&
-           s_.how != mode::zero && s_.ratio.value_or(1.0) == 1.0 && w_.micro_batches == 1 &&
-           units_.size() > 2;
+    bool const wanted =
+        s_.stream_weights == choice::on || (s_.stream_weights == choice::automatic && !m_.device.is_the_host);
+    return w_.weights_may_stream && wanted && s_.how != mode::none && s_.how != mode::zero &&
+           s_.ratio.value_or(1.0) == 1.0 && w_.micro_batches == 1 && units_.size() > 2;
   }
 
   // Bytes
@@ -80,12 +81,13 @@ private:
   void count_bytes(plan& p) const {
     auto& device = p.on_device = {};
     auto& host = p.on_host = {};
-    std::size_t largest_streamed = 0, cells = 0;
+    std::size_t largest_streamed = 0, largest_gradient = 0, cells = 0;
     for (std::size_t u = 0; u < units_.size(); ++u) {
       auto const n = static_cast<std::size_t>(units_[u].elements());
       cells += units_[u].trainable() ? static_cast<std::size_t>(kernel::norm_cells(units_[u].elements())) : 0;
       if (u < p.streamed_weights.size() && p.streamed_weights[u] > 0) {
         largest_streamed = std::max(largest_streamed, n);
+        largest_gradient = std::max(largest_gradient, units_[u].trainable() ? n : 0);
         host.weights += n * element_bytes();
         continue;
       }
@@ -95,15 +97,21 @@ private:
         device.gradients += n * (wide ? 4 : element_bytes());
       }
     }
-    device.weights += largest_streamed * element_bytes() * static_cast<std::size_t>(p.weight_rooms);
-    device.gradients += largest_streamed * element_bytes() * gradient_rooms;
     if (!p.streamed_weights.empty()) {
-      p.gradient_room = static_cast<std::int64_t>(largest_streamed * gradient_rooms);
+      auto const room = [&](int rooms, std::vector<bool> const& units) {
+        return static_cast<std::size_t>(
+            std::min<std::ptrdiff_t>(rooms, std::count(units.begin(), units.end(), true)));
+      };
+      auto const& flow = p.state.flow;
+      auto const gradients = largest_gradient * room(flow.gradient_rooms, flow.gradients);
+      device.weights += largest_streamed * element_bytes() * room(flow.weight_rooms, flow.weights);
+      device.gradients += gradients * element_bytes();
+      p.gradient_room = static_cast<std::int64_t>(gradients);
       for (auto const& b : cut_) {
         p.gradient_room += p.streamed_weights[static_cast<std::size_t>(b.unit)] > 0 ? 0 : b.count;
       }
     }
-    std::size_t on_host = 0, staged = 0;
+    std::size_t on_host = 0, in_place = 0, staged = 0;
     for (auto const& b : p.state.buckets) {
       auto const n = static_cast<std::size_t>(b.count);
       switch (b.where) {
@@ -112,13 +120,15 @@ private:
           break;
         case place::host:
           on_host += n;
+          in_place += p.state.flows(b) ? n : 0;
           break;
         case place::streamed:
           staged += n;
           break;
       }
     }
-    host.state = on_host * host_state_bytes + staged * state_bytes();
+    // Weights that live on the host are one half of their master.
+    host.state = (on_host - in_place) * host_state_bytes + (in_place + staged) * state_bytes();
     auto const largest = static_cast<std::size_t>(p.state.largest(place::host));
     host.slots = largest * element_bytes() * static_cast<std::size_t>(p.state.slots);
     device.stagings = largest * element_bytes() + static_cast<std::size_t>(p.state.largest(place::streamed)) *
@@ -132,7 +142,7 @@ private:
     double const all = static_cast<double>(std::max<std::int64_t>(1, elements_));
     p.host = static_cast<double>(on_host) / all;
     p.streamed = static_cast<double>(staged) / all;
-    p.resident = 1.0 - p.host - p.streamed;
+    p.resident = std::max(0.0, 1.0 - p.host - p.streamed);
   }
   /// Bytes of each that are left beside a plan; below zero when it does not fit.
   [[nodiscard]] std::int64_t left_on_device(plan const& p) const {
@@ -158,12 +168,14 @@ private:
     place_by_share(p.state.buckets, ratio, share);
     if (streams_weights) {
       p.streamed_weights = streamed_units();
-      p.weight_rooms = 2;
-      for (auto& b : p.state.buckets) {
-        if (p.streamed_weights[static_cast<std::size_t>(b.unit)] > 0) {
-          b.where = place::host;
-        }
+      auto& flow = p.state.flow;
+      for (std::size_t u = 0; u < units_.size(); ++u) {
+        flow.weights.push_back(p.streamed_weights[u] > 0);
+        flow.gradients.push_back(flow.weights.back() && units_[u].trainable());
       }
+      flow.weight_rooms = weight_rooms;
+      flow.gradient_rooms = gradient_rooms;
+      for (auto& b : p.state.buckets) { b.where = p.state.flows(b) ? place::host : b.where; }
     }
     p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
     p.state.resource_group = s_.resource_group;
@@ -392,8 +404,9 @@ private:
   }
 
   static constexpr int least_slots = 4, least_stagings = 2;
-  /// Units whose gradients the device holds where weights are streamed.
-  static constexpr std::size_t gradient_rooms = 3;
+  /// Units whose weights and gradients the device holds where they are streamed: one that is used, one that
+  /// comes; one that is written, one that leaves, and one between.
+  static constexpr int weight_rooms = 2, gradient_rooms = 3;
 
   std::vector<autograd::unit_layout> const& units_;
   workload const& w_;
@@ -415,7 +428,7 @@ schedule schedule_of(plan const& p, workload const& w, machine const& m) {
           .acceptance = w.acceptance,
           .gradient_room = p.gradient_room,
           .streamed_weights = p.streamed_weights,
-          .weight_rooms = p.weight_rooms,
+          .weight_rooms = p.state.flow.weight_rooms,
           .imitates = {}};
 }
 

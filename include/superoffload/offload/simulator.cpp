@@ -370,6 +370,7 @@ private:
       }
     }
     emitted_.clear();
+    to_serve_.merge(held_);
     in_vain_ = !accepted && on(lane::cpu).on && emits(cpu_task_);
     acceptance_ = 0.9 * acceptance_ + (accepted ? 0.1 : 0.0);
     for (std::size_t b = 0; b < buckets_.size(); ++b) { may_update(static_cast<int>(b)); }
@@ -452,7 +453,8 @@ private:
       return;
     }
     gradients_ -= plan(r.bucket).count;
-    to_serve_.insert(r.bucket);
+    bool const held = streams_weights(r.unit) && !judged_ && !s_.state.immediate;
+    (held ? held_ : to_serve_).insert(r.bucket);
     if (s_.imitates.judges_on_host && pass_ == passes_.size() && gradients_on_the_way() == 0) {
       verdict_due_ = now_ + m_.device.round_trip;
     }
@@ -539,7 +541,7 @@ private:
     if (!to_serve_.empty() && (judged_ || emitting || s_.state.immediate)) {
       int const b = next_of(to_serve_);
       bool const late = state(b).pending;  // then the weights leave from the slot of the gradient kept
-      bool const takes_slot = emitting && !late && !streams_weights(plan(b).unit);
+      bool const takes_slot = emitting && !late;
       if (!takes_slot || free_slots_ > 0) {
         to_serve_.erase(b);
         to_commit_.erase(b);
@@ -578,10 +580,8 @@ private:
       return;
     }
     // Weights leave from a slot: the gradient's own, or where that is kept the one of the gradient before it.
-    bool const by_host = streams_weights(plan(b).unit);
     if (emits(cpu_task_)) {
       ++sum_.emitted;
-      free_slots_ += late && by_host ? 1 : 0;
       if (std::exchange(in_vain_, false)) {
         ++sum_.sent_again;
         to_serve_.insert(b);
@@ -596,7 +596,7 @@ private:
       }
     } else {
       ++sum_.updated;
-      free_slots_ += (late ? 1 : 0) + (by_host ? 1 : 0);
+      free_slots_ += (late ? 1 : 0) + (streams_weights(plan(b).unit) ? 1 : 0);
     }
     state(b).unserved = false;
     --unserved_;
@@ -667,6 +667,7 @@ private:
   std::size_t next_streamed_ = 0;
 
   std::set<int> to_come_down_, to_serve_, to_commit_;
+  std::set<int> held_;  // of streamed weights, until the verdict
   std::deque<int> to_go_up_, to_go_home_, device_queue_;
   std::vector<int> emitted_;  // for the step that is not judged
   adam_task cpu_task_{};

@@ -47,6 +47,8 @@ struct schedule {
 ///   After the verdict it updates in the gradient's slot. A bucket that was emitted keeps its gradient's slot
 ///   until it is committed, in idle time or in one pass with its next step, which then sends its weights from
 ///   that slot.
+/// * Gradients of streamed weights are held in their slots until the verdict, or else updated at once; their
+///   weights are where they live then, and go up as the next forward comes to them.
 /// * Not accepted: what was emitted is updated with the true factor.
 /// * Weights go up in the order in which they were made. With streamed weights, units go first, each when
 ///   everything of its own has been served. State of streamed buckets fills what time is left.

@@ -19,16 +19,10 @@ void at_least_zero(char const* flag, double value) {
          ", expected 0 or more");
 }
 
-/// What is read and has no effect yet. Plans for machines that are only described run nowhere, and have it
-/// all.
+/// What is read and has no effect yet.
 void expect_available(training_options const& o) {
-  auto const available = [](bool usual, char const* what) {
-    expect(usual, exit_code::bad_input, what, " has no effect in this version yet; expected to be left out");
-  };
-  available(!o.wall_clock_breakdown, "--wall_clock_breakdown");
-  bool const only_described = o.dry_run && !o.offload.hardware.empty();
-  available(only_described || o.offload.stream_weights != offload::choice::on,
-            "--stream_weights on (zero_optimization.offload_param)");
+  expect(!o.wall_clock_breakdown, exit_code::bad_input,
+         "--wall_clock_breakdown has no effect in this version yet; expected to be left out");
 }
 
 }  // namespace

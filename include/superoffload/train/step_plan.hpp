@@ -74,7 +74,8 @@ offload::machine machine_for(D& device, Architecture const& model, step_shape co
   }
   offload::measure_device<T>(device, p, m);
   // Where the device's memory is the host's, nothing leaves it unless it is told to.
-  if (s.how != offload::mode::none && (!m.device.is_the_host || s.ratio.value_or(0.0) > 0.0)) {
+  bool const told = s.ratio.value_or(0.0) > 0.0 || s.stream_weights == offload::choice::on;
+  if (s.how != offload::mode::none && (told || !m.device.is_the_host)) {
     offload::measure_offloading<T>(device, p, m);
   }
   device.forget_peaks();

@@ -167,7 +167,7 @@ private:
     machine_name_ = machine.name;
     auto const planned = [&](training_options const& o) {
       auto of_engine = shape_of(o);
-      of_engine.weights_may_stream = false;  // there is no store that does
+      of_engine.weights_may_stream = Engine::flows;
       return plan_step<element_type>(*device_, engine_.model(), of_engine, machine, s);
     };
     plan_ = planned(options_);
