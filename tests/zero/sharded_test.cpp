@@ -234,6 +234,7 @@ TEST_CASE("changed shards are gathered anew in the next pass") {
       }
       s.store.weights_changed();
     }
+    s.stream.synchronize();
   }));
 }
 

@@ -246,4 +246,10 @@ private:
   std::vector<std::byte const*> parts_;
 };
 
+/// Names the kind of group for policies such as zero::sharded.
+struct shared {
+  template <device_policy D>
+  using communicator = shared_communicator<D>;
+};
+
 }  // namespace superoffload::comm

@@ -44,7 +44,9 @@ public:
 
   void gather(void const* from, void* to, std::size_t bytes) {
     check();
-    std::memmove(to, from, bytes);
+    if (bytes != 0) {  // nothing may have no address
+      std::memmove(to, from, bytes);
+    }
   }
   void barrier() { check(); }
   void abort(std::string_view reason) noexcept {
@@ -66,6 +68,12 @@ private:
 
   bool aborted_ = false;
   std::string reason_;
+};
+
+/// Names the kind of group for policies such as zero::sharded.
+struct single {
+  template <device_policy D>
+  using communicator = single_communicator<D>;
 };
 
 }  // namespace superoffload::comm

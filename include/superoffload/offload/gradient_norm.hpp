@@ -8,7 +8,9 @@
 #include <superoffload/kernel/reduction.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -57,11 +59,28 @@ public:
 
   /// Waits for every gradient.
   [[nodiscard]] verdict judge() {
+    return judge(1, [](double const* from, double* to, std::size_t count) { std::copy_n(from, count, to); });
+  }
+  /// The same where the units are one of `ranks` ranks' shards: gather(from, to, count) puts every rank's
+  /// sums behind each other. They are added in the order of the whole units' cells, so that the result
+  /// depends on the gradient alone and not on how many have it.
+  template <class Gather>
+  [[nodiscard]] verdict judge(int ranks, Gather&& gather) {
     stream_->copy(host_partial_.data(), partial_.data(), partial_.bytes());
     stream_->synchronize();
-    auto const* const partial = host_partial_.template as<double>();
+    auto const cells = partial_.bytes() / sizeof(double);
+    std::vector<double> all(cells * static_cast<std::size_t>(ranks));
+    gather(host_partial_.template as<double>(), all.data(), cells);
     double sum = 0.0;
-    for (std::size_t i = 0; i < partial_.bytes() / sizeof(double); ++i) { sum += partial[i]; }
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      auto const begin = static_cast<std::size_t>(units_[i].partial - partial_.template as<double>());
+      auto const end = i + 1 < units_.size()
+                           ? static_cast<std::size_t>(units_[i + 1].partial - partial_.template as<double>())
+                           : cells;
+      for (std::size_t r = 0; r < static_cast<std::size_t>(ranks); ++r) {
+        for (std::size_t cell = begin; cell < end; ++cell) { sum += all[r * cells + cell]; }
+      }
+    }
     return {std::sqrt(sum), std::isfinite(sum)};
   }
 

@@ -41,6 +41,11 @@ public:
   void ready(int unit, zero::unit_gradient gradient) { norm_.add(unit, gradient); }
   /// Waits for every gradient.
   [[nodiscard]] verdict judge() { return norm_.judge(); }
+  /// The same of all ranks' shards: gradient_norm::judge.
+  template <class Gather>
+  [[nodiscard]] verdict judge(int ranks, Gather&& gather) {
+    return norm_.judge(ranks, gather);
+  }
   /// Queues the update of everything.
   void update(step_record const& record) {
     for (auto const& b : buckets_) { resident_.update(b.unit, record, norm_.gradient(b.unit)); }

@@ -24,6 +24,7 @@
 #include <superoffload/train/tensor_reader.hpp>
 #include <superoffload/zero/flow.hpp>
 #include <superoffload/zero/resident.hpp>
+#include <superoffload/zero/sharded.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
 #include <algorithm>
@@ -31,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,6 +51,7 @@ struct engine_options {
   bool accumulates = false;        ///< will a step have several micro-batches?
   recompute::choice recompute = recompute::choice::none;  ///< read by recompute::configured
   offload::arrangement arrangement{};   ///< of the optimizer's state; read by offload::super, zero::streamed
+  zero::gather_rooms rooms{};           ///< for units that are whole for a while; read by zero::sharded
   tensor_choice trainable{}, decays{};  ///< which tensors train, and which of those decay
 };
 
@@ -62,11 +65,28 @@ struct step_result {
   bool accepted = true;
 };
 
+namespace detail {
+/// The group that a sharding policy is made for, if any.
+struct no_group {};
+template <class Sharding, class Device>
+struct group_of {
+  using type = no_group;
+};
+template <class Sharding, class Device>
+  requires Sharding::shards
+struct group_of<Sharding, Device> {
+  using type = typename Sharding::template communicator<Device>;
+};
+}  // namespace detail
+
 /// A model with its optimizer on one device: forward, backward, step.
 ///
 /// A step is begin_step(N, micro_batches), then per micro-batch forward() and backward(), then step(rate). N
 /// is the number of label tokens of the whole step: every loss and gradient is that of the sum over all
 /// targets / N. All calls from one thread. Errors of the device surface at the next call that waits.
+///
+/// With zero::sharded this is one rank's engine. All ranks make the same calls with the same arguments but
+/// for the batches, of which each has its own; losses and norms that they get are those of all of them.
 template <class Architecture, class Device, class Precision, class Sharding, class Offload, class Recompute,
           profile::profile_policy Profile>
 class basic_engine {
@@ -80,19 +100,40 @@ public:
   static constexpr bool arranges = Offload::arranges;
   /// And where weights live, and which gradients leave the device as they come?
   static constexpr bool flows = Sharding::flows;
+  /// Is this one rank of several, with a shard of everything?
+  static constexpr bool shards = Sharding::shards;
+  using group_type = typename detail::group_of<Sharding, Device>::type;
+  static_assert(!shards || !arranges,
+                "zero::sharded keeps state on the device so far: it needs offload::none");
   static_assert(arranges || !flows,
                 "weights that live in host memory are updated there: zero::streamed needs offload::super");
 
   /// Lays the model out and computes the plan; allocates nothing on the device yet.
   basic_engine(Device& device, model::config const& config, engine_options options)
+    requires(!shards)
+      : basic_engine{device, nullptr, config, std::move(options)} {}
+  /// The same for a rank of `group`, which outlives this. Whoever ends it by an exception has the group abort
+  /// before (comm::abort_on_exception): what is queued waits for the other ranks.
+  basic_engine(Device& device, group_type& group, model::config const& config, engine_options options)
+    requires shards
+      : basic_engine{device, &group, config, std::move(options)} {}
+
+private:
+  basic_engine(Device& device, group_type* group, model::config const& config, engine_options options)
       : device_{&device},
+        group_{group},
         model_{lay_out<Architecture>(config, options.trainable, options.decays)},
         options_{std::move(options)} {
     optim::check(options_.adamw);
     expect(options_.max_rows > 0 && options_.max_positions > 0, exit_code::bad_input,
            "the largest micro-batch must have at least one token");
+    if constexpr (shards) {
+      owned_ = zero::shards_of(model_.units(), group_->rank(), group_->ranks());
+    }
     make_plan();
   }
+
+public:
   basic_engine(basic_engine const&) = delete;
   basic_engine& operator=(basic_engine const&) = delete;
   ~basic_engine() {
@@ -125,12 +166,14 @@ public:
           static_cast<basic_engine*>(self)->hand_over(unit, gradient);
         },
         [](void* self, int unit) { static_cast<basic_engine*>(self)->state_->await_gradient(unit); }};
-    if constexpr (flows) {
+    if constexpr (shards) {
+      store_.emplace(*device_, *stream_, units, options_.accumulates, *group_, options_.rooms, sink);
+    } else if constexpr (flows) {
       store_.emplace(*device_, *stream_, units, options_.accumulates, options_.arrangement.flow, sink);
     } else {
       store_.emplace(*device_, *stream_, units, options_.accumulates, sink);
     }
-    state_.emplace(*device_, *stream_, units, options_.arrangement,
+    state_.emplace(*device_, *stream_, units_of_state(), options_.arrangement,
                    [this](int unit) { return store_->weights(unit); });
     tables_.emplace(model_.template make_tables<Device, T>(*device_, *stream_, options_.max_positions));
     staging_.emplace(*device_, *stream_, options_.max_rows);
@@ -181,12 +224,12 @@ public:
   /// begin_step, the batch is the whole step.
   double forward(data::batch const& batch) {
     if (micro_batch_ == micro_batches_) {
-      begin_step(batch.label_tokens());
+      begin_step(over_ranks(batch.label_tokens()));
     }
     expect(!lost_, exit_code::nonfinite,
            "a gradient was not finite, and buckets are updated as it comes: go on from the last checkpoint");
     store_->set_last_micro_batch(micro_batch_ + 1 == micro_batches_);
-    if (micro_batch_ == 0) {
+    if (micro_batch_ == 0 || shards) {  // a sharded store adds up micro-batches itself
       tape_->forget_gradients();
     }
     return run_forward(batch, label_tokens_, true) /
@@ -197,6 +240,11 @@ public:
   void backward() {
     tape_->backward();
     ++micro_batch_;
+    if constexpr (shards) {
+      if (micro_batch_ == micro_batches_) {
+        store_->settle();
+      }
+    }
   }
 
   /// Judges the step's gradient and, when it is finite, queues the update with learning rate `rate`.
@@ -205,7 +253,7 @@ public:
            "step() before the backward of every micro-batch");
     auto const verdict = [&] {
       profile::range const named{"verdict"};
-      return label_tokens_ > 0 ? state_->judge() : offload::verdict{};
+      return label_tokens_ > 0 ? judge() : offload::verdict{};
     }();
     step_result result{.grad_norm = verdict.norm,
                        .factor = optim::clip_factor(verdict.norm, options_.max_grad_norm),
@@ -216,6 +264,9 @@ public:
       enter_range("optimizer step");
       profile::range const named{"optimizer step"};
       state_->update(record_of(rate, result.factor));
+      if constexpr (shards) {
+        store_->weights_changed();
+      }
       ++accepted_steps_;
     } else {
       lost_ = options_.arrangement.immediate && announced_rate_.has_value();
@@ -259,11 +310,13 @@ public:
 
   /// Reads a tensor's weights, master precision where there is one.
   void read_weights(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
-    if (unit.trainable()) {
-      state_->read(unit.id(), offload::state_part::master, first, to);
-    } else {
-      fetch(store_->weights(unit.id()) + first, to);
-    }
+    from_owners(unit, first, to, [&](std::int64_t begin, std::span<float> own) {
+      if (unit.trainable()) {
+        state_->read(unit.id(), offload::state_part::master, begin, own);
+      } else {
+        fetch(store_->weights(unit.id()) + begin, own);
+      }
+    });
   }
 
   /// The final gradient of the last step as the optimizer saw it, widened; zeros for a unit that is frozen as
@@ -277,7 +330,8 @@ public:
       return;
     }
     gradient.template with_type<T>([&](auto const* from) {
-      fetch(from + first, to);
+      from_owners(unit, first, to,
+                  [&](std::int64_t begin, std::span<float> own) { fetch(from + begin, own); });
       std::transform(to.begin(), to.end(), to.begin(),
                      [](float value) { return static_cast<float>(static_cast<T>(value)); });
     });
@@ -311,23 +365,36 @@ public:
   /// Bytes [offset, offset + size) of a field, whole numbers of it. Waits for everything queued.
   void read_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
     check_piece(field, offset, to.size());
+    auto const& unit = model_.units()[static_cast<std::size_t>(field.unit)];
     if (field.part) {
-      state_->read(field.unit, *field.part, static_cast<std::int64_t>(offset / sizeof(float)),
-                   {reinterpret_cast<float*>(to.data()), to.size() / sizeof(float)});
+      from_owners(unit, static_cast<std::int64_t>(offset / sizeof(float)),
+                  std::span{reinterpret_cast<float*>(to.data()), to.size() / sizeof(float)},
+                  [&](std::int64_t begin, std::span<float> own) {
+                    state_->read(field.unit, *field.part, begin, own);
+                  });
     } else {
-      stream_->copy(to.data(), bytes_of_weights(field.unit) + offset, to.size());
-      stream_->synchronize();
+      from_owners(unit, static_cast<std::int64_t>(offset / sizeof(T)),
+                  std::span{reinterpret_cast<T*>(to.data()), to.size() / sizeof(T)},
+                  [&](std::int64_t begin, std::span<T> own) {
+                    stream_->copy(own.data(), store_->weights(field.unit) + begin, own.size_bytes());
+                    stream_->synchronize();
+                  });
     }
   }
   /// The same, written; working weights follow their masters.
   void write_state(state_field const& field, std::size_t offset, std::span<std::byte const> from) {
     check_piece(field, offset, from.size());
     store_->expect_writes(field.unit);
+    auto const& unit = model_.units()[static_cast<std::size_t>(field.unit)];
     if (field.part) {
-      state_->write(field.unit, *field.part, static_cast<std::int64_t>(offset / sizeof(float)),
-                    {reinterpret_cast<float const*>(from.data()), from.size() / sizeof(float)});
+      std::span const values{reinterpret_cast<float const*>(from.data()), from.size() / sizeof(float)};
+      auto const own = owned_part(unit, static_cast<std::int64_t>(offset / sizeof(float)), values.size());
+      state_->write(field.unit, *field.part, own.begin, piece_of(values, own));
     } else {
-      stream_->copy(bytes_of_weights(field.unit) + offset, from.data(), from.size());
+      std::span const values{reinterpret_cast<T const*>(from.data()), from.size() / sizeof(T)};
+      auto const own = owned_part(unit, static_cast<std::int64_t>(offset / sizeof(T)), values.size());
+      stream_->copy(store_->weights(field.unit) + own.begin, piece_of(values, own).data(),
+                    static_cast<std::size_t>(own.count) * sizeof(T));
       stream_->synchronize();
     }
   }
@@ -359,8 +426,79 @@ private:
       state_->ready(unit, gradient);
     }
   }
-  static auto bytes_of_store(std::vector<autograd::unit_layout> const& units, engine_options const& o) {
-    if constexpr (flows) {
+  /// What the state sees: the units, or this rank's shards of them.
+  [[nodiscard]] std::vector<autograd::unit_layout> const& units_of_state() const {
+    if constexpr (shards) {
+      return owned_;
+    } else {
+      return model_.units();
+    }
+  }
+  /// The sum over all ranks, in their order.
+  template <class Number>
+  Number over_ranks(Number own) {
+    if constexpr (shards) {
+      std::vector<Number> all(static_cast<std::size_t>(group_->ranks()));
+      group_->gather(&own, all.data(), sizeof own);
+      return std::accumulate(all.begin(), all.end(), Number{});
+    } else {
+      return own;
+    }
+  }
+  offload::verdict judge() {
+    if constexpr (shards) {
+      return state_->judge(group_->ranks(), [this](double const* from, double* to, std::size_t count) {
+        group_->gather(from, to, count * sizeof(double));
+      });
+    } else {
+      return state_->judge();
+    }
+  }
+  /// This rank's part of elements [first, first + count) of a unit.
+  [[nodiscard]] zero::owned_range owned_part(autograd::unit_layout const& unit, std::int64_t first,
+                                             std::size_t count) const {
+    auto const n = static_cast<std::int64_t>(count);
+    if constexpr (shards) {
+      return zero::owned_part(unit, group_->rank(), group_->ranks(), first, n);
+    } else {
+      return {first, 0, n};
+    }
+  }
+  template <class Value>
+  static std::span<Value> piece_of(std::span<Value> values, zero::owned_range const& own) {
+    return values.subspan(static_cast<std::size_t>(own.skip), static_cast<std::size_t>(own.count));
+  }
+  /// Elements [first, first + size) of a unit, on every rank: read(begin, to) reads a rank's own.
+  template <class Value, class Read>
+  void from_owners(autograd::unit_layout const& unit, std::int64_t first, std::span<Value> to, Read&& read) {
+    auto const own = owned_part(unit, first, to.size());
+    if (own.count > 0) {
+      read(own.begin, piece_of(to, own));
+    }
+    if constexpr (shards) {
+      auto const part = [&](int r) {
+        return zero::owned_part(unit, r, group_->ranks(), first, static_cast<std::int64_t>(to.size()));
+      };
+      std::size_t most = 0;
+      for (int r = 0; r < group_->ranks(); ++r) {
+        most = std::max(most, static_cast<std::size_t>(part(r).count));
+      }
+      std::vector<Value> mine(most);
+      std::vector<Value> all(most * static_cast<std::size_t>(group_->ranks()));
+      std::ranges::copy(piece_of(to, own), mine.begin());
+      group_->gather(mine.data(), all.data(), most * sizeof(Value));
+      for (int r = 0; r < group_->ranks(); ++r) {
+        std::copy_n(all.data() + static_cast<std::size_t>(r) * most, part(r).count,
+                    piece_of(to, part(r)).begin());
+      }
+    }
+  }
+
+  [[nodiscard]] auto bytes_of_store(std::vector<autograd::unit_layout> const& units,
+                                    engine_options const& o) const {
+    if constexpr (shards) {
+      return store_type::bytes(units, o.accumulates, *group_, o.rooms);
+    } else if constexpr (flows) {
       return store_type::bytes(units, o.accumulates, o.arrangement.flow);
     } else {
       expect(o.arrangement.flow == zero::flow{}, exit_code::internal,
@@ -385,7 +523,7 @@ private:
     auto const store = bytes_of_store(units, options_);
     plan_.weights = store.weights;
     plan_.gradients = store.gradients;
-    auto const state = state_type::bytes(units, options_.arrangement);
+    auto const state = state_type::bytes(units_of_state(), options_.arrangement);
     plan_.optimizer_state = state.device;
     plan_.host = state.host + store.host + batch_staging<Device>::bytes(options_.max_rows) + sizeof(double);
     plan_.batches = batch_staging<Device>::bytes(options_.max_rows) +
@@ -432,7 +570,7 @@ private:
     auto const loss = model_.template loss<Device, T>(*tape_, staged, &*tables_);
     stream_->copy(loss_.data(), loss.total, sizeof(double));
     stream_->synchronize();
-    return *loss_.template as<double>();
+    return over_ranks(*loss_.template as<double>());
   }
 
   static void check_range(autograd::tensor_entry const& tensor, std::span<float const> values) {
@@ -445,8 +583,13 @@ private:
 
   void put(autograd::unit_layout const& unit, std::int64_t first, std::span<float const> values) {
     store_->expect_writes(unit.id());
+    auto const own = owned_part(unit, first, values.size());
+    values = piece_of(values, own);
+    if (values.empty()) {
+      return;
+    }
     if (unit.trainable()) {
-      state_->write(unit.id(), offload::state_part::master, first, values);
+      state_->write(unit.id(), offload::state_part::master, own.begin, values);
       return;
     }
     std::vector<T> rounded(values.size());
@@ -457,7 +600,7 @@ private:
         return static_cast<T>(value);
       }
     });
-    stream_->copy(store_->weights(unit.id()) + first, rounded.data(), rounded.size() * sizeof(T));
+    stream_->copy(store_->weights(unit.id()) + own.begin, rounded.data(), rounded.size() * sizeof(T));
     stream_->synchronize();
   }
 
@@ -468,10 +611,6 @@ private:
         exit_code::internal, "bytes ", offset, " to ", offset + size, " of state '", field.name, "' of ",
         field.bytes, ": expected whole numbers inside it");
   }
-  [[nodiscard]] std::byte* bytes_of_weights(int unit) const {
-    return reinterpret_cast<std::byte*>(store_->weights(unit));
-  }
-
   template <class U>
   void fetch(U const* from, std::span<float> to) {
     std::vector<U> values(to.size());
@@ -483,7 +622,9 @@ private:
 
   [[no_unique_address]] typename Profile::session profile_;
   Device* device_;
+  group_type* group_;  ///< null where nothing is sharded
   Architecture model_;
+  std::vector<autograd::unit_layout> owned_;  ///< this rank's shards, where there are any
   engine_options options_;
   train::plan plan_;
   autograd::retention retention_;

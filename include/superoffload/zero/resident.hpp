@@ -113,6 +113,7 @@ private:
 struct resident {
   using policy_category = category::sharding;
   static constexpr bool flows = false;
+  static constexpr bool shards = false;
   template <device_policy D, element T>
   using store = resident_store<D, T>;
 };

@@ -274,4 +274,17 @@ private:
   look_ahead<D> rooms_;  // last: its stream works on the buffers above
 };
 
+/// The policy: a rank has a shard of each unit's weights, gradient and state. `Comm` names the kind of group:
+/// comm::single, comm::shared.
+template <class Comm>
+struct sharded {
+  using policy_category = category::sharding;
+  static constexpr bool flows = false;
+  static constexpr bool shards = true;
+  template <device_policy D>
+  using communicator = typename Comm::template communicator<D>;
+  template <device_policy D, element T>
+  using store = sharded_store<D, T, communicator<D>>;
+};
+
 }  // namespace superoffload::zero

@@ -251,6 +251,7 @@ private:
 struct streamed {
   using policy_category = category::sharding;
   static constexpr bool flows = true;
+  static constexpr bool shards = false;
   template <device_policy D, element T>
   using store = streamed_store<D, T>;
 };

@@ -1,0 +1,342 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/comm/shared.hpp>
+#include <superoffload/comm/single.hpp>
+#include <superoffload/model/llama.hpp>
+#include <superoffload/train/engine.hpp>
+#include <superoffload/zero/sharded.hpp>
+
+#include <doctest/doctest.h>
+
+#include "comm/groups.hpp"
+#include "conformance/communicator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+using conformance::require;
+
+/// Its units have one to four cells of the norm's grid: shards of all sizes, and empty ones.
+model::config config_of(bool tied) {
+  return {.model_type = "llama",
+          .vocabulary = 701,
+          .hidden = 128,
+          .intermediate = 256,
+          .layers = 2,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 32,
+          .max_positions = 64,
+          .tied_head = tied};
+}
+
+void some_weights(std::string const& name, std::int64_t first, std::span<float> to) {
+  for (auto& value : to) {
+    auto const x = static_cast<float>((first++ * 7919 + static_cast<std::int64_t>(name.size()) * 31) % 10007);
+    value = name.find("norm") != std::string::npos ? 1.0F : 0.06F * std::sin(x);
+  }
+}
+
+/// A step's sequences, of odd lengths; some have no targets at all.
+std::vector<std::vector<std::int32_t>> sequences_of(int step) {
+  std::vector<std::vector<std::int32_t>> all;
+  for (int s = 0; s < 5; ++s) {
+    auto& tokens = all.emplace_back();
+    for (int i = 0; i < 3 + (s * 5 + step) % 11; ++i) {
+      tokens.push_back((s * 131 + i * i * 17 + step * 7) % 701);
+    }
+  }
+  return all;
+}
+bool has_targets(int sequence) { return sequence != 3; }
+
+/// Sequences [begin, end) of a step, none of them an empty batch.
+data::batch batch_of(int step, std::size_t begin, std::size_t end) {
+  data::batch b;
+  b.starts = {0};
+  auto const all = sequences_of(step);
+  for (auto s = begin; s < end; ++s) {
+    auto const& tokens = all[s];
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      b.tokens.push_back(tokens[i]);
+      b.positions.push_back(static_cast<std::int32_t>(i));
+      b.targets.push_back(i + 1 < tokens.size() && has_targets(static_cast<int>(s)) ? tokens[i + 1] : -1);
+    }
+    b.starts.push_back(static_cast<std::int32_t>(b.tokens.size()));
+  }
+  return b;
+}
+std::int64_t label_tokens_of(int step) { return batch_of(step, 0, 5).label_tokens(); }
+
+struct settings {
+  bool tied = false;
+  int micro_batches = 1;
+  recompute::choice recompute = recompute::choice::none;
+  double max_grad_norm = 1.0;
+};
+
+struct record {
+  std::vector<double> losses, norms;
+  double evaluation = 0.0;
+  std::vector<float> weights, gradient, moments;
+
+  friend bool operator==(record const&, record const&) = default;
+};
+
+train::engine_options options_of(settings const& s) {
+  return {.max_grad_norm = s.max_grad_norm,
+          .max_rows = 80,
+          .max_positions = 32,
+          .accumulates = s.micro_batches > 1,
+          .recompute = s.recompute};
+}
+
+/// Steps of an engine of which this is rank `rank` of `ranks`.
+template <class Engine>
+record train(Engine& e, settings const& s, int rank, int ranks) {
+  record r;
+  e.initialize(some_weights);
+  for (int step = 0; step < 6; ++step) {
+    e.begin_step(label_tokens_of(step), s.micro_batches);
+    double loss = 0.0;
+    for (int b = 0; b < s.micro_batches; ++b) {
+      // As data::loader cuts a step.
+      auto const parts = static_cast<std::size_t>(s.micro_batches * ranks);
+      auto const part = static_cast<std::size_t>(b * ranks + rank);
+      loss += e.forward(batch_of(step, 5 * part / parts, 5 * (part + 1) / parts));
+      e.backward();
+    }
+    auto const result = e.step(2e-4);
+    require(result.accepted, "step ", step, " was not accepted");
+    r.losses.push_back(loss);
+    r.norms.push_back(result.grad_norm);
+  }
+  auto const n = static_cast<std::size_t>(ranks);
+  auto const own = static_cast<std::size_t>(rank);
+  r.evaluation = e.evaluate(batch_of(9, 5 * own / n, 5 * (own + 1) / n));
+  for (auto const& unit : e.model().units()) {
+    std::vector<float> part(static_cast<std::size_t>(unit.elements()));
+    e.read_weights(unit, 0, part);
+    r.weights.insert(r.weights.end(), part.begin(), part.end());
+    e.read_gradient(unit, 0, part);
+    r.gradient.insert(r.gradient.end(), part.begin(), part.end());
+  }
+  for (auto const& field : e.state_fields()) {
+    std::vector<float> part(field.bytes / sizeof(float));
+    e.read_state(field, 0, std::as_writable_bytes(std::span{part}));
+    r.moments.insert(r.moments.end(), part.begin(), part.end());
+  }
+  e.synchronize();
+  return r;
+}
+
+template <class P>
+record resident(settings const& s) {
+  cpu::device device{1};
+  train::engine<model::llama, P> e{device, config_of(s.tied), options_of(s)};
+  return train(e, s, 0, 1);
+}
+
+/// What every rank got, which must be the same.
+template <class P>
+record sharded(int ranks, settings const& s) {
+  test::threads_of_a_process groups;
+  groups.settings.piece_bytes = 1U << 18;
+  std::optional<record> all;
+  std::mutex mutex;
+  conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
+    train::engine<model::llama, P, zero::sharded<comm::shared>> e{device, group, config_of(s.tied),
+                                                                  options_of(s)};
+    comm::abort_on_exception const guard{group};
+    auto const r = train(e, s, group.rank(), ranks);
+    std::lock_guard const lock{mutex};
+    require(!all || *all == r, "ranks differ");
+    all = r;
+  }));
+  REQUIRE(all);
+  return *all;
+}
+
+double worst(std::vector<double> const& a, std::vector<double> const& b) {
+  REQUIRE(a.size() == b.size());
+  double most = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  }
+  return most;
+}
+
+TEST_CASE_TEMPLATE("any number of ranks trains as one does", P, precision::fp32, precision::bf16) {
+  double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
+  for (auto const& s :
+       {settings{}, settings{.tied = true}, settings{.micro_batches = 2},
+        settings{.tied = true, .micro_batches = 3, .recompute = recompute::choice::every_block},
+        settings{.max_grad_norm = 0.0}}) {
+    CAPTURE(s.tied);
+    CAPTURE(s.micro_batches);
+    auto const one = resident<P>(s);
+    for (int const ranks : {1, 2, 3, 4}) {
+      CAPTURE(ranks);
+      auto const all = sharded<P>(ranks, s);
+      CHECK(worst(all.losses, one.losses) < tolerance);
+      CHECK(worst({all.evaluation}, {one.evaluation}) < tolerance);
+      CHECK(worst(all.norms, one.norms) < 20 * tolerance);
+      CHECK(all.weights.size() == one.weights.size());
+      CHECK(all.moments.size() == one.moments.size());
+      if (ranks == 1 && (s.micro_batches == 1 || tolerance < 1e-4)) {  // the same numbers, added alike
+        CHECK((s.micro_batches > 1 || all == one));
+      }
+    }
+  }
+}
+
+TEST_CASE("ranks that are processes train as threads do") {
+  settings const s{.tied = true, .micro_batches = 2};
+  auto const threads = sharded<precision::bf16>(2, s);
+  test::processes groups;
+  groups.settings.piece_bytes = 1U << 18;
+  conformance::all_succeeded(groups.run(2, [&](auto& device, auto& group) {
+    train::engine<model::llama, precision::bf16, zero::sharded<comm::shared>> e{
+        device, group, config_of(s.tied), options_of(s)};
+    comm::abort_on_exception const guard{group};
+    require(train(e, s, group.rank(), 2) == threads, "processes differ from threads");
+  }));
+}
+
+TEST_CASE("the same run on several ranks gives the same bits") {
+  settings const s{.tied = true, .micro_batches = 2};
+  CHECK(sharded<precision::bf16>(3, s) == sharded<precision::bf16>(3, s));
+}
+
+TEST_CASE("a state that one number of ranks has is another's, bit for bit") {
+  auto const state_of = [](int ranks, std::vector<float> const* from) {
+    test::threads_of_a_process groups;
+    groups.settings.piece_bytes = 1U << 18;
+    std::vector<float> read;
+    std::mutex mutex;
+    conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
+      settings const s{};
+      train::engine<model::llama, precision::bf16, zero::sharded<comm::shared>> e{
+          device, group, config_of(false), options_of(s)};
+      comm::abort_on_exception const guard{group};
+      e.initialize(some_weights);
+      std::vector<float> all;
+      std::size_t at = 0;
+      for (auto const& field : e.state_fields()) {
+        std::vector<float> values(field.bytes / sizeof(float));
+        if (from != nullptr) {
+          // In pieces that know nothing of shards.
+          for (std::size_t first = 0; first < values.size(); first += 30011) {
+            auto const n = std::min<std::size_t>(30011, values.size() - first);
+            e.write_state(field, first * sizeof(float),
+                          std::as_bytes(std::span{*from}.subspan(at + first, n)));
+          }
+        }
+        at += values.size();
+        e.read_state(field, 0, std::as_writable_bytes(std::span{values}));
+        all.insert(all.end(), values.begin(), values.end());
+      }
+      std::lock_guard const lock{mutex};
+      read = all;
+    }));
+    return read;
+  };
+  auto state = state_of(1, nullptr);
+  // Padding is zero in every state, and stays so.
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    if (state[i] != 0.0F) {
+      state[i] += 1e-3F * static_cast<float>(i % 17);
+    }
+  }
+  for (int const ranks : {1, 2, 3, 4}) {
+    CAPTURE(ranks);
+    CHECK((state_of(ranks, &state) == state));
+  }
+}
+
+TEST_CASE("a step without labels, and one whose gradient is not finite on one rank, change nothing on any") {
+  test::threads_of_a_process groups;
+  conformance::all_succeeded(groups.run(2, [&](auto& device, auto& group) {
+    train::engine<model::llama, zero::sharded<comm::shared>> e{device, group, config_of(false),
+                                                               options_of({})};
+    comm::abort_on_exception const guard{group};
+    e.initialize([](std::string const& name, std::int64_t first, std::span<float> to) {
+      some_weights(name, first, to);
+      if (name == "model.norm.weight" && first == 0) {
+        to[0] = 3e38F;  // whose products overflow
+      }
+    });
+    auto const weights = [&] {
+      std::vector<float> all(static_cast<std::size_t>(e.model().units()[1].elements()));
+      e.read_weights(e.model().units()[1], 0, all);
+      return all;
+    };
+    auto const before = weights();
+    auto const nothing = batch_of(0, 3, 4);  // no targets
+    e.begin_step(0);
+    e.forward(nothing);
+    e.backward();
+    require(!e.step(1e-2).accepted, "a step without labels");
+    auto const some = batch_of(0, 0, 1);
+    e.begin_step(some.label_tokens());
+    e.forward(group.rank() == 0 ? some : nothing);
+    e.backward();
+    auto const result = e.step(2e-4);
+    require(!result.accepted && !std::isfinite(result.grad_norm), "norm ", result.grad_norm);
+    require(weights() == before, "the weights changed");
+    require(e.accepted_steps() == 0, "steps");
+  }));
+}
+
+TEST_CASE("a rank's plan is what it allocates, and shrinks with the number of ranks") {
+  std::vector<std::size_t> states;
+  for (int const ranks : {1, 2, 4}) {
+    test::threads_of_a_process groups;
+    std::size_t state = 0;
+    std::mutex mutex;
+    conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
+      train::engine<model::llama, precision::bf16, zero::sharded<comm::shared>> e{
+          device, group, config_of(false), options_of({})};
+      e.initialize(some_weights);
+      auto const planned = static_cast<double>(e.plan().total());
+      auto const taken = static_cast<double>(device.bytes_in_use());
+      require(std::abs(taken - planned) < 0.03 * planned, "planned ", planned, ", took ", taken);
+      e.synchronize();
+      std::lock_guard const lock{mutex};
+      state = e.plan().optimizer_state;
+    }));
+    states.push_back(state);
+  }
+  CHECK(states[1] < states[0]);
+  CHECK(states[2] < states[1]);
+}
+
+TEST_CASE("an exception on one rank ends the training of all") {
+  test::threads_of_a_process groups;
+  auto const outcomes = groups.run(3, [&](auto& device, auto& group) {
+    train::engine<model::llama, zero::sharded<comm::shared>> e{device, group, config_of(false),
+                                                               options_of({})};
+    comm::abort_on_exception const guard{group};
+    e.initialize(some_weights);
+    for (int step = 0;; ++step) {
+      e.begin_step(label_tokens_of(step));
+      e.forward(batch_of(step, 0, 5));
+      require(step < 2 || group.rank() != 1, "no data");
+      e.backward();
+      e.step(1e-3);
+    }
+  });
+  CHECK(outcomes[1] == "no data");
+  for (auto const r : {0U, 2U}) { CHECK(outcomes[r].find("rank 1 failed") == 0); }
+}
+
+}  // namespace
