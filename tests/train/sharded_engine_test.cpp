@@ -3,6 +3,7 @@
 #include <superoffload/comm/shared.hpp>
 #include <superoffload/comm/single.hpp>
 #include <superoffload/model/llama.hpp>
+#include <superoffload/offload/super.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/zero/sharded.hpp>
 
@@ -18,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -82,6 +84,7 @@ struct settings {
   int micro_batches = 1;
   recompute::choice recompute = recompute::choice::none;
   double max_grad_norm = 1.0;
+  bool speculates = true;
 };
 
 struct record {
@@ -139,6 +142,17 @@ record train(Engine& e, settings const& s, int rank, int ranks) {
   return r;
 }
 
+/// Some buckets in each place, others on other ranks.
+offload::placement mixed(std::vector<autograd::unit_layout> const& shards, int rank) {
+  auto buckets = offload::buckets_of(shards, 1);
+  constexpr offload::place places[] = {offload::place::host, offload::place::streamed,
+                                       offload::place::resident};
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    buckets[i].where = places[(i + static_cast<std::size_t>(rank)) % 3];
+  }
+  return buckets;
+}
+
 template <class P>
 record resident(settings const& s) {
   cpu::device device{1};
@@ -147,15 +161,21 @@ record resident(settings const& s) {
 }
 
 /// What every rank got, which must be the same.
-template <class P>
+template <class P, class Offload = offload::none>
 record sharded(int ranks, settings const& s) {
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 18;
   std::optional<record> all;
   std::mutex mutex;
   conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
-    train::engine<model::llama, P, zero::sharded<comm::shared>> e{device, group, config_of(s.tied),
-                                                                  options_of(s)};
+    train::engine<model::llama, P, zero::sharded<comm::shared>, Offload> e{device, group, config_of(s.tied),
+                                                                           options_of(s)};
+    if constexpr (e.arranges) {
+      offload::arrangement a;
+      a.buckets = mixed(e.units_of_state(), group.rank());
+      a.speculates = s.speculates;
+      e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
+    }
     comm::abort_on_exception const guard{group};
     auto const r = train(e, s, group.rank(), ranks);
     std::lock_guard const lock{mutex};
@@ -195,6 +215,18 @@ TEST_CASE_TEMPLATE("any number of ranks trains as one does", P, precision::fp32,
       if (ranks == 1 && (s.micro_batches == 1 || tolerance < 1e-4)) {  // the same numbers, added alike
         CHECK((s.micro_batches > 1 || all == one));
       }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P, precision::fp32,
+                   precision::bf16) {
+  for (auto const& s : {settings{.max_grad_norm = 1e6}, settings{.tied = true, .micro_batches = 2},
+                        settings{.max_grad_norm = 0.0, .speculates = false}}) {
+    CAPTURE(s.tied);
+    for (int const ranks : {1, 2, 4}) {
+      CAPTURE(ranks);
+      CHECK((sharded<P, offload::super>(ranks, s) == sharded<P>(ranks, s)));
     }
   }
 }

@@ -56,6 +56,11 @@ public:
   }
   /// Waits for every gradient.
   [[nodiscard]] verdict judge() { return norm_.judge(); }
+  /// The same of all ranks' shards: gradient_norm::judge.
+  template <class Gather>
+  [[nodiscard]] verdict judge(int ranks, Gather&& gather) {
+    return norm_.judge(ranks, gather);
+  }
   /// Updates everything: what is resident by work queued now, the rest in the background.
   void update(step_record const& record) {
     server_.conclude(record);

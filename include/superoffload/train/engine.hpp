@@ -103,8 +103,6 @@ public:
   /// Is this one rank of several, with a shard of everything?
   static constexpr bool shards = Sharding::shards;
   using group_type = typename detail::group_of<Sharding, Device>::type;
-  static_assert(!shards || !arranges,
-                "zero::sharded keeps state on the device so far: it needs offload::none");
   static_assert(arranges || !flows,
                 "weights that live in host memory are updated there: zero::streamed needs offload::super");
 
@@ -145,6 +143,16 @@ public:
   [[nodiscard]] train::plan const& plan() const noexcept { return plan_; }
   [[nodiscard]] Architecture const& model() const noexcept { return model_; }
   [[nodiscard]] engine_options const& options() const noexcept { return options_; }
+
+  /// The units that state is kept of, and that engine_options::arrangement is about: the model's, or this
+  /// rank's shards of them.
+  [[nodiscard]] std::vector<autograd::unit_layout> const& units_of_state() const {
+    if constexpr (shards) {
+      return owned_;
+    } else {
+      return model_.units();
+    }
+  }
 
   /// Lets recompute::choice::automatic keep as much as makes a plan of at most `bytes`; before initialize()
   /// only. Until then it keeps everything.
@@ -406,7 +414,9 @@ private:
 
     void prefetch(int unit, autograd::pass p) noexcept {
       try {
-        if (engine->state_->returned(unit)) {  // or else there is nothing to fetch yet
+        // What has not returned cannot be fetched. But ranks exchange by the order of calls alone: there it
+        // is waited for.
+        if (shards || engine->state_->returned(unit)) {
           engine->state_->await(unit, engine->store_->reader(unit));
           engine->store_->prefetch(unit, p);
         }
@@ -424,14 +434,6 @@ private:
   void hand_over(int unit, zero::unit_gradient gradient) {
     if (label_tokens_ > 0) {
       state_->ready(unit, gradient);
-    }
-  }
-  /// What the state sees: the units, or this rank's shards of them.
-  [[nodiscard]] std::vector<autograd::unit_layout> const& units_of_state() const {
-    if constexpr (shards) {
-      return owned_;
-    } else {
-      return model_.units();
     }
   }
   /// The sum over all ranks, in their order.
@@ -497,6 +499,8 @@ private:
   [[nodiscard]] auto bytes_of_store(std::vector<autograd::unit_layout> const& units,
                                     engine_options const& o) const {
     if constexpr (shards) {
+      expect(o.arrangement.flow == zero::flow{}, exit_code::internal,
+             "an arrangement lets weights or gradients flow, but this engine has zero::sharded");
       return store_type::bytes(units, o.accumulates, *group_, o.rooms);
     } else if constexpr (flows) {
       return store_type::bytes(units, o.accumulates, o.arrangement.flow);
