@@ -261,8 +261,13 @@ void add_reporting(CLI::App& app, training_options& o) {
       ->group(group);
   app.add_option("--metrics", o.metrics, "write one JSON object per step to this file")->group(group);
   app.add_flag("--wall_clock_breakdown", o.wall_clock_breakdown,
-               "say where the time of each step went, and write a timeline")
+               "say where the time of each step went, in the log and in --metrics")
       ->group(group);
+  app.add_option("--trace", o.trace,
+                 "write a timeline of the first steps to this file, for chrome://tracing or ui.perfetto.dev")
+      ->type_name("FILE")
+      ->group(group);
+  app.add_option("--trace_steps", o.trace_steps, "how many")->capture_default_str()->group(group);
   app.add_option("--save_steps", o.save_steps, "save a checkpoint every so many steps, 0: on a signal only")
       ->capture_default_str()
       ->group(group);

@@ -410,7 +410,8 @@ TEST_CASE("there are threads of CPU Adam only where a bucket is on the host, and
     return std::make_unique<offload::placed_state<cpu::device, float>>(device, stream, units, a,
                                                                        [&](int) { return weights.data(); });
   };
-  CHECK(made(arranged("rs"))->workers() == nullptr);
+  auto const without = made(arranged("rs"));
+  CHECK(without->workers() == nullptr);
   auto a = arranged("h");
   a.workers = 100'000;
   auto const state = made(a);

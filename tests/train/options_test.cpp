@@ -61,6 +61,7 @@ TEST_CASE("each wrong value is refused by the name of its flag") {
       {"--cpuadam_cores_perc is 0,", [](auto& o) { o.offload.cpuadam_cores_perc = 0.0; }},
       {"--cpuadam_cores_perc is 1.1", [](auto& o) { o.offload.cpuadam_cores_perc = 1.1; }},
       {"--bucket_mib is 0", [](auto& o) { o.offload.bucket_bytes = 1; }},
+      {"--trace_steps is 0", [](auto& o) { o.trace_steps = 0; }},
       {"--bucket_mib is 5000", [](auto& o) { o.offload.bucket_bytes = std::int64_t{5000} << 20; }},
   };
   for (auto const& [flag, break_it] : cases) {
@@ -70,19 +71,7 @@ TEST_CASE("each wrong value is refused by the name of its flag") {
   }
 }
 
-TEST_CASE("what the engine cannot do yet is refused, not ignored") {
-  struct {
-    char const* says;
-    void (*ask)(train::training_options&);
-  } const cases[] = {
-      {"--wall_clock_breakdown", [](auto& o) { o.wall_clock_breakdown = true; }},
-  };
-  for (auto const& c : cases) {
-    auto o = usual();
-    c.ask(o);
-    CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains(c.says), error);
-    CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains("has no effect in this version yet"), error);
-  }
+TEST_CASE("flags of offloading that agree are accepted, out of range they are not") {
   auto o = usual();
   o.offload.how = offload::mode::none;
   o.offload.ratio = 0.0;

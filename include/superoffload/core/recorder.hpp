@@ -43,8 +43,14 @@ struct span {
 /// A time that was looked at.
 struct recording {
   double begin = 0.0, end = 0.0;  ///< s since the recorder was made
-  std::vector<span> spans;   ///< that ended in it or since the time before, each track in order, no overlap
-  std::vector<double> busy;  ///< by track: s of [begin, end], what has not ended yet included
+  /// That ended in it or since the time before; those of a track in order and without overlap.
+  std::vector<span> spans;
+  std::vector<span> going_on;  ///< that had begun by then and not ended
+
+  /// Seconds of it in which a span ran.
+  [[nodiscard]] double seconds_of(span const& s) const {
+    return std::max(0.0, std::min(s.end, end) - std::max(s.begin, begin));
+  }
 };
 
 /// Notes when a device's streams and the host's threads do what. Streams are timed by events, which the host
@@ -77,27 +83,39 @@ public:
   /// A span of what is queued on `stream` from now on, until end() of the same. `what` is a literal.
   void begin(int track, typename D::stream& stream, char const* what, int unit) noexcept {
     note([&] {
+      if (stopped_) {
+        return;
+      }
       auto& waiting = at(track).queued.emplace_back(what, unit, take(), nullptr);
       stream.record(*waiting.begin);
     });
   }
   void end(int track, typename D::stream& stream) noexcept {
     note([&] {
-      auto& waiting = at(track).queued.back();
-      waiting.end = take();
-      stream.record(*waiting.end);
+      auto& queued = at(track).queued;
+      if (!queued.empty() && queued.back().end == nullptr) {
+        auto end = take();
+        stream.record(*end);
+        queued.back().end = std::move(end);
+      }
     });
   }
   /// A span of the calling thread.
   void begin(int track, char const* what, int unit) noexcept {
-    note([&] { at(track).running = {track, what, unit, now(), -1.0}; });
+    note([&] {
+      if (!stopped_) {
+        at(track).running = {track, what, unit, now(), 0.0};
+      }
+    });
   }
   void end(int track) noexcept {
     note([&] {
       auto& running = at(track).running;
-      running.end = now();
-      done_.push_back(running);
-      running.what = nullptr;
+      if (running.what != nullptr) {
+        running.end = now();
+        done_.push_back(running);
+        running.what = nullptr;
+      }
     });
   }
 
@@ -115,21 +133,17 @@ public:
     std::lock_guard const lock{mutex_};
     started_ = now();
   }
+  /// Notes nothing that begins from now on.
+  void stop() {
+    std::lock_guard const lock{mutex_};
+    stopped_ = true;
+  }
   /// What was seen since start().
   [[nodiscard]] recording collect() {
     std::lock_guard const lock{mutex_};
-    recording r{.begin = started_, .end = now(), .spans = std::exchange(done_, {}), .busy = {}};
-    r.busy.resize(tracks_.size());
+    recording r{.begin = started_, .end = now(), .spans = std::exchange(done_, {}), .going_on = {}};
     for (std::size_t i = 0; i < lanes_.size(); ++i) { settle(static_cast<int>(i), r); }
-    for (auto const& s : r.spans) {
-      r.busy[static_cast<std::size_t>(s.track)] += seconds_in(r, s.begin, s.end);
-    }
     return r;
-  }
-
-  /// Seconds of [begin, end] in which `r` was looked at.
-  static double seconds_in(recording const& r, double begin, double end) {
-    return std::max(0.0, std::min(end, r.end) - std::max(begin, r.begin));
   }
 
 private:
@@ -172,10 +186,9 @@ private:
     return event;
   }
 
-  /// Moves what a lane has finished to the recording, and counts what it is doing.
+  /// Moves what a lane has finished to the recording, and adds what it is doing.
   void settle(int track, recording& r) {
     auto& l = at(track);
-    auto& busy = r.busy[static_cast<std::size_t>(track)];
     while (!failed_ && !l.queued.empty()) {
       auto& q = l.queued.front();
       if (!q.begin->done()) {
@@ -183,7 +196,7 @@ private:
       }
       double const begin = std::max(l.until, time_of(*q.begin));
       if (q.end == nullptr || !q.end->done()) {
-        busy += seconds_in(r, begin, r.end);
+        r.going_on.push_back({track, q.what, q.unit, begin, std::max(begin, r.end)});
         break;
       }
       l.until = std::max(begin, time_of(*q.end));
@@ -193,7 +206,7 @@ private:
       l.queued.pop_front();
     }
     if (l.running.what != nullptr) {
-      busy += seconds_in(r, l.running.begin, r.end);
+      r.going_on.push_back({track, l.running.what, l.running.unit, l.running.begin, r.end});
     }
   }
 
@@ -207,6 +220,7 @@ private:
   std::unique_ptr<timed_event> anchor_, next_anchor_;
   double anchored_ = 0.0;  // when `anchor_` was reached
   double started_ = 0.0;
+  bool stopped_ = false;
   bool failed_ = false;
 };
 

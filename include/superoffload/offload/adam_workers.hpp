@@ -60,11 +60,22 @@ public:
     }
     return memory;
   }
+  /// Told by each thread when it begins and ends its part of each_slice.
+  struct listener {
+    void* self = nullptr;
+    void (*begins)(void* self, int thread) = nullptr;
+    void (*ends)(void* self, int thread) = nullptr;
+  };
+  void tell(listener to) noexcept { listener_ = to; }
+
   /// work(segment) for what each thread has of the segments of a bucket of `count` elements: always the same
   /// slice of it. Returns when all is done.
   template <class Work>
   void each_slice(std::int64_t count, std::vector<segment> const& segments, Work const& work) {
     threads_.run([&](int thread, int threads) {
+      if (listener_.self != nullptr) {
+        listener_.begins(listener_.self, thread);
+      }
       auto const mine = cpu::slice_of(count, thread, threads);
       for (auto s : segments) {
         auto const begin = std::max(s.offset, mine.begin);
@@ -74,6 +85,9 @@ public:
           s.count = end - begin;
           work(s);
         }
+      }
+      if (listener_.self != nullptr) {
+        listener_.ends(listener_.self, thread);
       }
     });
   }
@@ -85,6 +99,7 @@ public:
 private:
   cpu::optimizer_seat seat_;
   cpu::pinned_threads threads_;
+  listener listener_;
   std::vector<std::string> notes_;
 };
 

@@ -30,10 +30,10 @@ public:
   /// `weights(unit)` gives the working weights that the state belongs to, [elements] T in device memory.
   template <class Weights>
   device_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-               arrangement const&, Weights&& weights)
+               arrangement const&, Weights&& weights, recorder<D>* times = nullptr)
       : buckets_{whole(units)},
         norm_{device, stream, units},
-        resident_{device, stream, units, buckets_, weights} {}
+        resident_{device, stream, units, buckets_, weights, times} {}
 
   /// The numbers of the coming step, should it be accepted as it is.
   void announce(step_record const&) noexcept {}

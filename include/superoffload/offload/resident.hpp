@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/core/recorder.hpp>
 #include <superoffload/offload/placement.hpp>
 #include <superoffload/offload/segments.hpp>
 #include <superoffload/offload/split_master.hpp>
@@ -38,8 +39,11 @@ public:
   /// device memory.
   template <class Weights>
   resident_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                 placement const& buckets, Weights&& weights)
-      : stream_{&stream}, state_{device, bytes(buckets)} {
+                 placement const& buckets, Weights&& weights, recorder<D>* times = nullptr)
+      : times_{bytes(buckets) == 0 ? nullptr : times},
+        track_{times_ == nullptr ? -1 : times_->add_track(resource::device_adam, "device Adam")},
+        stream_{&stream},
+        state_{device, bytes(buckets)} {
     stream.fill_zero(state_.data(), state_.bytes());
     auto const elements = static_cast<std::int64_t>(state_.bytes() / bytes_of_element);
     auto* moment = state_.template as<float>();
@@ -62,16 +66,8 @@ public:
   /// Queues the update of what is resident of a unit, whose gradient is final.
   void update(int unit, step_record const& record, zero::unit_gradient gradient) {
     for (auto const& p : pieces_) {
-      for (auto const& s : p.segments) {
-        if (p.bucket.unit != unit || !s.trainable) {
-          continue;
-        }
-        gradient.with_type<T>([&]<class G>(G const* g) {
-          launch(*stream_,
-                 kernel::adamw<T, G>{p.weights + s.offset, p.low == nullptr ? nullptr : p.low + s.offset,
-                                     p.m + s.offset, p.v + s.offset, g + p.bucket.offset + s.offset, s.count,
-                                     record.numbers(s.decays)});
-        });
+      if (p.bucket.unit == unit && !p.segments.empty()) {
+        record_span(times_, track_, *stream_, "update of ", unit, [&] { update(p, record, gradient); });
       }
     }
   }
@@ -106,11 +102,26 @@ private:
     float* m = nullptr;
     float* v = nullptr;
   };
+  void update(piece const& p, step_record const& record, zero::unit_gradient gradient) {
+    for (auto const& s : p.segments) {
+      if (!s.trainable) {
+        continue;
+      }
+      gradient.with_type<T>([&]<class G>(G const* g) {
+        launch(*stream_,
+               kernel::adamw<T, G>{p.weights + s.offset, p.low == nullptr ? nullptr : p.low + s.offset,
+                                   p.m + s.offset, p.v + s.offset, g + p.bucket.offset + s.offset, s.count,
+                                   record.numbers(s.decays)});
+      });
+    }
+  }
   static float* moment(piece const& p, state_part part) { return part == state_part::m ? p.m : p.v; }
   static std::uint16_t* at(std::uint16_t* low, std::int64_t first) {
     return low == nullptr ? nullptr : low + first;
   }
 
+  recorder<D>* times_;
+  int track_;
   typename D::stream* stream_;
   buffer<D> state_;
   std::vector<piece> pieces_;  // one for each bucket, empty where it is not resident

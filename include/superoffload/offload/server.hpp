@@ -4,11 +4,14 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/core/profile.hpp>
+#include <superoffload/core/recorder.hpp>
 #include <superoffload/kernel/elementwise.hpp>
 #include <superoffload/offload/adam_workers.hpp>
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/host_state.hpp>
+#include <superoffload/offload/service_counts.hpp>
 #include <superoffload/offload/service_order.hpp>
 #include <superoffload/offload/slots.hpp>
 #include <superoffload/offload/split_state.hpp>
@@ -30,14 +33,6 @@
 #include <vector>
 
 namespace superoffload::offload {
-
-/// What a server has done with buckets so far.
-struct service_counts {
-  std::int64_t emitted = 0;     ///< weights sent before the verdict
-  std::int64_t committed = 0;   ///< state written afterwards, alone or in one pass with the next step
-  std::int64_t updated = 0;     ///< with the true factor
-  std::int64_t sent_again = 0;  ///< emitted, but the verdict was another
-};
 
 /// Updates the buckets whose state lives off the device, on a thread of its own, while the device computes.
 ///
@@ -67,11 +62,12 @@ public:
 
   /// `compute` is the stream that forward and backward are queued on; `units` outlive the server;
   /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory where
-  /// they flow.
+  /// they flow. `times` sees what the links and CPU Adam do, if it is given.
   template <class Weights>
   server(D& device, typename D::stream& compute, std::vector<autograd::unit_layout> const& units,
-         arrangement const& a, Weights&& weights)
-      : compute_{&compute},
+         arrangement const& a, Weights&& weights, recorder<D>* times = nullptr)
+      : times_{times},
+        compute_{&compute},
         units_{&units},
         speculates_{a.speculates},
         immediate_{a.immediate},
@@ -81,7 +77,7 @@ public:
                      : std::make_unique<adam_workers>(device.pci_address(), a.workers, a.resource_group)},
         host_{device, units, a, workers_.get()},
         split_{device, units, a, workers_.get(), weights},
-        streamed_{device, units, a, weights},
+        streamed_{device, units, a, weights, times},
         slots_{device, a.largest(place::host), a.slots},
         down_{device},
         up_{device},
@@ -92,6 +88,9 @@ public:
     expect(a.largest(place::streamed) == 0 || a.stagings >= 1, exit_code::internal,
            "an arrangement streams buckets without a staging");
     check_flow(a);
+    if (times_ != nullptr && workers_ != nullptr) {
+      record_workers();
+    }
     for (auto const& b : a.buckets) {
       auto& e = entries_.emplace_back();
       e.bucket = b;
@@ -399,6 +398,7 @@ private:
       }
       e.stale = false;
       auto* const slot = slots_.take();
+      working_on_ = {"weights of ", e.bucket.unit};
       host_.weights(i, slot);
       up_.copy(e.weights, slot, bytes_of(e));
       up_.synchronize();
@@ -448,14 +448,16 @@ private:
       auto const& f = final_[static_cast<std::size_t>(e.bucket.unit)];
       e.gradient = slots_.take();
       down_.wait(*f.event);
-      if (f.gradient.is_wide && !std::is_same_v<T, wide<T>>) {
-        launch(down_,
-               kernel::convert<wide<T>, T>{static_cast<wide<T> const*>(f.gradient.data) + e.bucket.offset,
-                                           packed_.template as<T>(), e.bucket.count});
-        down_.copy(e.gradient, packed_.data(), bytes_of(e));
-      } else {
-        down_.copy(e.gradient, static_cast<T const*>(f.gradient.data) + e.bucket.offset, bytes_of(e));
-      }
+      record_span(times_, down_track_, down_, "gradient of ", e.bucket.unit, [&] {
+        if (f.gradient.is_wide && !std::is_same_v<T, wide<T>>) {
+          launch(down_,
+                 kernel::convert<wide<T>, T>{static_cast<wide<T> const*>(f.gradient.data) + e.bucket.offset,
+                                             packed_.template as<T>(), e.bucket.count});
+          down_.copy(e.gradient, packed_.data(), bytes_of(e));
+        } else {
+          down_.copy(e.gradient, static_cast<T const*>(f.gradient.data) + e.bucket.offset, bytes_of(e));
+        }
+      });
       down_.record(*e.down);
       e.fetched = true;
       e.state = stage::fetching;
@@ -593,7 +595,8 @@ private:
     auto const index = t.index;
     bool const had_pending = e.pending;
     bool const before_verdict = gathering_;
-    profile::range const named{title_of(t.what, had_pending), name_of(e)};
+    working_on_ = {title_of(t.what, had_pending), e.bucket.unit};
+    profile::range const named{working_on_.what, name_of(e)};
     step_record const record = (before_verdict ? announced_ : record_).value_or(step_record{});
     auto const work = [&](auto const& on_state) {
       lock.unlock();
@@ -649,7 +652,26 @@ private:
     settle(e, t.what, before_verdict);
   }
 
-  static std::string_view title_of(service what, bool had_pending) {
+  /// A track for each link and each worker.
+  void record_workers() {
+    down_track_ = times_->add_track(resource::link_down, "gradients to host");
+    up_track_ = times_->add_track(resource::link_up, "weights to device");
+    for (int i = 0; i < workers_->threads().size(); ++i) {
+      worker_tracks_.push_back(times_->add_track(resource::cpu_adam, concat("CPU Adam ", i)));
+    }
+    workers_->tell({this,
+                    [](void* self, int thread) {
+                      auto const* const s = static_cast<server*>(self);
+                      s->times_->begin(s->worker_tracks_[static_cast<std::size_t>(thread)],
+                                       s->working_on_.what, s->working_on_.unit);
+                    },
+                    [](void* self, int thread) {
+                      auto const* const s = static_cast<server*>(self);
+                      s->times_->end(s->worker_tracks_[static_cast<std::size_t>(thread)]);
+                    }});
+  }
+
+  static char const* title_of(service what, bool had_pending) {
     switch (what) {
       case service::commit:
         return "commit of ";
@@ -670,7 +692,8 @@ private:
   void send(std::size_t index, T* weights) {
     auto& e = entries_[index];
     up_.wait(*final_[static_cast<std::size_t>(e.bucket.unit)].event);
-    up_.copy(e.weights, weights, bytes_of(e));
+    record_span(times_, up_track_, up_, "weights of ", e.bucket.unit,
+                [&] { up_.copy(e.weights, weights, bytes_of(e)); });
     up_.record(*e.up);
     e.sent = true;
     sending_.push_back({index, weights});
@@ -683,6 +706,13 @@ private:
     }
   }
 
+  recorder<D>* times_;
+  int down_track_ = -1, up_track_ = -1;
+  std::vector<int> worker_tracks_;
+  struct {
+    char const* what = "";
+    int unit = 0;
+  } working_on_;  // for the workers' tracks; changes only between two of their tasks
   typename D::stream* compute_;
   std::vector<autograd::unit_layout> const* units_;
   bool speculates_, immediate_;

@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/core/recorder.hpp>
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/segments.hpp>
 #include <superoffload/offload/split_master.hpp>
@@ -47,14 +48,20 @@ public:
   /// they flow.
   template <class Weights>
   streamed_state(D& device, std::vector<autograd::unit_layout> const& units, arrangement const& a,
-                 Weights&& weights)
-      : up_{device},
+                 Weights&& weights, recorder<D>* times = nullptr)
+      : times_{host_bytes(a.buckets) == 0 ? nullptr : times},
+        up_{device},
         update_{device},
         down_{device},
         memory_{device, host_bytes(a.buckets), memory::host},
         staging_memory_{device, device_bytes(a)} {
     if (memory_.bytes() > 0) {
       std::memset(memory_.data(), 0, memory_.bytes());
+    }
+    if (times_ != nullptr) {
+      up_track_ = times_->add_track(resource::link_up, "state to device");
+      update_track_ = times_->add_track(resource::device_adam, "device Adam, streamed");
+      down_track_ = times_->add_track(resource::link_down, "state to host");
     }
     auto* state = memory_.template as<std::byte>();
     for (auto const& b : a.buckets) {
@@ -106,10 +113,12 @@ public:
     if (p.written != nullptr) {
       up_.wait(*p.written);
     }
-    up_.copy(s.memory, p.host, bytes_of(p.bucket));
-    if (p.flows) {
-      up_.copy(s.memory + bytes_of(p.bucket), p.weights, weight_bytes_of(p.bucket));
-    }
+    record_span(times_, up_track_, up_, "state of ", p.bucket.unit, [&] {
+      up_.copy(s.memory, p.host, bytes_of(p.bucket));
+      if (p.flows) {
+        up_.copy(s.memory + bytes_of(p.bucket), p.weights, weight_bytes_of(p.bucket));
+      }
+    });
     up_.record(*s.uploaded);
   }
   [[nodiscard]] bool uploaded(std::size_t index) const { return pieces_[index].staging >= 0; }
@@ -128,23 +137,27 @@ public:
     auto* const weights = p.flows ? reinterpret_cast<T*>(s.memory + bytes_of(p.bucket)) : p.weights;
     update_.wait(*s.uploaded);
     update_.wait(is_final);
-    for (auto const& part : p.segments) {
-      if (part.trainable) {
-        auto const at = part.offset;
-        gradient.with_type<T>([&]<class G>(G const* g) {
-          launch(update_,
-                 kernel::adamw<T, G>{weights + at, low == nullptr ? nullptr : low + at, m + at, v + at,
-                                     g + p.bucket.offset + at, part.count, record.numbers(part.decays)});
-        });
+    record_span(times_, update_track_, update_, "update of ", p.bucket.unit, [&] {
+      for (auto const& part : p.segments) {
+        if (part.trainable) {
+          auto const at = part.offset;
+          gradient.with_type<T>([&]<class G>(G const* g) {
+            launch(update_,
+                   kernel::adamw<T, G>{weights + at, low == nullptr ? nullptr : low + at, m + at, v + at,
+                                       g + p.bucket.offset + at, part.count, record.numbers(part.decays)});
+          });
+        }
       }
-    }
+    });
     update_.record(*p.updated);
     down_.wait(*p.updated);
-    if (p.flows) {
-      down_.copy(p.weights, s.memory + bytes_of(p.bucket), weight_bytes_of(p.bucket));
-      down_.record(*p.returned);
-    }
-    down_.copy(p.host, s.memory, bytes_of(p.bucket));
+    record_span(times_, down_track_, down_, "state of ", p.bucket.unit, [&] {
+      if (p.flows) {
+        down_.copy(p.weights, s.memory + bytes_of(p.bucket), weight_bytes_of(p.bucket));
+        down_.record(*p.returned);
+      }
+      down_.copy(p.host, s.memory, bytes_of(p.bucket));
+    });
     down_.record(*s.written);
     p.written = s.written.get();
     p.ever_updated = true;
@@ -244,6 +257,8 @@ private:
     }
   }
 
+  recorder<D>* times_;  // null also where nothing is streamed
+  int up_track_ = -1, update_track_ = -1, down_track_ = -1;
   typename D::stream up_, update_, down_;
   buffer<D> memory_, staging_memory_;
   std::vector<piece> pieces_;  // one for each bucket, empty where it lives elsewhere

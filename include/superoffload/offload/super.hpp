@@ -28,18 +28,18 @@ public:
   }
 
   /// `weights(unit)` gives the working weights that the state belongs to, [elements] T in device memory, or
-  /// in host memory where they flow.
+  /// in host memory where they flow. `times` sees what the state's streams and threads do, if it is given.
   template <class Weights>
   placed_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-               arrangement const& a, Weights&& weights)
+               arrangement const& a, Weights&& weights, recorder<D>* times = nullptr)
       : buckets_{a.buckets},
         immediate_{a.immediate},
         waits_for_all_{a.waits_for_all},
         compute_{&stream},
         units_{static_cast<int>(units.size())},
         norm_{device, stream, units},
-        resident_{device, stream, units, buckets_, weights},
-        server_{device, stream, units, a, weights} {}
+        resident_{device, stream, units, buckets_, weights, times},
+        server_{device, stream, units, a, weights, times} {}
 
   /// The numbers of the coming step, should it be accepted as it is.
   void announce(step_record const& record) {

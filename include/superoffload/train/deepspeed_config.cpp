@@ -511,9 +511,6 @@ deepspeed_config parse_deepspeed_config(std::string_view text, std::string const
   read_scheduler(root, c);
   read_zero(root, c);
   c.wall_clock_breakdown = root.boolean("wall_clock_breakdown");
-  if (c.wall_clock_breakdown.value.value_or(false)) {  // it changes no result: no reason to refuse the file
-    root.say_without_effect("wall_clock_breakdown (not there yet)");
-  }
   read_others(root);
   c.note = inert.note(origin);
   return c;

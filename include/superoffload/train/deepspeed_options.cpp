@@ -123,6 +123,7 @@ void apply(deepspeed_config const& file, given_flags const& given, std::int64_t 
   settle(file.weight_decay, "--weight_decay", o.adamw.weight_decay);
   settle_schedule(file, settle, o);
   settle_offload(file, settle, o.offload);
+  settle(file.wall_clock_breakdown, "--wall_clock_breakdown", o.wall_clock_breakdown);
 }
 
 }  // namespace superoffload::train

@@ -7,6 +7,7 @@
 #include <superoffload/core/precision.hpp>
 #include <superoffload/core/profile.hpp>
 #include <superoffload/core/range.hpp>
+#include <superoffload/core/recorder.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/data/batch.hpp>
@@ -53,6 +54,7 @@ struct engine_options {
   offload::arrangement arrangement{};   ///< of the optimizer's state; read by offload::super, zero::streamed
   zero::gather_rooms rooms{};           ///< for units that are whole for a while; read by zero::sharded
   tensor_choice trainable{}, decays{};  ///< which tensors train, and which of those decay
+  bool records = false;                 ///< note what works when: basic_engine::times()
 };
 
 /// What step() did.
@@ -167,6 +169,11 @@ public:
   /// Allocates what the plan says and fills masters and weights from `read`.
   void initialize(tensor_reader const& read) {
     stream_.emplace(*device_);
+    if (options_.records) {
+      times_.emplace(*device_, *stream_);
+      compute_track_ = times_->add_track(resource::device, "device");
+      wait_track_ = times_->add_track(resource::waiting, "device waits for weights");
+    }
     auto const& units = model_.units();
     zero::gradient_sink const sink{
         this,
@@ -177,12 +184,14 @@ public:
     if constexpr (shards) {
       store_.emplace(*device_, *stream_, units, options_.accumulates, *group_, options_.rooms, sink);
     } else if constexpr (flows) {
-      store_.emplace(*device_, *stream_, units, options_.accumulates, options_.arrangement.flow, sink);
+      store_.emplace(*device_, *stream_, units, options_.accumulates, options_.arrangement.flow, sink,
+                     times());
     } else {
       store_.emplace(*device_, *stream_, units, options_.accumulates, sink);
     }
-    state_.emplace(*device_, *stream_, units_of_state(), options_.arrangement,
-                   [this](int unit) { return store_->weights(unit); });
+    state_.emplace(
+        *device_, *stream_, units_of_state(), options_.arrangement,
+        [this](int unit) { return store_->weights(unit); }, times());
     tables_.emplace(model_.template make_tables<Device, T>(*device_, *stream_, options_.max_positions));
     staging_.emplace(*device_, *stream_, options_.max_rows);
     activations_ = buffer<Device>{*device_, plan_.activations};
@@ -219,6 +228,9 @@ public:
                   std::optional<double> rate = std::nullopt) {
     expect(micro_batches == 1 || options_.accumulates, exit_code::internal,
            "engine_options::accumulates must be set for steps of several micro-batches");
+    if (times_) {
+      times_->start();
+    }
     label_tokens_ = label_tokens;
     micro_batches_ = micro_batches;
     micro_batch_ = 0;
@@ -308,6 +320,10 @@ public:
 
   /// The optimizer's state, from initialize() on.
   [[nodiscard]] state_type const& state() const noexcept { return *state_; }
+
+  /// With engine_options::records, from initialize() on: what works when. It begins to look with each step;
+  /// whoever asks for it collects, or it grows. Null without.
+  [[nodiscard]] recorder<Device>* times() noexcept { return times_ ? &*times_ : nullptr; }
 
   /// Waits for everything queued.
   void synchronize() { stream_->synchronize(); }
@@ -423,10 +439,23 @@ private:
       } catch (...) {}  // acquire will say
     }
     autograd::unit_buffers acquire(int unit, autograd::pass p) {
-      engine->state_->await(unit, engine->store_->reader(unit));
-      return engine->store_->acquire(unit, p);
+      autograd::unit_buffers buffers;
+      record_span(engine->times(), engine->wait_track_, *engine->stream_, "wait for ", unit, [&] {
+        engine->state_->await(unit, engine->store_->reader(unit));
+        buffers = engine->store_->acquire(unit, p);
+      });
+      if (engine->times_ && engine->acquired_++ == 0) {
+        engine->times_->begin(engine->compute_track_, *engine->stream_,
+                              p == autograd::pass::backward ? "backward of " : "forward of ", unit);
+      }
+      return buffers;
     }
-    void release(int unit, autograd::pass p) noexcept { engine->store_->release(unit, p); }
+    void release(int unit, autograd::pass p) noexcept {
+      if (engine->times_ && --engine->acquired_ == 0) {
+        engine->times_->end(engine->compute_track_, *engine->stream_);
+      }
+      engine->store_->release(unit, p);
+    }
     void reduce(int unit) { engine->store_->reduce(unit); }
   };
 
@@ -573,7 +602,11 @@ private:
            " tokens, but engine_options::max_positions is ", options_.max_positions);
     auto const loss = model_.template loss<Device, T>(*tape_, staged, &*tables_);
     stream_->copy(loss_.data(), loss.total, sizeof(double));
-    stream_->synchronize();
+    if (times_) {
+      times_->synchronize(*stream_);
+    } else {
+      stream_->synchronize();
+    }
     return over_ranks(*loss_.template as<double>());
   }
 
@@ -634,6 +667,9 @@ private:
   autograd::retention retention_;
 
   std::optional<typename Device::stream> stream_;
+  std::optional<recorder<Device>> times_;
+  int compute_track_ = -1, wait_track_ = -1;
+  int acquired_ = 0;  // units in use, as often as they are
   std::optional<store_type> store_;
   std::optional<state_type> state_;
   std::optional<typename Architecture::template tables<Device, T>> tables_;

@@ -22,9 +22,7 @@ class object {
 public:
   template <class Value>
   object& member(std::string_view name, Value value) {
-    text_ += text_.empty() ? "{\"" : ", \"";
-    text_ += name;
-    text_ += "\": ";
+    add(name);
     if constexpr (std::is_floating_point_v<Value>) {
       text_ += std::isfinite(value) ? concat(value) : "null";
     } else {
@@ -32,11 +30,37 @@ public:
     }
     return *this;
   }
-  std::string done() { return text_ + "}"; }
+  object& member(std::string_view name, object const& value) {
+    add(name);
+    text_ += value.done();
+    return *this;
+  }
+  [[nodiscard]] std::string done() const { return (text_.empty() ? "{" : text_) + "}"; }
 
 private:
+  void add(std::string_view name) {
+    text_ += text_.empty() ? "{\"" : ", \"";
+    text_ += name;
+    text_ += "\": ";
+  }
+
   std::string text_;
 };
+
+object to_object(breakdown const& b, std::vector<std::string> const& units) {
+  auto const share = [&](resource r) { return b.busy[static_cast<std::size_t>(r)]; };
+  object waits;
+  for (std::size_t i = 0; i < b.waits.size(); ++i) { waits.member(units[i], 1e3 * b.waits[i]); }
+  return object{}
+      .member("busy", object{}
+                          .member("device", share(resource::device))
+                          .member("device_adam", share(resource::device_adam))
+                          .member("link_down", share(resource::link_down))
+                          .member("link_up", share(resource::link_up))
+                          .member("cpu_adam", share(resource::cpu_adam)))
+      .member("waited_ms", 1e3 * b.waited())
+      .member("waits_ms", waits);
+}
 
 /// The step of a line that this file wrote, or -1.
 std::int64_t step_of(std::string_view line) {
@@ -52,9 +76,9 @@ std::int64_t step_of(std::string_view line) {
 
 }  // namespace
 
-std::string to_json(step_metrics const& m) {
-  return object{}
-      .member("step", m.step)
+std::string to_json(step_metrics const& m, std::vector<std::string> const& units) {
+  object json;
+  json.member("step", m.step)
       .member("loss", m.loss)
       .member("grad_norm", m.grad_norm)
       .member("lr", m.lr)
@@ -67,8 +91,19 @@ std::string to_json(step_metrics const& m) {
       .member("hardware_tflops", m.hardware_tflops)
       .member("host_bytes", m.host_bytes)
       .member("device_bytes", m.device_bytes)
-      .member("skipped", m.skipped)
-      .done();
+      .member("skipped", m.skipped);
+  if (m.buckets) {
+    json.member("buckets", object{}
+                               .member("emitted", m.buckets->emitted)
+                               .member("committed", m.buckets->committed)
+                               .member("updated", m.buckets->updated)
+                               .member("sent_again", m.buckets->sent_again))
+        .member("acceptance", m.acceptance);
+  }
+  if (m.breakdown) {
+    json.member("breakdown", to_object(*m.breakdown, units));
+  }
+  return json.done();
 }
 
 std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_tokens) {

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/offload/service_counts.hpp>
+#include <superoffload/train/breakdown.hpp>
+
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace superoffload::train {
 
@@ -27,10 +31,15 @@ struct step_metrics {
   std::size_t host_bytes = 0;    ///< peak resident set of the process
   std::size_t device_bytes = 0;  ///< peak of what the engine allocated
   bool skipped = false;          ///< the gradient was not finite or there was no label: nothing was changed
+  std::optional<offload::service_counts>
+      buckets;              ///< served since the step before; none: no state is off the device
+  double acceptance = 1.0;  ///< how often, as estimated, speculation comes true
+  std::optional<train::breakdown> breakdown;
 };
 
-/// One line of JSON. Numbers in full precision; what is not finite is null.
-std::string to_json(step_metrics const& m);
+/// One line of JSON. Numbers in full precision; what is not finite is null. `units`: names, for the
+/// breakdown.
+std::string to_json(step_metrics const& m, std::vector<std::string> const& units = {});
 
 /// One line of JSON for an evaluation after `step`.
 std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_tokens);

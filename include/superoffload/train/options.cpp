@@ -19,12 +19,6 @@ void at_least_zero(char const* flag, double value) {
          ", expected 0 or more");
 }
 
-/// What is read and has no effect yet.
-void expect_available(training_options const& o) {
-  expect(!o.wall_clock_breakdown, exit_code::bad_input,
-         "--wall_clock_breakdown has no effect in this version yet; expected to be left out");
-}
-
 }  // namespace
 
 void check(training_options const& o) {
@@ -49,6 +43,7 @@ void check(training_options const& o) {
   at_least_zero("--max_grad_norm", o.max_grad_norm);
   in_range("--eval_steps", o.eval_steps, 0, many);
   in_range("--log_interval", o.log_interval, 1, many);
+  in_range("--trace_steps", o.trace_steps, 1, 1000);
   in_range("--save_steps", o.save_steps, 0, many);
   in_range("--save_total_limit", o.save_total_limit, 0, 1'000'000);
   expect(o.eval_steps == 0 || !o.eval_dataset.empty(), exit_code::bad_input,
@@ -56,7 +51,6 @@ void check(training_options const& o) {
   expect(!o.export_best || !o.eval_dataset.empty(), exit_code::bad_input,
          "--export_best needs --eval_dataset FILE to judge by");
   offload::check(o.offload);
-  expect_available(o);
 }
 
 double learning_rate(training_options const& o, std::int64_t k, std::int64_t steps) {

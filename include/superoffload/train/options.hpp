@@ -59,8 +59,10 @@ struct training_options {
   std::filesystem::path eval_dataset;  ///< empty: no evaluation
   std::int64_t eval_steps = 0;         ///< 0: before the first step and after the last only
   std::int64_t log_interval = 10;
-  std::filesystem::path metrics;  ///< empty: none
-  bool wall_clock_breakdown = false;
+  std::filesystem::path metrics;      ///< empty: none
+  bool wall_clock_breakdown = false;  ///< say where the time of each step went
+  std::filesystem::path trace;        ///< where a timeline of the first steps is written; empty: nowhere
+  std::int64_t trace_steps = 5;
   std::int64_t save_steps = 0;  ///< 0: no checkpoints but on a signal
   int save_total_limit = 0;     ///< 0: all are kept
   std::string resume;           ///< empty, "auto" or a checkpoint's directory

@@ -11,11 +11,13 @@
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/options.hpp>
+#include <superoffload/train/plan_file.hpp>
 #include <superoffload/train/progress.hpp>
 #include <superoffload/train/report.hpp>
 #include <superoffload/train/run_data.hpp>
 #include <superoffload/train/run_state.hpp>
 #include <superoffload/train/step_plan.hpp>
+#include <superoffload/train/step_trace.hpp>
 #include <superoffload/train/stop_request.hpp>
 #include <superoffload/train/weights.hpp>
 
@@ -113,6 +115,12 @@ private:
     if (!options_.metrics.empty()) {
       metrics_.emplace(options_.metrics, state_.step);
     }
+    unit_names_.clear();
+    for (auto const& unit : engine_.model().units()) { unit_names_.push_back(unit.name()); }
+    trace_.reset();
+    if (!options_.trace.empty()) {
+      trace_.emplace(unit_names_);
+    }
     progress_.emplace(state_.step, total_steps_, options_.log_interval);
     checkpoints_.emplace(options_.output, options_.save_total_limit);
     if (!data_->held_out.empty()) {
@@ -127,6 +135,9 @@ private:
       if (due(options_.save_steps)) {
         save();
       }
+    }
+    if (trace_ && trace_->steps() > 0) {  // the run was shorter
+      write_trace();
     }
     summary.steps = state_.step;
     summary.planned_step_time = plan_.step_time;
@@ -189,6 +200,7 @@ private:
     e.max_positions = o.max_length;
     e.accumulates = o.accumulation > 1;
     e.recompute = o.recompute;
+    e.records = o.wall_clock_breakdown || !o.trace.empty();
     e.trainable = trained_by(o);
     if (o.undecayed == no_decay::norms_and_biases) {
       e.decays = [](autograd::tensor_entry const& tensor) { return tensor.shape.size() > 1; };
@@ -346,6 +358,7 @@ private:
     state_.accepted_steps = engine_.accepted_steps();
     state_.where = loader_->where();
     judge(result, data.label_tokens);
+    look_at_times(m);
 
     double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
     auto const& model = engine_.model();
@@ -364,10 +377,54 @@ private:
     m.host_bytes = peak_resident_bytes();
     m.device_bytes = device_->peak_bytes();
     m.skipped = !result.accepted;
+    count_service(m);
     if (metrics_) {
-      metrics_->write(to_json(m));
+      metrics_->write(to_json(m, unit_names_));
     }
     progress_->step(m.step, m.loss, m.lr, m.tokens_per_second, m.skipped);
+    if (m.breakdown && due(options_.log_interval)) {
+      progress_->say(describe(*m.breakdown, unit_names_));
+    }
+  }
+
+  /// Where the time of this step went, and what goes into the timeline.
+  void look_at_times(step_metrics& m) {
+    auto* const times = engine_.times();
+    if (times == nullptr) {
+      return;
+    }
+    auto seen = times->collect();
+    if (options_.wall_clock_breakdown) {
+      m.breakdown = break_down(seen, times->tracks(), unit_names_.size());
+    }
+    if (trace_) {
+      trace_->add(state_.step, std::move(seen));
+      if (static_cast<std::int64_t>(trace_->steps()) == options_.trace_steps) {
+        write_trace();
+        if (!options_.wall_clock_breakdown) {
+          times->stop();
+        }
+      }
+    }
+  }
+  void write_trace() {
+    write_file(options_.trace, trace_->json(engine_.times()->tracks()));
+    progress_->say(concat("wrote a timeline of ", trace_->steps(), trace_->steps() == 1 ? " step" : " steps",
+                          " to ", options_.trace.string()));
+    trace_.reset();
+  }
+  /// What became of the buckets whose state is off the device.
+  void count_service(step_metrics& m) {
+    if constexpr (Engine::arranges) {
+      auto const& buckets = engine_.options().arrangement.buckets;
+      if (std::any_of(buckets.begin(), buckets.end(),
+                      [](auto const& b) { return b.where != offload::place::resident; })) {
+        auto const counts = engine_.state().counts();
+        m.buckets = counts - served_;
+        m.acceptance = engine_.state().acceptance();
+        served_ = counts;
+      }
+    }
   }
 
   /// Without the first steps, which find nothing on its way, where there are others.
@@ -480,6 +537,9 @@ private:
   std::int64_t saved_step_ = -1;
   std::vector<double> step_times_;  // s
   std::filesystem::path checkpoint_;
+  offload::service_counts served_;
+  std::vector<std::string> unit_names_;
+  std::optional<step_trace> trace_;
   std::optional<metrics_file> metrics_;
   std::optional<progress> progress_;
   std::optional<checkpoint_writer> checkpoints_;

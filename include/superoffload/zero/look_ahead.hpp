@@ -5,6 +5,7 @@
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/recorder.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -30,9 +31,13 @@ public:
     return room_bytes * static_cast<std::size_t>(rooms);
   }
 
-  /// `compute`: the stream whose work uses the units.
-  look_ahead(D& device, stream_type& compute, std::size_t room_bytes, int rooms)
-      : compute_{&compute}, transfer_{device}, memory_{device, bytes(room_bytes, rooms)} {
+  /// `compute`: the stream whose work uses the units. `times` sees what fills the rooms, if it is given.
+  look_ahead(D& device, stream_type& compute, std::size_t room_bytes, int rooms, recorder<D>* times = nullptr)
+      : times_{rooms == 0 ? nullptr : times},
+        track_{times_ == nullptr ? -1 : times_->add_track(resource::link_up, "weights ahead of use")},
+        compute_{&compute},
+        transfer_{device},
+        memory_{device, bytes(room_bytes, rooms)} {
     auto* next = memory_.template as<std::byte>();
     for (int i = 0; i < rooms; ++i) {
       rooms_.emplace_back(std::exchange(next, next + room_bytes), typename D::event{device},
@@ -66,7 +71,7 @@ public:
     if (oldest->was_used) {
       transfer_.wait(oldest->left);
     }
-    fill(transfer_, oldest->memory);
+    record_span(times_, track_, transfer_, "weights of ", unit, [&] { fill(transfer_, oldest->memory); });
     transfer_.record(oldest->filled);
     oldest->unit = unit;
     oldest->touched = ++clock_;
@@ -134,6 +139,8 @@ private:
     return nullptr;
   }
 
+  recorder<D>* times_;
+  int track_;
   stream_type* compute_;
   stream_type transfer_;
   buffer<D> memory_;

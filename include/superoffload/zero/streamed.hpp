@@ -6,6 +6,7 @@
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/recorder.hpp>
 #include <superoffload/zero/flow.hpp>
 #include <superoffload/zero/gradient_layout.hpp>
 #include <superoffload/zero/look_ahead.hpp>
@@ -50,10 +51,10 @@ public:
   }
 
   streamed_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                 bool accumulates, flow const& f, gradient_sink sink)
+                 bool accumulates, flow const& f, gradient_sink sink, recorder<D>* times = nullptr)
       : stream_{&stream},
         sink_{sink},
-        rooms_{device, stream, rooms_for_weights(units, f).bytes, rooms_for_weights(units, f).count} {
+        rooms_{device, stream, rooms_for_weights(units, f).bytes, rooms_for_weights(units, f).count, times} {
     check(units, accumulates, f);
     auto const total = bytes(units, accumulates, f);
     auto const rooms = rooms_for_gradients(units, accumulates, f);

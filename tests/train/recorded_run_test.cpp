@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A whole run on the CPU device with its state in every place: what its metrics and its timeline say of it.
+#include <superoffload/io/json.hpp>
+#include <superoffload/model/llama.hpp>
+#include <superoffload/offload/super.hpp>
+#include <superoffload/train/trainer.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scratch_directory.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+namespace fs = std::filesystem;
+using engine = train::engine<model::llama, precision::bf16, offload::super>;
+
+constexpr int steps = 6;
+
+train::training_options options(fs::path const& output) {
+  train::training_options o;
+  o.model = fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama";
+  o.dataset = SUPEROFFLOAD_ALPACA;
+  o.dataset_percentage = 2;
+  o.output = output;
+  o.max_length = 32;
+  o.batch_size = 2;
+  o.max_steps = steps;
+  o.mask_prompt = false;
+  o.lr = 1e-3;
+  o.max_grad_norm = 1e6;
+  o.metrics = output / "metrics.jsonl";
+  o.offload.how = offload::mode::super;
+  o.offload.ratio = 1.0;
+  o.offload.streamed_share = 0.5;
+  return o;
+}
+
+struct outcome {
+  std::vector<io::json> lines;
+  offload::service_counts counts;
+  std::vector<std::string> units;
+  offload::placement buckets;
+};
+outcome run(train::training_options const& o) {
+  cpu::device device{2};
+  train::trainer<engine> trainer{device, o};
+  trainer.run();
+  outcome done{.lines = {},
+               .counts = trainer.engine().state().counts(),
+               .units = {},
+               .buckets = trainer.engine().options().arrangement.buckets};
+  for (auto const& unit : trainer.engine().model().units()) { done.units.push_back(unit.name()); }
+  std::ifstream file{o.metrics};
+  for (std::string line; std::getline(file, line);) { done.lines.push_back(io::json::parse(line)); }
+  REQUIRE(done.lines.size() == steps);
+  return done;
+}
+
+io::json read_json(fs::path const& file) {
+  std::ostringstream text;
+  text << std::ifstream{file}.rdbuf();
+  return io::json::parse(text.str());
+}
+
+TEST_CASE("what is said of every step adds up, and to be watched changes no bit") {
+  test::scratch_directory const plain, watched;
+  auto o = options(watched.path());
+  o.wall_clock_breakdown = true;
+  o.trace = watched.path() / "trace.json";
+  o.trace_steps = 4;
+  auto const without = run(options(plain.path()));
+  auto const with = run(o);
+  std::map<std::string, double> busy;
+  double emitted = 0, committed = 0, updated = 0, sent_again = 0;
+  for (std::size_t i = 0; i < with.lines.size(); ++i) {
+    auto const& line = with.lines[i];
+    CHECK(line["loss"] == without.lines[i]["loss"]);
+    CHECK(line["grad_norm"] == without.lines[i]["grad_norm"]);
+    CHECK_FALSE(without.lines[i].contains("breakdown"));
+    CHECK(without.lines[i]["buckets"].size() == 4);  // what costs nothing is always there
+    CHECK(line["acceptance"].get<double>() > 0.9);
+    auto const& b = line["breakdown"];
+    for (auto const* const name : {"device", "device_adam", "link_down", "link_up", "cpu_adam"}) {
+      CAPTURE(name);
+      CHECK(b["busy"][name].get<double>() >= 0.0);
+      CHECK(b["busy"][name].get<double>() <= 1.0);
+      busy[name] += b["busy"][name].get<double>();
+    }
+    double sum = 0.0;
+    for (auto const& unit : with.units) {
+      CAPTURE(unit);
+      CHECK(b["waits_ms"][unit].get<double>() >= 0.0);
+      sum += b["waits_ms"][unit].get<double>();
+    }
+    CHECK(b["waits_ms"].size() == with.units.size());
+    CHECK(b["waited_ms"].get<double>() == doctest::Approx(sum));
+    CHECK(sum <= line["step_time_ms"].get<double>());
+    emitted += line["buckets"]["emitted"].get<double>();
+    committed += line["buckets"]["committed"].get<double>();
+    updated += line["buckets"]["updated"].get<double>();
+    sent_again += line["buckets"]["sent_again"].get<double>();
+  }
+  for (auto const& [name, sum] : busy) {
+    CAPTURE(name);
+    CHECK(sum > 0.0);
+  }
+  // All is served in the end; what came after the last line is in the counts only.
+  auto const host =
+      static_cast<double>(std::count_if(with.buckets.begin(), with.buckets.end(),
+                                        [](auto const& b) { return b.where == offload::place::host; }));
+  auto const& counts = with.counts;
+  CHECK(sent_again == 0);
+  CHECK(counts.emitted + counts.updated == static_cast<std::int64_t>(with.buckets.size()) * steps);
+  CHECK(counts.committed == counts.emitted);
+  CHECK(emitted <= static_cast<double>(counts.emitted));
+  CHECK(emitted + updated <= static_cast<double>(counts.emitted + counts.updated));
+  CHECK(emitted + host >= static_cast<double>(counts.emitted));
+  CHECK(committed <= static_cast<double>(counts.committed));
+
+  // The timeline: rows of slices that do not overlap, each unit's forward and backward once a step.
+  auto const trace = read_json(o.trace);
+  std::map<int, std::string> rows;
+  std::map<int, std::vector<std::pair<double, double>>> slices;
+  std::map<std::string, int> named;
+  for (auto const& event : trace["traceEvents"]) {
+    if (event["name"] == "thread_name") {
+      rows[event["tid"]] = event["args"]["name"];
+    } else if (event["ph"] == "X") {
+      double const begin = event["ts"];
+      slices[event["tid"]].emplace_back(begin, begin + event["dur"].get<double>());
+      ++named[event["name"]];
+    }
+  }
+  for (auto& [row, all] : slices) {
+    CAPTURE(rows[row]);
+    std::sort(all.begin(), all.end());
+    for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+      CHECK(all[i].second <= all[i + 1].first + 1e-3);  // microseconds are rounded
+    }
+  }
+  for (char const* const row :
+       {"steps", "device", "device waits for weights", "CPU Adam 0", "gradients to host", "weights to device",
+        "state to device", "state to host"}) {
+    CAPTURE(row);
+    auto const at = std::find_if(rows.begin(), rows.end(), [&](auto const& r) { return r.second == row; });
+    REQUIRE(at != rows.end());
+    CHECK_FALSE(slices[at->first].empty());
+  }
+  for (int step = 1; step <= steps; ++step) { CHECK(named["step " + std::to_string(step)] == (step <= 4)); }
+  for (auto const& unit : with.units) {
+    CAPTURE(unit);
+    CHECK(named["forward of " + unit] == 4);
+    CHECK(named["backward of " + unit] == 4);
+  }
+}
+
+TEST_CASE("where every bucket is updated before the step ends, each line has them all") {
+  test::scratch_directory const output;
+  auto o = options(output.path());
+  o.offload.how = offload::mode::zero;
+  auto const done = run(o);
+  for (auto const& line : done.lines) {
+    CHECK(line["buckets"]["updated"] == done.buckets.size());
+    CHECK(line["buckets"]["emitted"] == 0);
+  }
+  o.offload.ratio = 0.0;
+  o.offload.streamed_share = 0.0;
+  CHECK_FALSE(run(o).lines.back().contains("buckets"));  // all is on the device
+}
+
+TEST_CASE("a timeline of more steps than there are is written at the end, and recording alone says nothing") {
+  test::scratch_directory const output;
+  auto o = options(output.path());
+  o.trace = output.path() / "trace.json";
+  o.trace_steps = 1000;
+  auto const done = run(o);
+  CHECK_FALSE(done.lines.back().contains("breakdown"));
+  int traced = 0;
+  auto const trace = read_json(o.trace);  // which lives as long as the loop
+  for (auto const& event : trace["traceEvents"]) {
+    traced += event["ph"] == "X" && event["name"].get<std::string>().starts_with("step ");
+  }
+  CHECK(traced == steps);
+}
+
+}  // namespace
