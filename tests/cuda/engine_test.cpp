@@ -28,6 +28,14 @@ TEST_CASE_TEMPLATE("on a GPU, loss, gradients of every parameter and logits are 
   }
 }
 
+TEST_CASE_TEMPLATE("on a GPU, the plan is what is then allocated", Precision, precision::fp32,
+                   precision::bf16) {
+  reference_model<cuda::device, Precision> m{"llama"};
+  m.train(2);
+  CHECK(static_cast<double>(m.device.peak_bytes()) ==
+        doctest::Approx(static_cast<double>(m.trained.plan().total())).epsilon(0.03));
+}
+
 TEST_CASE_TEMPLATE("on a GPU, recompute changes no bit", Precision, precision::fp32, precision::bf16) {
   reference_model<cuda::device, Precision> kept{"llama"}, again{"llama", recompute::choice::every_block};
   test::check_recompute(kept, again);

@@ -75,6 +75,8 @@ struct run {
       engine.backward();
       CHECK(engine.step(1e-3).accepted);
     }
+    CHECK(static_cast<double>(device.peak_bytes()) ==
+          doctest::Approx(static_cast<double>(engine.plan().total())).epsilon(0.03));
   }
 };
 

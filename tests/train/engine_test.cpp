@@ -89,6 +89,36 @@ TEST_CASE_TEMPLATE("the plan is what is then allocated", P, precision::fp32, pre
   }
 }
 
+/// The CPU, but a stream takes memory with its first kernel and keeps it, as a GPU's does.
+struct keeping_device : cpu::device {
+  using cpu::device::device;
+  static constexpr std::size_t product_workspace_bytes = 3'000'000;
+  struct stream : cpu::stream {
+    explicit stream(keeping_device& on) : cpu::stream{on}, device{&on} {}
+    template <class Arguments>
+    friend void launch(stream& on, Arguments const& arguments) {
+      if (on.workspace.bytes() == 0) {
+        on.workspace = buffer<cpu::device>{*on.device, product_workspace_bytes};
+      }
+      launch(static_cast<cpu::stream&>(on), arguments);
+    }
+    keeping_device* device;
+    buffer<cpu::device> workspace{};
+  };
+};
+
+TEST_CASE("what a stream keeps for matrix products is in the plan") {
+  keeping_device device{2};
+  train::engine<model::llama, keeping_device> e{device, small(), {.max_rows = 24, .max_positions = 12}};
+  CHECK(e.plan().workspaces == keeping_device::product_workspace_bytes);
+  e.initialize(some_weights);
+  e.forward(batch_of({1, 2, 3, 4, 5}));
+  e.backward();
+  e.step(1e-3);
+  e.synchronize();
+  CHECK(device.peak_bytes() == e.plan().total());
+}
+
 TEST_CASE("automatic recompute uses the memory that there is, and no more") {
   cpu::device device{2};
   train::engine<model::llama> e{

@@ -29,6 +29,7 @@ public:
 
   static std::string name() { return "cpu"; }
   static constexpr std::size_t logits_chunk_bytes = std::size_t{64} << 20;
+  static constexpr std::size_t product_workspace_bytes = 0;
   static constexpr double flops_per_byte = 8.0;
 
   [[nodiscard]] std::string description() const {

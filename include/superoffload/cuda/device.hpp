@@ -39,6 +39,7 @@ public:
 
   static std::string name() { return "cuda"; }
   static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
+  static constexpr std::size_t product_workspace_bytes = gpu::product_workspace_bytes;
   static constexpr double flops_per_byte = gpu::flops_per_byte;
 
   [[nodiscard]] int ordinal() const noexcept { return ordinal_; }

@@ -37,7 +37,7 @@ struct scalars {
   }
 };
 constexpr scalars host_scalars;
-static_assert(stream::product_bytes == products::workspace_bytes + sizeof(scalars));
+static_assert(device::product_workspace_bytes == products::workspace_bytes + sizeof(scalars));
 
 /// What decides how a product is computed.
 struct kind {

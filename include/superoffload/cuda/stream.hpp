@@ -80,8 +80,6 @@ public:
   [[nodiscard]] std::string name() const;
   /// Makes its device the calling thread's.
   void activate() const;
-  /// Device memory that matrix products of a stream take at the first one and keep: for the memory plan.
-  static constexpr std::size_t product_bytes = (std::size_t{32} << 20) + 24;
   /// What matrix products keep between calls.
   [[nodiscard]] detail::products& products();
   /// Throws `error` (device) when the launch before this call, of a kernel of that name, was refused.

@@ -21,7 +21,7 @@ struct tier_bytes {
   std::size_t slots = 0;     ///< pinned: gradients on their way or kept, and weights on theirs
   std::size_t stagings = 0;  ///< of streamed state, and for packing gradients
   std::size_t activations = 0;
-  std::size_t workspaces = 0;  ///< batches, tables, partial norms
+  std::size_t workspaces = 0;  ///< batches, tables, partial norms, what matrix products keep
 
   [[nodiscard]] std::size_t total() const {
     return weights + gradients + state + slots + stagings + activations + workspaces;

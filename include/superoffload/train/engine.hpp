@@ -561,6 +561,7 @@ private:
     plan_.host = state.host + store.host + batch_staging<Device>::bytes(options_.max_rows) + sizeof(double);
     plan_.batches = batch_staging<Device>::bytes(options_.max_rows) +
                     model_.template table_bytes<T>(options_.max_positions);
+    plan_.workspaces = Device::product_workspace_bytes;
     choose_recompute(memory);
   }
 

@@ -18,13 +18,14 @@ struct plan {
   std::size_t optimizer_state = 0;
   std::size_t activations = 0;  ///< peak of the arena, recompute as planned
   std::size_t batches = 0;      ///< token ids and tables
+  std::size_t workspaces = 0;   ///< of matrix products; those of other kernels are among the activations
   std::size_t host = 0;         ///< beside device memory: state and buffers in the host's
   std::int64_t results = 0;     ///< of functions inside of blocks that backward needs
   std::int64_t results_recomputed = 0;
   double recomputed_flops_per_token = 0.0;  ///< of the largest micro-batch, and as if it were one document
 
   [[nodiscard]] std::size_t total() const {
-    return weights + gradients + optimizer_state + activations + batches;
+    return weights + gradients + optimizer_state + activations + batches + workspaces;
   }
 };
 

@@ -134,8 +134,8 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
   w.tokens = s.micro_batches * s.micro_batch.rows;
   auto const visible = s.sequences * (s.micro_batch.positions * (s.micro_batch.positions + 1) / 2);
   w.model_flops = 3.0 * s.micro_batches * model.forward_flops(s.micro_batch.rows, visible);
-  w.workspaces =
-      batch_staging<D>::bytes(s.micro_batch.rows) + model.template table_bytes<T>(s.micro_batch.positions);
+  w.workspaces = batch_staging<D>::bytes(s.micro_batch.rows) +
+                 model.template table_bytes<T>(s.micro_batch.positions) + D::product_workspace_bytes;
   w.host_workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + sizeof(double);
   w.element_bytes = static_cast<int>(sizeof(T));
   w.judges = s.judges;
