@@ -14,7 +14,7 @@
 namespace superoffload::conformance {
 
 struct attention_results {
-  std::vector<double> out, log_sum_exp, d_q, d_k, d_v;
+  std::vector<double> out, log_sum_exp, d_q, d_k, d_v, d_sinks;
 };
 
 /// Attention and its gradient on inputs drawn in bfloat16 and, where T is wider, widened: the same for every
@@ -51,6 +51,16 @@ attention_results attend(lab<D>& in, attention_case const& c) {
                                                         .d_qkv = d_qkv.data(),
                                                         .sinks = used_sinks});
   attention_results r;
+  if (c.sinks) {
+    for (double const x : sinks_gradient<T>(in, {.shape = shape,
+                                                 .out = out.data(),
+                                                 .d_out = d_out.data(),
+                                                 .log_sum_exp = log_sum_exp.data(),
+                                                 .sinks = used_sinks,
+                                                 .partial = nullptr})) {
+      r.d_sinks.push_back(x);
+    }
+  }
   for (double const x : out.values()) { r.out.push_back(x); }
   for (double const x : log_sum_exp.values()) { r.log_sum_exp.push_back(x); }
   auto const gradient = d_qkv.values();

@@ -65,4 +65,24 @@ TEST_CASE("rotary and attention have the gradient of their formula") {
   }
 }
 
+TEST_CASE("sinks have the gradient of their formula") {
+  constexpr nn::attention_heads heads{4, 2, 6};
+  constexpr int columns = (4 + 2 * 2) * 6;
+  unit_layout unit{0, "unit"};
+  auto const sinks = unit.add_vector("sinks", 4);
+  graph g{{unit}};
+  SUBCASE("several documents") {
+    documents const d{{3, 1, 0, 4}};
+    check_function(g, g.random(8 * columns), columns,
+                   [&](graph::variable x) { return nn::attention(x, d.batch, heads, sinks); });
+  }
+  SUBCASE("more rows than one block has, in a window") {
+    documents const d{{70, 3}};
+    nn::attention_heads windowed = heads;
+    windowed.window = 5;
+    check_function(g, g.random(73 * columns), columns,
+                   [&](graph::variable x) { return nn::attention(x, d.batch, windowed, sinks); });
+  }
+}
+
 }  // namespace

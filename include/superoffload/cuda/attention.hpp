@@ -35,6 +35,9 @@ public:
   [[nodiscard]] virtual std::size_t scratch_bytes(kernel::attention_forward<bfloat16> const&) const = 0;
   [[nodiscard]] virtual std::size_t scratch_bytes(kernel::attention_backward<bfloat16> const&) const = 0;
 
+  /// How its log_sum_exp lies, as attention_sinks_backward::rows_together.
+  [[nodiscard]] virtual std::int64_t rows_together(kernel::attention_shape const& shape) const = 0;
+
   /// Queues it. Throws `error` (device) when the library fails.
   virtual void launch(stream& on, kernel::attention_forward<bfloat16> const&) = 0;
   virtual void launch(stream& on, kernel::attention_backward<bfloat16> const&) = 0;

@@ -8,6 +8,7 @@
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/cuda/kernels/adamw.cuh>
 #include <superoffload/cuda/kernels/attention.cuh>
+#include <superoffload/cuda/kernels/attention_sinks.cuh>
 #include <superoffload/cuda/kernels/cross_entropy.cuh>
 #include <superoffload/cuda/kernels/document_tables.cuh>
 #include <superoffload/cuda/kernels/elementwise.cuh>

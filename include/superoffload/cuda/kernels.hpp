@@ -47,6 +47,16 @@ void launch(stream& stream, Arguments const& arguments) {
       return;
     }
   }
+  if constexpr (std::same_as<Arguments, kernel::attention_sinks_backward<bfloat16>>) {
+    auto const* const backend = stream.of().attention();
+    if (backend != nullptr && backend->serves(arguments.shape)) {
+      auto in_its_order = arguments;
+      in_its_order.rows_together = backend->rows_together(arguments.shape);
+      detail::kernel_entry<Arguments> const& kernel = detail::kernels;
+      kernel.launch(stream, in_its_order);
+      return;
+    }
+  }
   detail::kernel_entry<Arguments> const& kernel = detail::kernels;
   kernel.launch(stream, arguments);
 }

@@ -547,6 +547,10 @@ std::size_t attention::scratch_bytes(kernel::attention_backward<bfloat16> const&
   return besides_workspace(a.shape) + static_cast<std::size_t>(bound);
 }
 
+std::int64_t attention::rows_together(kernel::attention_shape const& s) const {
+  return geometry{s}.ragged ? 1 : s.longest;
+}
+
 void attention::launch(cuda::stream& on, kernel::attention_forward<bfloat16> const& a) {
   auto const& s = a.shape;
   geometry const g{s};

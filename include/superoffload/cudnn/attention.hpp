@@ -6,6 +6,7 @@
 #include <superoffload/cuda/device.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -40,6 +41,7 @@ public:
 
   [[nodiscard]] std::string name() const override;
   [[nodiscard]] bool serves(kernel::attention_shape const& shape) const override;
+  [[nodiscard]] std::int64_t rows_together(kernel::attention_shape const& shape) const override;
   [[nodiscard]] std::size_t scratch_bytes(kernel::attention_forward<bfloat16> const&) const override;
   [[nodiscard]] std::size_t scratch_bytes(kernel::attention_backward<bfloat16> const&) const override;
   void launch(cuda::stream& on, kernel::attention_forward<bfloat16> const&) override;

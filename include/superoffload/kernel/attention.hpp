@@ -39,7 +39,7 @@ struct scratch_memory {
 
 /// out = softmax(scale * q k^T, causal) v, softmax and sums in wide<T>; log_sum_exp of the scaled scores is
 /// kept for the backward of the same device, in an order of its own. With sinks, each head has one more score
-/// in the denominator that carries no value.
+/// in the denominator that carries no value; attention_sinks_backward is their gradient.
 template <element T>
 struct attention_forward {
   attention_shape shape;
@@ -62,6 +62,28 @@ struct attention_backward {
   T* d_qkv;                    ///< [rows, qkv_columns], overwritten
   T const* sinks = nullptr;    ///< [heads] or none
   scratch_memory scratch{};
+};
+
+/// Rows of one block of partial sums of the sinks' gradient, the last block fewer.
+inline constexpr std::int64_t attention_sinks_block_rows = 64;
+constexpr std::int64_t attention_sinks_blocks(std::int64_t rows) {
+  return (rows + attention_sinks_block_rows - 1) / attention_sinks_block_rows;
+}
+
+/// The gradient of the sinks, from what forward and backward have: partial[block, head] = minus the sum over
+/// the block's rows of exp(sink - log_sum_exp) times the row's sum of out * d_out, to be added up by
+/// column_sum.
+template <element T>
+struct attention_sinks_backward {
+  attention_shape shape;
+  T const* out;                ///< [rows, heads * head_dim]
+  T const* d_out;              ///< [rows, heads * head_dim]
+  wide<T> const* log_sum_exp;  ///< as forward on the same device left it
+  T const* sinks;              ///< [heads]
+  wide<T>* partial;            ///< [attention_sinks_blocks(rows), heads], overwritten
+  /// Set by the device where its order is another than [heads, rows]: so many rows of a head are side by side
+  /// in log_sum_exp, then come as many of the next head. 0: all rows.
+  std::int64_t rows_together = 0;
 };
 
 }  // namespace superoffload::kernel

@@ -27,10 +27,10 @@ namespace detail {
 
 template <element T>
 using of_one_type =
-    list<add<T>, attention_backward<T>, attention_forward<T>, column_sum<T>, convert<T, bfloat16>,
-         convert<T, double>, convert<T, float>, cross_entropy<T>, embedding_backward<T>, embedding_forward<T>,
-         gemm<T>, rms_norm_backward<T>, rms_norm_forward<T>, rotary<T>, square_sum<T>, sum<T>,
-         swiglu_backward<T>, swiglu_forward<T>>;
+    list<add<T>, attention_backward<T>, attention_forward<T>, attention_sinks_backward<T>, column_sum<T>,
+         convert<T, bfloat16>, convert<T, double>, convert<T, float>, cross_entropy<T>, embedding_backward<T>,
+         embedding_forward<T>, gemm<T>, rms_norm_backward<T>, rms_norm_forward<T>, rotary<T>, square_sum<T>,
+         sum<T>, swiglu_backward<T>, swiglu_forward<T>>;
 
 using of_two_types =
     list<column_sum<bfloat16, float>, column_sum<float, bfloat16>, embedding_backward<bfloat16, float>,

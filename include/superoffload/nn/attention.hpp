@@ -4,13 +4,17 @@
 
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/kernel/attention.hpp>
+#include <superoffload/kernel/reduction.hpp>
 #include <superoffload/nn/batch.hpp>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <optional>
 
 namespace superoffload::nn {
 
+using autograd::parameter;
 using autograd::tape;
 using autograd::variable;
 
@@ -24,13 +28,15 @@ struct attention_function {
   variable<D, T> qkv;
   batch const* b;
   attention_heads h;
+  std::optional<parameter> sinks{};
   variable<D, T> y{};
   wide<T>* log_sum_exp = nullptr;
 
   void forward(tape<D, T>& t) {
     y = t.make(qkv.rows(), std::int64_t{h.heads} * h.head_dim);
     log_sum_exp = t.template allocate<wide<T>>(h.heads * qkv.rows());
-    t.launch_with_scratch(kernel::attention_forward<T>{shape(), qkv.value(), y.value(), log_sum_exp});
+    t.launch_with_scratch(
+        kernel::attention_forward<T>{shape(), qkv.value(), y.value(), log_sum_exp, sink_values(t)});
   }
 
   void backward(tape<D, T>& t) {
@@ -39,7 +45,19 @@ struct attention_function {
            "the queries, keys and values of attention have one use only");
     auto* const delta = t.template allocate<wide<T>>(h.heads * qkv.rows());
     t.launch_with_scratch(kernel::attention_backward<T>{shape(), qkv.value(), y.value(), y.gradient(),
-                                                        log_sum_exp, delta, to.gradient});
+                                                        log_sum_exp, delta, to.gradient, sink_values(t)});
+    if (!sinks || !sinks->trainable) {
+      return;
+    }
+    auto const blocks = kernel::attention_sinks_blocks(qkv.rows());
+    auto* const partial = t.template allocate<wide<T>>(blocks * h.heads);
+    t.launch(kernel::attention_sinks_backward<T>{shape(), y.value(), y.gradient(), log_sum_exp,
+                                                 sink_values(t), partial});
+    t.with_gradient_type(*sinks, [&]<class G>(G) {
+      auto const d_sinks = t.template gradient_of<G>(*sinks);
+      t.launch(
+          kernel::column_sum<wide<T>, G>{partial, d_sinks.gradient, blocks, h.heads, d_sinks.accumulate});
+    });
   }
 
   /// An estimate: as if all documents were as long as the longest.
@@ -49,6 +67,7 @@ struct attention_function {
   }
 
 private:
+  [[nodiscard]] T const* sink_values(tape<D, T>& t) const { return sinks ? t.weights(*sinks) : nullptr; }
   [[nodiscard]] kernel::attention_shape shape() const {
     return {.starts = b->starts,
             .documents = b->documents,
@@ -63,10 +82,11 @@ private:
 };
 
 /// Causal attention inside each document: qkv [rows, (heads + 2 kv_heads) * head_dim] -> [rows, heads *
-/// head_dim].
+/// head_dim]. `sinks`, [heads], are one more score of each head that carries no value.
 template <device_policy D, element T>
-variable<D, T> attention(variable<D, T> qkv, batch const& b, attention_heads h) {
-  return qkv.on().run(attention_function<D, T>{qkv, &b, h});
+variable<D, T> attention(variable<D, T> qkv, batch const& b, attention_heads h,
+                         std::optional<parameter> sinks = std::nullopt) {
+  return qkv.on().run(attention_function<D, T>{qkv, &b, h, sinks});
 }
 
 }  // namespace superoffload::nn

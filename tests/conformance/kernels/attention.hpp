@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/kernel/attention.hpp>
+#include <superoffload/kernel/reduction.hpp>
 
 #include "conformance/kernels/lab.hpp"
 
@@ -54,6 +55,20 @@ void launch_with_scratch(lab<D>& in, Arguments arguments) {
   in.stream.synchronize();
 }
 
+/// The gradient of the sinks, from results of forward.
+template <element T, device_policy D>
+std::vector<T> sinks_gradient(lab<D>& in, kernel::attention_sinks_backward<T> arguments) {
+  auto const blocks = kernel::attention_sinks_blocks(arguments.shape.rows);
+  auto const heads = arguments.shape.heads;
+  array<D, wide<T>> const partial{in, blocks * heads};
+  array<D, T> const d_sinks{in, heads};
+  arguments.partial = partial.data();
+  launch(in.stream, arguments);
+  launch(in.stream, kernel::column_sum<wide<T>, T>{partial.data(), d_sinks.data(), blocks, heads, false});
+  static_cast<void>(partial.values());  // its guards
+  return d_sinks.values();
+}
+
 template <element T, device_policy D>
 void check_attention(lab<D>& in, attention_case const& c) {
   CAPTURE(c);
@@ -91,6 +106,18 @@ void check_attention(lab<D>& in, attention_case const& c) {
                                                         .d_qkv = device_d_qkv.data(),
                                                         .sinks = used_sinks});
 
+  std::vector<T> d_sinks(static_cast<std::size_t>(c.heads));
+  if (c.sinks) {
+    d_sinks = sinks_gradient<T>(in, {.shape = shape,
+                                     .out = device_out.data(),
+                                     .d_out = device_d_out.data(),
+                                     .log_sum_exp = device_lse.data(),
+                                     .sinks = used_sinks,
+                                     .partial = nullptr});
+  }
+
+  std::vector<double> expected_sinks(d_sinks.size());
+  std::vector<double> size_sinks(d_sinks.size());
   std::vector<double> expected_out(out.size());
   std::vector<double> size_out(out.size());
   std::vector<double> expected_lse(lse.size());
@@ -130,6 +157,12 @@ void check_attention(lab<D>& in, attention_case const& c) {
           delta += product;
           delta_size += std::abs(product);
         }
+        if (c.sinks) {
+          auto const weight =
+              std::exp(double{sinks[head]} - double{lse[static_cast<std::size_t>(head * rows + row)]});
+          include(expected_sinks, size_sinks, head, -weight * delta);
+          size_sinks[static_cast<std::size_t>(head)] += weight * delta_size;
+        }
         for (auto j = oldest; j <= row; ++j) {
           auto const score = scores[static_cast<std::size_t>(j - oldest)];
           auto const weight = std::exp(score) / total;
@@ -159,6 +192,7 @@ void check_attention(lab<D>& in, attention_case const& c) {
   check_near(out, expected_out, size_out, 40, "attention: out");
   check_near(lse, expected_lse, size_lse, 40, "attention: log_sum_exp");
   check_near(device_d_qkv.values(), expected_d, size_d, 60, "attention: d_qkv");
+  check_near(d_sinks, expected_sinks, size_sinks, 60, "attention: d_sinks");
 }
 
 template <device_policy D>

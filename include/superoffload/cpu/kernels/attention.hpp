@@ -262,4 +262,32 @@ void run(kernel::attention_backward<T> const& a, int64_t first, int64_t last) {
   }
 }
 
+template <element T>
+int64_t items(kernel::attention_sinks_backward<T> const& a) {
+  return kernel::attention_sinks_blocks(a.shape.rows);
+}
+
+template <element T>
+void run(kernel::attention_sinks_backward<T> const& a, int64_t first, int64_t last) {
+  using W = wide<T>;
+  auto const& s = a.shape;
+  auto const together = a.rows_together == 0 ? s.rows : a.rows_together;
+  for (auto block = first; block < last; ++block) {
+    auto const [begin, end] = range_of(block, block + 1, kernel::attention_sinks_block_rows, s.rows);
+    auto* const partial = a.partial + block * s.heads;
+    for (std::int32_t head = 0; head < s.heads; ++head) { partial[head] = W{0}; }
+    for (auto row = begin; row < end; ++row) {
+      for (std::int32_t head = 0; head < s.heads; ++head) {
+        auto const at = (row * s.heads + head) * s.head_dim;
+        vector<W> products(W{0});
+        for_vectors<W>(s.head_dim, [&](int64_t j, auto extent) {
+          products = products + load<W>(a.out + at + j, extent) * load<W>(a.d_out + at + j, extent);
+        });
+        auto const log_sum_exp = a.log_sum_exp[(row / together * s.heads + head) * together + row % together];
+        partial[head] -= std::exp(W(a.sinks[head]) - log_sum_exp) * sum_of_lanes<W>(products);
+      }
+    }
+  }
+}
+
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET
