@@ -8,10 +8,17 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 
 int main(int argc, char** argv) {
   constexpr int skipped = 77;
   setenv("SUPEROFFLOAD_TUNING", "", 0);  // tests leave the user's files alone
+  doctest::Context context{argc, argv};
+  char const* const suite = std::getenv("SUPEROFFLOAD_TEST_SUITE");
+  if (suite != nullptr && std::string{suite} == "host") {
+    context.addFilter("test-suite", suite);
+    return context.run();
+  }
   try {
     superoffload::cuda::device const device;
     std::printf("on %s\n", device.model().c_str());
@@ -19,5 +26,5 @@ int main(int argc, char** argv) {
     std::printf("skipped: %s\n", error.what());
     return skipped;
   }
-  return doctest::Context{argc, argv}.run();
+  return context.run();
 }

@@ -9,10 +9,13 @@
 
 #include "support/scratch_directory.hpp"
 
+#include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <unistd.h>
 
 namespace {
 
@@ -30,125 +33,168 @@ bool always(tuning::algorithm const&) { return true; }
 struct chooser {
   tuning& of;
   int measured = 0;
-  std::string family = "a GPU, k 3";
+  std::string family = "k 3";
+  std::string processor = "a GPU";
 
   auto operator()(int tokens, bool (*valid)(tuning::algorithm const&) = always) {
-    return of.choose({family, std::to_string(tokens)}, valid, [&] {
+    return of.choose({processor, family, std::to_string(tokens)}, valid, [&] {
       ++measured;
       return tuning::algorithm{static_cast<std::uint64_t>(tokens), 2, 3, 0xFFFFFFFFFFFFFFFF};
     });
   }
 };
 
-TEST_CASE("choices are measured once and survive as text") {
-  tuning first{""};
-  chooser choose{first};
-  auto const choice = choose(7);
-  REQUIRE(choice);
-  CHECK(choose(7) == choice);
-  CHECK(choose.measured == 1);
-  CHECK(choose(8) != choice);
+TEST_SUITE("host") {
+  TEST_CASE("choices are measured once and survive as text") {
+    tuning first{""};
+    chooser choose{first};
+    auto const choice = choose(7);
+    REQUIRE(choice);
+    CHECK(choose(7) == choice);
+    CHECK(choose.measured == 1);
+    CHECK(choose(8) != choice);
 
-  tuning second{""};
-  chooser again{second};
-  second.load(first.save(), "a test");
-  CHECK(second.save() == first.save());
-  CHECK(again(7) == choice);
-  CHECK(again.measured == 0);
-}
-
-TEST_CASE("what a text says replaces an earlier choice") {
-  tuning first{""}, second{""};
-  chooser{first}(7);
-  second.choose({"a GPU, k 3", "7"}, always, [] { return tuning::algorithm{99}; });
-  second.load(first.save(), "a test");
-  CHECK(second.save() == first.save());
-}
-
-TEST_CASE("a choice that is not valid is measured again") {
-  tuning kept{""};
-  chooser choose{kept};
-  choose(7);
-  choose(7, [](tuning::algorithm const&) { return false; });
-  CHECK(choose.measured == 2);
-}
-
-TEST_CASE("a family has a limit") {
-  tuning kept{""};
-  chooser choose{kept};
-  int const limit = static_cast<int>(tuning::family_limit);
-  for (int tokens = 1; tokens <= limit; ++tokens) { CHECK(choose(tokens)); }
-  CHECK_FALSE(choose(limit + 1));
-  CHECK(choose(limit));
-  CHECK(choose.measured == limit);
-  choose.family = "a GPU, k 30";
-  CHECK(choose(1));
-}
-
-TEST_CASE("a text that is not one of choices is refused as a whole") {
-  tuning kept{""};
-  chooser choose{kept};
-  choose(1);
-  auto const good = kept.save();
-  tuning other{""};
-  chooser{other}(2);
-  auto const before = other.save();
-  std::string bad[] = {"",
-                       "{}",
-                       "superoffload matrix products 1",
-                       good.substr(0, good.size() - 1),
-                       good + "more\n",
-                       good + good.substr(0, 50) + "\n"};
-  for (auto const& text : bad) {
-    CAPTURE(text);
-    CHECK_THROWS_AS(other.load(text, "a test"), error);
-    CHECK(other.save() == before);
-  }
-  for (std::size_t at = 0; at < good.size(); ++at) {
-    auto flipped = good;
-    flipped[at] = static_cast<char>(flipped[at] ^ 1);
-    CAPTURE(at);
-    CHECK_THROWS_AS(other.load(flipped, "a test"), error);
-  }
-  CHECK(other.save() == before);
-}
-
-TEST_CASE("a file keeps choices between runs") {
-  test::scratch_directory const scratch;
-  auto const path = (scratch.path() / "cache" / "deep" / "products.txt").string();
-  tuning first{path};
-  chooser choose{first};
-  auto const choice = choose(7);
-  CHECK(text_in(path) == first.save());
-  {
-    tuning second{path};
+    tuning second{""};
     chooser again{second};
+    second.load(first.save(), "a test");
+    CHECK(second.save() == first.save());
     CHECK(again(7) == choice);
     CHECK(again.measured == 0);
-    again(8);
   }
-  choose(9);  // the other's choice stays in the file
-  CHECK(choose(8));
-  CHECK(choose.measured == 2);
-  CHECK(text_in(path) == first.save());
-}
 
-TEST_CASE("a foreign or broken file is left alone and costs nothing but a warning") {
-  test::scratch_directory const scratch;
-  auto const path = scratch.path() / "products.txt";
-  for (std::string const text : {"my thesis\n", "superoffload matrix products 1\nzz\n", ""}) {
-    std::ofstream{path} << text;
-    tuning kept{path.string()};
-    chooser choose{kept};
-    CHECK(choose(7));
-    CHECK(choose(7));
-    CHECK(choose.measured == 1);
-    CHECK(text_in(path) == text);
+  TEST_CASE("what a text says replaces an earlier choice") {
+    tuning first{""}, second{""};
+    chooser{first}(7);
+    second.choose({"a GPU", "k 3", "7"}, always, [] { return tuning::algorithm{99}; });
+    second.load(first.save(), "a test");
+    CHECK(second.save() == first.save());
   }
-  tuning in_no_directory{"/proc/superoffload/products.txt"};
-  CHECK(chooser{in_no_directory}(7));
-  tuning is_a_directory{scratch.path().string()};
-  CHECK(chooser{is_a_directory}(7));
+
+  TEST_CASE("a choice that is not valid is measured again") {
+    tuning kept{""};
+    chooser choose{kept};
+    choose(7);
+    choose(7, [](tuning::algorithm const&) { return false; });
+    CHECK(choose.measured == 2);
+  }
+
+  TEST_CASE("a family has a limit") {
+    tuning kept{""};
+    chooser choose{kept};
+    int const limit = static_cast<int>(tuning::family_limit);
+    for (int tokens = 1; tokens <= limit; ++tokens) { CHECK(choose(tokens)); }
+    CHECK_FALSE(choose(limit + 1));
+    CHECK(choose(limit));
+    CHECK(choose.measured == limit);
+    choose.family = "k 30";
+    CHECK(choose(1));
+  }
+
+  TEST_CASE("a text that is not one of choices is refused as a whole") {
+    tuning kept{""};
+    chooser choose{kept};
+    choose(1);
+    auto const good = kept.save();
+    tuning other{""};
+    chooser{other}(2);
+    auto const before = other.save();
+    std::string bad[] = {"",
+                         "{}",
+                         "superoffload matrix products 1",
+                         good.substr(0, good.size() - 1),
+                         good + "more\n",
+                         good + good.substr(0, 50) + "\n"};
+    for (auto const& text : bad) {
+      CAPTURE(text);
+      CHECK_THROWS_AS(other.load(text, "a test"), error);
+      CHECK(other.save() == before);
+    }
+    for (std::size_t at = 0; at < good.size(); ++at) {
+      auto flipped = good;
+      flipped[at] = static_cast<char>(flipped[at] ^ 1);
+      CAPTURE(at);
+      CHECK_THROWS_AS(other.load(flipped, "a test"), error);
+    }
+    CHECK(other.save() == before);
+  }
+
+  TEST_CASE("a file keeps choices between runs") {
+    test::scratch_directory const scratch;
+    auto const path = (scratch.path() / "cache" / "deep" / "products.txt").string();
+    tuning first{path};
+    chooser choose{first};
+    auto const choice = choose(7);
+    CHECK(text_in(path) == first.save());
+    {
+      tuning second{path};
+      chooser again{second};
+      CHECK(again(7) == choice);
+      CHECK(again.measured == 0);
+      again(8);
+    }
+    choose(9);  // the other's choice stays in the file
+    CHECK(choose(8));
+    CHECK(choose.measured == 2);
+    CHECK(text_in(path) == first.save());
+  }
+
+  TEST_CASE("a foreign or broken file is left alone and costs nothing but a warning") {
+    test::scratch_directory const scratch;
+    auto const path = scratch.path() / "products.txt";
+    for (std::string const text : {"my thesis\n", "superoffload matrix products 1\nzz\n", ""}) {
+      std::ofstream{path} << text;
+      tuning kept{path.string()};
+      chooser choose{kept};
+      CHECK(choose(7));
+      CHECK(choose(7));
+      CHECK(choose.measured == 1);
+      CHECK(text_in(path) == text);
+    }
+    tuning in_no_directory{"/proc/superoffload/products.txt"};
+    CHECK(chooser{in_no_directory}(7));
+    tuning is_a_directory{scratch.path().string()};
+    CHECK(chooser{is_a_directory}(7));
+  }
+
+  TEST_CASE("what a text left out because its family was full stays so, whatever the file has learnt") {
+    test::scratch_directory const scratch;
+    auto const path = (scratch.path() / "products.txt").string();
+    int const limit = static_cast<int>(tuning::family_limit);
+    tuning saved{""};
+    chooser choose{saved};
+    for (int tokens = 1; tokens <= limit; ++tokens) { choose(tokens); }
+    tuning elsewhere{path};
+    CHECK(chooser{elsewhere}(limit + 1));
+    tuning resumed{path};
+    resumed.load(saved.save(), "a test");
+    CHECK_FALSE(chooser{resumed}(limit + 1));
+  }
+
+  TEST_CASE("that loaded choices are for another GPU is said once, and not where they are for this one") {
+    tuning saved{""};
+    chooser{saved}(7);
+    auto const said = [&](std::string const& processor) {
+      test::scratch_directory const scratch;
+      auto const path = (scratch.path() / "stderr").string();
+      std::fflush(stderr);
+      int const kept = dup(2);
+      REQUIRE(freopen(path.c_str(), "w", stderr) != nullptr);
+      tuning resumed{""};
+      resumed.load(saved.save(), "old/checkpoint-3: 'tuning'");
+      chooser again{resumed};
+      again.processor = processor;
+      again(7);
+      again(8);
+      std::fflush(stderr);
+      dup2(kept, 2);
+      close(kept);
+      return text_in(path);
+    };
+    CHECK(said("a GPU").empty());
+    auto const note = said("another GPU");
+    CHECK(note.find("old/checkpoint-3: 'tuning': chosen on another GPU or library") != std::string::npos);
+    CHECK(std::count(note.begin(), note.end(), '\n') == 1);
+  }
 }
 
 TEST_CASE("a product runs with the algorithm that was measured before") {

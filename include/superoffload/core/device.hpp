@@ -67,6 +67,15 @@ concept device_policy =
       { timed.seconds_since(timed) } -> std::same_as<double>;
     };
 
+/// A device that measures how its kernels run best, and keeps what it chose as text: with the same choices a
+/// run gives the same bits. `load` takes over what `save` gave, with a source for messages, before any kernel
+/// runs; what was chosen on another kind of device does no harm.
+template <class D>
+concept tuned_device = device_policy<D> && requires(D& device, std::string const& text) {
+  { device.tuning().save() } -> std::convertible_to<std::string>;
+  device.tuning().load(text, text);
+};
+
 /// Waits for what is queued, for destructors: buffers may go afterwards. What failed has been reported to
 /// whoever waited for it, or nobody did.
 template <class Stream>

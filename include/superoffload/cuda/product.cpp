@@ -56,7 +56,8 @@ struct kind {
     auto const type = [](cudaDataType_t t) {
       return std::string_view{t == CUDA_R_16BF ? "bf16" : t == CUDA_R_32F ? "f32" : "f64"};
     };
-    return {.family = concat(processor, ", ", type(in), " to ", type(out), transpose_a ? ", t" : ", n",
+    return {.processor = processor,
+            .family = concat(type(in), " to ", type(out), transpose_a ? ", t" : ", n",
                              transpose_b ? 't' : 'n', adds ? ", adds" : "", biased ? ", bias" : "",
                              ", aligned ", alignment, ", workspace ", products::workspace_bytes, ", n ", n,
                              transpose_a ? ", m " : ", k ", transpose_a ? m : k),

@@ -196,7 +196,7 @@ void tuning::write_file() {
 std::optional<tuning::algorithm> tuning::choose(kind const& of,
                                                 std::function<bool(algorithm const&)> const& valid,
                                                 std::function<algorithm()> const& measure) {
-  auto const prefix = concat(of.family, separator);
+  auto const prefix = concat(of.processor, ", ", of.family, separator);
   auto const key = concat(prefix, of.tokens);
   std::lock_guard const guard{mutex_};
   auto const kept = [&]() -> std::optional<algorithm> {
@@ -205,6 +205,9 @@ std::optional<tuning::algorithm> tuning::choose(kind const& of,
   };
   if (auto const choice = kept()) {
     return choice;
+  }
+  if (full(prefix)) {
+    return std::nullopt;  // whatever the file has learnt since: a resumed run is to do the same
   }
   if (!path_.empty()) {
     std::error_code none;
@@ -217,20 +220,38 @@ std::optional<tuning::algorithm> tuning::choose(kind const& of,
   if (auto const choice = kept()) {
     return choice;
   }
-  std::size_t members = 0;
-  for (auto at = choices_.lower_bound(prefix);
-       at != choices_.end() && at->first.compare(0, prefix.size(), prefix) == 0; ++at) {
-    ++members;
-  }
-  if (members >= family_limit) {
+  if (full(prefix)) {
     return std::nullopt;
   }
+  note_foreign(of.processor);
   auto const choice = measure();
   choices_.insert_or_assign(key, choice);
   if (!path_.empty()) {
     write_file();
   }
   return choice;
+}
+
+bool tuning::full(std::string_view family_prefix) const {
+  std::size_t members = 0;
+  for (auto at = choices_.lower_bound(family_prefix);
+       at != choices_.end() && at->first.starts_with(family_prefix); ++at) {
+    ++members;
+  }
+  return members >= family_limit;
+}
+
+void tuning::note_foreign(std::string_view processor) {
+  auto const prefix = concat(processor, ", ");
+  auto const found = loaded_.lower_bound(prefix);
+  if (!loaded_.empty() && (found == loaded_.end() || !found->first.starts_with(prefix))) {
+    std::fprintf(
+        stderr,
+        "superoffload: note: %s: chosen on another GPU or library; matrix products are measured anew on "
+        "%s, and results may differ in their last bits\n",
+        loaded_from_.c_str(), printable(processor).c_str());
+  }
+  loaded_.clear();
 }
 
 std::string tuning::save() const {
@@ -241,6 +262,8 @@ std::string tuning::save() const {
 void tuning::load(std::string_view text, std::string_view source) {
   auto loaded = table_of(text, source);
   std::lock_guard const guard{mutex_};
+  loaded_ = loaded;
+  loaded_from_ = source;
   loaded.merge(choices_);
   choices_ = std::move(loaded);
 }

@@ -23,9 +23,10 @@ public:
   /// that too.
   using algorithm = std::array<std::uint64_t, 8>;
 
-  /// A kind of product: everything that decides which algorithm is best. `family` leaves out the number of
-  /// tokens; neither has control characters or '|' in it.
+  /// A kind of product: everything that decides which algorithm is best. `processor` is GPU and library,
+  /// `family` leaves out the number of tokens; none has control characters or '|' in it.
   struct kind {
+    std::string processor;
     std::string family;
     std::string tokens;
   };
@@ -50,8 +51,10 @@ public:
   /// All choices as lines of text.
   [[nodiscard]] std::string save() const;
 
-  /// Takes over the choices in `text`, in place of its own for the same kinds. Throws `error` (bad_input),
-  /// with `source` in the message, and takes over nothing unless the text is what `save` gave.
+  /// Takes over the choices in `text`, in place of its own for the same kinds. If there are some, but none
+  /// for the processor of the first product that has to be measured later, a note on standard error says so,
+  /// once. Throws `error` (bad_input), with `source` in the message, and takes over nothing unless the text
+  /// is what `save` gave.
   void load(std::string_view text, std::string_view source);
 
 private:
@@ -62,10 +65,14 @@ private:
   void read_file();
   void write_file();
   void warn(std::string_view reason);
+  void note_foreign(std::string_view processor);
+  [[nodiscard]] bool full(std::string_view family_prefix) const;
 
   mutable std::mutex mutex_;
   table choices_;
   std::string path_;
+  table loaded_;  ///< what load() gave, for the note
+  std::string loaded_from_;
 };
 
 }  // namespace superoffload::cuda

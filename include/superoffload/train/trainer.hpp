@@ -26,9 +26,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace superoffload::train {
@@ -332,6 +336,7 @@ private:
         engine_.write_state(field, done, part);
       }
     }
+    take_tuning(checkpoint);
     engine_.set_accepted_steps(saved.accepted_steps);
     loader_->seek(saved.where);
     saved.identity = state_.identity;
@@ -339,6 +344,34 @@ private:
     saved_step_ = state_.step;
     checkpoint_ = checkpoint.directory();
   }
+
+  /// How products were computed, so that they still are: older checkpoints, and other devices', do not say.
+  void take_tuning(io::checkpoint_reader const& checkpoint) {
+    if constexpr (tuned_device<device_type>) {
+      if (checkpoint.has(tuning_field)) {
+        auto const bytes = checkpoint.blob_bytes(tuning_field);
+        auto const origin =
+            concat(checkpoint.directory().string(), ": '", std::string_view{tuning_field}, "'");
+        expect(bytes <= most_tuning_bytes, exit_code::bad_input, origin, " has ", bytes,
+               " bytes, expected at most ", most_tuning_bytes);
+        std::string text(bytes, ' ');
+        checkpoint.read(tuning_field, 0, std::as_writable_bytes(std::span{text}));
+        device_->tuning().load(text, origin);
+      }
+    }
+  }
+  void add_tuning(std::vector<io::blob>& blobs) const {
+    if constexpr (tuned_device<device_type>) {
+      std::string text = device_->tuning().save();
+      auto const bytes = text.size();
+      blobs.push_back(
+          {tuning_field, bytes, [text = std::move(text)](std::uint64_t offset, std::span<std::byte> to) {
+             std::memcpy(to.data(), text.data() + offset, to.size());
+           }});
+    }
+  }
+  static constexpr auto tuning_field = "tuning";
+  static constexpr std::uint64_t most_tuning_bytes = std::uint64_t{64} << 20;
 
   // Steps -------------------------------------------------------------------------------------------------
 
@@ -495,6 +528,7 @@ private:
                          engine_.read_state(field, offset, to);
                        }});
     }
+    add_tuning(blobs);
     checkpoints_->save(state_.step, to_json(state_), std::move(blobs));
     saved_step_ = state_.step;
     if (options_.export_every_save) {

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a device chose goes with the checkpoints, and comes back before a resumed run computes anything.
+#include <superoffload/model/llama.hpp>
+#include <superoffload/train/trainer.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scratch_directory.hpp"
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace {
+
+using namespace superoffload;
+namespace fs = std::filesystem;
+
+/// The CPU, as a device that chooses something at its first kernel, unless it was told.
+struct choosy_device : cpu::device {
+  struct choices {
+    std::string chosen, from;
+    [[nodiscard]] std::string save() const { return chosen; }
+    void load(std::string_view text, std::string_view source) {
+      expect(text != "broken", exit_code::bad_input, source, ": expected what this device writes");
+      chosen = text;
+      from = source;
+    }
+  };
+  struct stream : cpu::stream {
+    explicit stream(choosy_device& device) : cpu::stream{device}, device_{&device} {}
+    template <class Arguments>
+    friend void launch(stream& on, Arguments const& arguments) {
+      if (on.device_->made.chosen.empty()) {
+        on.device_->made.chosen = on.device_->prefers;
+      }
+      launch(static_cast<cpu::stream&>(on), arguments);
+    }
+
+  private:
+    choosy_device* device_;
+  };
+
+  explicit choosy_device(std::string preferred) : cpu::device{1}, prefers{std::move(preferred)} {}
+  choices& tuning() { return made; }
+
+  std::string prefers;
+  choices made;
+};
+static_assert(tuned_device<choosy_device>);
+static_assert(!tuned_device<cpu::device>);
+
+template <class Device>
+train::run_summary run(Device& device, fs::path const& output, std::int64_t steps, bool resumes) {
+  train::training_options o;
+  o.model = fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama";
+  o.dataset = SUPEROFFLOAD_ALPACA;
+  o.dataset_percentage = 2;
+  o.output = output;
+  o.max_length = 32;
+  o.batch_size = 2;
+  o.max_steps = steps;
+  o.mask_prompt = false;
+  o.save_steps = 1;
+  o.resume = resumes ? "auto" : "";
+  return train::trainer<train::engine<model::llama, Device>>{device, o}.run();
+}
+
+TEST_CASE("a resumed run goes on with what the device chose at first") {
+  test::scratch_directory const scratch;
+  choosy_device first{"first choice"};
+  auto const saved = run(first, scratch.path(), 1, false).checkpoint;
+  choosy_device second{"another choice"};
+  CHECK(run(second, scratch.path(), 2, true).steps == 2);
+  CHECK(second.made.chosen == "first choice");
+  CHECK(second.made.from == saved.string() + ": 'tuning'");
+}
+
+TEST_CASE("a checkpoint that says nothing of it is accepted, and one that says nonsense is passed over") {
+  test::scratch_directory const scratch;
+  cpu::device untuned{1};
+  run(untuned, scratch.path(), 1, false);
+  choosy_device device{"a choice"};
+  CHECK(run(device, scratch.path(), 2, true).steps == 2);
+  CHECK(device.made.chosen == "a choice");
+  CHECK(device.made.from.empty());
+
+  choosy_device nonsense{"broken"};
+  nonsense.made.chosen = "broken";
+  test::scratch_directory const other;
+  run(nonsense, other.path(), 1, false);
+  choosy_device careful{"a choice"};
+  CHECK_THROWS_WITH_AS(run(careful, other.path(), 2, true),
+                       doctest::Contains("expected what this device writes"), error);
+}
+
+TEST_CASE("a device that does not choose goes on from a checkpoint of one that does") {
+  test::scratch_directory const scratch;
+  choosy_device first{"a choice"};
+  run(first, scratch.path(), 1, false);
+  cpu::device untuned{1};
+  CHECK(run(untuned, scratch.path(), 2, true).steps == 2);
+}
+
+}  // namespace
