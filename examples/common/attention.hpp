@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/model/config.hpp>
+#include <superoffload/train/run_data.hpp>
 #ifdef EXAMPLES_CUDA
 #include <superoffload/cudnn/choose.hpp>
 #endif
@@ -29,14 +30,16 @@ inline std::string choose_attention(superoffload::cpu::device&, command_line con
 #ifdef EXAMPLES_CUDA
 inline std::string choose_attention(superoffload::cuda::device& device, command_line const& command) {
   auto const config = superoffload::model::read_config(command.training.model);
+  auto const rows = superoffload::train::most_rows(command.training);
+  auto const longest = command.training.max_length;
   return superoffload::cudnn::choose_attention(device, command.attention,
                                                {.starts = nullptr,
-                                                .documents = 1,
-                                                .rows = 1,
+                                                .documents = rows / longest,
+                                                .rows = rows,
                                                 .heads = static_cast<std::int32_t>(config.heads),
                                                 .kv_heads = static_cast<std::int32_t>(config.kv_heads),
                                                 .head_dim = static_cast<std::int32_t>(config.head_dim),
-                                                .longest = 1,
+                                                .longest = static_cast<std::int32_t>(longest),
                                                 .scale = 1},
                                                false, command.precision == precision_choice::bf16);
 }

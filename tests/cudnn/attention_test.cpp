@@ -94,15 +94,16 @@ TEST_SUITE("gpu") {
   TEST_CASE("cuDNN is chosen by name, and without a name where the device's own kernels are slower") {
     using wanted = kernel::attention_implementation;
     cuda::device device;
+    std::int32_t rows = 1;
     auto const choose = [&](wanted which, std::int32_t head_dim, bool in_bfloat16) {
       auto const note = cudnn::choose_attention(device, which,
                                                 {.starts = nullptr,
                                                  .documents = 1,
-                                                 .rows = 1,
+                                                 .rows = rows,
                                                  .heads = 8,
-                                                 .kv_heads = 4,
+                                                 .kv_heads = 1,
                                                  .head_dim = head_dim,
-                                                 .longest = 1,
+                                                 .longest = rows,
                                                  .scale = 1},
                                                 false, in_bfloat16);
       CHECK(note == "");
@@ -115,6 +116,10 @@ TEST_SUITE("gpu") {
     CHECK_FALSE(choose(wanted::flash, 96, true));
     CHECK_THROWS_AS(choose(wanted::cudnn, 96, false), error);
     CHECK_THROWS_AS(choose(wanted::cudnn, 100, true), error);
+    rows = 40000;  // longer than its workspace allows
+    CHECK_THROWS_WITH_AS(choose(wanted::cudnn, 128, true), doctest::Contains("a document of 40000 tokens"),
+                         error);
+    CHECK(choose(wanted::automatic, 96, true));
   }
 
   TEST_CASE("what is too long or too scattered is left to the device's own kernels") {

@@ -52,6 +52,27 @@ TEST_SUITE("host") {
     CHECK(contains(cudnn::refusal_of(shape_of(8, 3, 64), false, 90), "8 and 3 heads of 64"));
     CHECK(contains(cudnn::refusal_of(shape_of(8, 8, 128), false, 75), "on this GPU"));
   }
+
+  TEST_CASE("a batch that cuDNN is not given is refused by the bound that it exceeds") {
+    auto const refusal = [](std::int64_t documents, std::int32_t longest, std::int32_t heads,
+                            std::int64_t rows = 0) {
+      auto s = shape_of(heads, 8, 128);
+      s.documents = documents;
+      s.longest = longest;
+      s.rows = rows > 0 ? rows : documents * longest;
+      return cudnn::refusal_of(s, cudnn::attention::settings{});
+    };
+    CHECK(refusal(1, 32768, 32) == "");
+    CHECK(refusal(4, 2048, 32) == "");
+    CHECK(refusal(1024, 16, 32) == "");
+    CHECK(contains(
+        refusal(1, 32768, 64),
+        "a document of 32768 tokens with 8 query heads to one of keys: cuDNN's deterministic backward "
+        "would take 16516 MiB, expected at most 9216"));
+    CHECK(contains(refusal(3000, 4, 32), "a batch of 3000 documents: cuDNN is given at most 1024"));
+    CHECK(contains(refusal(900, 8192, 32, 16000), "pieces, expected at most 32"));
+    CHECK(contains(refusal(1, 0, 32), "no tokens"));
+  }
 }
 
 }  // namespace

@@ -29,6 +29,8 @@ public:
   /// Is attention of this shape left to it? A forward and its backward have the same shape, so both are or
   /// neither.
   [[nodiscard]] virtual bool serves(kernel::attention_shape const& shape) const = 0;
+  /// Is told of a forward that it does not serve, and that the device's own kernels compute.
+  virtual void leaves(kernel::attention_shape const&) {}
 
   /// Scratch memory for any shape that it serves of as many heads, and of no more rows and no longer
   /// documents.

@@ -42,9 +42,14 @@ template <kernel_arguments Arguments>
 void launch(stream& stream, Arguments const& arguments) {
   if constexpr (detail::attention_arguments<Arguments>) {
     auto* const backend = stream.of().attention();
-    if (backend != nullptr && backend->serves(arguments.shape)) {
-      backend->launch(stream, arguments);
-      return;
+    if (backend != nullptr) {
+      if (backend->serves(arguments.shape)) {
+        backend->launch(stream, arguments);
+        return;
+      }
+      if constexpr (std::same_as<Arguments, kernel::attention_forward<bfloat16>>) {
+        backend->leaves(arguments.shape);
+      }
     }
   }
   if constexpr (std::same_as<Arguments, kernel::attention_sinks_backward<bfloat16>>) {

@@ -17,6 +17,7 @@
 #include <bit>
 #include <compare>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime_api.h>
 #include <cudnn_frontend.h>
@@ -373,7 +374,7 @@ std::string refusal_of(kernel::attention_shape const& s, bool with_sinks, int sm
   return {};
 }
 
-std::string attend(cuda::device& device, kernel::attention_shape const& shape, bool sinks) {
+std::string attend(cuda::device& device, kernel::attention_shape const& shape, bool sinks, bool by_name) {
   auto const property = [&](cudaDeviceAttr which) {
     int value = 0;
     cuda::detail::check(cudaDeviceGetAttribute(&value, which, device.ordinal()), "cudaDeviceGetAttribute",
@@ -382,9 +383,16 @@ std::string attend(cuda::device& device, kernel::attention_shape const& shape, b
   };
   auto const sm =
       10 * property(cudaDevAttrComputeCapabilityMajor) + property(cudaDevAttrComputeCapabilityMinor);
+  attention::settings const chosen{.by_name = by_name};
   auto reason = refusal_of(shape, sinks, sm);
+  if (reason.empty() && by_name) {
+    reason = refusal_of(shape, chosen);
+    if (!reason.empty()) {
+      reason += "; use --attn_implementation auto or flash, or smaller batches of shorter documents";
+    }
+  }
   if (reason.empty()) {
-    device.attend_with(std::make_unique<attention>(device));
+    device.attend_with(std::make_unique<attention>(device, chosen));
   }
   return reason;
 }
@@ -485,13 +493,39 @@ attention::~attention() = default;
 
 std::string attention::name() const { return version_text(frontend::detail::get_backend_version()); }
 
-bool attention::serves(kernel::attention_shape const& s) const {
-  if (s.rows == 0 || s.documents > most_documents || s.head_dim % 8 != 0 || s.head_dim > 256 ||
-      std::cmp_greater(least_backward_bytes(s), settings_.most_workspace_bytes)) {
-    return false;
+std::string refusal_of(kernel::attention_shape const& s, attention::settings const& chosen) {
+  if (s.head_dim % 8 != 0 || s.head_dim > 256) {
+    return concat("cuDNN has no attention for heads of ", s.head_dim, ": expected a multiple of 8 up to 256");
   }
-  auto const by = division_of(s, geometry{s}, settings_);
-  return (s.documents + by.documents - 1) / by.documents * (s.kv_heads / by.kv_heads) <= most_calls;
+  if (s.rows == 0) {
+    return "there are no tokens";
+  }
+  if (s.documents > most_documents) {
+    return concat("a batch of ", s.documents, " documents: cuDNN is given at most ", most_documents);
+  }
+  if (auto const bytes = least_backward_bytes(s); std::cmp_greater(bytes, chosen.most_workspace_bytes)) {
+    return concat("a document of ", s.longest, " tokens with ", s.heads / s.kv_heads,
+                  " query heads to one of keys: cuDNN's deterministic backward would take ", bytes >> 20,
+                  " MiB, expected at most ", chosen.most_workspace_bytes >> 20);
+  }
+  auto const by = division_of(s, geometry{s}, chosen);
+  auto const pieces =
+      (s.documents + by.documents - 1) / by.documents * static_cast<std::int64_t>(s.kv_heads / by.kv_heads);
+  if (pieces > most_calls) {
+    return concat("a batch of ", s.documents, " documents of up to ", s.longest,
+                  " tokens: cuDNN's deterministic backward would run in ", pieces,
+                  " pieces, expected at most ", most_calls);
+  }
+  return {};
+}
+
+bool attention::serves(kernel::attention_shape const& s) const { return refusal_of(s, settings_).empty(); }
+
+void attention::leaves(kernel::attention_shape const& s) {
+  if (settings_.by_name && s.rows > 0 && !noted_.exchange(true)) {
+    std::fprintf(stderr, "superoffload: note: %s; the device's own kernels compute it, and others like it\n",
+                 refusal_of(s, settings_).c_str());
+  }
 }
 
 namespace {

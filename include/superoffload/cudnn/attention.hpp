@@ -5,6 +5,7 @@
 #include <superoffload/cuda/attention.hpp>
 #include <superoffload/cuda/device.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,6 +32,8 @@ public:
     std::size_t workspace_bytes = std::size_t{9} << 28;  ///< of all pieces that run beside each other
     std::size_t most_workspace_bytes = std::size_t{9} << 30;
     int streams = 2;
+    bool by_name =
+        false;  ///< asked for by name: the first batch that it does not serve is noted on standard error
   };
 
   /// Throws `error` (device) when the library is missing or of a version that is refused: what, and what
@@ -41,6 +44,7 @@ public:
 
   [[nodiscard]] std::string name() const override;
   [[nodiscard]] bool serves(kernel::attention_shape const& shape) const override;
+  void leaves(kernel::attention_shape const& shape) override;
   [[nodiscard]] std::int64_t rows_together(kernel::attention_shape const& shape) const override;
   [[nodiscard]] std::size_t scratch_bytes(kernel::attention_forward<bfloat16> const&) const override;
   [[nodiscard]] std::size_t scratch_bytes(kernel::attention_backward<bfloat16> const&) const override;
@@ -51,6 +55,7 @@ private:
   class graphs;
 
   settings settings_;
+  std::atomic<bool> noted_{false};
   std::unique_ptr<graphs> graphs_;
 };
 
@@ -59,6 +64,10 @@ std::string refusal();
 
 /// Why a version of cuDNN, as cudnnGetVersion() has it, is not used; empty: it is.
 std::string refusal_of(std::size_t version);
+
+/// Why a batch of this shape is left to the device's own kernels: what cuDNN would want, and the bound.
+/// Empty: it is not. Needs no library.
+std::string refusal_of(kernel::attention_shape const& shape, attention::settings const& chosen);
 
 /// Why attention of this shape cannot be had from the loaded cuDNN on a GPU of compute capability `sm` (90
 /// for 9.0): what the library or the checks of its front end say of the graphs, which needs no GPU. Empty: it

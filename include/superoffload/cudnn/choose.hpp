@@ -11,11 +11,11 @@
 namespace superoffload::cudnn {
 
 #if defined(SUPEROFFLOAD_HAS_CUDNN)
-/// Lets `device` use cuDNN for attention of this shape's heads. Empty, or why it cannot, and nothing was
-/// changed.
-std::string attend(cuda::device& device, kernel::attention_shape const& shape, bool sinks);
+/// Lets `device` use cuDNN for attention of this shape's heads; `by_name`, where it serves the whole shape.
+/// Empty, or why it cannot, and nothing was changed.
+std::string attend(cuda::device& device, kernel::attention_shape const& shape, bool sinks, bool by_name);
 #else
-inline std::string attend(cuda::device&, kernel::attention_shape const&, bool) {
+inline std::string attend(cuda::device&, kernel::attention_shape const&, bool, bool) {
   return "this program was built without superoffload::cudnn; build it where cuDNN and its front end are "
          "found "
          "(CMake says what is missing with SUPEROFFLOAD_CUDNN=ON)";
@@ -23,10 +23,12 @@ inline std::string attend(cuda::device&, kernel::attention_shape const&, bool) {
 #endif
 
 /// Lets `device` compute attention as a user wants it, for a model that has the heads and the window of
-/// `shape`: before any plan is made. `automatic` is the faster: the device's own on Hopper, for the heads
-/// that they are made for, else cuDNN's. Works without the component, too. Returns why cuDNN is not used
-/// though it might have been, else nothing.
-/// \throws error(device) when cuDNN was asked for by name and cannot be had, with the reason.
+/// `shape`, and batches up to its size: before any plan is made. `automatic` is the faster: the device's own
+/// on Hopper, for the heads that they are made for, else cuDNN's. Works without the component, too. Returns
+/// why cuDNN is not used though it might have been, else nothing.
+/// \throws error(device) when cuDNN was asked for by name and cannot be had, or not for such a batch, with
+/// the reason. A smaller batch that it does not serve, as of very many documents, is noted on standard error,
+/// once.
 inline std::string choose_attention(cuda::device& device, kernel::attention_implementation wanted,
                                     kernel::attention_shape const& shape, bool sinks, bool in_bfloat16) {
   device.attend_with(nullptr);
@@ -35,8 +37,8 @@ inline std::string choose_attention(cuda::device& device, kernel::attention_impl
       (automatic && (!in_bfloat16 || cuda::has_hopper_attention(device, shape.head_dim)))) {
     return {};
   }
-  auto reason =
-      in_bfloat16 ? attend(device, shape, sinks) : "cuDNN's attention is in bfloat16: use --dtype bf16";
+  auto reason = in_bfloat16 ? attend(device, shape, sinks, !automatic)
+                            : "cuDNN's attention is in bfloat16: use --dtype bf16";
   expect(reason.empty() || automatic, exit_code::device, "--attn_implementation cudnn: ", reason);
   return reason;
 }
