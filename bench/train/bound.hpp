@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/kernel/attention.hpp>
+#include <superoffload/kernel/gemm.hpp>
+#include <superoffload/model/config.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::bench {
+
+/// Seconds that a micro-batch takes at least: its matrix products and its attention alone, each kind timed by
+/// itself on the device, and the FLOPs that are computed again at the rate of those products.
+struct micro_batch_bound {
+  double products = 0.0, attention = 0.0, again = 0.0;
+  [[nodiscard]] double total() const { return products + attention + again; }
+};
+
+template <element T, device_policy D>
+class bound_measurement {
+public:
+  bound_measurement(D& device, model::config const& config, std::int64_t documents, std::int64_t longest)
+      : device_{device}, config_{config}, documents_{documents}, longest_{longest} {}
+
+  micro_batch_bound measure(double flops_again) {
+    auto const rows = documents_ * longest_;
+    auto const heads = config_.heads * config_.head_dim;
+    auto const hidden = config_.hidden, intermediate = config_.intermediate;
+    struct layer {
+      std::int64_t out, in;
+    };
+    double flops = 0.0;
+    micro_batch_bound bound;
+    for (auto const [out, in] :
+         {layer{heads + 2 * config_.kv_heads * config_.head_dim, hidden}, layer{hidden, heads},
+          layer{2 * intermediate, hidden}, layer{hidden, intermediate}}) {
+      bound.products += seconds_of<T>({.m = rows, .n = out, .k = in, .transpose_b = true}) +
+                        seconds_of<T>({.m = rows, .n = in, .k = out}) +
+                        seconds_of<T>({.m = out, .n = in, .k = rows, .transpose_a = true});
+      flops += 6.0 * static_cast<double>(rows) * static_cast<double>(out) * static_cast<double>(in);
+    }
+    auto const layers = static_cast<double>(config_.layers);
+    bound.again = flops_again * bound.products / flops;
+    bound.products *= layers;
+    bound.attention = layers * attention();
+    bound.products += head();
+    return bound;
+  }
+
+private:
+  struct sizes {
+    std::int64_t m, n, k;
+    bool transpose_a = false, transpose_b = false, accumulate = false;
+  };
+
+  /// Small numbers in all of it: a million of them, again and again.
+  buffer<D> numbers(std::int64_t count, std::size_t size) {
+    buffer<D> memory{device_, static_cast<std::size_t>(count) * size};
+    static std::vector<T> const block = [] {
+      std::vector<T> made(std::size_t{1} << 20);
+      std::uint64_t bits = 1;
+      for (auto& value : made) {
+        bits = bits * 6364136223846793005U + 1442695040888963407U;
+        value = T(static_cast<float>(bits >> 40) * 0x1p-24F - 0.5F);
+      }
+      return made;
+    }();
+    auto* const to = static_cast<std::byte*>(memory.data());
+    auto done = std::min(memory.bytes(), block.size() * sizeof(T));
+    stream_.copy(to, block.data(), done);
+    for (; done < memory.bytes(); done *= 2) {
+      stream_.copy(to + done, to, std::min(done, memory.bytes() - done));
+    }
+    stream_.synchronize();
+    return memory;
+  }
+
+  /// The median of a few runs; the first ones load code and choose algorithms.
+  template <class Run>
+  double seconds(Run&& run) {
+    std::vector<double> times;
+    for (int i = 0; i < 7; ++i) {
+      auto const begin = std::chrono::steady_clock::now();
+      run();
+      stream_.synchronize();
+      times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    }
+    std::sort(times.begin() + 2, times.end());
+    return times[4];
+  }
+
+  template <element Out>
+  double seconds_of(sizes const& s) {
+    auto const a = numbers(s.m * s.k, sizeof(T)), b = numbers(s.k * s.n, sizeof(T));
+    buffer<D> const c{device_, static_cast<std::size_t>(s.m * s.n) * sizeof(Out)};
+    stream_.fill_zero(c.data(), c.bytes());
+    kernel::gemm<T, Out> const product{.a = a.template as<T>(),
+                                       .b = b.template as<T>(),
+                                       .c = c.template as<Out>(),
+                                       .m = s.m,
+                                       .n = s.n,
+                                       .k = s.k,
+                                       .transpose_a = s.transpose_a,
+                                       .transpose_b = s.transpose_b,
+                                       .accumulate = s.accumulate};
+    return seconds([&] { launch(stream_, product); });
+  }
+
+  /// In chunks, as the loss takes it.
+  double head() {
+    auto const rows = documents_ * longest_;
+    auto const chunk = std::clamp<std::int64_t>(
+        static_cast<std::int64_t>(D::logits_chunk_bytes / (static_cast<std::size_t>(config_.vocabulary) *
+                                                           (sizeof(T) + sizeof(wide<T>)))) /
+            64 * 64,
+        1, rows);
+    auto const vocabulary = config_.vocabulary, hidden = config_.hidden;
+    auto const once =
+        seconds_of<wide<T>>({.m = chunk, .n = vocabulary, .k = hidden, .transpose_b = true}) +
+        seconds_of<T>({.m = chunk, .n = hidden, .k = vocabulary}) +
+        seconds_of<wide<T>>(
+            {.m = vocabulary, .n = hidden, .k = chunk, .transpose_a = true, .accumulate = true});
+    return once * static_cast<double>(rows) / static_cast<double>(chunk);
+  }
+
+  double attention() {
+    std::vector<std::int32_t> starts;
+    for (std::int64_t i = 0; i <= documents_; ++i) {
+      starts.push_back(static_cast<std::int32_t>(i * longest_));
+    }
+    buffer<D> const device_starts{device_, starts.size() * sizeof(std::int32_t)};
+    stream_.copy(device_starts.data(), starts.data(), device_starts.bytes());
+    kernel::attention_shape const shape{.starts = device_starts.template as<std::int32_t>(),
+                                        .documents = documents_,
+                                        .rows = documents_ * longest_,
+                                        .heads = static_cast<std::int32_t>(config_.heads),
+                                        .kv_heads = static_cast<std::int32_t>(config_.kv_heads),
+                                        .head_dim = static_cast<std::int32_t>(config_.head_dim),
+                                        .longest = static_cast<std::int32_t>(longest_),
+                                        .scale = 1 / std::sqrt(static_cast<double>(config_.head_dim))};
+    auto const width = shape.rows * shape.heads * shape.head_dim;
+    auto const qkv = numbers(shape.rows * shape.qkv_columns(), sizeof(T)), d_out = numbers(width, sizeof(T));
+    auto const room = [&](std::int64_t count, std::size_t size) {
+      return buffer<D>{device_, static_cast<std::size_t>(count) * size};
+    };
+    auto const out = room(width, sizeof(T)), d_qkv = room(shape.rows * shape.qkv_columns(), sizeof(T));
+    auto const log_sum_exp = room(shape.rows * shape.heads, sizeof(wide<T>)),
+               delta = room(shape.rows * shape.heads, sizeof(wide<T>));
+    kernel::attention_forward<T> forward{.shape = shape,
+                                         .qkv = qkv.template as<T>(),
+                                         .out = out.template as<T>(),
+                                         .log_sum_exp = log_sum_exp.template as<wide<T>>()};
+    kernel::attention_backward<T> backward{.shape = shape,
+                                           .qkv = qkv.template as<T>(),
+                                           .out = out.template as<T>(),
+                                           .d_out = d_out.template as<T>(),
+                                           .log_sum_exp = log_sum_exp.template as<wide<T>>(),
+                                           .delta = delta.template as<wide<T>>(),
+                                           .d_qkv = d_qkv.template as<T>()};
+    buffer<D> const scratch{device_,
+                            std::max(scratch_bytes(device_, forward), scratch_bytes(device_, backward))};
+    forward.scratch = backward.scratch = {scratch.data(), scratch.bytes()};
+    return seconds([&] { launch(stream_, forward); }) + seconds([&] { launch(stream_, backward); });
+  }
+
+  D& device_;
+  model::config const& config_;
+  std::int64_t documents_, longest_;
+  typename D::stream stream_{device_};
+};
+
+}  // namespace superoffload::bench

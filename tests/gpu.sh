@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+set -uo pipefail
+
+usage() {
+  cat <<'END'
+Usage: tests/gpu.sh [STAGE...] [-- CMAKE_ARGUMENTS...]
+
+Checks and measures what needs an NVIDIA GPU, stage by stage, each with a time limit of its own: time on a GPU may come
+in pieces of some minutes. Without a stage: build, tests, and all that measure. Results go through bench/record.py to
+bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fails does not stop the next.
+
+  build            configures and builds in $SUPEROFFLOAD_GPU_BUILD (build/gpu)
+  tests            cuda_tests, cudnn_tests
+  examples         CTest's examples.cuda.*: the programs
+  memcheck racecheck initcheck synccheck
+                   compute-sanitizer over the suites of the library's own kernels, one by one
+  train_8_layers train_32_layers train_accumulated train_8192 train_32768
+                   steps of the Llama-8B shape, with the bound that the run itself measures
+  kernels          every kernel beside a copy, every product beside a square one
+  attention        the device's own attention and cuDNN's
+
+A host that lacks libraries, or whose cuDNN is refused (9.14.0): give another, -- -DCMAKE_PREFIX_PATH=<prefix>.
+Exit status: 0 all stages passed, 1 one failed, 2 a wrong argument.
+END
+}
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
+measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 kernels attention)
+known=" build tests examples memcheck racecheck initcheck synccheck ${measuring[*]} "
+stages=()
+cmake_arguments=()
+while (($# > 0)); do
+  case $1 in
+    -h | --help) usage && exit 0 ;;
+    --) shift && cmake_arguments=("$@") && break ;;
+    *) [[ $known == *" $1 "* ]] || { usage >&2 && exit 2; } ;;
+  esac
+  stages+=("$1")
+  shift
+done
+((${#stages[@]} > 0)) || stages=(build tests "${measuring[@]}")
+
+say() { printf '== %s: %s\n' "$(date -u +%H:%M:%S)" "$*"; }
+
+# limited SECONDS COMMAND...
+limited() {
+  local seconds=$1
+  shift
+  timeout --kill-after=10 "$seconds" "$@"
+}
+
+# measured STAGE SECONDS COMMAND...: keeps what it prints.
+measured() {
+  local name=$1 seconds=$2
+  shift 2
+  limited "$seconds" python3 bench/record.py "gpu_$name" -- "$@"
+}
+
+train() {
+  local name=$1 seconds=$2
+  shift 2
+  measured "$name" "$seconds" "$build/bin/bench_train" --device cuda --dtype bf16 --shape llama-8b "$@"
+}
+
+# Test cases whose kernels finish under a sanitizer, one after the other.
+kernel_cases=(adamw attention cross_entropy elementwise embedding gemm reduction rms_norm rotary swiglu
+  'attention in bfloat16 on the matrix units is that in float')
+
+# sanitized TOOL SECONDS_FOR_A_CASE: the library's own kernels alone.
+sanitized() {
+  local tool=$1 seconds=$2 name status=0
+  for name in "${kernel_cases[@]}"; do
+    say "$tool: $name"
+    limited "$seconds" compute-sanitizer --tool "$tool" --error-exitcode 1 --kernel-name kns=superoffload \
+      "$build/bin/cuda_tests" -tc="$name" >"$build/$tool.log" 2>&1 || {
+      status=1
+      tail -30 "$build/$tool.log"
+    }
+    grep -E 'SUMMARY|Status:' "$build/$tool.log"
+  done
+  return $status
+}
+
+stage() {
+  case $1 in
+    build)
+      cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSUPEROFFLOAD_BUILD_BENCH=ON \
+        -DSUPEROFFLOAD_TEST_SOURCES=OFF "${cmake_arguments[@]}" || return 1
+      local targets=(cuda_tests bench_train cuda_bench) optional
+      for optional in cudnn_tests attention_bench; do
+        cmake --build "$build" --target help | grep -q "^$optional:" && targets+=("$optional")
+      done
+      limited 900 cmake --build "$build" --target "${targets[@]}"
+      ;;
+    tests) limited 600 ctest --test-dir "$build" -R '^cu(da|dnn|dnn\.gpu)$' --output-on-failure ;;
+    examples)
+      limited 900 cmake --build "$build" --target examples_tests finetune finetune_llama &&
+        limited 900 ctest --test-dir "$build" -R '^examples\.cuda' --output-on-failure
+      ;;
+    memcheck) sanitized memcheck 120 ;;
+    racecheck) sanitized racecheck 300 ;;
+    initcheck) sanitized initcheck 120 ;;
+    synccheck) sanitized synccheck 120 ;;
+    train_8_layers) train "$1" 180 --layers 8 --batch 4 --seq 2048 --steps 8 ;;
+    train_32_layers) train "$1" 300 --batch 4 --seq 2048 --steps 4 ;;
+    train_accumulated) train "$1" 300 --batch 2 --seq 2048 --accumulation 8 --steps 3 ;;
+    train_8192) train "$1" 300 --batch 1 --seq 8192 --steps 4 ;;
+    train_32768) train "$1" 300 --batch 1 --seq 32768 --steps 3 ;;
+    kernels) measured "$1" 420 "$build/bin/cuda_bench" ;;
+    attention) measured "$1" 420 "$build/bin/attention_bench" ;;
+  esac
+}
+
+nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader || say "nvidia-smi finds no GPU"
+failed=()
+for name in "${stages[@]}"; do
+  say "$name"
+  stage "$name" || failed+=("$name")
+done
+if ((${#failed[@]} > 0)); then
+  say "FAILED: ${failed[*]}"
+  exit 1
+fi
+say "all passed: ${stages[*]}"
