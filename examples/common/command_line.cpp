@@ -245,7 +245,9 @@ void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& d
   app.add_option("--timeline", s.timeline, "draw a step of the plan in this file, as SVG")
       ->type_name("FILE")
       ->group(group);
-  app.add_option("--hardware", s.hardware, "with --dry_run: plan for the machine that this file describes")
+  app.add_option(
+         "--hardware", s.hardware,
+         "plan with the rates of the machine that this file describes, and with --dry_run with its memory")
       ->type_name("FILE")
       ->group(group);
 }
