@@ -29,7 +29,7 @@ ALLOWED = {
     "offload": "core kernel cpu autograd optim zero",
     "nn": "core kernel autograd",
     "model": "core kernel autograd nn io",
-    "train": "core kernel cpu io text data autograd optim zero offload nn model",
+    "train": "core kernel cpu comm io text data autograd optim zero offload nn model",
 }
 HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|pcre2|utf8proc|cudnn)")
 # The headers whose purpose is a heavy one, and the bodies of kernels: for sources and programs, not for other headers.

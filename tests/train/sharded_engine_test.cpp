@@ -19,6 +19,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -350,6 +351,36 @@ TEST_CASE("a rank's plan is what it allocates, and shrinks with the number of ra
   }
   CHECK(states[1] < states[0]);
   CHECK(states[2] < states[1]);
+}
+
+TEST_CASE("ranks of different configurations are told what differs, before anything is allocated") {
+  auto const outcomes_of = [](auto&& change) {
+    test::threads_of_a_process groups;
+    return groups.run(2, [&](auto& device, auto& group) {
+      auto config = config_of(false);
+      auto options = options_of({});
+      if (group.rank() == 1) {
+        change(config, options);
+      }
+      train::engine<model::llama, zero::sharded<comm::shared>> e{device, group, config, options};
+      comm::abort_on_exception const guard{group};
+      e.initialize(some_weights);
+    });
+  };
+  auto const check = [&](auto&& change, std::string_view said) {
+    for (auto const& outcome : outcomes_of(change)) {
+      CAPTURE(outcome);
+      CHECK(outcome.find(said) != std::string::npos);
+    }
+  };
+  check([](auto& c, auto&) { c.layers = 3; }, "ranks differ in the layout of the model: rank 0 has '");
+  check([](auto&,
+           auto& o) { o.trainable = [](auto const& t) { return t.name.find("norm") == std::string::npos; }; },
+        "ranks differ in the layout of the model");
+  check([](auto&, auto& o) { o.max_grad_norm = 0.5; },
+        "ranks differ in max_grad_norm: rank 0 has '1' (1 bytes), rank 1 has '0.5'");
+  check([](auto&, auto& o) { o.adamw.weight_decay = 0.25; }, "ranks differ in the settings of AdamW");
+  check([](auto&, auto& o) { o.accumulates = true; }, "ranks differ in accumulates: rank 0 has 'false'");
 }
 
 TEST_CASE("an exception on one rank ends the training of all") {

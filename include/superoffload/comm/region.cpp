@@ -320,7 +320,6 @@ void membership::await_all(lane l, call const& mine) {
       region_->condemn(r, text, rank_);
     }
   }
-  check();
 }
 
 void membership::look_for_the_dead(lane l, call const& mine) const {

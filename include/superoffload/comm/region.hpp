@@ -133,9 +133,11 @@ public:
 
   /// `rounds` rounds of `c`, at least one: write(std::byte* own, round), then read(round), which finds what
   /// rank r has written at piece(l, r). Throws `error` (rank_failed) when another rank makes another call,
-  /// has ended or left, has aborted, or does not come within the region's patience.
+  /// has ended or left, has aborted, or does not come within the region's patience. A round for which all
+  /// have come is complete, whatever they do next: what they have agreed on in it, such as to fail, all know.
   template <class Write, class Read>
   void exchange(lane l, call const& c, std::uint64_t rounds, Write&& write, Read&& read) {
+    check();
     for (std::uint64_t round = 0; round < rounds; ++round) {
       write(own_piece(l), round);
       publish(l, c);

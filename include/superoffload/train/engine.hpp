@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/autograd/tape.hpp>
+#include <superoffload/comm/agreement.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/precision.hpp>
 #include <superoffload/core/profile.hpp>
@@ -33,7 +34,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -168,6 +168,7 @@ public:
 
   /// Allocates what the plan says and fills masters and weights from `read`.
   void initialize(tensor_reader const& read) {
+    expect_same_on_ranks();
     stream_.emplace(*device_);
     if (options_.records) {
       times_.emplace(*device_, *stream_);
@@ -469,11 +470,31 @@ private:
   template <class Number>
   Number over_ranks(Number own) {
     if constexpr (shards) {
-      std::vector<Number> all(static_cast<std::size_t>(group_->ranks()));
-      group_->gather(&own, all.data(), sizeof own);
-      return std::accumulate(all.begin(), all.end(), Number{});
+      return comm::sum_over_ranks(*group_, own);
     } else {
       return own;
+    }
+  }
+  /// What must be the same on all ranks, before anything is exchanged that depends on it.
+  void expect_same_on_ranks() {
+    if constexpr (shards) {
+      std::string layout;
+      for (auto const& unit : model_.units()) {
+        layout += concat(unit.name(), " ", unit.elements(), unit.wide_gradient() ? " wide" : "", ":");
+        for (auto const& t : unit.tensors()) {
+          layout += concat(" ", t.name, " ", t.offset, " ", t.count(), t.trainable ? " trains" : "",
+                           t.decays ? " decays" : "", ";");
+        }
+      }
+      auto const& o = options_;
+      comm::expect_same(*group_, "the element type", name_of(dtype_of<T>));
+      comm::expect_same(*group_, "the layout of the model", layout);
+      comm::expect_same(*group_, "max_grad_norm", concat(o.max_grad_norm));
+      comm::expect_same(*group_, "the settings of AdamW",
+                        concat("betas ", o.adamw.beta1, " ", o.adamw.beta2, ", eps ", o.adamw.epsilon, ", decay ",
+                               o.adamw.weight_decay));
+      comm::expect_same(*group_, "accumulates", concat(o.accumulates));
+      comm::expect_same(*group_, "rooms", concat(o.rooms.weights, " ", o.rooms.gradients));
     }
   }
   offload::verdict judge() {

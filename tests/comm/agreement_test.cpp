@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/core/error.hpp>
+
+#include <doctest/doctest.h>
+
+#include "comm/groups.hpp"
+#include "conformance/communicator.hpp"
+
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+using conformance::require;
+
+TEST_CASE("ranks that have the same value agree, whatever it is") {
+  test::threads_of_a_process groups;
+  for (int const ranks : {1, 2, 5}) {
+    conformance::all_succeeded(groups.run(ranks, [](auto&, auto& group) {
+      comm::expect_same(group, "nothing", "");
+      comm::expect_same(group, "a word", "word");
+      comm::expect_same(group, "a text", std::string(100000, 'x'));
+    }));
+  }
+}
+
+TEST_CASE("ranks that differ are told who has what, all with the same text") {
+  struct difference {
+    std::string first, second, said;
+  };
+  auto const longer = std::string(500, 'a');
+  for (auto const& d :
+       std::vector<difference>{{"0.1", "0.2", "rank 0 has '0.1' (3 bytes), rank 2 has '0.2' (3 bytes)"},
+                               {"", "x\n", "rank 0 has '' (0 bytes), rank 2 has 'x\\x0a' (2 bytes)"},
+                               {longer + "1", longer + "2", "(501 bytes), rank 2 has 'aaa"},
+                               {longer, longer + "2", "(500 bytes), rank 2 has 'aaa"}}) {
+    test::threads_of_a_process groups;
+    auto const outcomes = groups.run(4, [&](auto&, auto& group) {
+      comm::abort_on_exception const guard{group};  // nobody's abort comes before another's own reason
+      try {
+        comm::expect_same(group, "the learning rate", group.rank() == 2 ? d.second : d.first);
+      } catch (error const& e) {
+        require(e.code() == exit_code::bad_input, "another code");
+        throw;
+      }
+    });
+    CAPTURE(outcomes[0]);
+    CHECK(outcomes[0].find("ranks differ in the learning rate: ") == 0);
+    CHECK(outcomes[0].find(d.said) != std::string::npos);
+    for (auto const& said : outcomes) { CHECK(said == outcomes[0]); }
+  }
+}
+
+TEST_CASE("what one rank has noticed all know") {
+  test::threads_of_a_process groups;
+  conformance::all_succeeded(groups.run(3, [](auto&, auto& group) {
+    require(comm::sum_over_ranks(group, group.rank() + 1) == 6, "sum");
+    require(comm::sum_over_ranks(group, 0.5 * group.rank()) == 1.5, "sum of doubles");
+    require(!comm::on_any_rank(group, false), "nobody");
+    require(comm::on_any_rank(group, group.rank() == 2), "one");
+    require(comm::on_any_rank(group, true), "all");
+  }));
+}
+
+}  // namespace
