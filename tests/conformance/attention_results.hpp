@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <vector>
 
 namespace superoffload::conformance {
@@ -18,9 +19,10 @@ struct attention_results {
 };
 
 /// Attention and its gradient on inputs drawn in bfloat16 and, where T is wider, widened: the same for every
-/// type and every implementation.
+/// type and every implementation. The document `spoiled` holds nothing finite.
 template <element T, device_policy D>
-attention_results attend(lab<D>& in, attention_case const& c) {
+attention_results attend(lab<D>& in, attention_case const& c,
+                         std::optional<std::size_t> spoiled = std::nullopt) {
   in.random.seed(7);
   array<D, std::int32_t> const device_starts{in, c.starts()};
   auto const shape = c.shape(device_starts.data());
@@ -33,7 +35,19 @@ attention_results attend(lab<D>& in, attention_case const& c) {
   };
   auto const width = shape.qkv_columns();
   auto const out_width = std::int64_t{c.heads} * c.head_dim;
-  array<D, T> const qkv{in, draw(rows * width)}, sinks{in, draw(c.heads)}, d_out{in, draw(rows * out_width)};
+  auto const draw_rows = [&](std::int64_t columns) {
+    auto values = draw(rows * columns);
+    if (spoiled) {
+      auto const starts = c.starts();
+      for (auto i = starts[*spoiled] * columns; i < starts[*spoiled + 1] * columns; ++i) {
+        values[static_cast<std::size_t>(i)] =
+            rounded<T>(i % 3 == 0 ? std::numeric_limits<double>::quiet_NaN()
+                                  : (i % 3 - 1.5) * std::numeric_limits<double>::infinity());
+      }
+    }
+    return values;
+  };
+  array<D, T> const qkv{in, draw_rows(width)}, sinks{in, draw(c.heads)}, d_out{in, draw_rows(out_width)};
   array<D, T> const out{in, rows * out_width}, d_qkv{in, rows * width};
   array<D, wide<T>> const log_sum_exp{in, c.heads * rows}, delta{in, c.heads * rows};
   auto const* const used_sinks = c.sinks ? sinks.data() : nullptr;
@@ -69,6 +83,29 @@ attention_results attend(lab<D>& in, attention_case const& c) {
     (head < c.heads ? r.d_q : head < c.heads + c.kv_heads ? r.d_k : r.d_v).push_back(gradient[i]);
   }
   return r;
+}
+
+/// A document whose values are not finite leaves the results of all others as they are, bit for bit.
+template <element T, device_policy D>
+void check_isolation(D& device, attention_case const& c, std::size_t spoiled) {
+  CAPTURE(c);
+  lab<D> first{device}, second{device};
+  auto const expected = attend<T>(first, c), actual = attend<T>(second, c, spoiled);
+  auto const starts = c.starts();
+  auto const same = [&](std::vector<double> const& a, std::vector<double> const& b) {
+    auto const columns = static_cast<std::int64_t>(a.size()) / starts.back();
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      auto const row = static_cast<std::int64_t>(i) / columns;
+      if ((row < starts[spoiled] || row >= starts[spoiled + 1]) && a[i] != b[i]) {
+        return false;
+      }
+    }
+    return true;
+  };
+  CHECK(same(actual.out, expected.out));
+  CHECK(same(actual.d_q, expected.d_q));
+  CHECK(same(actual.d_k, expected.d_k));
+  CHECK(same(actual.d_v, expected.d_v));
 }
 
 /// |actual - expected| / |expected|, infinite where something is not a number.

@@ -78,4 +78,12 @@ TEST_CASE("attention in bfloat16 on the matrix units, random shapes") {
   }
 }
 
+TEST_CASE("a document that is not finite leaves its neighbours alone") {
+  cuda::device device;
+  for (std::size_t const spoiled : {0U, 1U, 3U}) {
+    conformance::check_isolation<float>(device, {{130, 70, 0, 200}, 4, 2, 64, 0, true}, spoiled);
+    conformance::check_isolation<bfloat16>(device, {{130, 70, 0, 200}, 4, 2, 72, 0, true}, spoiled);
+  }
+}
+
 }  // namespace

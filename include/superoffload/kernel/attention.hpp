@@ -39,7 +39,9 @@ struct scratch_memory {
 
 /// out = softmax(scale * q k^T, causal) v, softmax and sums in wide<T>; log_sum_exp of the scaled scores is
 /// kept for the backward of the same device, in an order of its own. With sinks, each head has one more score
-/// in the denominator that carries no value; attention_sinks_backward is their gradient.
+/// in the denominator that carries no value; attention_sinks_backward is their gradient. A document whose
+/// values are not finite leaves the others as they are; only with Hopper's own kernels its predecessor may
+/// suffer.
 template <element T>
 struct attention_forward {
   attention_shape shape;
