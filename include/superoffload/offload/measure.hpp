@@ -31,7 +31,7 @@ namespace superoffload::offload {
 /// The sizes that a machine is measured at: those of the steps it is to do, as far as that takes
 /// milliseconds.
 struct probe {
-  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common product
+  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common linear layer
   kernel::attention_shape attention{};            ///< of one micro-batch; its `starts` are not read
   std::int64_t bucket = 1;                        ///< elements of the largest bucket
   double cores_share = 0.9;                       ///< of the cores, for CPU Adam
@@ -137,19 +137,23 @@ private:
            seconds(kernel::add<T>{a.template as<T>(), b.template as<T>(), c.template as<T>(), n});
   }
 
+  /// A linear layer's three products, which a step has a third of each: its output, and the gradients of its
+  /// input and of its weight.
   double products(probe const& p, double flops) {
     auto const of_row = 2 * p.inner * p.columns;
     auto const rows = std::clamp(static_cast<std::int64_t>(flops / static_cast<double>(of_row)),
                                  std::int64_t{1}, std::min(p.rows, most_rows));
-    auto const a = numbers(rows * p.inner), b = numbers(p.columns * p.inner), c = numbers(rows * p.columns);
-    double const time = seconds(kernel::gemm<T>{.a = a.template as<T>(),
-                                                .b = b.template as<T>(),
-                                                .c = c.template as<T>(),
-                                                .m = rows,
-                                                .n = p.columns,
-                                                .k = p.inner,
-                                                .transpose_b = true});
-    return static_cast<double>(rows * of_row) / time;
+    auto const x = numbers(rows * p.inner), w = numbers(p.columns * p.inner), y = numbers(rows * p.columns);
+    auto* const input = x.template as<T>();
+    auto* const weight = w.template as<T>();
+    auto* const output = y.template as<T>();
+    double time = seconds(kernel::gemm<T>{
+        .a = input, .b = weight, .c = output, .m = rows, .n = p.columns, .k = p.inner, .transpose_b = true});
+    time += seconds(
+        kernel::gemm<T>{.a = output, .b = weight, .c = input, .m = rows, .n = p.inner, .k = p.columns});
+    time += seconds(kernel::gemm<T>{
+        .a = output, .b = input, .c = weight, .m = p.columns, .n = p.inner, .k = rows, .transpose_a = true});
+    return 3.0 * static_cast<double>(rows * of_row) / time;
   }
 
   void attention(probe const& p, double flops, machine::device_part& d) {
