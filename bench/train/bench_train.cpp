@@ -95,6 +95,7 @@ struct job {
   so::recompute::choice recompute = so::recompute::choice::automatic;
   so::offload::mode offload = so::offload::mode::none;
   std::optional<double> ratio, streamed_share;  // none: as planned
+  so::offload::choice stream_weights = so::offload::choice::automatic;
   double max_grad_norm = 1.0;
   double acceptance = 1.0;
   std::int64_t bucket_mib = 32;
@@ -140,6 +141,7 @@ so::offload::settings settings_of(job const& j) {
   s.how = j.offload;
   s.ratio = j.ratio;
   s.streamed_share = j.streamed_share;
+  s.stream_weights = j.stream_weights;
   s.bucket_bytes = j.bucket_mib << 20;
   return s;
 }
@@ -296,10 +298,11 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
     auto const counts = engine.state().counts();
     auto const& a = engine.options().arrangement;
     service += so::concat("\"resident\": ", planned.resident, ", \"host\": ", planned.host,
-                          ", \"streamed\": ", planned.streamed, ", \"max_grad_norm\": ", j.max_grad_norm,
-                          ", \"buckets\": ", a.buckets.size(), ", \"slots\": ", a.slots,
-                          ", \"stagings\": ", a.stagings, ", \"workers\": ", a.workers,
-                          ", \"acceptance\": ", engine.state().acceptance(),
+                          ", \"streamed\": ", planned.streamed,
+                          ", \"weight_bytes_on_host\": ", planned.on_host.weights,
+                          ", \"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
+                          ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings,
+                          ", \"workers\": ", a.workers, ", \"acceptance\": ", engine.state().acceptance(),
                           ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
                           ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
   }
@@ -418,6 +421,11 @@ int main(int argc, char** argv) try {
   app.add_option("--streamed_share", j.streamed_share,
                  "of those, the share that is streamed; else as planned")
       ->check(CLI::Range(0.0, 1.0));
+  std::map<std::string, so::offload::choice> const streams{{"auto", so::offload::choice::automatic},
+                                                           {"on", so::offload::choice::on},
+                                                           {"off", so::offload::choice::off}};
+  app.add_option("--stream_weights", j.stream_weights, "weights of blocks on the host; auto: as planned")
+      ->transform(CLI::CheckedTransformer(streams));
   app.add_option("--acceptance", j.acceptance, "share of steps that the plan expects not to be clipped")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

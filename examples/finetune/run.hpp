@@ -52,13 +52,17 @@ int finetune_with(typename Engine::device_type& device, command_line const& comm
 template <class Architecture, class Device, class Profile = superoffload::profile::none>
 int finetune(Device& device, command_line const& command) {
   namespace so = superoffload;
+  using so::offload::super;
+  using so::zero::streamed;
   switch (command.precision) {
     case precision_choice::float32:
-      return finetune_with<so::train::engine<Architecture, Device, so::precision::fp32, so::zero::streamed,
-                                             so::offload::super>>(device, command);
+      return finetune_with<
+          so::train::engine<Architecture, Device, so::precision::fp32, streamed, super, Profile>>(device,
+                                                                                                  command);
     case precision_choice::bf16:
-      return finetune_with<so::train::engine<Architecture, Device, so::precision::bf16, so::zero::streamed,
-                                             so::offload::super>>(device, command);
+      return finetune_with<
+          so::train::engine<Architecture, Device, so::precision::bf16, streamed, super, Profile>>(device,
+                                                                                                  command);
   }
   return 1;
 }

@@ -108,7 +108,7 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--offload", "none", "--ratio", "0.5"}, {"--ratio is 0.5", "--offload is none"}},
       {{"--streamed_share", "-1"}, {"--streamed_share is -1", "expected 0 to 1"}},
       {{"--stream_weights", "yes"}, {"--stream_weights is 'yes'", "auto|on|off"}},
-      {{"--stream_weights", "on", "--ratio", "0.5"}, {"--stream_weights is on", "no --ratio below 1"}},
+      {{"--stream_weights", "on", "--offload", "none"}, {"--stream_weights is on", "--offload is none"}},
       {{"--cpuadam_cores_perc", "0"}, {"--cpuadam_cores_perc is 0", "at most 1"}},
       {{"--cpuadam_cores_perc", "90"}, {"--cpuadam_cores_perc is 90", "at most 1"}},
       {{"--bucket_mib", "0"}, {"--bucket_mib is 0", "expected 1 to 4096"}},

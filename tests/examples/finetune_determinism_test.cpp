@@ -72,7 +72,9 @@ TEST_CASE(
         {"--offload", "super", "--ratio", "1", "--streamed_share", "0"},
         {"--offload", "super", "--ratio", "0.6"},
         {"--offload", "super", "--ratio", "1", "--streamed_share", "1"},
-        {"--offload", "super", "--ratio", "1", "--stream_weights", "on"},
+        {"--offload", "super", "--stream_weights", "on"},
+        {"--offload", "super", "--ratio", "0.6", "--stream_weights", "on"},
+        {"--offload", "zero", "--stream_weights", "on"},
         {"--offload", "zero", "--ratio", "1"}};
     for (auto const& places : all_places) {
       CAPTURE(places[1]);

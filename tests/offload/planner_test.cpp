@@ -234,13 +234,62 @@ TEST_CASE("weights are streamed where they do not fit, or on demand, and only th
   CHECK(p.on_device.total() <= 22 * gib);
   REQUIRE(!p.streamed_weights.empty());
   CHECK(p.streamed_weights.front() == 0);
-  CHECK(p.streamed_weights[1] == m.units[1].elements());
-  CHECK(p.on_host.weights == 32 * static_cast<std::size_t>(m.units[1].elements()) * 2);
+  // Those that come last leave first, each with all of its state: what stays of them would be needed soonest.
+  std::size_t elements = 0;
+  for (std::size_t u = 1; u < 32; ++u) { CHECK(p.streamed_weights[u] <= p.streamed_weights[u + 1]); }
+  for (auto const n : p.streamed_weights) { elements += static_cast<std::size_t>(n); }
+  CHECK(p.streamed_weights[32] == m.units[32].elements());
+  CHECK(p.on_host.weights == elements * 2);
+  for (auto const& b : p.state.buckets) {
+    CHECK(p.state.flows(b) == (p.streamed_weights[static_cast<std::size_t>(b.unit)] > 0));
+    CHECK((b.where == place::host || !p.state.flows(b)));
+    CHECK((p.state.flow.gradient_of(b.unit) || !p.state.flows(b)));
+  }
+  CHECK(p.state.slots > std::count_if(p.state.buckets.begin(), p.state.buckets.end(),
+                                      [](auto const& b) { return b.where == place::host; }));
+  auto const all = make_plan(m.units, m.work, server(), {.stream_weights = choice::on});
+  REQUIRE(all.fits);
+  CHECK(all.on_host.weights == 32 * static_cast<std::size_t>(m.units[1].elements()) * 2);
+  // 12 bytes of a block's parameter are on the host in all: its weight, and what that lacks of the state.
+  CHECK(all.on_host.weights + all.on_host.state >= all.on_host.weights * 6);
+  CHECK(all.on_host.weights + all.on_host.state <
+        all.on_host.weights * 6 + 12 * static_cast<std::size_t>(m.units[0].elements() * 2) + 1);
   CHECK(make_plan(m.units, m.work, server(), {}).streamed_weights.empty());
-  CHECK(!make_plan(m.units, m.work, server(), {.stream_weights = choice::on}).streamed_weights.empty());
   auto const off = make_plan(m.units, m.work, small, {.stream_weights = choice::off});
   CHECK_FALSE(off.fits);
   CHECK(off.refusal.find("--stream_weights auto") != std::string::npos);
+}
+
+TEST_CASE("sums of several micro-batches stay on the device beside weights that are streamed") {
+  model m{};
+  auto small = server();
+  small.device.memory = 64 * gib;
+  small.host.memory = 256 * gib;
+  m.work.micro_batches = 4;
+  auto const p = make_plan(m.units, m.work, small, {.stream_weights = choice::on});
+  REQUIRE(p.fits);
+  CHECK(p.streamed_weights[1] > 0);
+  CHECK(std::none_of(p.state.flow.gradients.begin(), p.state.flow.gradients.end(), [](bool b) { return b; }));
+  CHECK(p.on_device.gradients >= 32 * static_cast<std::size_t>(m.units[1].elements()) * 4);
+}
+
+TEST_CASE("without a verdict 12 bytes a parameter are enough, in both memories together") {
+  model m{60, 1};
+  std::size_t elements = 0;
+  for (auto const& unit : m.units) { elements += static_cast<std::size_t>(unit.elements()); }
+  auto tight = server();
+  tight.device.reserve = tight.host.reserve = 0;
+  // Weights and the rest of the state, embedding and head with their gradients, two rooms and activations.
+  auto const both = 12 * elements + 8 * static_cast<std::size_t>(m.units[0].elements()) + 14 * gib;
+  tight.host.memory = both / 2;
+  tight.device.memory = both - tight.host.memory;
+  CHECK_FALSE(make_plan(m.units, m.work, tight, {}).fits);
+  m.work.judges = false;
+  auto const p = make_plan(m.units, m.work, tight, {});
+  CAPTURE(describe(p));
+  CHECK(p.fits);
+  CHECK(p.state.immediate);
+  CHECK(p.state.flow.gradient_of(1));
 }
 
 TEST_CASE("what does not fit is refused in one line that says what would") {

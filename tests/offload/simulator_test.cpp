@@ -128,14 +128,27 @@ TEST_CASE("a clipped step updates again what was emitted") {
   CHECK(rare.updated == doctest::Approx(2.0));
 }
 
-TEST_CASE("without a verdict the CPU updates for good as gradients come, the device still after it") {
+TEST_CASE("without a verdict the CPU and the device update for good as gradients come") {
   auto s = of_units({host, host, resident});
   s.state.immediate = true;
   auto const t = simulate(slow_machine(), s);
   CHECK(t.updated == 2.0);
   CHECK(t.emitted == 0.0);
   CHECK(span(t, activity::update, 1).second <= span(t, activity::backward, 0).second);
-  CHECK(span(t, activity::device_update, 2) == at{0.0, 1.0});
+  CHECK(span(t, activity::device_update, 2).second == span(t, activity::backward, 1).first);
+}
+
+TEST_CASE("gradients of weights on the host are held until the verdict, and nothing of them is emitted") {
+  auto s = of_units({host, host, host});
+  s.streamed_weights = {0, 1, 0};
+  auto const t = simulate(slow_machine(), s);
+  CHECK(t.emitted > 0.0);
+  CHECK(t.emitted <= 2.0);
+  // The newest gradient is served first, but this one when all others have been: in the order of the forward.
+  CHECK(span(t, activity::emit, 1) == at{-1.0, -1.0});
+  CHECK(span(t, activity::gradient, 1).second <= t.step_time);
+  s.streamed_weights = {1, 1, 1};
+  CHECK(simulate(slow_machine(), s).emitted == 0.0);
 }
 
 TEST_CASE("waiting for all weights, and returning them last, as other systems do") {

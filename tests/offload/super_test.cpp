@@ -288,7 +288,7 @@ TEST_CASE(
   };
   auto few = flowing("h", "0000", true);
   --few.slots;
-  refused(few, "slots to hold them");
+  refused(few, "they hold gradients");
   auto apart = arranged("r");
   apart.flow.weights = {true};
   refused(apart, "their state is resident");

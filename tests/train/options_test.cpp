@@ -58,6 +58,11 @@ TEST_CASE("each wrong value is refused by the name of its flag") {
          o.offload.ratio = 0.5;
        }},
       {"--streamed_share is 2", [](auto& o) { o.offload.streamed_share = 2.0; }},
+      {"--stream_weights is on, but --offload is none",
+       [](auto& o) {
+         o.offload.how = offload::mode::none;
+         o.offload.stream_weights = offload::choice::on;
+       }},
       {"--cpuadam_cores_perc is 0,", [](auto& o) { o.offload.cpuadam_cores_perc = 0.0; }},
       {"--cpuadam_cores_perc is 1.1", [](auto& o) { o.offload.cpuadam_cores_perc = 1.1; }},
       {"--bucket_mib is 0", [](auto& o) { o.offload.bucket_bytes = 1; }},

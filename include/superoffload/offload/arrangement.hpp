@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/error.hpp>
 #include <superoffload/offload/placement.hpp>
 #include <superoffload/zero/flow.hpp>
 
@@ -38,6 +39,27 @@ struct arrangement {
     return most;
   }
 };
+
+/// \throws error(internal) for an arrangement that would stand still, or is not told what it needs.
+inline void check(arrangement const& a) {
+  std::int64_t on_host = 0;
+  bool leaves = false;
+  for (auto const& b : a.buckets) {
+    on_host += b.where == place::host ? 1 : 0;
+    leaves = leaves || a.flow.gradient_of(b.unit);
+    expect(b.where != place::resident || !a.flows(b), exit_code::internal, "the weights of unit ", b.unit,
+           " live in host memory, but their state is resident: expected it on the host or streamed");
+    expect(b.where == place::host || !a.flow.gradient_of(b.unit) || a.immediate, exit_code::internal,
+           "the gradient of unit ", b.unit,
+           " leaves the device before the verdict, but its state is updated there: expected it on the host");
+  }
+  bool const holds = leaves && !a.immediate;
+  expect(on_host == 0 || a.slots >= (holds ? on_host + 2 : 2), exit_code::internal, "an arrangement has ",
+         a.slots, " slots, expected ", holds ? on_host + 2 : 2,
+         holds ? ": they hold gradients until the verdict" : "");
+  expect(a.largest(place::streamed) == 0 || a.stagings >= 1, exit_code::internal,
+         "an arrangement streams buckets without a staging");
+}
 
 /// Bytes of each kind of memory.
 struct memory_plan {

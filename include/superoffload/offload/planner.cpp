@@ -37,17 +37,15 @@ public:
 
   plan run() {
     bool const must = s_.stream_weights == choice::on;
-    expect(!must || may_stream_weights(), exit_code::bad_input,
-           "--stream_weights is on: expected --offload auto or super, no --ratio below 1, and one "
-           "micro-batch a step");
-    if (!must) {
-      try_all(false);
-    }
-    if (!best_ && may_stream_weights()) {
-      try_all(true);
+    expect(!must || may(flowing::weights), exit_code::bad_input,
+           "--stream_weights is on: expected --offload auto, super or zero, and blocks to stream");
+    for (auto const what : {flowing::nothing, flowing::gradients, flowing::weights}) {
+      if (!best_ && (what == flowing::weights || !must) && may(what)) {
+        try_all(what);
+      }
     }
     if (!best_) {
-      return refused(must);
+      return refused();
     }
     refine_share();
     save_memory();
@@ -55,12 +53,21 @@ public:
   }
 
 private:
-  /// With them, state is off the device, and there is no home for gradients that are added up.
-  [[nodiscard]] bool may_stream_weights() const {
-    bool const wanted =
-        s_.stream_weights == choice::on || (s_.stream_weights == choice::automatic && !m_.device.is_the_host);
-    return w_.weights_may_stream && wanted && s_.how != mode::none && s_.how != mode::zero &&
-           s_.ratio.value_or(1.0) == 1.0 && w_.micro_batches == 1 && units_.size() > 2;
+  /// What of a block does not stay on the device: nothing; gradients, which leave as they come; or gradients
+  /// and weights. Each takes less memory than the one before, and more of the link or the host.
+  enum class flowing { nothing, gradients, weights };
+
+  [[nodiscard]] bool may(flowing what) const {
+    if (what == flowing::nothing) {
+      return true;
+    }
+    if (!w_.weights_may_stream || s_.how == mode::none || units_.size() < 3) {
+      return false;
+    }
+    if (what == flowing::weights && s_.stream_weights != choice::automatic) {
+      return s_.stream_weights == choice::on;
+    }
+    return !m_.device.is_the_host && (what == flowing::weights || w_.micro_batches == 1);
   }
 
   // Bytes
@@ -71,47 +78,120 @@ private:
   [[nodiscard]] std::size_t state_bytes() const { return w_.element_bytes == 2 ? 10 : 8; }
   static constexpr std::size_t host_state_bytes = 12;
 
-  /// The units whose weights live on the host: all but the first and the last, between which the blocks are.
-  [[nodiscard]] std::vector<std::int64_t> streamed_units() const {
-    std::vector<std::int64_t> streamed(units_.size());
-    for (std::size_t u = 1; u + 1 < units_.size(); ++u) { streamed[u] = units_[u].elements(); }
-    return streamed;
+  /// Is the unit between the first and the last, where the blocks are?
+  [[nodiscard]] bool is_block(int unit) const {
+    return unit > 0 && unit + 1 < static_cast<int>(units_.size());
   }
+  /// Lets the weights of blocks live on the host: of all where that is asked for and not how much, else of
+  /// those whose state is off the device. And gradients leave the device as they come, where they may.
+  void stream(plan& p) const {
+    auto& flow = p.state.flow;
+    flow.weights.assign(units_.size(), false);
+    for (std::size_t u = 0; u < units_.size(); ++u) { flow.weights[u] = is_block(static_cast<int>(u)); }
+    bool const all = s_.stream_weights == choice::on && !s_.ratio;
+    for (auto& b : p.state.buckets) {
+      if (!p.state.flows(b)) {
+        continue;
+      }
+      if (all && b.where == place::resident) {
+        b.where = place::host;
+      } else if (b.where == place::resident) {
+        flow.weights[static_cast<std::size_t>(b.unit)] = false;
+      }
+    }
+    p.streamed_weights.assign(units_.size(), 0);
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      p.streamed_weights[u] = flow.weights[u] ? units_[u].elements() : 0;
+    }
+    flow.weight_rooms = weight_rooms;
+  }
+  /// Gradients of blocks that leave the device as they come. Sums of several micro-batches stay; and what the
+  /// device updates after the verdict is held there.
+  void let_gradients_go(plan& p) const {
+    p.state.flow.gradient_rooms = gradient_rooms;
+    auto& gradients = p.state.flow.gradients;
+    gradients.assign(units_.size(), false);
+    if (w_.micro_batches > 1) {
+      return;
+    }
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      gradients[u] = is_block(static_cast<int>(u)) && units_[u].trainable();
+    }
+    for (auto const& b : p.state.buckets) {
+      if (b.where != place::host && !p.state.immediate) {
+        gradients[static_cast<std::size_t>(b.unit)] = false;
+      }
+    }
+  }
+  [[nodiscard]] static flowing flows(plan const& p) {
+    return !p.streamed_weights.empty()       ? flowing::weights
+           : !p.state.flow.gradients.empty() ? flowing::gradients
+                                             : flowing::nothing;
+  }
+  /// Must the host hold gradients until the verdict?
+  [[nodiscard]] static bool holds(plan const& p) {
+    auto const& gradients = p.state.flow.gradients;
+    return !p.state.immediate && std::find(gradients.begin(), gradients.end(), true) != gradients.end();
+  }
+  /// Of the largest streamed bucket: its state, and its weights where they stream.
+  [[nodiscard]] std::size_t staging_bytes(plan const& p) const {
+    std::size_t most = 0;
+    for (auto const& b : p.state.buckets) {
+      if (b.where == place::streamed) {
+        most = std::max(most, static_cast<std::size_t>(b.count) *
+                                  (state_bytes() + (p.state.flows(b) ? element_bytes() : 0)));
+      }
+    }
+    return most;
+  }
+  /// Buffers on the device that units take turns in.
+  struct turns {
+    std::size_t largest = 0;
+    int units = 0;
+
+    void add(std::size_t bytes) {
+      largest = std::max(largest, bytes);
+      ++units;
+    }
+    [[nodiscard]] std::size_t bytes(int rooms) const {
+      return largest * static_cast<std::size_t>(std::min(units, rooms));
+    }
+  };
 
   void count_bytes(plan& p) const {
     auto& device = p.on_device = {};
     auto& host = p.on_host = {};
-    std::size_t largest_streamed = 0, largest_gradient = 0, cells = 0;
+    auto const& flow = p.state.flow;
+    turns weights, gradients;
+    std::size_t cells = 0, kept = 0;
     for (std::size_t u = 0; u < units_.size(); ++u) {
       auto const n = static_cast<std::size_t>(units_[u].elements());
       cells += units_[u].trainable() ? static_cast<std::size_t>(kernel::norm_cells(units_[u].elements())) : 0;
-      if (u < p.streamed_weights.size() && p.streamed_weights[u] > 0) {
-        largest_streamed = std::max(largest_streamed, n);
-        largest_gradient = std::max(largest_gradient, units_[u].trainable() ? n : 0);
+      if (flow.weights_of(units_[u].id())) {
+        weights.add(n * element_bytes());
         host.weights += n * element_bytes();
+      } else {
+        device.weights += n * element_bytes();
+      }
+      if (!units_[u].trainable()) {
         continue;
       }
-      device.weights += n * element_bytes();
-      if (units_[u].trainable()) {
-        bool const wide = w_.element_bytes == 2 && (units_[u].wide_gradient() || w_.micro_batches > 1);
-        device.gradients += n * (wide ? 4 : element_bytes());
+      bool const wide = w_.element_bytes == 2 && (units_[u].wide_gradient() || w_.micro_batches > 1);
+      auto const bytes = n * (wide ? 4 : element_bytes());
+      if (flow.gradient_of(units_[u].id())) {
+        gradients.add(bytes);
+      } else {
+        device.gradients += bytes;
+        kept += n;
       }
     }
-    if (!p.streamed_weights.empty()) {
-      auto const room = [&](int rooms, std::vector<bool> const& units) {
-        return static_cast<std::size_t>(
-            std::min<std::ptrdiff_t>(rooms, std::count(units.begin(), units.end(), true)));
-      };
-      auto const& flow = p.state.flow;
-      auto const gradients = largest_gradient * room(flow.gradient_rooms, flow.gradients);
-      device.weights += largest_streamed * element_bytes() * room(flow.weight_rooms, flow.weights);
-      device.gradients += gradients * element_bytes();
-      p.gradient_room = static_cast<std::int64_t>(gradients);
-      for (auto const& b : cut_) {
-        p.gradient_room += p.streamed_weights[static_cast<std::size_t>(b.unit)] > 0 ? 0 : b.count;
-      }
+    device.weights += weights.bytes(flow.weight_rooms);
+    device.gradients += gradients.bytes(flow.gradient_rooms);
+    if (gradients.units > 0) {
+      p.gradient_room =
+          static_cast<std::int64_t>(kept + gradients.bytes(flow.gradient_rooms) / element_bytes());
     }
-    std::size_t on_host = 0, in_place = 0, staged = 0;
+    std::size_t on_host = 0, beside = 0, staged = 0;
     for (auto const& b : p.state.buckets) {
       auto const n = static_cast<std::size_t>(b.count);
       switch (b.where) {
@@ -120,20 +200,18 @@ private:
           break;
         case place::host:
           on_host += n;
-          in_place += p.state.flows(b) ? n : 0;
+          beside += p.state.flows(b) ? n : 0;
           break;
         case place::streamed:
           staged += n;
           break;
       }
     }
-    // Weights that live on the host are one half of their master.
-    host.state = (on_host - in_place) * host_state_bytes + (in_place + staged) * state_bytes();
+    host.state = (on_host - beside) * host_state_bytes + (beside + staged) * state_bytes();
     auto const largest = static_cast<std::size_t>(p.state.largest(place::host));
     host.slots = largest * element_bytes() * static_cast<std::size_t>(p.state.slots);
-    device.stagings = largest * element_bytes() + static_cast<std::size_t>(p.state.largest(place::streamed)) *
-                                                      state_bytes() *
-                                                      static_cast<std::size_t>(p.state.stagings);
+    device.stagings =
+        largest * element_bytes() + staging_bytes(p) * static_cast<std::size_t>(p.state.stagings);
     device.activations = w_.levels[p.level].activations;
     device.workspaces = w_.workspaces + cells * sizeof(double);
     host.workspaces = w_.host_workspaces + cells * sizeof(double);
@@ -160,32 +238,26 @@ private:
   // -----------------------------------------------------------------------------------------------
 
   /// With `ratio` off the device and of that `share` streamed; few slots and stagings.
-  [[nodiscard]] plan candidate(std::size_t level, double ratio, double share, bool streams_weights) const {
+  [[nodiscard]] plan candidate(std::size_t level, double ratio, double share, flowing what) const {
     plan p;
     p.level = level;
     p.recompute = w_.levels[level].name;
     p.state.buckets = cut_;
     place_by_share(p.state.buckets, ratio, share);
-    if (streams_weights) {
-      p.streamed_weights = streamed_units();
-      auto& flow = p.state.flow;
-      for (std::size_t u = 0; u < units_.size(); ++u) {
-        flow.weights.push_back(p.streamed_weights[u] > 0);
-        flow.gradients.push_back(flow.weights.back() && units_[u].trainable());
-      }
-      flow.weight_rooms = weight_rooms;
-      flow.gradient_rooms = gradient_rooms;
-      for (auto& b : p.state.buckets) { b.where = p.state.flows(b) ? place::host : b.where; }
+    if (what == flowing::weights) {
+      stream(p);
     }
     p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
     p.state.resource_group = s_.resource_group;
-    p.state.immediate = !w_.judges && s_.how != mode::zero && count(p, place::host) > 0;
+    p.state.immediate = !w_.judges && s_.how != mode::zero && off_the_device(p) > 0;
     p.state.speculates = s_.how != mode::zero;
     p.state.waits_for_all = s_.how == mode::zero;
     p.state.slots = std::min(least_slots, count(p, place::host) + 1);
     p.state.stagings = std::min(least_stagings, count(p, place::streamed));
-    if (streams_weights && w_.judges) {
-      // Gradients have no other home until the verdict.
+    if (what != flowing::nothing) {
+      let_gradients_go(p);
+    }
+    if (holds(p)) {
       p.state.slots = count(p, place::host) + least_slots;
     }
     count_bytes(p);
@@ -196,22 +268,25 @@ private:
                                           [&](bucket const& b) { return b.where == where; }));
   }
 
+  static int off_the_device(plan const& p) { return count(p, place::host) + count(p, place::streamed); }
+
   /// The candidate with as much state on the device as fits there, or as was asked for.
-  [[nodiscard]] plan filled(std::size_t level, double share, bool streams_weights) const {
+  [[nodiscard]] plan filled(std::size_t level, double share, flowing what) const {
     if (s_.how == mode::none) {
-      return candidate(level, 0.0, 0.0, streams_weights);
+      return candidate(level, 0.0, 0.0, what);
     }
     if (s_.ratio) {
-      return candidate(level, *s_.ratio, share, streams_weights);
+      return candidate(level, *s_.ratio, share, what);
     }
-    auto p = candidate(level, 0.0, share, streams_weights);
+    auto p = candidate(level, 0.0, share, what);
     double ratio = 0.0;
     while (left_on_device(p) < 0 && ratio < 1.0 && !m_.device.is_the_host) {
       // Whole buckets move: a step of half a bucket at least.
-      double const over = static_cast<double>(-left_on_device(p)) / static_cast<double>(state_bytes());
+      auto const each = state_bytes() + (what == flowing::weights ? 2 * element_bytes() : 0);
+      double const over = static_cast<double>(-left_on_device(p)) / static_cast<double>(each);
       double const half = 0.5 * static_cast<double>(cut_.front().count);
       ratio = std::min(1.0, ratio + std::max(over, half) / static_cast<double>(elements_));
-      p = candidate(level, ratio, share, streams_weights);
+      p = candidate(level, ratio, share, what);
     }
     return p;
   }
@@ -224,7 +299,7 @@ private:
       p.state.slots = std::min(p.state.slots + rooms(left_on_host(p), slot), hosts + least_slots);
       count_bytes(p);
     }
-    auto const staging = static_cast<std::size_t>(p.state.largest(place::streamed)) * state_bytes();
+    auto const staging = staging_bytes(p);
     if (staging > 0) {
       p.state.stagings = std::min(p.state.stagings + rooms(left_on_device(p), staging), streamed);
       count_bytes(p);
@@ -251,23 +326,24 @@ private:
     }
   }
 
-  [[nodiscard]] std::vector<double> shares(bool streams_weights) const {
-    if (s_.how == mode::none || streams_weights) {
+  [[nodiscard]] std::vector<double> shares(flowing what) const {
+    if (s_.how == mode::none) {
       return {0.0};
     }
     if (s_.streamed_share) {
       return {*s_.streamed_share};
     }
-    if (s_.how == mode::zero) {
+    // What the device updates after the verdict holds its gradients there.
+    if (s_.how == mode::zero || (what != flowing::nothing && w_.judges)) {
       return {0.0};
     }
     return {0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0};
   }
 
-  void try_all(bool streams_weights) {
+  void try_all(flowing what) {
     for (std::size_t level = 0; level < w_.levels.size(); ++level) {
-      for (double const share : shares(streams_weights)) {
-        auto p = filled(level, share, streams_weights);
+      for (double const share : shares(what)) {
+        auto p = filled(level, share, what);
         bool const all_resident = count(p, place::resident) == static_cast<int>(cut_.size());
         consider(std::move(p));
         if (all_resident) {
@@ -278,7 +354,7 @@ private:
   }
 
   void refine_share() {
-    if (shares(!best_->streamed_weights.empty()).size() < 2) {
+    if (shares(flows(*best_)).size() < 2) {
       return;
     }
     for (double const by : {0.05, 0.025}) {
@@ -286,7 +362,7 @@ private:
       double const now = off > 0.0 ? best_->streamed / off : 0.0;
       for (double const share : {now - by, now + by}) {
         if (share > 0.0 && share < 1.0) {
-          consider(filled(best_->level, share, false));
+          consider(filled(best_->level, share, flows(*best_)));
         }
       }
     }
@@ -295,7 +371,7 @@ private:
   void save_memory() {
     constexpr double worth = 1.0 / 300.0;
     double const limit = best_->step_time * (1.0 + worth);
-    bool const hold = !best_->streamed_weights.empty() && w_.judges;
+    bool const hold = holds(*best_);
     auto const shrink = [&](int arrangement::* number, int least) {
       for (double const share : {0.05, 0.1, 0.2, 0.35, 0.5, 0.7}) {
         auto p = *best_;
@@ -327,11 +403,15 @@ private:
     }
     double const e = w_.element_bytes, state = static_cast<double>(state_bytes());
     compute += (all - host) * (2.0 * state + 3.0 * e) / m_.device.bandwidth;
-    double weights = 0.0;
+    double weights = 0.0, sent = 0.0, along = 0.0;  // bytes
     for (auto const n : p.streamed_weights) { weights += e * static_cast<double>(n); }
-    double const down = host * e + streamed * state;
-    double const up =
-        (p.streamed_weights.empty() ? host * e : 2.0 * w_.micro_batches * weights) + streamed * state;
+    for (auto const& b : p.state.buckets) {
+      auto const bytes = e * static_cast<double>(b.count);
+      sent += b.where == place::host && !p.state.flows(b) ? bytes : 0.0;
+      along += b.where == place::streamed && p.state.flows(b) ? bytes : 0.0;
+    }
+    double const down = host * e + streamed * state + along;
+    double const up = 2.0 * w_.micro_batches * weights + sent + streamed * state + along;
     p.bound = compute;
     if (host + streamed + weights > 0.0) {
       p.bound = std::max({compute, host * m_.adam_time(adam_task::update, p.state.workers, 0),
@@ -344,19 +424,23 @@ private:
   // Refusals
   // -------------------------------------------------------------------------------------------------
 
-  plan refused(bool must) const {
-    auto p = least(must);
-    if (left_on_device(p) < 0 && may_stream_weights()) {
-      p = least(true);
+  plan refused() const {
+    auto p = least(s_.stream_weights == choice::on ? flowing::weights : flowing::nothing);
+    for (auto const what : {flowing::gradients, flowing::weights}) {
+      if (left_on_device(p) < 0 && may(what)) {
+        p = least(what);
+      }
     }
     p.fits = false;
     p.refusal = left_on_device(p) < 0 ? device_refusal(p) : host_refusal(p);
     return p;
   }
-  /// What takes least memory: streaming, where that is allowed, for it keeps 10 bytes on the host and not 12.
-  [[nodiscard]] plan least(bool streams_weights) const {
-    double const share = streams_weights || s_.how == mode::zero ? 0.0 : 1.0;
-    return filled(w_.levels.size() - 1, s_.streamed_share.value_or(share), streams_weights);
+  /// What takes least memory: streaming state, where that is allowed, for it keeps 10 bytes on the host and
+  /// not 12.
+  [[nodiscard]] plan least(flowing what) const {
+    bool const held = what != flowing::nothing && w_.judges;
+    double const share = held || s_.how == mode::zero ? 0.0 : 1.0;
+    return filled(w_.levels.size() - 1, s_.streamed_share.value_or(share), what);
   }
 
   std::string device_refusal(plan const& p) const {
@@ -374,8 +458,9 @@ private:
     if (s_.stream_weights == choice::off && w_.weights_may_stream) {
       return text + "let weights be streamed (--stream_weights auto)";
     }
-    if (w_.micro_batches > 1 && p.streamed_weights.empty()) {
-      return text + "use one micro-batch per step, so that weights can be streamed, or a larger device";
+    if (w_.micro_batches > 1 && !p.streamed_weights.empty()) {
+      return text +
+             "use one micro-batch per step, so that gradients can leave the device, or a larger device";
     }
     return text + concat("it takes a device with ", gib(need - device_),
                          " more, shorter sequences or a smaller model");
@@ -404,8 +489,8 @@ private:
   }
 
   static constexpr int least_slots = 4, least_stagings = 2;
-  /// Units whose weights and gradients the device holds where they are streamed: one that is used, one that
-  /// comes; one that is written, one that leaves, and one between.
+  /// Units whose weights and gradients the device holds where they flow: one that is used, one that comes;
+  /// one that is written, one that leaves, and one between.
   static constexpr int weight_rooms = 2, gradient_rooms = 3;
 
   std::vector<autograd::unit_layout> const& units_;

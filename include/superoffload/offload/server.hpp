@@ -83,11 +83,6 @@ public:
         up_{device},
         packed_{device, static_cast<std::size_t>(a.largest(place::host)) * sizeof(T)},
         final_(units.size()) {
-    expect(a.largest(place::host) == 0 || a.slots >= 2, exit_code::internal, "an arrangement has ", a.slots,
-           " slots: expected at least 2");
-    expect(a.largest(place::streamed) == 0 || a.stagings >= 1, exit_code::internal,
-           "an arrangement streams buckets without a staging");
-    check_flow(a);
     if (times_ != nullptr && workers_ != nullptr) {
       record_workers();
     }
@@ -312,24 +307,6 @@ private:
   static std::size_t bytes_of(entry const& e) { return static_cast<std::size_t>(e.bucket.count) * sizeof(T); }
   static constexpr std::size_t most_fetches = 3;
   static constexpr double least_acceptance = 0.5;  // below, an emission is wasted too often
-
-  static void check_flow(arrangement const& a) {
-    std::int64_t on_host = 0;
-    bool holds = false;
-    for (auto const& b : a.buckets) {
-      on_host += b.where == place::host ? 1 : 0;
-      holds = holds || a.flow.gradient_of(b.unit);
-      expect(b.where != place::resident || !a.flows(b), exit_code::internal, "the weights of unit ", b.unit,
-             " live in host memory, but their state is resident: expected it on the host or streamed");
-      expect(
-          b.where == place::host || !a.flow.gradient_of(b.unit) || a.immediate, exit_code::internal,
-          "the gradient of unit ", b.unit,
-          " leaves the device before the verdict, but its state is updated there: expected it on the host");
-    }
-    expect(!holds || a.immediate || a.slots >= on_host + 2, exit_code::internal,
-           "gradients leave the device before the verdict, and there are ", a.slots,
-           " slots to hold them: expected ", on_host + 2);
-  }
 
   void rethrow() const {
     if (failure_) {

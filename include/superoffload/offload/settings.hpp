@@ -45,6 +45,10 @@ inline void check(settings const& s) {
   };
   share(s.ratio, "--ratio");
   share(s.streamed_share, "--streamed_share");
+  expect(
+      s.stream_weights != choice::on || s.how != mode::none, exit_code::bad_input,
+      "--stream_weights is on, but --offload is none: expected --offload auto, super or zero, since weights "
+      "on the host are updated where they are");
   expect(s.cpuadam_cores_perc > 0.0 && s.cpuadam_cores_perc <= 1.0, exit_code::bad_input,
          "--cpuadam_cores_perc is ", s.cpuadam_cores_perc, ", expected above 0 and at most 1");
   constexpr std::int64_t mib = std::int64_t{1} << 20;

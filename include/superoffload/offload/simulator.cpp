@@ -54,6 +54,10 @@ public:
         streamed_.push_back(static_cast<int>(b));
       }
     }
+    if (s.state.immediate) {  // in the order in which gradients come
+      std::stable_sort(streamed_.begin(), streamed_.end(),
+                       [this](int a, int b) { return plan(a).unit > plan(b).unit; });
+    }
     for (std::size_t p = 0; p < passes_.size(); ++p) {
       if (!streams_weights(passes_[p].unit)) {
         continue;
@@ -319,6 +323,7 @@ private:
       return;
     }
     state(b).ready = true;
+    may_update(b);
   }
 
   /// The bucket of `waiting` to go on with.
@@ -394,7 +399,7 @@ private:
 
   void may_update(int b) {
     auto& of = state(b);
-    if (of.ready && judged_ && (of.staged || plan(b).where == place::resident)) {
+    if (of.ready && (judged_ || s_.state.immediate) && (of.staged || plan(b).where == place::resident)) {
       of.ready = false;
       device_queue_.push_back(b);
     }

@@ -43,16 +43,17 @@ struct schedule {
 ///
 /// * A gradient is ready when its unit's backward of the last micro-batch ends. It goes down into a slot,
 ///   before the verdict newest first, after it in the order of the forward.
-/// * Before the verdict CPU Adam emits into a second slot, if the state speculates; immediate, it updates.
-///   After the verdict it updates in the gradient's slot. A bucket that was emitted keeps its gradient's slot
-///   until it is committed, in idle time or in one pass with its next step, which then sends its weights from
-///   that slot.
+/// * Before the verdict CPU Adam emits into a second slot, if the state speculates; immediate, it updates,
+///   and so does the device. After the verdict it updates in the gradient's slot. A bucket that was emitted
+///   keeps its gradient's slot until it is committed, in idle time or in one pass with its next step, which
+///   then sends its weights from that slot.
 /// * Gradients of streamed weights are held in their slots until the verdict, or else updated at once; their
 ///   weights are where they live then, and go up as the next forward comes to them.
 /// * Not accepted: what was emitted is updated with the true factor.
 /// * Weights go up in the order in which they were made. With streamed weights, units go first, each when
 ///   everything of its own has been served. State of streamed buckets fills what time is left.
-/// * A streamed bucket is updated when its state is staged, its gradient ready, and the verdict known.
+/// * A streamed bucket is updated when its state is staged, its gradient ready, and the verdict known, or not
+///   needed.
 /// * A unit's first forward in a step waits for its own weights, or for all.
 ///
 /// \throws error(cannot_fit) when nothing can go on: too few slots, or no room for gradients before the

@@ -32,7 +32,7 @@ public:
   template <class Weights>
   placed_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
                arrangement const& a, Weights&& weights, recorder<D>* times = nullptr)
-      : buckets_{a.buckets},
+      : buckets_{checked(a).buckets},
         immediate_{a.immediate},
         waits_for_all_{a.waits_for_all},
         compute_{&stream},
@@ -114,6 +114,12 @@ public:
   }
 
 private:
+  /// Before anything is allocated or queued.
+  static arrangement const& checked(arrangement const& a) {
+    check(a);
+    return a;
+  }
+
   template <class Span, class Piece>
   void each_piece(int unit, std::int64_t first, Span all, Piece&& piece) {
     auto const last = first + static_cast<std::int64_t>(all.size());
