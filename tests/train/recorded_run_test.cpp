@@ -166,6 +166,16 @@ TEST_CASE("what is said of every step adds up, and to be watched changes no bit"
   }
 }
 
+TEST_CASE("a timeline that cannot be written ends the run before its first step") {
+  test::scratch_directory const output;
+  auto o = options(output.path());
+  o.trace = output.path() / "absent" / "trace.json";
+  cpu::device device{2};
+  train::trainer<engine> trainer{device, o};
+  CHECK_THROWS_WITH_AS(trainer.run(), doctest::Contains(o.trace.parent_path().c_str()), error);
+  CHECK(trainer.engine().accepted_steps() == 0);
+}
+
 TEST_CASE("where every bucket is updated before the step ends, each line has them all") {
   test::scratch_directory const output;
   auto o = options(output.path());

@@ -124,6 +124,7 @@ private:
     trace_.reset();
     if (!options_.trace.empty()) {
       trace_.emplace(unit_names_);
+      write_file(options_.trace, trace_->json({}));  // what cannot be written ends the run now, not later
     }
     progress_.emplace(state_.step, total_steps_, options_.log_interval);
     checkpoints_.emplace(options_.output, options_.save_total_limit);
