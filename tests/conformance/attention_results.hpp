@@ -42,7 +42,7 @@ attention_results attend(lab<D>& in, attention_case const& c,
       for (auto i = starts[*spoiled] * columns; i < starts[*spoiled + 1] * columns; ++i) {
         values[static_cast<std::size_t>(i)] =
             rounded<T>(i % 3 == 0 ? std::numeric_limits<double>::quiet_NaN()
-                                  : (i % 3 - 1.5) * std::numeric_limits<double>::infinity());
+                                  : (i % 3 == 1 ? -1.0 : 1.0) * std::numeric_limits<double>::infinity());
       }
     }
     return values;
