@@ -21,7 +21,8 @@ public:
 
   void raise_to(std::uint64_t value) {
     // Sequentially consistent, as in wait_for: either the sleeper sees the value or this sees the sleeper.
-    value_.store(value);
+    // Exchanges, because qemu's Arm lets a load overtake the store before it; elsewhere they cost the same.
+    value_.exchange(value);
     if (value >= awaited_.load()) {
       std::lock_guard const lock{mutex_};
       awaited_.store(nobody);
@@ -39,7 +40,7 @@ public:
     }
     std::unique_lock lock{mutex_};
     while (true) {
-      awaited_.store(std::min(awaited_.load(), value));
+      awaited_.exchange(std::min(awaited_.load(), value));
       if (value_.load() >= value) {
         return;
       }
