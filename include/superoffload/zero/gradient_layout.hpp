@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/zero/unit_store.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +46,16 @@ inline std::vector<unit_range> unwritten(autograd::unit_layout const& unit, bool
     }
   }
   return ranges;
+}
+
+/// Queues zeros for these ranges of a unit's flat gradient.
+template <element T, class Stream>
+void clear(Stream& stream, unit_gradient const& gradient, std::vector<unit_range> const& ranges) {
+  auto const size = gradient.is_wide ? sizeof(wide<T>) : sizeof(T);
+  for (auto const& range : ranges) {
+    stream.fill_zero(static_cast<std::byte*>(gradient.data) + static_cast<std::size_t>(range.offset) * size,
+                     static_cast<std::size_t>(range.count) * size);
+  }
 }
 
 }  // namespace superoffload::zero

@@ -73,12 +73,7 @@ public:
     if (e.gradient.data == nullptr || !last_) {
       return;
     }
-    auto const size = e.gradient.is_wide ? sizeof(wide<T>) : sizeof(T);
-    for (auto const& hole : e.frozen) {
-      stream_->fill_zero(
-          static_cast<std::byte*>(e.gradient.data) + static_cast<std::size_t>(hole.offset) * size,
-          static_cast<std::size_t>(hole.count) * size);
-    }
+    clear<T>(*stream_, e.gradient, e.frozen);
     sink_.ready(sink_.self, unit, e.gradient);
   }
 

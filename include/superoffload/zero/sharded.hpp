@@ -115,15 +115,12 @@ public:
       return;
     }
     auto& room = gradient_room_of(unit);
-    auto const size = e.whole_is_wide ? sizeof(wide<T>) : sizeof(T);
-    for (auto const& hole : e.unwritten) {
-      stream_->fill_zero(room.memory + static_cast<std::size_t>(hole.offset) * size,
-                         static_cast<std::size_t>(hole.count) * size);
-    }
+    unit_gradient const whole{room.memory, e.whole_is_wide};
+    clear<T>(*stream_, whole, e.unwritten);
     auto& transfer = rooms_.transfer();
     stream_->record(room.written);
     transfer.wait(room.written);
-    unit_gradient{room.memory, e.whole_is_wide}.template with_type<T>([&]<class From>(From const* from) {
+    whole.template with_type<T>([&]<class From>(From const* from) {
       e.gradient.template with_type<T>([&]<class To>(To const* to) {
         if constexpr (sizeof(From) <= sizeof(To)) {  // what is wide stays so
           group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,

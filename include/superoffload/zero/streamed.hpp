@@ -123,12 +123,7 @@ public:
     if (!e.trains || !last_) {
       return;
     }
-    auto const size = e.gradient.is_wide ? sizeof(wide<T>) : sizeof(T);
-    for (auto const& hole : e.unwritten) {
-      stream_->fill_zero(
-          static_cast<std::byte*>(e.gradient.data) + static_cast<std::size_t>(hole.offset) * size,
-          static_cast<std::size_t>(hole.count) * size);
-    }
+    clear<T>(*stream_, e.gradient, e.unwritten);
     if (e.flows) {
       rooms_.forget(unit);  // its update is what comes next
     }
