@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "conformance/unit_store.hpp"
+#include "support/small_inputs.hpp"
 
 #include <cmath>
 #include <cstdint>
@@ -24,6 +25,7 @@ namespace {
 
 using namespace superoffload;
 using offload::place;
+using test::some_weights;
 
 TEST_CASE_TEMPLATE("the streamed store keeps a store's contract on a GPU", T, float, bfloat16, double) {
   cuda::device device;
@@ -54,12 +56,6 @@ model::config small() {
           .kv_heads = 2,
           .head_dim = 16,
           .max_positions = 64};
-}
-
-void some_weights(std::string const& name, std::int64_t first, std::span<float> to) {
-  for (auto& value : to) {
-    value = 0.1F * std::sin(static_cast<float>(first++) + static_cast<float>(name.size()));
-  }
 }
 
 data::batch some_batch(int step) {

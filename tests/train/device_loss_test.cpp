@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "support/scratch_directory.hpp"
+#include "support/short_run.hpp"
 
 #include <filesystem>
 #include <string>
@@ -44,18 +45,8 @@ static_assert(device_policy<fragile_device>);
 
 using engine = train::engine<model::llama, fragile_device, precision::bf16>;
 
-fs::path const model_directory = fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama";
-
 train::training_options options(fs::path const& output, bool resumes) {
-  train::training_options o;
-  o.model = model_directory;
-  o.dataset = SUPEROFFLOAD_ALPACA;
-  o.dataset_percentage = 2;
-  o.output = output;
-  o.max_length = 32;
-  o.batch_size = 2;
-  o.max_steps = 4;
-  o.mask_prompt = false;
+  auto o = test::short_run(output, 4);
   o.lr = 1e-3;
   o.save_steps = 1;
   o.offload.hardware = fs::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json";  // measures nothing

@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "support/recording_listener.hpp"
+#include "support/small_inputs.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -18,6 +19,8 @@
 namespace {
 
 using namespace superoffload;
+using test::batch_of;
+using test::some_weights;
 
 static_assert(std::same_as<train::engine<model::llama, precision::bf16, recompute::every_block>,
                            train::engine<recompute::every_block, precision::bf16, model::llama>>);
@@ -36,24 +39,6 @@ model::config small() {
           .kv_heads = 2,
           .head_dim = 4,
           .max_positions = 32};
-}
-
-/// Weights without a file: a fixed sequence by name and place.
-void some_weights(std::string const& name, std::int64_t first, std::span<float> to) {
-  for (auto& value : to) {
-    value = 0.1F * std::sin(static_cast<float>(first++) + static_cast<float>(name.size()));
-  }
-}
-
-data::batch batch_of(std::vector<std::int32_t> tokens) {
-  data::batch b;
-  b.tokens = tokens;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    b.positions.push_back(static_cast<std::int32_t>(i));
-    b.targets.push_back(i + 1 < tokens.size() ? tokens[i + 1] : -1);
-  }
-  b.starts = {0, static_cast<std::int32_t>(tokens.size())};
-  return b;
 }
 
 template <class Engine>

@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "support/scratch_directory.hpp"
+#include "support/short_run.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -29,15 +30,7 @@ using engine = train::engine<model::llama, precision::bf16, offload::super>;
 constexpr int steps = 6;
 
 train::training_options options(fs::path const& output) {
-  train::training_options o;
-  o.model = fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama";
-  o.dataset = SUPEROFFLOAD_ALPACA;
-  o.dataset_percentage = 2;
-  o.output = output;
-  o.max_length = 32;
-  o.batch_size = 2;
-  o.max_steps = steps;
-  o.mask_prompt = false;
+  auto o = test::short_run(output, steps);
   o.lr = 1e-3;
   o.max_grad_norm = 1e6;
   o.metrics = output / "metrics.jsonl";

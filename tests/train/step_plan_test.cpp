@@ -10,6 +10,7 @@
 #include <doctest/doctest.h>
 
 #include "support/scratch_directory.hpp"
+#include "support/short_run.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -23,15 +24,9 @@ template <class Precision>
 using engine = train::engine<model::llama, Precision, offload::super, zero::streamed>;
 
 train::training_options options(fs::path const& output) {
-  train::training_options o;
-  o.model = fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama";
-  o.dataset = SUPEROFFLOAD_ALPACA;
-  o.dataset_percentage = 2;
-  o.output = output;
+  auto o = test::short_run(output, 3);
   o.max_length = 64;
   o.batch_size = 4;
-  o.max_steps = 3;
-  o.mask_prompt = false;
   o.padding = data::pad_to::max_length;
   return o;
 }

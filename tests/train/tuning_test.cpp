@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "support/scratch_directory.hpp"
+#include "support/short_run.hpp"
 
 #include <filesystem>
 #include <string>
@@ -54,15 +55,7 @@ static_assert(!tuned_device<cpu::device>);
 
 template <class Device>
 train::run_summary run(Device& device, fs::path const& output, std::int64_t steps, bool resumes) {
-  train::training_options o;
-  o.model = fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama";
-  o.dataset = SUPEROFFLOAD_ALPACA;
-  o.dataset_percentage = 2;
-  o.output = output;
-  o.max_length = 32;
-  o.batch_size = 2;
-  o.max_steps = steps;
-  o.mask_prompt = false;
+  auto o = test::short_run(output, steps);
   o.save_steps = 1;
   o.resume = resumes ? "auto" : "";
   return train::trainer<train::engine<model::llama, Device>>{device, o}.run();

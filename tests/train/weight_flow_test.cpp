@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/small_inputs.hpp"
+
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -18,6 +20,8 @@ namespace {
 
 using namespace superoffload;
 using offload::place;
+using test::batch_of;
+using test::some_weights;
 
 model::config deep(bool tied) {
   return {.model_type = "llama",
@@ -36,23 +40,6 @@ template <class P>
 using simple_engine = train::engine<model::llama, P>;
 template <class P>
 using flowing_engine = train::engine<model::llama, P, zero::streamed, offload::super>;
-
-void some_weights(std::string const& name, std::int64_t first, std::span<float> to) {
-  for (auto& value : to) {
-    value = 0.1F * std::sin(static_cast<float>(first++) + static_cast<float>(name.size()));
-  }
-}
-
-data::batch batch_of(std::vector<std::int32_t> tokens) {
-  data::batch b;
-  b.tokens = tokens;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    b.positions.push_back(static_cast<std::int32_t>(i));
-    b.targets.push_back(i + 1 < tokens.size() ? tokens[i + 1] : -1);
-  }
-  b.starts = {0, static_cast<std::int32_t>(tokens.size())};
-  return b;
-}
 
 train::engine_options options_with(double max_norm, bool accumulates) {
   return {.max_grad_norm = max_norm,
