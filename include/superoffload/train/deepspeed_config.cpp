@@ -231,7 +231,7 @@ void read_betas(section& params, deepspeed_config& c) {
     auto const beta = (*betas)[i];
     double const value = number(beta, 0.0, 1.0, strings::no);
     expect(value < 1.0, exit_code::bad_input, beta.where(), ": 1, expected a number below 1");
-    (i == 0 ? c.beta1 : c.beta2) = {value, beta.where()};
+    (i == 0 ? c.beta1 : c.beta2) = deepspeed_config::said<double>{value, beta.where()};  // for g++ 13
   }
 }
 
