@@ -40,8 +40,14 @@ TEST_CASE("elementwise") {
 TEST_CASE("embedding") {
   twice([](auto& lab) { conformance::check_embedding(lab); });
 }
+TEST_CASE("expert_swiglu") {
+  twice([](auto& lab) { conformance::check_expert_swiglu(lab); });
+}
 TEST_CASE("gemm") {
   twice([](auto& lab) { conformance::check_gemm(lab); });
+}
+TEST_CASE("grouped_gemm") {
+  twice([](auto& lab) { conformance::check_grouped_gemm(lab); });
 }
 TEST_CASE("reduction") {
   twice([](auto& lab) { conformance::check_reduction(lab); });
@@ -51,6 +57,9 @@ TEST_CASE("rms_norm") {
 }
 TEST_CASE("rotary") {
   twice([](auto& lab) { conformance::check_rotary(lab); });
+}
+TEST_CASE("routing") {
+  twice([](auto& lab) { conformance::check_routing(lab); });
 }
 TEST_CASE("swiglu") {
   twice([](auto& lab) { conformance::check_swiglu(lab); });

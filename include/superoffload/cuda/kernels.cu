@@ -13,10 +13,13 @@
 #include <superoffload/cuda/kernels/document_tables.cuh>
 #include <superoffload/cuda/kernels/elementwise.cuh>
 #include <superoffload/cuda/kernels/embedding.cuh>
+#include <superoffload/cuda/kernels/expert_swiglu.cuh>
 #include <superoffload/cuda/kernels/gemm.cuh>
+#include <superoffload/cuda/kernels/grouped_gemm.cuh>
 #include <superoffload/cuda/kernels/reduction.cuh>
 #include <superoffload/cuda/kernels/rms_norm.cuh>
 #include <superoffload/cuda/kernels/rotary.cuh>
+#include <superoffload/cuda/kernels/routing.cuh>
 #include <superoffload/cuda/kernels/swiglu.cuh>
 
 namespace superoffload::cuda {

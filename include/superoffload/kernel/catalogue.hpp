@@ -8,10 +8,13 @@
 #include <superoffload/kernel/deferred_adamw.hpp>
 #include <superoffload/kernel/elementwise.hpp>
 #include <superoffload/kernel/embedding.hpp>
+#include <superoffload/kernel/expert_swiglu.hpp>
 #include <superoffload/kernel/gemm.hpp>
+#include <superoffload/kernel/grouped_gemm.hpp>
 #include <superoffload/kernel/reduction.hpp>
 #include <superoffload/kernel/rms_norm.hpp>
 #include <superoffload/kernel/rotary.hpp>
+#include <superoffload/kernel/routing.hpp>
 #include <superoffload/kernel/swiglu.hpp>
 
 #include <type_traits>
@@ -28,13 +31,18 @@ namespace detail {
 template <element T>
 using of_one_type =
     list<add<T>, attention_backward<T>, attention_forward<T>, attention_sinks_backward<T>, column_sum<T>,
-         convert<T, bfloat16>, convert<T, double>, convert<T, float>, cross_entropy<T>, embedding_backward<T>,
-         embedding_forward<T>, gemm<T>, rms_norm_backward<T>, rms_norm_forward<T>, rotary<T>, square_sum<T>,
-         sum<T>, swiglu_backward<T>, swiglu_forward<T>>;
+         combine_rows<T>, convert<T, bfloat16>, convert<T, double>, convert<T, float>, cross_entropy<T>,
+         embedding_backward<T>, embedding_forward<T>, expert_swiglu_backward<T>, expert_swiglu_forward<T>,
+         gather_rows<T>, gemm<T>, grouped_column_sum<T>, grouped_gemm<T>, grouped_outer<T>,
+         rms_norm_backward<T>, rms_norm_forward<T>, rotary<T>, route_backward<T>, route_forward<T>,
+         square_sum<T>, sum<T>, swiglu_backward<T>, swiglu_forward<T>>;
 
 using of_two_types =
     list<column_sum<bfloat16, float>, column_sum<float, bfloat16>, embedding_backward<bfloat16, float>,
-         gemm<bfloat16, float>, square_sum<bfloat16, float>>;
+         gemm<bfloat16, float>, grouped_column_sum<bfloat16, float>, grouped_outer<bfloat16, float>,
+         square_sum<bfloat16, float>>;
+
+using of_no_type = list<group_choices>;
 
 using of_the_optimizer = list<adamw<bfloat16>, adamw<bfloat16, float>, adamw<float>>;
 
@@ -47,7 +55,7 @@ using of_host_state = list<adamw_commit<T>, adamw_commit_emit<T>, adamw_commit_u
 /// Every kernel that a device has to have.
 using catalogue =
     decltype(detail::of_one_type<bfloat16>{} + detail::of_one_type<float>{} + detail::of_one_type<double>{} +
-             detail::of_two_types{} + detail::of_the_optimizer{});
+             detail::of_two_types{} + detail::of_no_type{} + detail::of_the_optimizer{});
 
 /// Every kernel that the processor has to have: those, and what it does for other devices.
 using host_catalogue =

@@ -16,10 +16,13 @@
 #include <superoffload/cpu/kernels/deferred_adamw.hpp>
 #include <superoffload/cpu/kernels/elementwise.hpp>
 #include <superoffload/cpu/kernels/embedding.hpp>
+#include <superoffload/cpu/kernels/expert_swiglu.hpp>
 #include <superoffload/cpu/kernels/gemm.hpp>
+#include <superoffload/cpu/kernels/grouped_gemm.hpp>
 #include <superoffload/cpu/kernels/reduction.hpp>
 #include <superoffload/cpu/kernels/rms_norm.hpp>
 #include <superoffload/cpu/kernels/rotary.hpp>
+#include <superoffload/cpu/kernels/routing.hpp>
 #include <superoffload/cpu/kernels/swiglu.hpp>
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {

@@ -7,20 +7,19 @@
 
 namespace superoffload::cuda::kernels {
 
-/// A block sums a strip of the columns, `column_words` words wide: thread groups take rows in turn, then
-/// their sums are added, in an order that the sizes alone decide.
 inline constexpr int column_words = 4;
 inline constexpr int column_threads = 1024;
 
+/// A block sums a strip of the columns, `column_words` words wide: thread groups take rows in turn, then
+/// their sums are added, in an order that the sizes alone decide.
 template <class T, class Out>
-__global__ void __launch_bounds__(column_threads)
-    column_sum_kernel(kernel::column_sum<T, Out> a, bool whole) {
+__device__ __forceinline__ void sum_columns(kernel::column_sum<T, Out> const& a, int64_t strip, bool whole) {
   using W = wide<T>;
   constexpr int n = word<T>;
   constexpr int groups_in_warp = 32 / column_words;
   __shared__ W of_warps[column_threads / 32][column_words * n];
   int const place = static_cast<int>(threadIdx.x) % column_words;
-  auto const i = (static_cast<int64_t>(blockIdx.x) * column_words + place) * n;
+  auto const i = (strip * column_words + place) * n;
   auto const left = a.columns - i;
   int const group = static_cast<int>(threadIdx.x) / column_words;
   int const groups = static_cast<int>(blockDim.x) / column_words;
@@ -66,7 +65,7 @@ __global__ void __launch_bounds__(column_threads)
     for (int j = 0; j < n; ++j) { of_warps[threadIdx.x / 32][place * n + j] = sums[j]; }
   }
   __syncthreads();
-  auto const column = static_cast<int64_t>(blockIdx.x) * column_words * n + threadIdx.x;
+  auto const column = strip * column_words * n + threadIdx.x;
   if (threadIdx.x >= column_words * n || column >= a.columns) {
     return;
   }
@@ -78,6 +77,12 @@ __global__ void __launch_bounds__(column_threads)
     total = static_cast<W>(widen(a.out[column])) + total;
   }
   a.out[column] = narrow<Out>(total);
+}
+
+template <class T, class Out>
+__global__ void __launch_bounds__(column_threads)
+    column_sum_kernel(kernel::column_sum<T, Out> a, bool whole) {
+  sum_columns(a, blockIdx.x, whole);
 }
 
 template <element T, element Out>

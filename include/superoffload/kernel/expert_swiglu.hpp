@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// How an expert's gate g and up u become what goes into its second product.
+enum class expert_gate : std::uint8_t {
+  silu,    ///< g sigmoid(g) u; a row is all gates, then all ups
+  clamped  ///< g' sigmoid(1.702 g') (u' + 1), g' = min(g, 7), u' = u between -7 and 7; gates and ups by turns
+};
+
+inline constexpr double clamped_gate_slope = 1.702;
+inline constexpr double clamped_gate_limit = 7.0;
+
+/// out = gate(row) * weights[order[row]] for rows sorted by expert, in wide<T>, rounded once. What a row
+/// counts for is put in before the expert's second product, so that the backward need not know its result.
+template <element T>
+struct expert_swiglu_forward {
+  expert_gate gate;
+  T const* gate_up;           ///< [rows, 2 * columns]
+  wide<T> const* weights;     ///< [rows], by choice
+  std::int32_t const* order;  ///< [rows] the choice of each row
+  T* out;                     ///< [rows, columns]
+  std::int64_t rows, columns;
+};
+
+/// d_weights[order[row]] = the sum of d_out * gate(row), the sum in wide<T>; d_gate_up; and what forward
+/// wrote, again. A clamped value has no gradient outside of its limits.
+template <element T>
+struct expert_swiglu_backward {
+  expert_gate gate;
+  T const* d_out;             ///< [rows, columns]
+  T const* gate_up;           ///< [rows, 2 * columns]
+  wide<T> const* weights;     ///< [rows], by choice
+  std::int32_t const* order;  ///< [rows]
+  T* d_gate_up;               ///< [rows, 2 * columns]; may be gate_up itself
+  T* out;                     ///< [rows, columns]; may be d_out itself
+  wide<T>* d_weights;         ///< [rows], by choice
+  std::int64_t rows, columns;
+};
+
+}  // namespace superoffload::kernel

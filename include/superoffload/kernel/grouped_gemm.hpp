@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// Rows that lie sorted by group: group g has the rows starts[g] to starts[g + 1] - 1, and there may be none.
+/// The sizes are known to the device only, the total to the host.
+struct row_groups {
+  std::int32_t const* starts;  ///< [groups + 1], the first 0, the last `rows` (device memory)
+  std::int64_t groups, rows;
+};
+
+/// c = a * op(b[g]) [+ bias[g]], for the rows of each group g; products and sums in wide<T>, rounded once.
+template <element T>
+struct grouped_gemm {
+  row_groups of;
+  T const* a;  ///< [rows, k]
+  T const* b;  ///< [groups, k, n], or [groups, n, k] when transposed
+  T* c;        ///< [rows, n]; must not overlap a or b
+  std::int64_t n, k;
+  bool transpose_b = false;
+  T const* bias = nullptr;  ///< [groups, n] or none
+};
+
+/// c[g] = a[g]^T * b[g] [+ c[g]] over the rows of each group g, in wide<T>, rounded once; zero, or c as it
+/// was, for a group without rows.
+template <element T, element Out = T>
+struct grouped_outer {
+  row_groups of;
+  T const* a;  ///< [rows, m]
+  T const* b;  ///< [rows, n]
+  Out* c;      ///< [groups, m, n]
+  std::int64_t m, n;
+  bool accumulate = false;
+};
+
+/// out[g] (+)= the sum of the rows of group g, in wide<T>, in an order that the sizes alone decide.
+template <element T, element Out = T>
+struct grouped_column_sum {
+  row_groups of;
+  T const* x;  ///< [rows, columns]
+  Out* out;    ///< [groups, columns]
+  std::int64_t columns;
+  bool accumulate = false;
+};
+
+}  // namespace superoffload::kernel

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/kernels/routing.hpp"
+
+#include "cpu/every_set.hpp"
+
+namespace superoffload::cpu {
+
+TEST_CASE("routing: every instruction set, any number of threads") {
+  for_every_set(across_sets::may_differ, [](auto& lab) { conformance::check_routing(lab); });
+}
+
+}  // namespace superoffload::cpu
