@@ -309,8 +309,9 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
   double const seconds = median(times);
   double const least_seconds = least.total() * static_cast<double>(j.accumulation);
   auto const tokens = j.accumulation * j.batch * j.seq;
-  auto const visible = tokens * (j.seq + 1) / 2;
-  double const model = 3.0 * engine.model().forward_flops(tokens, visible);
+  double const model = 3.0 * engine.model().forward_flops(tokens, [&](std::int32_t window) {
+    return j.accumulation * j.batch * so::kernel::visible_pairs(j.seq, window);
+  });
   double const again = plan.recomputed_flops_per_token * static_cast<double>(tokens);
   std::printf(
       "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"attention\": "

@@ -11,14 +11,38 @@ namespace superoffload::cuda {
 class device;
 }
 
+// Each architecture is instantiated in a source of its own for each device, and in one for plans. Those for
+// CUDA are there where EXAMPLES_CUDA is defined.
+#ifdef EXAMPLES_CUDA
+#define EXAMPLES_ON_CUDA(NAME) finetune_##NAME
+#else
+#define EXAMPLES_ON_CUDA(NAME) nullptr
+#endif
+#define EXAMPLES_ARCHITECTURE(NAME)                                                     \
+  int finetune_##NAME(superoffload::cpu::device& device, command_line const& command);  \
+  int finetune_##NAME(superoffload::cuda::device& device, command_line const& command); \
+  int plan_##NAME(command_line const& command);                                         \
+  inline constexpr architecture of_##NAME{#NAME, finetune_##NAME, EXAMPLES_ON_CUDA(NAME), plan_##NAME};
+
 namespace examples {
 
-/// Fine-tunes a model of one architecture; each is instantiated in a source of its own for each device. Those
-/// for CUDA are there where EXAMPLES_CUDA is defined.
-int finetune_llama(superoffload::cpu::device& device, command_line const& command);
-int finetune_llama(superoffload::cuda::device& device, command_line const& command);
+/// What a program can do with the models of one architecture.
+struct architecture {
+  char const* model_type;
+  /// Fine-tune on a device.
+  int (*on_cpu)(superoffload::cpu::device& device, command_line const& command);
+  int (*on_cuda)(superoffload::cuda::device& device, command_line const& command);
+  /// Plan such a run for the machine that --hardware describes.
+  int (*plan)(command_line const& command);
+};
 
-/// Plans such a run for the machine that --hardware describes.
-int plan_llama(command_line const& command);
+EXAMPLES_ARCHITECTURE(llama)
+EXAMPLES_ARCHITECTURE(phi3)
+
+/// All of them.
+inline constexpr architecture architectures[] = {of_llama, of_phi3};
 
 }  // namespace examples
+
+#undef EXAMPLES_ARCHITECTURE
+#undef EXAMPLES_ON_CUDA

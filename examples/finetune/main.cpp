@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Fine-tunes any model whose architecture is known, chosen by model_type in its config.json.
+#include <superoffload/core/error.hpp>
 #include <superoffload/model/config.hpp>
 
-#include "common/command_line.hpp"
-#include "common/device.hpp"
 #include "finetune/architectures.hpp"
+#include "finetune/program.hpp"
+
+#include <string>
 
 namespace {
 
@@ -16,15 +18,15 @@ int finetune(int argc, char** argv) {
     return 0;
   }
   auto const type = superoffload::model::read_config(command->training.model).model_type;
-  if (type == "llama") {
-    if (command->training.dry_run && !command->training.offload.hardware.empty()) {
-      return examples::plan_llama(*command);
+  std::string known;
+  for (auto const& of : examples::architectures) {
+    if (type == of.model_type) {
+      return examples::finetune(of, *command);
     }
-    return examples::with_device(*command,
-                                 [&](auto& device) { return examples::finetune_llama(device, *command); });
+    known += (known.empty() ? "" : ", ") + std::string{of.model_type};
   }
   superoffload::fail(superoffload::exit_code::bad_input, command->training.model.string(), ": model_type '",
-                     type, "' has no trainer in this program, expected llama");
+                     type, "' has no trainer in this program, expected one of ", known);
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include <superoffload/io/train_checkpoint.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/model/llama.hpp>
+#include <superoffload/model/phi3.hpp>
 #include <superoffload/optim/adamw.hpp>
 #include <superoffload/optim/schedule.hpp>
 #include <superoffload/text/prompt.hpp>

@@ -35,8 +35,11 @@ void architecture_keeps_its_contract(model::config const& config) {
       CHECK(tensor.trainable);
     }
   }
-  CHECK(architecture.forward_flops(0, 0) == 0.0);
-  CHECK(architecture.forward_flops(20, 30) == doctest::Approx(10.0 * architecture.forward_flops(2, 3)));
+  auto const flops = [&](std::int64_t tokens, std::int64_t pairs) {
+    return architecture.forward_flops(tokens, [&](std::int32_t) { return pairs; });
+  };
+  CHECK(flops(0, 0) == 0.0);
+  CHECK(flops(20, 30) == doctest::Approx(10.0 * flops(2, 3)));
 
   for (auto& unit : units) {
     for (auto& tensor : unit.tensors()) { tensor.trainable = false; }

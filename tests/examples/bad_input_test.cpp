@@ -294,7 +294,7 @@ TEST_CASE("a configuration that is out of range, contradicts itself or is not su
   };
   config_case const cases[] = {
       {R"({"model_type": null})", {"model_type", "missing"}},
-      {R"({"model_type": "gpt2"})", {"model_type", "'gpt2'", "expected 'llama'"}},
+      {R"({"model_type": "gpt2"})", {"model_type", "'gpt2'", "expected one of llama, "}},
       {R"({"model_type": 7})", {"model_type", "expected a string"}},
       {R"({"vocab_size": 0})", {"vocab_size", "from 1 to"}},
       {R"({"vocab_size": -5})", {"vocab_size", "from 1 to"}},
@@ -313,7 +313,7 @@ TEST_CASE("a configuration that is out of range, contradicts itself or is not su
        {"parameters, expected less than"}},
       {R"({"rope_theta": 0})", {"rope_theta", "expected a number from 1"}},
       {R"({"rope_theta": "10000"})", {"rope_theta", "expected a number"}},
-      {R"({"rope_scaling": {"rope_type": "yarn"}})", {"rope_type", "'yarn'", "expected 'llama3'"}},
+      {R"({"rope_scaling": {"rope_type": "longrope"}})", {"rope_type", "'longrope'", "expected 'llama3'"}},
       {R"({"rope_scaling": {"rope_type": null, "type": "linear"}})", {"type", "'linear'", "not supported"}},
       {R"({"rope_scaling": {"factor": 0.5}})", {"rope_scaling", "factor", "from 1"}},
       {R"({"rope_scaling": {"factor": null}})", {"rope_scaling", "factor", "missing"}},

@@ -13,8 +13,6 @@ using namespace superoffload::test;
 namespace fs = std::filesystem;
 using words = std::vector<std::string>;
 
-fs::path const finetune = SUPEROFFLOAD_FINETUNE;
-
 struct command {
   scratch_directory root;
   fs::path output = root.path() / "output";

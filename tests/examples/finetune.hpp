@@ -19,6 +19,7 @@ namespace superoffload::test {
 inline std::filesystem::path const models = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models";
 inline std::filesystem::path const alpaca = SUPEROFFLOAD_ALPACA;
 inline std::filesystem::path const finetune_llama = SUPEROFFLOAD_FINETUNE_LLAMA;
+inline std::filesystem::path const finetune = SUPEROFFLOAD_FINETUNE;
 
 /// What runs are on: cpu, or what the environment variable SUPEROFFLOAD_TEST_DEVICE says.
 inline std::string test_device() {
@@ -45,7 +46,7 @@ struct finetune_run {
     return all;
   }
   [[nodiscard]] outcome run_in(std::filesystem::path const& output) const {
-    return test::run(finetune_llama, arguments(output));
+    return test::run(model.starts_with("llama") ? finetune_llama : finetune, arguments(output));
   }
 };
 

@@ -10,6 +10,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -33,26 +35,54 @@ std::string complaint(std::string const& text) {
   return "no complaint";
 }
 
-/// A correct configuration with one member replaced.
-std::string with(std::string const& name, std::string const& value) {
-  std::string const members[][2] = {{"model_type", "\"llama\""},  {"vocab_size", "64"},
-                                    {"hidden_size", "32"},        {"intermediate_size", "48"},
-                                    {"num_hidden_layers", "2"},   {"num_attention_heads", "4"},
-                                    {"num_key_value_heads", "2"}, {"rms_norm_eps", "1e-5"}};
+using members = std::vector<std::pair<std::string, std::string>>;
+
+members const llama{{"model_type", "\"llama\""},  {"vocab_size", "64"},       {"hidden_size", "32"},
+                    {"intermediate_size", "48"},  {"num_hidden_layers", "2"}, {"num_attention_heads", "4"},
+                    {"num_key_value_heads", "2"}, {"rms_norm_eps", "1e-5"}};
+
+/// A correct configuration of another family, with what only it has.
+members of_family(std::string const& type, members const& own) {
+  auto all = llama;
+  all[0].second = "\"" + type + "\"";
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+members const phi3 = of_family("phi3", {{"pad_token_id", "63"}});
+members const qwen3 = of_family("qwen3", {{"use_sliding_window", "false"}, {"sliding_window", "null"}});
+members const qwen3_moe = of_family("qwen3_moe", {{"num_experts", "8"},
+                                                  {"num_experts_per_tok", "2"},
+                                                  {"moe_intermediate_size", "24"},
+                                                  {"norm_topk_prob", "true"}});
+members const seed_oss = of_family("seed_oss", {{"attention_bias", "true"}});
+members const gpt_oss =
+    of_family("gpt_oss", {{"num_local_experts", "8"},
+                          {"num_experts_per_tok", "2"},
+                          {"sliding_window", "16"},
+                          {"layer_types", "[\"sliding_attention\", \"full_attention\"]"}});
+
+/// The members with one replaced or added; an empty value leaves it out.
+std::string with(std::string const& name, std::string const& value, members const& usual = llama) {
   std::string text = "{";
   bool replaced = false;
-  for (auto const& [key, usual] : members) {
+  for (auto const& [key, otherwise] : usual) {
     bool const here = key == name;
     replaced = replaced || here;
     if (here && value.empty()) {
       continue;
     }
-    text += (text.size() > 1 ? ", \"" : "\"") + key + "\": " + (here ? value : usual);
+    text += (text.size() > 1 ? ", \"" : "\"") + key + "\": " + (here ? value : otherwise);
   }
   if (!replaced) {
     text += ", \"" + name + "\": " + value;
   }
   return text + "}";
+}
+
+model::config read(std::string const& text) {
+  scratch_directory const directory;
+  std::ofstream{directory.path() / "config.json"} << text;
+  return model::read_config(directory.path());
 }
 
 TEST_CASE("the configurations of real checkpoints are read") {
@@ -63,7 +93,56 @@ TEST_CASE("the configurations of real checkpoints are read") {
   CHECK(c.scaling.kind == model::rope_scaling::rule::llama3);
   CHECK(c.scaling.original_positions == 256);
   CHECK_FALSE(c.tied_head);
+  CHECK(c.padding_token == -1);
+  CHECK(c.windows.empty());
   CHECK(model::read_config(models / "llama_tied").tied_head);
+  CHECK(model::read_config(models / "phi3").padding_token == 547);
+  CHECK(model::read_config(models / "qwen3").rms_norm_epsilon == 1e-6);
+  auto const seed = model::read_config(models / "seed_oss");
+  CHECK(seed.qkv_bias);
+  CHECK_FALSE(seed.output_bias);
+  CHECK(seed.padding_token == 1);
+  CHECK(seed.residual_dropout == 0.0);
+}
+
+TEST_CASE("what a configuration leaves out is as in transformers") {
+  CHECK(read(with("rms_norm_eps", "")).rms_norm_epsilon == 1e-6);
+  CHECK(read(with("rms_norm_eps", "", phi3)).rms_norm_epsilon == 1e-5);
+  CHECK(read(with("vocab_size", "64", qwen3)).head_dim == 128);
+  CHECK(read(with("vocab_size", "64", gpt_oss)).head_dim == 64);
+  auto const seed = read(with("vocab_size", "64", seed_oss));
+  CHECK(seed.padding_token == 1);
+  CHECK(seed.attention_dropout == 0.1);
+  CHECK(seed.residual_dropout == 0.1);
+  CHECK(read(with("pad_token_id", "null", seed_oss)).padding_token == -1);
+  CHECK(read(with("pad_token_id", "7")).padding_token == 7);
+}
+
+TEST_CASE("experts are read") {
+  auto const qwen = read(with("vocab_size", "64", qwen3_moe));
+  CHECK(qwen.experts == 8);
+  CHECK(qwen.experts_per_token == 2);
+  CHECK(qwen.intermediate == 24);
+  CHECK(qwen.normalizes_experts);
+  auto const gpt = read(with("quantization_config", R"({"quant_method": "mxfp4"})", gpt_oss));
+  CHECK(gpt.experts == 8);
+  CHECK(gpt.intermediate == 48);
+  CHECK(gpt.qkv_bias);
+  CHECK(gpt.output_bias);
+  CHECK(gpt.swiglu_limit == 7.0);
+  CHECK(gpt.mxfp4_experts);
+}
+
+TEST_CASE("windows are read by layer") {
+  CHECK(read(with("vocab_size", "64", gpt_oss)).windows == std::vector<std::int32_t>{16, 0});
+  CHECK(read(with("layer_types", "", gpt_oss)).windows == std::vector<std::int32_t>{16, 0});
+  CHECK(read(with("sliding_window", "5", phi3)).windows == std::vector<std::int32_t>{5, 5});
+  auto sliding = qwen3;
+  sliding.insert(sliding.end(), {{"max_window_layers", "1"}});
+  CHECK(read(with("sliding_window", "5", sliding)).windows.empty());
+  sliding[8].second = "true";
+  CHECK(read(with("sliding_window", "5", sliding)).windows == std::vector<std::int32_t>{0, 5});
+  CHECK(read(with("sliding_window", "null", sliding)).windows.empty());
 }
 
 TEST_CASE("frequencies are stretched as Llama 3.1 does") {
@@ -81,12 +160,41 @@ TEST_CASE("frequencies are stretched as Llama 3.1 does") {
   CHECK(f[63] == doctest::Approx(3.06892599e-07).epsilon(1e-8));
 }
 
+TEST_CASE("frequencies are stretched as yarn does") {
+  model::config c;
+  c.head_dim = 64;
+  c.rope_theta = 150000;
+  c.scaling = {.kind = model::rope_scaling::rule::yarn,
+               .factor = 32,
+               .original_positions = 4096,
+               .whole_turns = false};
+  auto const f = model::inverse_frequencies(c);
+  double const expected[][2] = {{0, 1},
+                                {1, 0.689044306},
+                                {8, 0.0508132748},
+                                {9, 0.0317056962},
+                                {10, 0.0193350011},
+                                {12, 0.00679495949},
+                                {15, 0.0010526021},
+                                {17, 0.000129318701},
+                                {18, 3.83088124e-05},
+                                {31, 3.02351143e-07}};
+  for (auto const& [j, value] : expected) {
+    CHECK(f[static_cast<std::size_t>(j)] == doctest::Approx(value).epsilon(1e-8));
+  }
+  auto const text = R"({"rope_type": "yarn", "factor": 32, "truncate": false, "beta_fast": 16,
+                        "original_max_position_embeddings": 1024})";
+  auto const scaling = read(with("rope_scaling", text)).scaling;
+  CHECK(scaling.attention_factor == doctest::Approx(1.3465735902799727));
+  CHECK(scaling.fast_turns == 16.0);
+  CHECK(scaling.slow_turns == 1.0);
+  CHECK_FALSE(scaling.whole_turns);
+}
+
 TEST_CASE("rope settings are read in both layouts") {
-  scratch_directory const directory;
-  std::ofstream{directory.path() / "config.json"} << with(
-      "rope_parameters", R"({"rope_theta": 5e5, "rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
-                                     "high_freq_factor": 4, "original_max_position_embeddings": 1024})");
-  auto const c = model::read_config(directory.path());
+  auto const c = read(
+      with("rope_parameters", R"({"rope_theta": 5e5, "rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
+                                     "high_freq_factor": 4, "original_max_position_embeddings": 1024})"));
   CHECK(c.rope_theta == 5e5);
   CHECK(c.scaling.factor == 8.0);
 }
@@ -120,10 +228,38 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("attention_dropout", "0.1"), "attention_dropout"},
       {with("tie_word_embeddings", "1"), "tie_word_embeddings"},
       {with("rope_theta", "-5"), "rope_theta"},
-      {with("rope_scaling", "{\"rope_type\": \"yarn\"}"), "'yarn' is not supported"},
+      {with("rope_scaling", "{\"rope_type\": \"longrope\"}"), "'longrope' is not supported"},
+      {with("rope_scaling", "{\"rope_type\": \"yarn\"}"), "'factor' is missing"},
+      {with("rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 4, \"mscale\": 1}"), "mscale"},
+      {with("rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 4, \"beta_slow\": 40}"), "beta_slow 40"},
+      {with("partial_rotary_factor", "0.5"), "partial_rotary_factor"},
       {with("rope_scaling", "{\"rope_type\": \"llama3\", \"factor\": 8}"), "low_freq_factor"},
       {with("rope_scaling", "[]"), "rope_scaling: expected an object"},
       {with("quantization_config", "{}"), "quantization_config"},
+      {with("architectures", "[\"LlamaForSequenceClassification\"]"), "'LlamaForCausalLM'"},
+      {with("num_local_experts", "8"), "'num_local_experts' does not belong to model_type 'llama'"},
+      {with("pad_token_id", "64"), "pad_token_id"},
+      {with("pad_token_id", "\"x\""), "pad_token_id: expected an integer"},
+      {with("pad_token_id", "", phi3), "'pad_token_id' is 32000 when it is not given"},
+      {with("resid_pdrop", "0.1", phi3), "resid_pdrop"},
+      {with("embd_pdrop", "0.1", phi3), "embd_pdrop"},
+      {with("sliding_window", "0", phi3), "sliding_window"},
+      {with("attention_bias", "true", qwen3), "attention_bias"},
+      {with("layer_types", "[\"full_attention\"]", qwen3), "expected num_hidden_layers 2"},
+      {with("layer_types", "[\"full_attention\", \"linear\"]", qwen3), "'linear' is not supported"},
+      {with("layer_types", "[\"full_attention\", \"sliding_attention\"]", qwen3), "use_sliding_window"},
+      {with("num_experts_per_tok", "9", qwen3_moe), "9, but there are num_experts 8"},
+      {with("output_router_logits", "true", qwen3_moe), "output_router_logits"},
+      {with("decoder_sparse_step", "2", qwen3_moe), "decoder_sparse_step"},
+      {with("mlp_only_layers", "[0]", qwen3_moe), "mlp_only_layers"},
+      {with("moe_intermediate_size", "", qwen3_moe), "moe_intermediate_size"},
+      {with("mlp_bias", "true", seed_oss), "mlp_bias"},
+      {with("residual_dropout", "1", seed_oss), "residual_dropout"},
+      {with("attention_bias", "false", gpt_oss), "attention_bias"},
+      {with("experts_per_token", "3", gpt_oss), "but num_experts_per_tok is 2"},
+      {with("sliding_window", "", gpt_oss), "sliding_window"},
+      {with("swiglu_limit", "0", gpt_oss), "swiglu_limit"},
+      {with("quantization_config", "{\"quant_method\": \"awq\"}", gpt_oss), "'awq' is not supported"},
       {"{\"model_type\": \"llama\", \"model_type\": \"llama\"}", "appears twice"},
       {std::string(100, '[') + std::string(100, ']'), "nested deeper"},
       {"{\"vocab_size\": 1\xff}", "valid JSON"},

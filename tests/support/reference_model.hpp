@@ -37,9 +37,9 @@ inline data::batch batch_of(io::json const& forward) {
   return b;
 }
 
-template <device_policy D, class Precision>
+template <device_policy D, class Precision, model::architecture Architecture = model::llama>
 struct reference_model {
-  using engine = train::engine<model::llama, D, Precision>;
+  using engine = train::engine<Architecture, D, Precision>;
 
   std::filesystem::path directory;
   io::json expected;

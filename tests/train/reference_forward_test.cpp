@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // One forward and backward against the numbers of Hugging Face transformers; see tests/data/README.md.
+#include <superoffload/model/phi3.hpp>
+
 #include <doctest/doctest.h>
 
 #include "support/reference_model.hpp"
@@ -12,14 +14,19 @@ namespace {
 
 using namespace superoffload;
 
+template <class Precision, model::architecture Architecture = model::llama>
+void check(std::string const& name) {
+  CAPTURE(name);
+  test::reference_model<cpu::device, Precision, Architecture> m{name};
+  test::check_loss_and_gradients(m);
+  test::check_logits(m);
+}
+
 TEST_CASE_TEMPLATE("loss, gradients of every parameter and logits are those of transformers", Precision,
                    precision::fp32, precision::bf16) {
-  for (std::string const name : {"llama", "llama_tied"}) {
-    CAPTURE(name);
-    test::reference_model<cpu::device, Precision> m{name};
-    test::check_loss_and_gradients(m);
-    test::check_logits(m);
-  }
+  check<Precision>("llama");
+  check<Precision>("llama_tied");
+  check<Precision, model::phi3>("phi3");
 }
 
 TEST_CASE_TEMPLATE("recompute changes no bit", Precision, precision::fp32, precision::bf16) {

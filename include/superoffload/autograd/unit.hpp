@@ -63,12 +63,16 @@ public:
     return finish(added, rows);
   }
 
-  /// Adds one vector parameter, seen as a row.
-  parameter add_vector(std::string const& name, std::int64_t count) {
+  /// Adds one vector parameter, seen as a row, made of the named tensors side by side: {name, elements of
+  /// it}.
+  parameter add_vector(std::vector<std::pair<std::string, std::int64_t>> const& parts) {
+    std::int64_t count = 0;
+    for (auto const& [tensor, elements] : parts) { count += elements; }
     parameter const added = start(count);
-    append({name, {count}});
+    for (auto const& [tensor, elements] : parts) { append({tensor, {elements}}); }
     return finish(added, 1);
   }
+  parameter add_vector(std::string const& name, std::int64_t count) { return add_vector({{name, count}}); }
 
   [[nodiscard]] int id() const noexcept { return id_; }
   [[nodiscard]] std::string const& name() const noexcept { return name_; }

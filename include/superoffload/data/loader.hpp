@@ -33,11 +33,10 @@ struct loader_options {
 
 /// What one optimizer step trains on. The numbers are those of the whole step, over all ranks.
 struct global_step {
-  std::vector<batch> micro_batches;  ///< this rank's; one without rows has no documents
-  std::int64_t label_tokens = 0;     ///< the loss's divisor; 0 = nothing to learn from
-  std::int64_t tokens = 0;           ///< without padding
-  std::int64_t visible_pairs =
-      0;  ///< of a token and one that it attends to, itself included: attention's cost
+  std::vector<batch> micro_batches;   ///< this rank's; one without rows has no documents
+  std::int64_t label_tokens = 0;      ///< the loss's divisor; 0 = nothing to learn from
+  std::int64_t tokens = 0;            ///< without padding
+  std::vector<std::int64_t> lengths;  ///< of the documents, without padding
   std::int64_t sequences = 0;
   double epoch = 0.0;  ///< how far the data are used after this step
 };
@@ -84,7 +83,7 @@ public:
         step.label_tokens += (*examples_)[row].label_tokens();
         auto const length = (*examples_)[row].length();
         step.tokens += length;
-        step.visible_pairs += length * (length + 1) / 2;
+        step.lengths.push_back(length);
       }
     }
     collation const how{options_.padding, options_.packing, options_.max_length, options_.pad_id};

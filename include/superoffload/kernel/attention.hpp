@@ -13,6 +13,14 @@ namespace superoffload::kernel {
 /// has for a shape. See cudnn/choose.hpp.
 enum class attention_implementation { automatic, flash, cudnn };
 
+/// Pairs of a query and a key that it sees in a document of `length` tokens; `window` as in attention_shape.
+constexpr std::int64_t visible_pairs(std::int64_t length, std::int32_t window) {
+  if (window == 0 || length <= window) {
+    return length * (length + 1) / 2;
+  }
+  return std::int64_t{window} * (window + 1) / 2 + (length - window) * window;
+}
+
 /// What forward and backward of attention have in common. Rows are tokens, documents lie one behind the
 /// other; a query sees the keys of its own document up to itself, the last `window` of them when window > 0.
 /// Query head h uses key and value head h / (heads / kv_heads).

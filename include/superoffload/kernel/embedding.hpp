@@ -19,7 +19,7 @@ struct embedding_forward {
 
 /// gradient[id] += sum over the rows r with ids[r] == id of d_out[r], in the order of the rows, in wide<T>.
 /// The caller sorts: segment s is the rows order[starts[s]] .. order[starts[s + 1] - 1], all with the id
-/// segment_ids[s].
+/// segment_ids[s]. The segment of `ignored` adds nothing.
 template <element T, element G = T>
 struct embedding_backward {
   T const* d_out;                   ///< [rows, columns]
@@ -28,6 +28,7 @@ struct embedding_backward {
   std::int32_t const* segment_ids;  ///< [segments], distinct
   G* gradient;                      ///< [vocabulary, columns]
   std::int64_t segments, columns;
+  std::int32_t ignored = -1;  ///< an id, -1: none
 };
 
 }  // namespace superoffload::kernel

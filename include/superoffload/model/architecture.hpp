@@ -8,10 +8,15 @@
 
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace superoffload::model {
+
+/// How many pairs of a query and a key that it sees a batch has, where attention sees the last `window`
+/// tokens of a document, or all of it (0).
+using visible_pairs = std::function<std::int64_t(std::int32_t window)>;
 
 /// A family of decoders. An architecture
 /// 1. is made from a checked configuration and lays its parameters out in units, in the order forward uses
@@ -22,12 +27,12 @@ namespace superoffload::model {
 /// 4. counts the FLOPs of its forward.
 template <class A>
 concept architecture = policy_of<A, category::architecture> && std::constructible_from<A, config const&> &&
-                       requires(A& a, A const& c, std::int64_t n) {
+                       requires(A& a, A const& c, std::int64_t n, visible_pairs const& visible) {
                          { A::model_type() } -> std::convertible_to<std::string>;
                          { c.settings() } -> std::same_as<config const&>;
                          { a.units() } -> std::same_as<std::vector<autograd::unit_layout>&>;
                          { c.units() } -> std::same_as<std::vector<autograd::unit_layout> const&>;
-                         { c.forward_flops(n, n) } -> std::same_as<double>;
+                         { c.forward_flops(n, visible) } -> std::same_as<double>;
                          a.apply_freeze();
                        };
 

@@ -11,12 +11,16 @@ namespace superoffload::model {
 
 /// How rotary frequencies are stretched for long contexts.
 struct rope_scaling {
-  enum class rule { none, llama3 };
+  enum class rule { none, llama3, yarn };
   rule kind = rule::none;
   double factor = 1.0;
-  double low_frequency_factor = 1.0;
-  double high_frequency_factor = 4.0;
+  double low_frequency_factor = 1.0;   ///< of llama3
+  double high_frequency_factor = 4.0;  ///< of llama3
   std::int64_t original_positions = 8192;
+  double fast_turns = 32.0;       ///< of yarn: beta_fast
+  double slow_turns = 1.0;        ///< of yarn: beta_slow
+  bool whole_turns = true;        ///< of yarn: truncate
+  double attention_factor = 1.0;  ///< of cosines and sines, for yarn
 };
 
 /// What a config.json says of a decoder, every value checked. Sizes in elements.
@@ -24,7 +28,7 @@ struct config {
   std::string model_type;
   std::int64_t vocabulary = 0;
   std::int64_t hidden = 0;
-  std::int64_t intermediate = 0;
+  std::int64_t intermediate = 0;  ///< of the MLP, or of each expert
   std::int64_t layers = 0;
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
@@ -34,16 +38,36 @@ struct config {
   double rope_theta = 10000.0;
   rope_scaling scaling{};
   bool tied_head = false;
+  std::int32_t padding_token = -1;  ///< whose row of the embedding gets no gradient; -1: none
+  bool qkv_bias = false;
+  bool output_bias = false;  ///< of attention's last product
+  double attention_dropout = 0.0;
+  double residual_dropout = 0.0;
+  std::vector<std::int32_t> windows{};  ///< of each layer's attention, 0: no limit; empty: none has one
+  std::int64_t experts = 0;             ///< of each layer; 0: one MLP
+  std::int64_t experts_per_token = 0;
+  bool normalizes_experts = false;  ///< do the weights of a token's experts sum to 1?
+  double swiglu_limit = 0.0;        ///< gate and up are clamped to it; 0: no limit
+  bool mxfp4_experts = false;       ///< the checkpoint has its experts as MXFP4 blocks and scales
+
+  [[nodiscard]] std::int64_t query_columns() const { return heads * head_dim; }
+  [[nodiscard]] std::int64_t key_columns() const { return kv_heads * head_dim; }
+  [[nodiscard]] std::int32_t window_of(std::int64_t layer) const {
+    return windows.empty() ? 0 : windows[static_cast<std::size_t>(layer)];
+  }
 };
 
-/// Reads DIRECTORY/config.json of a model type this library has.
+/// Reads DIRECTORY/config.json of a model type this library knows. What a file leaves out has the value that
+/// transformers gives it.
 /// \throws error(bad_input) naming the field for anything missing, out of range, contradictory or not
 /// supported.
 config read_config(std::filesystem::path const& directory);
 
-/// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), stretched as the scaling rule says (llama3: the
+/// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), stretched as the scaling rule says. llama3: the
 /// wavelengths beyond original_positions / low_frequency_factor are divided by factor, those below
-/// original_positions / high_frequency_factor are kept, in between linearly blended).
+/// original_positions / high_frequency_factor are kept, in between linearly blended. yarn (arXiv 2309.00071):
+/// kept where original_positions have more than fast_turns turns, divided by factor where they have fewer
+/// than slow_turns, in between blended linearly in j.
 std::vector<double> inverse_frequencies(config const& c);
 
 }  // namespace superoffload::model

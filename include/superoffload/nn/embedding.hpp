@@ -6,6 +6,8 @@
 #include <superoffload/kernel/embedding.hpp>
 #include <superoffload/nn/batch.hpp>
 
+#include <cstdint>
+
 namespace superoffload::nn {
 
 using autograd::parameter;
@@ -16,6 +18,7 @@ template <device_policy D, element T>
 struct embedding_function {
   parameter table;
   batch const* b;
+  std::int32_t padding;
   variable<D, T> y{};
 
   void forward(tape<D, T>& t) {
@@ -33,7 +36,7 @@ struct embedding_function {
         t.fill_zero(to.gradient, static_cast<std::size_t>(table.count()) * sizeof(G));
       }
       t.launch(kernel::embedding_backward<T, G>{y.gradient(), b->order, b->segment_starts, b->segment_ids,
-                                                to.gradient, b->segments, table.columns});
+                                                to.gradient, b->segments, table.columns, padding});
     });
   }
 };
@@ -41,11 +44,12 @@ struct embedding_function {
 /// Rows of a table [vocabulary, columns] by token id.
 struct embedding {
   parameter table;
+  std::int32_t padding = -1;  ///< the token whose row gets no gradient from here, -1: none
 
   /// The batch must outlive the backward.
   template <device_policy D, element T>
   variable<D, T> operator()(tape<D, T>& t, batch const& b) const {
-    return t.run(embedding_function<D, T>{table, &b});
+    return t.run(embedding_function<D, T>{table, &b, padding});
   }
 };
 

@@ -91,6 +91,14 @@ struct linear {
   parameter weight;
   parameter bias{};
 
+  template <class F>
+  void each_parameter(F&& f) {
+    f(weight);
+    f(bias);
+  }
+  /// Of the forward of one row, a multiply-add counted as two.
+  [[nodiscard]] double flops_per_row() const { return 2.0 * static_cast<double>(weight.count()); }
+
   /// [rows, in] -> [rows, out].
   template <device_policy D, element T>
   variable<D, T> operator()(variable<D, T> x) const {

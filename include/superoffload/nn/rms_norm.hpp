@@ -51,6 +51,12 @@ struct rms_norm {
   parameter weight;
   double epsilon;
 
+  template <class F>
+  void each_parameter(F&& f) {
+    f(weight);
+  }
+  [[nodiscard]] static double flops_per_row() { return 0.0; }
+
   template <device_policy D, element T>
   variable<D, T> operator()(variable<D, T> x) const {
     return x.on().run(rms_norm_function<D, T>{x, weight, epsilon});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/kernel/attention.hpp>
 #include <superoffload/offload/workload.hpp>
 #include <superoffload/train/batch_staging.hpp>
 #include <superoffload/train/dry_pass.hpp>
@@ -99,7 +100,7 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
   w.units.front().forward.bytes += 2.0 * rows * table_row;
   w.units.front().backward.bytes +=
       2.0 * rows * table_row + wide_bytes * static_cast<double>(units.front().elements());
-  double const head = model.forward_flops(s.micro_batch.rows, 0) - products;
+  double const head = model.forward_flops(s.micro_batch.rows, [](std::int32_t) { return 0; }) - products;
   double const logits = rows * static_cast<double>(config.vocabulary);
   w.units.back().forward.products += 3.0 * head;
   w.units.back().forward.bytes += logits * (2.0 * wide_bytes + 3.0 * element_bytes);
@@ -132,7 +133,9 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
 
   w.micro_batches = s.micro_batches;
   w.tokens = s.micro_batches * s.micro_batch.rows;
-  auto const visible = s.sequences * (s.micro_batch.positions * (s.micro_batch.positions + 1) / 2);
+  auto const visible = [&](std::int32_t window) {
+    return s.sequences * kernel::visible_pairs(s.micro_batch.positions, window);
+  };
   w.model_flops = 3.0 * s.micro_batches * model.forward_flops(s.micro_batch.rows, visible);
   w.workspaces = batch_staging<D>::bytes(s.micro_batch.rows) +
                  model.template table_bytes<T>(s.micro_batch.positions) + D::product_workspace_bytes;

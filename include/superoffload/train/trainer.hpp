@@ -396,7 +396,11 @@ private:
 
     double const seconds = std::chrono::duration<double>(clock::now() - begin).count();
     auto const& model = engine_.model();
-    double const forward = model.forward_flops(data.tokens, data.visible_pairs);
+    double const forward = model.forward_flops(data.tokens, [&](std::int32_t window) {
+      std::int64_t pairs = 0;
+      for (auto const length : data.lengths) { pairs += kernel::visible_pairs(length, window); }
+      return pairs;
+    });
     double const again = engine_.plan().recomputed_flops_per_token * static_cast<double>(data.tokens);
     step_times_.push_back(seconds);
     m.step = state_.step;

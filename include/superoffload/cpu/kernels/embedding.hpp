@@ -37,6 +37,9 @@ void run(kernel::embedding_backward<T, G> const& a, int64_t first, int64_t last)
   auto const pieces = pieces_of(a.columns, columns_of_segment);
   for (auto item = first; item < last; ++item) {
     auto const segment = item / pieces;
+    if (a.segment_ids[segment] == a.ignored) {
+      continue;
+    }
     auto const [begin, end] = range_of(item % pieces, item % pieces + 1, columns_of_segment, a.columns);
     W sums[columns_of_segment]{};
     for (auto entry = a.starts[segment]; entry < a.starts[segment + 1]; ++entry) {

@@ -49,7 +49,7 @@ __global__ void embedding_backward_kernel(kernel::embedding_backward<T, G> a, in
   int64_t const segment = blockIdx.x / across;
   auto const i = (blockIdx.x % across * segment_threads + threadIdx.x) * n;
   auto const left = a.columns - i;
-  if (left <= 0) {
+  if (left <= 0 || a.segment_ids[segment] == a.ignored) {
     return;
   }
   W sums[n]{};

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/tape.hpp>
+#include <superoffload/model/architecture.hpp>
+#include <superoffload/nn/attention.hpp>
+#include <superoffload/nn/batch.hpp>
+#include <superoffload/nn/cross_entropy.hpp>
+#include <superoffload/nn/embedding.hpp>
+#include <superoffload/nn/linear.hpp>
+#include <superoffload/nn/rms_norm.hpp>
+#include <superoffload/nn/rotary.hpp>
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace superoffload::model {
+
+/// Where a block lays out its parameters: in a unit of its own, under the names of the checkpoint without
+/// "model.layers.N." in front and ".weight" behind, in the order in which its forward uses them.
+class layer_layout {
+public:
+  using parts = std::vector<std::pair<std::string, std::int64_t>>;
+
+  layer_layout(config const& c, autograd::unit_layout& unit, std::int64_t layer)
+      : config_{&c}, unit_{&unit}, layer_{layer} {}
+
+  /// A norm of the hidden state.
+  nn::rms_norm norm(char const* name) {
+    return {unit_->add_vector(full(name, ".weight"), config_->hidden), config_->rms_norm_epsilon};
+  }
+  /// One product for tensors below each other: {name, outputs}; with a bias of each, if there is one.
+  nn::linear linear(parts const& outputs, std::int64_t inputs, bool bias = false) {
+    nn::linear made{unit_->add_matrix(full(outputs, ".weight"), inputs)};
+    if (bias) {
+      made.bias = unit_->add_vector(full(outputs, ".bias"));
+    }
+    return made;
+  }
+  [[nodiscard]] nn::attention_heads heads() const {
+    auto const& c = *config_;
+    return {static_cast<std::int32_t>(c.heads), static_cast<std::int32_t>(c.kv_heads),
+            static_cast<std::int32_t>(c.head_dim), c.window_of(layer_)};
+  }
+
+  /// For parameters of another kind.
+  [[nodiscard]] autograd::unit_layout& unit() const noexcept { return *unit_; }
+  [[nodiscard]] std::int64_t layer() const noexcept { return layer_; }
+  [[nodiscard]] std::string full(std::string const& name, char const* ending = "") const {
+    return "model.layers." + std::to_string(layer_) + "." + name + ending;
+  }
+  [[nodiscard]] parts full(parts const& names, char const* ending) const {
+    parts all;
+    for (auto const& [name, size] : names) { all.emplace_back(full(name, ending), size); }
+    return all;
+  }
+
+private:
+  config const* config_;
+  autograd::unit_layout* unit_;
+  std::int64_t layer_;
+};
+
+/// Everything of a decoder but its blocks: the embedding, a norm and the head behind the blocks, tied to the
+/// embedding or not, the loss. A Block is one layer:
+///   static std::string model_type();
+///   static Block lay_out(config const&, layer_layout&);   made for a checked configuration
+///   nn::attention_heads heads;
+///   auto parts();   a tuple of references to its layers, which have each_parameter(f) and flops_per_row()
+///   x = block(x, nn::batch const*, nn::rotary_table const*)
+template <class Block>
+class decoder {
+public:
+  using policy_category = category::architecture;
+  static std::string model_type() { return Block::model_type(); }
+
+  explicit decoder(config const& c) : config_{c} {
+    auto& embed = units_.emplace_back(0, "embedding", true);
+    table_ = {embed.add_matrix({{"model.embed_tokens.weight", c.vocabulary}}, c.hidden), c.padding_token};
+    for (std::int64_t i = 0; i < c.layers; ++i) {
+      auto& unit = units_.emplace_back(static_cast<int>(i) + 1, "layer " + std::to_string(i));
+      layer_layout layout{config_, unit, i};
+      auto& block = blocks_.emplace_back(Block::lay_out(config_, layout));
+      each_part(block, [this](auto& part) { flops_per_row_ += part.flops_per_row(); });
+    }
+    auto& head = units_.emplace_back(static_cast<int>(c.layers) + 1, "head", true);
+    norm_ = {head.add_vector("model.norm.weight", c.hidden), c.rms_norm_epsilon};
+    head_.weight = c.tied_head ? table_.table : head.add_matrix({{"lm_head.weight", c.vocabulary}}, c.hidden);
+    flops_per_row_ += head_.flops_per_row();
+  }
+
+  [[nodiscard]] config const& settings() const noexcept { return config_; }
+  [[nodiscard]] std::vector<autograd::unit_layout>& units() noexcept { return units_; }
+  [[nodiscard]] std::vector<autograd::unit_layout> const& units() const noexcept { return units_; }
+
+  /// Tells the layers which parameters are frozen as a whole, after `trainable` was changed in the units.
+  void apply_freeze() {
+    auto const settle = [this](autograd::parameter& p) {
+      if (p) {
+        p.trainable = autograd::trainable(units_[static_cast<std::size_t>(p.unit)], p);
+      }
+    };
+    settle(table_.table);
+    for (auto& block : blocks_) {
+      each_part(block, [&](auto& part) { part.each_parameter(settle); });
+    }
+    norm_.each_parameter(settle);
+    head_.each_parameter(settle);
+  }
+
+  template <device_policy D, element T>
+  using tables = nn::rotary_table<D, wide<T>>;
+
+  template <device_policy D, element T>
+  tables<D, T> make_tables(D& device, typename D::stream& stream, std::int64_t positions) const {
+    return {device, stream, inverse_frequencies(config_), positions, config_.scaling.attention_factor};
+  }
+  template <element T>
+  [[nodiscard]] std::size_t table_bytes(std::int64_t positions) const {
+    return static_cast<std::size_t>(config_.head_dim * positions) * sizeof(wide<T>);
+  }
+
+  /// The sum of the token losses of the batch; see nn::head_loss. Everything passed must outlive the
+  /// backward.
+  template <device_policy D, element T>
+  nn::loss_sum loss(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table) const {
+    auto const x = decoded(t, b, table);
+    auto const p = t.recording() ? autograd::pass::both : autograd::pass::forward;
+    return with_head(t, p, [&] { return nn::head_loss(norm_(x), head_.weight, b); });
+  }
+
+  /// The logits of every row, [rows, vocabulary], for inspection and small models: they are all in memory at
+  /// once.
+  template <device_policy D, element T>
+  autograd::variable<D, T> logits(autograd::tape<D, T>& t, nn::batch const& b,
+                                  tables<D, T> const* table) const {
+    auto const x = decoded(t, b, table);
+    return with_head(t, autograd::pass::forward, [&] { return head_(norm_(x)); });
+  }
+
+  /// FLOPs of the forward over `tokens` real tokens: matrix products and causal attention, a multiply-add
+  /// counted as two.
+  [[nodiscard]] double forward_flops(std::int64_t tokens, visible_pairs const& visible) const {
+    double flops = flops_per_row_ * static_cast<double>(tokens);
+    for (auto const& block : blocks_) {
+      auto const& h = block.heads;
+      flops += 4.0 * static_cast<double>(std::int64_t{h.heads} * h.head_dim) *
+               static_cast<double>(visible(h.window));
+    }
+    return flops;
+  }
+
+private:
+  template <class F>
+  static void each_part(Block& block, F&& f) {
+    std::apply([&](auto&... part) { (f(part), ...); }, block.parts());
+  }
+
+  template <device_policy D, element T>
+  autograd::variable<D, T> decoded(autograd::tape<D, T>& t, nn::batch const& b,
+                                   tables<D, T> const* table) const {
+    auto x = t.scope({0}, autograd::pass::forward, [&] { return table_(t, b); });
+    int unit = 0;
+    for (auto const& block : blocks_) { x = t.unit(++unit, block, x, &b, table); }
+    return x;
+  }
+
+  template <device_policy D, element T, class Body>
+  auto with_head(autograd::tape<D, T>& t, autograd::pass p, Body&& body) const {
+    auto const own = norm_.weight.unit;
+    auto const shared = head_.weight.unit;
+    return shared == own ? t.scope({own}, p, body) : t.scope({own, shared}, p, body);
+  }
+
+  config config_;
+  std::vector<autograd::unit_layout> units_;
+  nn::embedding table_;
+  std::vector<Block> blocks_;
+  nn::rms_norm norm_;
+  nn::linear head_;
+  double flops_per_row_ = 0.0;
+};
+
+}  // namespace superoffload::model

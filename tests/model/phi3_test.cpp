@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/model/phi3.hpp>
+
+#include <doctest/doctest.h>
+
+#include "conformance/architecture.hpp"
+#include "model/small_model.hpp"
+
+namespace {
+
+using namespace superoffload;
+
+model::config small() {
+  auto config = test::small_config("phi3");
+  config.padding_token = 9;  // which the sample does not have: finite differences know of no padding
+  config.windows = {2, 2};
+  return config;
+}
+
+TEST_CASE("every parameter of a Phi has the gradient that finite differences give") {
+  test::check_gradients<model::phi3>(small());
+}
+
+TEST_CASE("Phi's blocks may be computed again") {
+  CHECK(test::check_recompute<model::phi3>(small()).size() == 16);
+}
+
+TEST_CASE("Phi keeps an architecture's contract, with one tensor for queries, keys and values") {
+  conformance::architecture_keeps_its_contract<model::phi3>(small());
+  model::phi3 const phi{small()};
+  auto const& layer = phi.units()[1];
+  REQUIRE(layer.tensors().size() == 6);
+  CHECK(layer.tensors()[1].name == "model.layers.0.self_attn.qkv_proj.weight");
+  CHECK(layer.tensors()[1].shape == std::vector<std::int64_t>{32, 8});
+  CHECK(layer.tensors()[4].name == "model.layers.0.mlp.gate_up_proj.weight");
+  CHECK(layer.tensors()[4].shape == std::vector<std::int64_t>{20, 8});
+}
+
+}  // namespace

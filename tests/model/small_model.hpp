@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A small model of any architecture in double, and what is checked of each.
+#include <superoffload/autograd/retention.hpp>
+#include <superoffload/model/architecture.hpp>
+#include <superoffload/nn/batch.hpp>
+
+#include "support/graph.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <numeric>
+#include <random>
+#include <vector>
+
+namespace superoffload::test {
+
+/// Enough for two layers with grouped queries, whose heads together are wider than the hidden state.
+inline model::config small_config(std::string const& type, bool tied = false) {
+  model::config c{.model_type = type,
+                  .vocabulary = 11,
+                  .hidden = 8,
+                  .intermediate = 10,
+                  .layers = 2,
+                  .heads = 4,
+                  .kv_heads = 2,
+                  .head_dim = 4,
+                  .max_positions = 64};
+  c.tied_head = tied;
+  return c;
+}
+
+/// Two documents, one row without a target, one token three times.
+struct sample {
+  std::vector<std::int32_t> tokens{3, 1, 3, 7, 0, 10, 3, 2}, targets{1, 3, 7, -1, 10, 3, 2, -1},
+      positions{0, 1, 2, 3, 0, 1, 2, 3}, starts{0, 4, 8}, order, segment_starts, segment_ids;
+  nn::batch batch;
+
+  sample() {
+    order.resize(tokens.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return tokens[i] < tokens[j]; });
+    for (std::int32_t i = 0; i < 8; ++i) {
+      if (segment_ids.empty() || segment_ids.back() != tokens[order[i]]) {
+        segment_ids.push_back(tokens[order[i]]);
+        segment_starts.push_back(i);
+      }
+    }
+    segment_starts.push_back(8);
+    batch = {.rows = 8,
+             .documents = 2,
+             .segments = static_cast<std::int64_t>(segment_ids.size()),
+             .longest = 4,
+             .divisor = 6};
+    batch.tokens = tokens.data();
+    batch.targets = targets.data();
+    batch.positions = positions.data();
+    batch.starts = starts.data();
+    batch.order = order.data();
+    batch.segment_starts = segment_starts.data();
+    batch.segment_ids = segment_ids.data();
+  }
+};
+
+template <model::architecture A>
+struct small_model {
+  using tables = typename A::template tables<cpu::device, double>;
+
+  explicit small_model(model::config const& c)
+      : model{c},
+        g{model.units()},
+        table{model.template make_tables<cpu::device, double>(g.device, g.stream, 8)} {}
+
+  double loss(bool with_backward) {
+    g.on.reset(with_backward);
+    auto const sum = model.template loss<cpu::device, double>(g.on, s.batch, &table);
+    g.stream.synchronize();
+    return *sum.total / 6.0;
+  }
+  void gradients(autograd::retention const& kept = {}) {
+    g.on.retain(&kept);
+    g.on.forget_gradients();
+    loss(true);
+    g.on.backward();
+    g.stream.synchronize();
+  }
+  std::vector<double> all_gradients() {
+    std::vector<double> all;
+    for (auto const& unit : model.units()) {
+      auto const* const gradient = static_cast<double const*>(g.store.gradient(unit.id()).data);
+      all.insert(all.end(), gradient, gradient + unit.elements());
+    }
+    return all;
+  }
+  /// The peak of a dry pass.
+  std::size_t dry_peak(autograd::retention const& kept,
+                       std::vector<autograd::activation>* activations = nullptr) {
+    autograd::tape<cpu::device, double> dry{g.device, static_cast<int>(model.units().size())};
+    tables const none;
+    dry.retain(&kept);
+    dry.list_activations(activations);
+    dry.reset();
+    model.template loss<cpu::device, double>(dry, s.batch, &none);
+    dry.backward();
+    return dry.peak_bytes();
+  }
+
+  sample s;
+  A model;
+  graph g;
+  tables table;
+};
+
+/// Every parameter has the gradient that finite differences give.
+template <model::architecture A>
+void check_gradients(model::config const& c) {
+  small_model<A> m{c};
+  m.gradients();
+  for (auto const& unit : m.model.units()) {
+    for (auto const& tensor : unit.tensors()) {
+      CAPTURE(tensor.name);
+      auto const gradient = m.g.gradient(unit.id(), tensor);
+      std::vector<double> const kept{gradient.begin(), gradient.end()};
+      check_derivatives(m.g.weights(unit.id(), tensor), kept, [&] { return m.loss(false); });
+    }
+  }
+}
+
+/// Whatever of the blocks is kept, no bit of any gradient changes, and the peak is as planned. \returns what
+/// may be kept.
+template <model::architecture A>
+std::vector<autograd::activation> check_recompute(model::config const& c) {
+  small_model<A> m{c};
+  std::vector<autograd::activation> activations;
+  autograd::retention const everything;
+  auto const whole = m.dry_peak(everything, &activations);
+  m.gradients();
+  CHECK(m.g.on.peak_bytes() == whole);
+  auto const expected = m.all_gradients();
+  std::mt19937 generator{5};
+  for (int i = 0; i < 60; ++i) {
+    autograd::retention kept;
+    for (auto const& a : activations) {
+      if (i == 0 || generator() % 2 == 0) {
+        kept.drop(a);
+      }
+    }
+    small_model<A> again{c};
+    again.gradients(kept);
+    CHECK(again.all_gradients() == expected);
+    CHECK(again.g.on.peak_bytes() == again.dry_peak(kept));
+    CHECK((i > 0 || again.g.on.peak_bytes() < whole));
+  }
+  return activations;
+}
+
+}  // namespace superoffload::test
