@@ -66,7 +66,8 @@ train() {
 }
 
 # Test cases whose kernels finish under a sanitizer, one after the other.
-kernel_cases=(adamw attention cross_entropy elementwise embedding gemm reduction rms_norm rotary swiglu
+kernel_cases=(adamw attention cross_entropy elementwise embedding expert_swiglu gemm grouped_gemm reduction rms_norm
+  rotary routing swiglu 'groups as models have them'
   'attention in bfloat16 on the matrix units is that in float')
 
 # sanitized TOOL SECONDS_FOR_A_CASE: the library's own kernels alone.

@@ -64,5 +64,6 @@ private:
 
 void bench_kernels(stage& on);
 void bench_products(stage& on);
+void bench_grouped(stage& on);
 
 }  // namespace superoffload::bench

@@ -112,6 +112,30 @@ TEST_CASE("products as models have them") {
   });
 }
 
+// Widths that Hopper's kernel serves: groups end inside of a tile, results inside of one too.
+TEST_CASE("groups as models have them") {
+  twice([](auto& lab) {
+    conformance::grouped_case const cases[] = {{{0, 130, 1, 64, 300, 0}, 320, 192},
+                                               {{128, 256, 0, 17}, 768, 256},
+                                               {{5}, 64, 64},
+                                               {{700, 90}, 264, 640},
+                                               {std::vector<std::int32_t>(40, 70), 256, 128}};
+    for (auto const& c : cases) {
+      for (bool const flag : {false, true}) {
+        for (bool const transpose_b : {false, true}) {
+          conformance::check_grouped_gemm<bfloat16>(lab, c, transpose_b, flag);
+        }
+        conformance::check_grouped_outer<bfloat16, bfloat16>(lab, c, flag);
+        conformance::check_grouped_outer<bfloat16, float>(lab, c, flag);
+      }
+      conformance::check_grouped_gemm<float>(lab, c, true, true);
+    }
+    conformance::check_grouping<bfloat16>(lab, lab.integers(40000, 0, 127), 128, 8, 256, true, true);
+    conformance::check_expert_swiglu<bfloat16>(lab, kernel::expert_gate::clamped, 70, 2880, true);
+    conformance::check_expert_swiglu<bfloat16>(lab, kernel::expert_gate::silu, 70, 768, true);
+  });
+}
+
 TEST_CASE_TEMPLATE("heads as models have them", T, float, double) {
   twice([](auto& lab) {
     conformance::attention_case const cases[] = {{{97, 1, 200}, 4, 2, 64, 0, false},

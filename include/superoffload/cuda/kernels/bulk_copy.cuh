@@ -86,7 +86,8 @@ inline constexpr int box_columns = 64;
 inline constexpr int box_rows = 64;
 
 /// A matrix [rows, heads * dim] in boxes of 64 rows and 64 columns of one head, each row's eight pieces of 16
-/// bytes swizzled by its number modulo eight. `matrix` is aligned to 16 bytes, dim is a multiple of 64.
+/// bytes swizzled by its number modulo eight. `matrix` is aligned to 16 bytes, dim is a multiple of 64; with
+/// one head it may be any multiple of 8 from 64 on, and the last box ends in zeros.
 inline CUtensorMap map_of(stream const& on, bfloat16 const* matrix, int64_t rows, int64_t heads,
                           int64_t dim) {
   using encoder = decltype(&cuTensorMapEncodeTiled);

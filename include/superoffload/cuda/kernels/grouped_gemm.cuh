@@ -24,16 +24,16 @@ public:
   };
 
   /// With `across` tiles side by side; those of one column come one behind the other.
-  __device__ place at(int64_t tile, int across) {
-    while (group_ < groups_ && tile >= before_ + static_cast<int64_t>(down_) * across) {
-      before_ += static_cast<int64_t>(down_) * across;
+  __device__ place at(int tile, int across) {
+    while (group_ < groups_ && tile >= before_ + down_ * across) {
+      before_ += down_ * across;
       ++group_;
       look();
     }
     if (group_ >= groups_) {
       return {-1, 0, 0, 0, 0};
     }
-    auto const own = static_cast<int>(tile - before_);
+    auto const own = tile - before_;
     return {group_, start_, rows_, own % down_ * tile_rows_, own / down_};
   }
 
@@ -49,7 +49,7 @@ private:
   int32_t const* starts_;
   int groups_, tile_rows_;
   int group_ = 0, start_ = 0, rows_ = 0, down_ = 0;
-  int64_t before_ = 0;
+  int before_ = 0;  ///< tiles of the groups before
 };
 
 inline constexpr int grouped_tile = 16;
@@ -77,7 +77,7 @@ __device__ __forceinline__ W tile_product(int64_t depth, Left left, Right right)
 template <class T>
 __global__ void grouped_gemm_kernel(kernel::grouped_gemm<T> g, int across) {
   using W = wide<T>;
-  auto const at = group_tiles{g.of, grouped_tile}.at(blockIdx.x, across);
+  auto const at = group_tiles{g.of, grouped_tile}.at(static_cast<int>(blockIdx.x), across);
   if (at.group < 0) {
     return;
   }
@@ -135,24 +135,6 @@ __global__ void __launch_bounds__(grouped_sum_threads)
   sum_columns(kernel::column_sum<T, Out>{a.x + start * a.columns, a.out + group * a.columns,
                                          a.of.starts[group + 1] - start, a.columns, a.accumulate},
               blockIdx.x % strips, whole);
-}
-
-template <element T>
-void run(stream& on, kernel::grouped_gemm<T> const& g) {
-  if (g.of.rows == 0) {
-    return;
-  }
-  auto const across = pieces_of(g.n, grouped_tile);
-  start(on, grouped_gemm_kernel<T>, (g.of.rows / grouped_tile + g.of.groups) * across,
-        grouped_tile * grouped_tile, 0, g, static_cast<int>(across));
-}
-
-template <element T, element Out>
-void run(stream& on, kernel::grouped_outer<T, Out> const& g) {
-  auto const down = pieces_of(g.m, grouped_tile);
-  auto const across = pieces_of(g.n, grouped_tile);
-  start(on, grouped_outer_kernel<T, Out>, g.of.groups * down * across, grouped_tile * grouped_tile, 0, g,
-        down, across);
 }
 
 template <element T, element Out>

@@ -190,32 +190,36 @@ __device__ __forceinline__ void round_to(unsigned (&w)[N / 2][4], float const (&
   }
 }
 
-/// Stores a warp's 16 rows: four threads that share a row exchange until each has 16 bytes in a row.
-/// `row_of(0)` and `row_of(1)` are where this thread's two begin, null for none.
-template <int N, class Row>
-__device__ __forceinline__ void write(float const (&c)[N][4], float const (&factor)[2], Row row_of) {
+/// Of chunks i to i + 3 of a warp's row, which four threads share: chunk i + lane % 4, after an exchange
+/// between them, times `factor`. `r` is 0 or 1, for which of the thread's rows.
+template <int N>
+__device__ __forceinline__ uint4 exchanged_chunk(float const (&c)[N][4], int i, int r, float factor) {
   int const lane = static_cast<int>(threadIdx.x) % 4;
   bool const odd = lane % 2 != 0, upper = lane / 2 != 0;
   auto const exchanged = [](unsigned x, int with) { return __shfl_xor_sync(0xFFFFFFFFU, x, with); };
+  unsigned x[4];
+#pragma unroll
+  for (int j = 0; j < 4; ++j) { x[j] = flash::pair(c[i + j][2 * r] * factor, c[i + j][2 * r + 1] * factor); }
+  // Pairs of words of chunk lane % 2 and of chunk lane % 2 + 2, then all four of chunk `lane`.
+  auto const near = exchanged(odd ? x[0] : x[1], 1), far = exchanged(odd ? x[2] : x[3], 1);
+  unsigned const low[2] = {odd ? near : x[0], odd ? x[1] : near};
+  unsigned const high[2] = {odd ? far : x[2], odd ? x[3] : far};
+  auto const first = exchanged(upper ? low[0] : high[0], 2), second = exchanged(upper ? low[1] : high[1], 2);
+  return upper ? make_uint4(first, second, high[0], high[1]) : make_uint4(low[0], low[1], first, second);
+}
+
+/// Stores a warp's 16 rows. `row_of(0)` and `row_of(1)` are where this thread's two begin, null for none.
+template <int N, class Row>
+__device__ __forceinline__ void write(float const (&c)[N][4], float const (&factor)[2], Row row_of) {
+  int const lane = static_cast<int>(threadIdx.x) % 4;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     bfloat16* const to = row_of(r);
 #pragma unroll
     for (int i = 0; i < N; i += 4) {
-      unsigned x[4];
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        x[j] = flash::pair(c[i + j][2 * r] * factor[r], c[i + j][2 * r + 1] * factor[r]);
-      }
-      // Pairs of words of chunk lane % 2 and of chunk lane % 2 + 2, then all four of chunk `lane`.
-      auto const near = exchanged(odd ? x[0] : x[1], 1), far = exchanged(odd ? x[2] : x[3], 1);
-      unsigned const low[2] = {odd ? near : x[0], odd ? x[1] : near};
-      unsigned const high[2] = {odd ? far : x[2], odd ? x[3] : far};
-      auto const first = exchanged(upper ? low[0] : high[0], 2),
-                 second = exchanged(upper ? low[1] : high[1], 2);
+      auto const chunk = exchanged_chunk(c, i, r, factor[r]);
       if (to != nullptr) {
-        *reinterpret_cast<uint4*>(to + i * 8 + lane * 8) =
-            upper ? make_uint4(first, second, high[0], high[1]) : make_uint4(low[0], low[1], first, second);
+        *reinterpret_cast<uint4*>(to + i * 8 + lane * 8) = chunk;
       }
     }
   }

@@ -68,6 +68,13 @@ __device__ __forceinline__ void wait_for_products() {
   ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, " \
   "%52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
 
+#define SUPEROFFLOAD_128_REGISTERS                                                                           \
+  SUPEROFFLOAD_64_REGISTERS                                                                                  \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, "   \
+  "%84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, %102, %103, " \
+  "%104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, "   \
+  "%121, %122, %123, %124, %125, %126, %127"
+
 /// c += a b^T (c = a b^T without Add) over 16 columns of both: `a` has 64 rows, b has 8 N.
 template <bool Add>
 __device__ __forceinline__ void multiply_transposed(float (&c)[8][4], std::uint64_t a, std::uint64_t b) {
@@ -112,6 +119,18 @@ __device__ __forceinline__ void multiply(float (&c)[16][4], unsigned const (&a)[
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
+/// c += a b^T over 16 columns of both, which have 64 and 256 rows; an operand that is stored by columns has
+/// these 16 below each other.
+template <bool AByColumns, bool BByColumns>
+__device__ __forceinline__ void multiply_stored(float (&c)[32][4], std::uint64_t a, std::uint64_t b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {" SUPEROFFLOAD_128_REGISTERS
+               "}, %128, %129, 1, 1, 1, %130, %131;"
+               : SUPEROFFLOAD_CHUNKS("+f", 0), SUPEROFFLOAD_CHUNKS("+f", 8), SUPEROFFLOAD_CHUNKS("+f", 16),
+                 SUPEROFFLOAD_CHUNKS("+f", 24)
+               : "l"(a), "l"(b), "n"(AByColumns ? 1 : 0), "n"(BByColumns ? 1 : 0));
+}
+
+#undef SUPEROFFLOAD_128_REGISTERS
 #undef SUPEROFFLOAD_64_REGISTERS
 #undef SUPEROFFLOAD_32_REGISTERS
 #undef SUPEROFFLOAD_CHUNKS
