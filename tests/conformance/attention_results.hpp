@@ -16,6 +16,7 @@ namespace superoffload::conformance {
 
 struct attention_results {
   std::vector<double> out, log_sum_exp, d_q, d_k, d_v, d_sinks;
+  std::vector<double> sinks_size;  ///< root of the sum of squares of what d_sinks sums up
 };
 
 /// Attention and its gradient on inputs drawn in bfloat16 and, where T is wider, widened: the same for every
@@ -77,6 +78,22 @@ attention_results attend(lab<D>& in, attention_case const& c,
   }
   for (double const x : out.values()) { r.out.push_back(x); }
   for (double const x : log_sum_exp.values()) { r.log_sum_exp.push_back(x); }
+  if (c.sinks) {
+    auto const sink = sinks.values(), gradient = d_out.values();
+    for (std::int64_t head = 0; head < c.heads; ++head) {
+      double squares = 0;
+      for (std::int64_t row = 0; row < rows; ++row) {
+        auto const weight = std::exp(double{sink[static_cast<std::size_t>(head)]} -
+                                     r.log_sum_exp[static_cast<std::size_t>(head * rows + row)]);
+        for (auto at = row * out_width + head * c.head_dim, end = at + c.head_dim; at < end; ++at) {
+          auto const i = static_cast<std::size_t>(at);
+          auto const term = weight * r.out[i] * double{gradient[i]};
+          squares += term * term;
+        }
+      }
+      r.sinks_size.push_back(std::sqrt(squares));
+    }
+  }
   auto const gradient = d_qkv.values();
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     auto const head = static_cast<std::int64_t>(i) % width / c.head_dim;
@@ -106,6 +123,17 @@ void check_isolation(D& device, attention_case const& c, std::size_t spoiled) {
   CHECK(same(actual.d_q, expected.d_q));
   CHECK(same(actual.d_k, expected.d_k));
   CHECK(same(actual.d_v, expected.d_v));
+}
+
+/// The largest error of a sink's gradient, by the size of what is summed up: of the sum itself little may be
+/// left.
+inline double sinks_error(attention_results const& actual, attention_results const& expected) {
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.d_sinks.size(); ++i) {
+    auto const error = std::abs(actual.d_sinks[i] - expected.d_sinks[i]) / expected.sinks_size[i];
+    worst = std::isfinite(error) ? std::max(worst, error) : std::numeric_limits<double>::infinity();
+  }
+  return worst;
 }
 
 /// |actual - expected| / |expected|, infinite where something is not a number.

@@ -44,6 +44,7 @@ public:
   static constexpr std::size_t logits_chunk_bytes = 1;
   static constexpr std::size_t product_workspace_bytes = 0;
   static constexpr double flops_per_byte = 1;
+  static constexpr double settling_time = 0;
   memory_account& host_account() { return account; }
   static std::string pci_address() { return {}; }
   void* allocate(std::size_t bytes) { return take("allocate", bytes); }

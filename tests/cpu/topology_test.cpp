@@ -169,6 +169,18 @@ TEST_CASE("the node of a PCI device") {
   CHECK(node_of_pci("", sys.root()) == -1);
 }
 
+TEST_CASE("the largest cache of a processor") {
+  fake_sys sys;
+  sys.write("devices/system/cpu/cpu3/cache/index0/size", "48K");
+  sys.write("devices/system/cpu/cpu3/cache/index3/size", "32768K");
+  CHECK(largest_cache_bytes(3, sys.root()) == 32 << 20);
+  sys.write("devices/system/cpu/cpu3/cache/index4/size", "64M");
+  CHECK(largest_cache_bytes(3, sys.root()) == 64 << 20);
+  sys.write("devices/system/cpu/cpu3/cache/index4/size", "much");
+  CHECK(largest_cache_bytes(3, sys.root()) == 32 << 20);
+  CHECK(largest_cache_bytes(4, sys.root()) == 0);
+}
+
 TEST_CASE("this machine has processors and memory") {
   auto const allowed = allowed_processors();
   CHECK_FALSE(allowed.empty());

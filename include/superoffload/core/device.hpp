@@ -22,6 +22,7 @@ namespace superoffload {
 /// small; `product_workspace_bytes`: device memory that a stream takes with its first matrix product and
 /// keeps;
 /// 5. `flops_per_byte`: about how many FLOPs of matrix products take the time of a byte of its memory;
+/// `settling_time`: the seconds of work after which it runs at the speed that it keeps;
 /// 6. `available_bytes`: how much of its memory may still be allocated, which plans are held against before
 /// anything is; `description`: what it is, for people;
 /// 7. `host_account`: counts host memory that is in use for it, what `allocate_host` gave and what others
@@ -43,6 +44,7 @@ concept device_policy =
       { D::logits_chunk_bytes } -> std::convertible_to<std::size_t>;
       { D::product_workspace_bytes } -> std::convertible_to<std::size_t>;
       { D::flops_per_byte } -> std::convertible_to<double>;
+      { D::settling_time } -> std::convertible_to<double>;
       { device.description() } -> std::convertible_to<std::string>;
       { device.available_bytes() } -> std::same_as<std::size_t>;
       { device.host_account() } -> std::same_as<memory_account&>;

@@ -31,6 +31,7 @@ public:
   static constexpr std::size_t logits_chunk_bytes = std::size_t{64} << 20;
   static constexpr std::size_t product_workspace_bytes = 0;
   static constexpr double flops_per_byte = 8.0;
+  static constexpr double settling_time = 0.0;
 
   [[nodiscard]] std::string description() const {
     return concat(name(), " with ", threads_.size(), threads_.size() == 1 ? " thread" : " threads");

@@ -207,6 +207,21 @@ inline int node_of_pci(std::string_view id, std::string const& sys = "/sys") {
   return detail::number_in(sys + "/bus/pci/devices/" + name + "/numa_node", -1);
 }
 
+/// The largest cache of a processor, shared with others or not; 0 where the host does not say.
+inline std::int64_t largest_cache_bytes(int processor, std::string const& sys = "/sys") {
+  std::int64_t largest = 0;
+  for (int level = 0; level < 8; ++level) {
+    auto const text = detail::first_bytes_of(sys + "/devices/system/cpu/cpu" + std::to_string(processor) +
+                                             "/cache/index" + std::to_string(level) + "/size");
+    auto const digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    std::int64_t number = 0;
+    std::from_chars(text.data(), text.data() + digits, number);
+    auto const unit = text.compare(digits, 1, "M") == 0 ? 20 : text.compare(digits, 1, "K") == 0 ? 10 : 0;
+    largest = std::max(largest, std::clamp<std::int64_t>(number, 0, std::int64_t{1} << 40) << unit);
+  }
+  return largest;
+}
+
 /// Where the optimizer runs on the host, and where its state lies.
 struct optimizer_seat {
   std::vector<int> processors;  ///< one for each of its threads

@@ -41,6 +41,7 @@ public:
   static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
   static constexpr std::size_t product_workspace_bytes = gpu::product_workspace_bytes;
   static constexpr double flops_per_byte = gpu::flops_per_byte;
+  static constexpr double settling_time = gpu::settling_time;
 
   [[nodiscard]] int ordinal() const noexcept { return ordinal_; }
   /// The GPU's own name.

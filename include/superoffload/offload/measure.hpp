@@ -34,6 +34,7 @@ struct probe {
   std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common linear layer
   kernel::attention_shape attention{};            ///< of one micro-batch; its `starts` are not read
   std::int64_t bucket = 1;                        ///< elements of the largest bucket
+  std::int64_t state = 1;                         ///< elements of all of them
   double cores_share = 0.9;                       ///< of the cores, for CPU Adam
 };
 
@@ -119,6 +120,23 @@ private:
       stream_.synchronize();
     });
   }
+  /// Of what queue() queues, at the speed that the device keeps.
+  template <class Queue>
+  double kept_seconds(Queue const& queue) {
+    auto const of = [&](int times) {
+      auto const begin = clock::now();
+      for (int i = 0; i < times; ++i) { queue(); }
+      stream_.synchronize();
+      return seconds_since(begin) / times;
+    };
+    double const fresh = least_seconds([&] { of(1); });
+    auto const settling = static_cast<int>(D::settling_time / fresh);
+    if (settling == 0) {
+      return fresh;
+    }
+    of(settling);
+    return of(settling);
+  }
 
   double round_trip() {
     buffer<D> const number{*device_, sizeof(double)};
@@ -147,13 +165,25 @@ private:
     auto* const input = x.template as<T>();
     auto* const weight = w.template as<T>();
     auto* const output = y.template as<T>();
-    double time = seconds(kernel::gemm<T>{
-        .a = input, .b = weight, .c = output, .m = rows, .n = p.columns, .k = p.inner, .transpose_b = true});
-    time += seconds(
-        kernel::gemm<T>{.a = output, .b = weight, .c = input, .m = rows, .n = p.inner, .k = p.columns});
-    time += seconds(kernel::gemm<T>{
-        .a = output, .b = input, .c = weight, .m = p.columns, .n = p.inner, .k = rows, .transpose_a = true});
-    return 3.0 * static_cast<double>(rows * of_row) / time;
+    return 3.0 * static_cast<double>(rows * of_row) / kept_seconds([&] {
+             launch(stream_, kernel::gemm<T>{.a = input,
+                                             .b = weight,
+                                             .c = output,
+                                             .m = rows,
+                                             .n = p.columns,
+                                             .k = p.inner,
+                                             .transpose_b = true});
+             launch(stream_,
+                    kernel::gemm<T>{
+                        .a = output, .b = weight, .c = input, .m = rows, .n = p.inner, .k = p.columns});
+             launch(stream_, kernel::gemm<T>{.a = output,
+                                             .b = input,
+                                             .c = weight,
+                                             .m = p.columns,
+                                             .n = p.inner,
+                                             .k = rows,
+                                             .transpose_a = true});
+           });
   }
 
   void attention(probe const& p, double flops, machine::device_part& d) {
@@ -284,29 +314,44 @@ private:
   std::size_t bytes_;
 };
 
-/// CPU Adam on state of a bucket, by the threads that a run will have.
+/// CPU Adam on state of buckets, by the threads that a run will have.
 template <element T>
 class adam_probe {
+  static constexpr auto bytes_of_element = 3 * static_cast<std::int64_t>(sizeof(float) + sizeof(T));
+
 public:
-  adam_probe(adam_workers& workers, memory_account& account, std::int64_t count)
+  /// Of as many buckets as are in the `state` and `most_bytes` have room for, but no more than leave the
+  /// caches.
+  adam_probe(adam_workers& workers, memory_account& account, std::int64_t count, std::int64_t state,
+             std::size_t most_bytes)
       : threads_{&workers.threads()},
         count_{count},
-        state_{account, 3 * static_cast<std::size_t>(count) * sizeof(float), workers.node()},
-        slots_{account, 3 * static_cast<std::size_t>(count) * sizeof(T), workers.node()} {
-    for (int i = 0; i < 3; ++i) {
-      threads_->fill_zero(part(i), count_, sizeof(float));
-      threads_->fill_zero(slot(i), count_, sizeof(T));
+        buckets_{buckets(count, std::min(state, static_cast<std::int64_t>(most_bytes) / bytes_of_element))},
+        state_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(float), workers.node()},
+        slots_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(T), workers.node()} {
+    for (std::int64_t i = 0; i < 3 * buckets_; ++i) {
+      threads_->fill_zero(state_.as<float>() + i * count_, count_, sizeof(float));
+      threads_->fill_zero(slots_.as<T>() + i * count_, count_, sizeof(T));
     }
     threads_->synchronize();
   }
 
-  void run(adam_task task) { run(task, count_); }
+  /// The next bucket.
+  void run(adam_task task) {
+    bucket_ = (bucket_ + 1) % buckets_;
+    run(task, count_);
+  }
   /// Of a task without work.
   double latency() {
     return least_seconds([&] { run(adam_task::update, 1); }, 8);
   }
 
 private:
+  static std::int64_t buckets(std::int64_t count, std::int64_t state) {
+    auto const cached = cpu::largest_cache_bytes(cpu::allowed_processors().front());
+    return std::clamp<std::int64_t>(3 * cached / (count * bytes_of_element), 1,
+                                    std::max<std::int64_t>(1, state / count));
+  }
   void run(adam_task task, std::int64_t count) {
     auto* const w = part(0);
     auto* const m = part(1);
@@ -338,13 +383,13 @@ private:
       }
     });
   }
-  float* part(int i) { return state_.as<float>() + i * count_; }
-  T* slot(int i) { return slots_.as<T>() + i * count_; }
+  float* part(int i) { return state_.as<float>() + (3 * bucket_ + i) * count_; }
+  T* slot(int i) { return slots_.as<T>() + (3 * bucket_ + i) * count_; }
 
   static constexpr kernel::adamw_step numbers{0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F};
 
   cpu::pinned_threads* threads_;
-  std::int64_t count_;
+  std::int64_t count_, buckets_, bucket_ = 0;
   cpu::state_memory state_, slots_;
 };
 
@@ -360,7 +405,7 @@ void measure_device(D& device, probe const& p, machine& m) {
 template <element T, device_policy D>
 void measure_offloading(D& device, probe const& p, machine& m) {
   adam_workers workers{device.pci_address(), cpu::optimizer_threads(p.cores_share, m.host.cores), {}};
-  detail::adam_probe<T> adam{workers, device.host_account(), p.bucket};
+  detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, m.host.memory / 4};
   detail::link_probe<D> link{device, static_cast<std::size_t>(p.bucket) * sizeof(T)};
   link.measure(m.link);
   auto const count = static_cast<double>(p.bucket);

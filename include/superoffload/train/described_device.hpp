@@ -58,6 +58,7 @@ public:
   static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
   static constexpr std::size_t product_workspace_bytes = gpu::product_workspace_bytes;
   static constexpr double flops_per_byte = gpu::flops_per_byte;
+  static constexpr double settling_time = gpu::settling_time;
 
   static memory_account& host_account() { detail::absent(); }
   static std::string pci_address() { return {}; }

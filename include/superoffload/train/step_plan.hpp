@@ -71,6 +71,7 @@ offload::machine machine_for(D& device, Architecture const& model, step_shape co
   for (auto const& b :
        offload::buckets_of(model.units(), s.bucket_bytes / static_cast<std::int64_t>(sizeof(T)))) {
     p.bucket = std::max(p.bucket, b.count);
+    p.state += b.count;
   }
   offload::measure_device<T>(device, p, m);
   // Where the device's memory is the host's, nothing leaves it unless it is told to.
