@@ -18,6 +18,9 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
                    compute-sanitizer over the suites of the library's own kernels, one by one
   train_8_layers train_32_layers train_accumulated train_8192 train_32768
                    steps of the Llama-8B shape, with the bound that the run itself measures
+  offload_8_layers offload_32_layers offload_planned
+                   the same with state in host memory, clipped never and always, updated in several ways; with state
+                   streamed; and as planned
   kernels          every kernel beside a copy, every product beside a square one
   attention        the device's own attention and cuDNN's
 
@@ -28,7 +31,8 @@ END
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
-measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 kernels attention)
+measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
+  offload_planned kernels attention)
 known=" build tests examples memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
@@ -63,6 +67,16 @@ train() {
   local name=$1 seconds=$2
   shift 2
   measured "$name" "$seconds" "$build/bin/bench_train" --device cuda --dtype bf16 --shape llama-8b "$@"
+}
+
+# offloaded STAGE SECONDS ARGUMENTS ARGUMENTS_OF_ONE_RUN...
+offloaded() {
+  local name=$1 seconds=$2 all=$3 one runs=
+  shift 3
+  for one in "$@"; do
+    runs+="$build/bin/bench_train --device cuda --dtype bf16 --shape llama-8b --batch 4 --seq 2048 $all $one; "
+  done
+  measured "$name" "$seconds" bash -ec "$runs"
 }
 
 # Test cases whose kernels finish under a sanitizer, one after the other.
@@ -110,6 +124,20 @@ stage() {
     train_accumulated) train "$1" 300 --batch 2 --seq 2048 --accumulation 8 --steps 3 ;;
     train_8192) train "$1" 300 --batch 1 --seq 8192 --steps 4 ;;
     train_32768) train "$1" 300 --batch 1 --seq 32768 --steps 3 ;;
+    offload_8_layers)
+      offloaded "$1" 300 '--layers 8 --steps 8 --recompute every_block --ratio .9 --streamed_share 0' \
+        '--offload super --max_grad_norm 1000' '--offload super --max_grad_norm 1000 --speculation off' \
+        '--offload super --max_grad_norm 1e-4 --acceptance 0' \
+        '--offload super --max_grad_norm 1e-4 --acceptance 0 --speculation on' \
+        '--offload zero --max_grad_norm 1000'
+      ;;
+    offload_32_layers)
+      offloaded "$1" 500 '--steps 4 --recompute every_block --ratio 1 --offload super' '--streamed_share 0 --max_grad_norm 1000' \
+        '--streamed_share 0 --max_grad_norm 1e-4 --acceptance 0' '--max_grad_norm 1000'
+      ;;
+    offload_planned)
+      offloaded "$1" 500 '--steps 4' '--offload auto'
+      ;;
     kernels) measured "$1" 420 "$build/bin/cuda_bench" ;;
     attention) measured "$1" 420 "$build/bin/attention_bench" ;;
   esac

@@ -101,7 +101,7 @@ struct job {
   std::int64_t bucket_mib = 32;
   int slots = 0;    // 0: as planned
   int workers = 0;  // 0: as planned
-  std::string speculation = "on";
+  std::string speculation = "adaptive";
 };
 
 double seconds_since(clock_type::time_point begin) {
@@ -151,6 +151,7 @@ so::offload::arrangement arranged(job const& j, so::offload::arrangement a) {
   a.slots = j.slots > 0 ? j.slots : a.slots;
   a.workers = j.workers > 0 ? j.workers : a.workers;
   a.speculates = a.speculates && j.speculation != "off";
+  a.adapts = j.speculation == "adaptive";
   return a;
 }
 
@@ -297,14 +298,14 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
   if constexpr (std::is_same_v<Offload, so::offload::super>) {
     auto const counts = engine.state().counts();
     auto const& a = engine.options().arrangement;
-    service += so::concat("\"resident\": ", planned.resident, ", \"host\": ", planned.host,
-                          ", \"streamed\": ", planned.streamed,
-                          ", \"weight_bytes_on_host\": ", planned.on_host.weights,
-                          ", \"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
-                          ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings,
-                          ", \"workers\": ", a.workers, ", \"acceptance\": ", engine.state().acceptance(),
-                          ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
-                          ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
+    service += so::concat(
+        "\"resident\": ", planned.resident, ", \"host\": ", planned.host,
+        ", \"streamed\": ", planned.streamed, ", \"weight_bytes_on_host\": ", planned.on_host.weights,
+        ", \"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
+        ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings, ", \"workers\": ", a.workers,
+        ", \"speculation\": \"", j.speculation, "\", \"acceptance\": ", engine.state().acceptance(),
+        ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
+        ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
   }
   double const seconds = median(times);
   double const least_seconds = least.total() * static_cast<double>(j.accumulation);
@@ -436,7 +437,9 @@ int main(int argc, char** argv) try {
   app.add_option("--bucket_mib", j.bucket_mib)->check(CLI::Range(1, 4096))->capture_default_str();
   app.add_option("--slots", j.slots, "0: as planned")->check(CLI::Range(0, 100000));
   app.add_option("--workers", j.workers, "0: as planned")->check(CLI::Range(0, 1024));
-  app.add_option("--speculation", j.speculation)->check(CLI::IsMember({"on", "off"}))->capture_default_str();
+  app.add_option("--speculation", j.speculation)
+      ->check(CLI::IsMember({"on", "off", "adaptive"}))
+      ->capture_default_str();
   using attention = so::kernel::attention_implementation;
   std::map<std::string, attention> const implementations{
       {"auto", attention::automatic}, {"flash", attention::flash}, {"cudnn", attention::cudnn}};

@@ -366,6 +366,14 @@ TEST_CASE("where clipping fires at every step, speculation ends") {
   CHECK(counts.emitted <= 7 * static_cast<std::int64_t>(a.buckets.size()));
 }
 
+TEST_CASE("speculation that does not adapt goes on, and changes no bit") {
+  auto a = arranged("h", 10);
+  a.adapts = false;
+  auto const counts = check_exact<bfloat16, bfloat16>(a, {always, true, true}, 40);
+  CHECK(counts.emitted >= 40);
+  CHECK(counts.committed < counts.emitted);
+}
+
 TEST_CASE("the memory that is taken is the memory announced") {
   for (auto const& a : {arranged("hhsr", 5), flowing("hhsr", "1001", true), flowing("s", "1111", false)}) {
     auto const units = some_units();

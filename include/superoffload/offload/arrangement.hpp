@@ -27,6 +27,7 @@ struct arrangement {
   int workers = 1;             ///< threads of CPU Adam, each on a processor of its own
   std::string resource_group;  ///< of the host's cache and bandwidth control, for them; empty: none
   bool speculates = true;      ///< serve buckets before the verdict
+  bool adapts = true;          ///< but not while most steps are clipped
   bool immediate = false;      ///< there will be no clipping, and a step that is not finite ends the run
   bool waits_for_all = false;  ///< every weight is back before the next step begins
 

@@ -70,6 +70,7 @@ public:
         compute_{&compute},
         units_{&units},
         speculates_{a.speculates},
+        least_acceptance_{a.adapts ? least_acceptance : 0.0},
         immediate_{a.immediate},
         flow_{a.flow},
         workers_{a.largest(place::host) == 0
@@ -318,7 +319,7 @@ private:
   // -------------------------------------------------------------------------------------------
 
   [[nodiscard]] bool speculating() const {
-    return gathering_ && announced_ && (immediate_ || (speculates_ && acceptance_ >= least_acceptance));
+    return gathering_ && announced_ && (immediate_ || (speculates_ && acceptance_ >= least_acceptance_));
   }
 
   void judge(entry& e) {
@@ -692,7 +693,9 @@ private:
   } working_on_;  // for the workers' tracks; changes only between two of their tasks
   typename D::stream* compute_;
   std::vector<autograd::unit_layout> const* units_;
-  bool speculates_, immediate_;
+  bool speculates_;
+  double least_acceptance_;
+  bool immediate_;
   zero::flow flow_;
   std::unique_ptr<adam_workers> workers_;  // null: no bucket is on the host
   host_state<D, T> host_;
