@@ -4,9 +4,8 @@
 
 #include <superoffload/comm/region.hpp>
 #include <superoffload/comm/shared.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/cpu/device.hpp>
-
-#include <doctest/doctest.h>
 
 #include <array>
 #include <csignal>
@@ -24,8 +23,19 @@ namespace superoffload::test {
 
 using group_of_host = comm::shared_communicator<cpu::device>;
 
+/// How a rank is made: body(device, group) on the CPU.
+struct rank_on_cpu {
+  template <class Body>
+  static void run(comm::region& shared, int rank, Body& body) {
+    cpu::device own{1};
+    group_of_host group{shared, rank};
+    body(own, group);
+  }
+};
+
 /// Ranks as threads of this process.
-struct threads_of_a_process {
+template <class Rank>
+struct threads_of {
   comm::region::settings settings{.piece_bytes = 4096};
 
   template <class Body>
@@ -37,9 +47,7 @@ struct threads_of_a_process {
     for (int r = 0; r < ranks; ++r) {
       threads.emplace_back([&, r] {
         try {
-          cpu::device own{1};
-          group_of_host group{shared, r};
-          body(own, group);
+          Rank::run(shared, r, body);
         } catch (std::exception const& e) { outcomes[static_cast<std::size_t>(r)] = e.what(); }
       });
     }
@@ -48,8 +56,49 @@ struct threads_of_a_process {
   }
 };
 
+/// A process forked from this one, which says something before it ends.
+struct child {
+  pid_t process;
+  int words;
+
+  template <class Say>
+  static child start(Say say) {
+    std::array<int, 2> ends{};
+    expect(pipe(ends.data()) == 0, exit_code::io_failure, "no pipe");
+    std::fflush(nullptr);  // or the child would write it too
+    pid_t const process = fork();
+    expect(process >= 0, exit_code::io_failure, "no process");
+    if (process == 0) {
+      auto const said = say() + '\n';
+      std::fflush(nullptr);
+      auto const written = write(ends[1], said.data(), said.size());
+      _exit(written == static_cast<ssize_t>(said.size()) ? 0 : 1);
+    }
+    close(ends[1]);
+    return {process, ends[0]};
+  }
+
+  /// What it has said, "ended" when it said nothing.
+  [[nodiscard]] std::string finish() const {
+    std::string said;
+    std::array<char, 256> block{};
+    for (ssize_t got = 0; (got = read(words, block.data(), block.size())) > 0;) {
+      said.append(block.data(), static_cast<std::size_t>(got));
+    }
+    close(words);
+    int status = 0;
+    waitpid(process, &status, 0);
+    if (said.empty()) {
+      return "ended";
+    }
+    said.pop_back();
+    return status == 0 ? said : said + concat(" (status ", status, ")");  // a sanitizer has the last word
+  }
+};
+
 /// Ranks as processes, forked from this one. A body that ends its process leaves "ended".
-struct processes {
+template <class Rank>
+struct processes_of {
   comm::region::settings settings{.piece_bytes = 4096};
   int stops = -1;  ///< a rank that will not end by itself: ended when all others have
 
@@ -57,58 +106,31 @@ struct processes {
   std::vector<std::string> run(int ranks, Body body) {
     settings.ranks = ranks;
     comm::region shared{settings};
-    struct child {
-      pid_t process;
-      int words;
-    };
     std::vector<child> children;
     for (int r = 0; r < ranks; ++r) {
-      std::array<int, 2> ends{};
-      REQUIRE(pipe(ends.data()) == 0);
-      std::fflush(nullptr);  // or the child would write it too
-      pid_t const process = fork();
-      REQUIRE(process >= 0);
-      if (process == 0) {
-        std::string said = "ended";
+      children.push_back(child::start([&]() -> std::string {
         try {
-          cpu::device own{1};
-          group_of_host group{shared, r};
-          body(own, group);
-          said = "";
-        } catch (std::exception const& e) { said = e.what(); }
-        said += '\n';
-        auto const written = write(ends[1], said.data(), said.size());
-        _exit(written == static_cast<ssize_t>(said.size()) ? 0 : 1);
-      }
-      close(ends[1]);
-      children.push_back({process, ends[0]});
+          Rank::run(shared, r, body);
+          return "";
+        } catch (std::exception const& e) { return e.what(); }
+      }));
     }
     std::vector<std::string> outcomes(children.size());
-    auto const finish = [&](std::size_t r) {
-      std::string said;
-      std::array<char, 256> block{};
-      for (ssize_t got = 0; (got = read(children[r].words, block.data(), block.size())) > 0;) {
-        said.append(block.data(), static_cast<std::size_t>(got));
-      }
-      close(children[r].words);
-      int status = 0;
-      waitpid(children[r].process, &status, 0);
-      outcomes[r] = said.empty() ? "ended" : said.substr(0, said.size() - 1);
-      if (!said.empty() && status != 0) {  // a sanitizer has the last word
-        outcomes[r] += concat(" (status ", status, ")");
-      }
-    };
     for (std::size_t r = 0; r < children.size(); ++r) {
       if (static_cast<int>(r) != stops) {
-        finish(r);
+        outcomes[r] = children[r].finish();
       }
     }
     if (stops >= 0 && stops < ranks) {
-      kill(children[static_cast<std::size_t>(stops)].process, SIGKILL);
-      finish(static_cast<std::size_t>(stops));
+      auto const& last = children[static_cast<std::size_t>(stops)];
+      kill(last.process, SIGKILL);
+      outcomes[static_cast<std::size_t>(stops)] = last.finish();
     }
     return outcomes;
   }
 };
+
+using threads_of_a_process = threads_of<rank_on_cpu>;
+using processes = processes_of<rank_on_cpu>;
 
 }  // namespace superoffload::test

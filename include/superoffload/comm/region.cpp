@@ -290,7 +290,7 @@ bool membership::has_published(lane l, int r) const noexcept {
 void membership::await_all(lane l, call const& mine) {
   using clock = std::chrono::steady_clock;
   auto const at = static_cast<int>(l);
-  std::chrono::milliseconds const patience{region_->head_->patience_ms};
+  auto const patience = this->patience();
   clock::duration waited{0};
   for (int r = 0; r < ranks_; ++r) {
     auto& other = region_->line(r);
@@ -322,27 +322,67 @@ void membership::await_all(lane l, call const& mine) {
   }
 }
 
+int membership::ended_process_of(int r) const {
+  auto const& other = region_->line(r);
+  auto const process = other.process.load(std::memory_order_acquire);
+  if (other.state.load(std::memory_order_acquire) != seat::taken || process == 0 || process == ::getpid()) {
+    return 0;
+  }
+  auto lock = detail::seat_lock(r);
+  bool const free = ::fcntl(region_->descriptor_, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+  return free && other.state.load(std::memory_order_acquire) == seat::taken ? process : 0;
+}
+
 void membership::look_for_the_dead(lane l, call const& mine) const {
   for (int r = 0; r < ranks_; ++r) {
-    auto const& other = region_->line(r);
-    auto const state = other.state.load(std::memory_order_acquire);
-    auto const process = other.process.load(std::memory_order_acquire);
+    auto const state = region_->line(r).state.load(std::memory_order_acquire);
     if (state == seat::left && !has_published(l, r)) {
       region_->condemn(r, concat("has left before ", mine.text(), ", where rank ", rank_, " waits for it"),
                        rank_);
     }
-    if (state != seat::taken || process == 0 || process == ::getpid()) {
-      continue;
-    }
-    auto lock = detail::seat_lock(r);
-    if (::fcntl(region_->descriptor_, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK &&
-        other.state.load(std::memory_order_acquire) == seat::taken && !has_published(l, r)) {
+    if (auto const process = ended_process_of(r); process != 0 && !has_published(l, r)) {
       region_->condemn(r,
                        concat("(process ", process, ") ended before ", mine.text(), ", where rank ", rank_,
                               " waits for it"),
                        rank_);
     }
   }
+}
+
+void membership::look_for_the_ended(std::string_view before_what) const {
+  for (int r = 0; r < ranks_; ++r) {
+    if (auto const process = ended_process_of(r); process != 0) {
+      region_->condemn(r, concat("(process ", process, ") ended ", before_what), rank_);
+    }
+  }
+}
+
+void membership::gather(void const* from, void* to, std::size_t bytes) {
+  auto const most = piece_bytes(lane::host);
+  call c{.what = call::kind::gather, .count = bytes, .number = on_host_++};
+  c.note_range();
+  auto const size = [&](std::uint64_t round) { return std::min(most, bytes - round * most); };
+  exchange(
+      lane::host, c, std::max<std::size_t>(1, (bytes + most - 1) / most),
+      [&](std::byte* own, std::uint64_t round) {
+        std::copy_n(static_cast<std::byte const*>(from) + round * most, size(round), own);
+      },
+      [&](std::uint64_t round) {
+        for (int r = 0; r < ranks_; ++r) {
+          std::copy_n(piece(lane::host, r), size(round),
+                      static_cast<std::byte*>(to) + static_cast<std::size_t>(r) * bytes + round * most);
+        }
+      });
+}
+
+void membership::barrier() {
+  call c{.what = call::kind::barrier, .number = on_host_++};
+  c.note_range();
+  exchange(lane::host, c, 1, [](std::byte*, std::uint64_t) {}, [](std::uint64_t) {});
+}
+
+std::chrono::milliseconds membership::patience() const noexcept {
+  return std::chrono::milliseconds{region_->head_->patience_ms};
 }
 
 void membership::abort(std::string_view reason) noexcept {

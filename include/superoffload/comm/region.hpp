@@ -148,8 +148,16 @@ public:
   /// What rank r has published in the round whose `read` is running.
   [[nodiscard]] std::byte const* piece(lane l, int r) const noexcept;
 
+  /// On the host's lane: to[r] = rank r's `from`, of any number of bytes.
+  void gather(void const* from, void* to, std::size_t bytes);
+  void barrier();
+
   void abort(std::string_view reason) noexcept;
   void check() const { region_->check(); }
+  /// Condemns a rank whose process has ended, however far it had come: for those whose devices may still wait
+  /// for its device. "rank 1 (process 123) ended `before_what`".
+  void look_for_the_ended(std::string_view before_what) const;
+  [[nodiscard]] std::chrono::milliseconds patience() const noexcept;
 
 private:
   [[nodiscard]] std::byte* place(lane l, int r, std::uint32_t round) const noexcept;
@@ -159,12 +167,15 @@ private:
   [[nodiscard]] bool has_published(lane l, int r) const noexcept;
   /// Condemns ranks that have ended or left before the round that this one waits in.
   void look_for_the_dead(lane l, call const& mine) const;
+  /// The process of a rank that has ended without leaving; 0: none has.
+  [[nodiscard]] int ended_process_of(int r) const;
 
   region* region_;
   int rank_;
   int ranks_;
   std::size_t piece_bytes_;
   std::uint32_t rounds_[2] = {0, 0};  ///< published so far, by lane
+  std::uint64_t on_host_ = 0;         ///< gather() and barrier() so far
 };
 
 }  // namespace superoffload::comm

@@ -139,25 +139,8 @@ public:
     return 0;
   }
 
-  void gather(void const* from, void* to, std::size_t bytes) {
-    auto const most = member_.piece_bytes(membership::lane::host);
-    on_host(
-        {.what = call::kind::gather, .count = bytes}, std::max<std::size_t>(1, (bytes + most - 1) / most),
-        [&](std::byte* own, std::uint64_t round) {
-          auto const begin = round * most;
-          copy(own, at(from, begin), std::min(most, bytes - begin));
-        },
-        [&](std::uint64_t round) {
-          auto const begin = round * most;
-          for (int r = 0; r < ranks(); ++r) {
-            copy(at(to, static_cast<std::size_t>(r) * bytes + begin),
-                 member_.piece(membership::lane::host, r), std::min(most, bytes - begin));
-          }
-        });
-  }
-  void barrier() {
-    on_host({.what = call::kind::barrier}, 1, [](std::byte*, std::uint64_t) {}, [](std::uint64_t) {});
-  }
+  void gather(void const* from, void* to, std::size_t bytes) { member_.gather(from, to, bytes); }
+  void barrier() { member_.barrier(); }
   void abort(std::string_view reason) noexcept { member_.abort(reason); }
   void check() const { member_.check(); }
 
@@ -190,13 +173,6 @@ private:
       run(*this, c);
       ++done_;
     });
-  }
-
-  template <class Write, class Read>
-  void on_host(call c, std::uint64_t rounds, Write&& write, Read&& read) {
-    c.number = on_host_++;
-    c.note_range();
-    member_.exchange(membership::lane::host, c, rounds, write, read);
   }
 
   /// Exchanges `bytes` of every part, `parts` of which share a piece: write(own, begin, size) and
@@ -238,8 +214,7 @@ private:
   }
 
   membership member_;
-  std::uint64_t queued_ = 0;   ///< operations, by the thread that calls
-  std::uint64_t on_host_ = 0;  ///< the same
+  std::uint64_t queued_ = 0;  ///< operations, by the thread that calls
   // Of the stream that runs an operation; events order those of several.
   std::uint64_t done_ = 0;
   std::size_t stride_ = 0;
