@@ -116,19 +116,24 @@ error detail::no_device(int code, int count, int driver_version) {
              visible == nullptr ? "" : printable(visible, 80), visible == nullptr ? "" : "')", "; ", advice)};
 }
 
-device::~device() = default;
+device::~device() { delete condemned_.load(); }
 
-device::device(int ordinal) : ordinal_{ordinal}, host_memory_{std::make_unique<detail::host_memory>()} {
-  int count = 0;
-  auto const status = cudaGetDeviceCount(&count);
-  if (status != cudaSuccess || count == 0) {
+int device::count() {
+  int found = 0;
+  auto const status = cudaGetDeviceCount(&found);
+  if (status != cudaSuccess || found == 0) {
     int driver = 0;
     cudaDriverGetVersion(&driver);
     cudaGetLastError();
-    throw detail::no_device(status, count, driver);
+    throw detail::no_device(status, found, driver);
   }
-  expect(ordinal >= 0 && ordinal < count, exit_code::device, "there is no CUDA device ", ordinal,
-         ": expected 0 to ", count - 1, " (see nvidia-smi -L and CUDA_VISIBLE_DEVICES)");
+  return found;
+}
+
+device::device(int ordinal) : ordinal_{ordinal}, host_memory_{std::make_unique<detail::host_memory>()} {
+  int const found = count();
+  expect(ordinal >= 0 && ordinal < found, exit_code::device, "there is no CUDA device ", ordinal,
+         ": expected 0 to ", found - 1, " (see nvidia-smi -L and CUDA_VISIBLE_DEVICES)");
   activate();
   cudaDeviceProp properties{};
   detail::check(cudaGetDeviceProperties(&properties, ordinal), "cudaGetDeviceProperties", name_of(ordinal));
@@ -158,6 +163,14 @@ std::size_t device::available_bytes() const {
   std::size_t available = 0, total = 0;
   detail::check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo", name_of(ordinal_));
   return available > library_bytes ? available - library_bytes : 0;
+}
+
+void device::condemn(error const& why) {
+  auto reason = std::make_unique<error const>(why);
+  error const* nothing = nullptr;
+  if (condemned_.compare_exchange_strong(nothing, reason.get())) {
+    static_cast<void>(reason.release());
+  }
 }
 
 void device::activate() const { detail::check(cudaSetDevice(ordinal_), "cudaSetDevice", name_of(ordinal_)); }
@@ -216,14 +229,17 @@ void device::release_host(void* memory, std::size_t bytes) noexcept {
 }
 
 event::event(device& device) : event{device, cudaEventDisableTiming} {}
-event::event(device& device, unsigned flags) {
+event::event(device& device, unsigned flags) : device_{&device} {
   device.activate();
   detail::check(cudaEventCreateWithFlags(&handle_, flags), "cudaEventCreateWithFlags",
                 name_of(device.ordinal()));
 }
 event::event(event&& other) noexcept
-    : handle_{std::exchange(other.handle_, nullptr)}, recorded_{std::exchange(other.recorded_, false)} {}
+    : device_{other.device_},
+      handle_{std::exchange(other.handle_, nullptr)},
+      recorded_{std::exchange(other.recorded_, false)} {}
 event& event::operator=(event&& other) noexcept {
+  std::swap(device_, other.device_);
   std::swap(handle_, other.handle_);
   std::swap(recorded_, other.recorded_);
   return *this;
@@ -242,7 +258,10 @@ CUevent_st* event::point() const {
   return handle_;
 }
 
-void event::wait() const { detail::check(cudaEventSynchronize(point()), "cudaEventSynchronize", "an event"); }
+void event::wait() const {
+  detail::check(cudaEventSynchronize(point()), "cudaEventSynchronize", "an event");
+  device_->check_condemned();
+}
 
 bool event::done() const noexcept { return recorded_ && cudaEventQuery(handle_) != cudaErrorNotReady; }
 
@@ -322,6 +341,7 @@ void stream::synchronize() {
   if (status != cudaSuccess) {
     detail::check(status, "cudaStreamSynchronize", name());
   }
+  device_->check_condemned();
 }
 
 void stream::check_launch(char const* kernel) const {

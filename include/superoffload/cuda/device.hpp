@@ -4,6 +4,7 @@
 
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/core/gpu.hpp>
 #include <superoffload/core/memory_account.hpp>
 #include <superoffload/cuda/attention.hpp>
@@ -29,6 +30,9 @@ public:
   using stream = cuda::stream;
   using event = cuda::event;
   using timed_event = cuda::timed_event;
+
+  /// How many there are for this process. Throws `error` (driver or device) when there is none.
+  static int count();
 
   /// Throws `error` (driver) when there is no driver or one too old for this CUDA runtime, `error` (device)
   /// when there is no such GPU, it is not to be had, or this build has no kernels for its architecture.
@@ -84,6 +88,16 @@ public:
   void attend_with(std::unique_ptr<attention_backend> backend) noexcept { attention_ = std::move(backend); }
   [[nodiscard]] attention_backend* attention() const noexcept { return attention_.get(); }
 
+  /// From now on whoever waits for its streams or events is told `why`: for a library that has its kernels
+  /// end without a result. The first reason counts. Any thread.
+  void condemn(error const& why);
+  /// Throws that reason, where there is one.
+  void check_condemned() const {
+    if (auto const* const why = condemned_.load(std::memory_order_acquire)) [[unlikely]] {
+      throw *why;
+    }
+  }
+
   /// Makes it the calling thread's current device, as calls of the CUDA runtime need it.
   void activate() const;
 
@@ -101,6 +115,7 @@ private:
   std::unique_ptr<detail::host_memory> host_memory_;
   std::unique_ptr<attention_backend> attention_;
   std::atomic<int> streams_{0};  ///< made so far: each has a number
+  std::atomic<error const*> condemned_{nullptr};
   cuda::tuning tuning_;
 };
 

@@ -40,6 +40,7 @@ protected:
 private:
   friend class stream;
 
+  device* device_;
   CUevent_st* handle_ = nullptr;
   bool recorded_ = false;
 };
