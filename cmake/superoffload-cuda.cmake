@@ -39,29 +39,34 @@ macro(superoffload_add_cuda)
   endif()
 endmacro()
 
-function(_superoffload_add_cuda_library)
-  if(TARGET superoffload::cuda)
-    return()
-  endif()
-  set(directory ${superoffload_INCLUDE_DIR}/superoffload/cuda)
+# superoffload_add_device_code(TARGET SOURCE): an object library of what nvcc compiles.
+function(superoffload_add_device_code target source)
   # Apart from the rest and linked to nothing: where CMake knows no flag for C++20 with this nvcc (3.25 and 13.0), the
   # standard that our targets ask for must not reach it.
   unset(CMAKE_CUDA_STANDARD)
   unset(CMAKE_CUDA_EXTENSIONS)
   unset(CMAKE_CUDA_SEPARABLE_COMPILATION)
-  add_library(superoffload_cuda_kernels OBJECT EXCLUDE_FROM_ALL ${directory}/kernels.cu)
-  set_target_properties(superoffload_cuda_kernels PROPERTIES
+  add_library(${target} OBJECT EXCLUDE_FROM_ALL ${source})
+  set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF CUDA_ARCHITECTURES "${SUPEROFFLOAD_CUDA_ARCHITECTURES}")
-  target_include_directories(superoffload_cuda_kernels PRIVATE ${superoffload_INCLUDE_DIR})
+  target_include_directories(${target} PRIVATE ${superoffload_INCLUDE_DIR})
   # -O3: device code without optimisation is hundreds of times slower. What must not be fused says so itself.
   if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
-    set_target_properties(superoffload_cuda_kernels PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
+    set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
   else()
-    set_target_properties(superoffload_cuda_kernels PROPERTIES CUDA_EXTENSIONS ON)
-    target_compile_options(superoffload_cuda_kernels PRIVATE -std=c++20)
+    set_target_properties(${target} PROPERTIES CUDA_EXTENSIONS ON)
+    target_compile_options(${target} PRIVATE -std=c++20)
   endif()
-  target_compile_options(superoffload_cuda_kernels PRIVATE -O3 --expt-relaxed-constexpr
+  target_compile_options(${target} PRIVATE -O3 --expt-relaxed-constexpr
     $<$<BOOL:${superoffload_OWN_BUILD}>:--Werror=all-warnings>)
+endfunction()
+
+function(_superoffload_add_cuda_library)
+  if(TARGET superoffload::cuda)
+    return()
+  endif()
+  set(directory ${superoffload_INCLUDE_DIR}/superoffload/cuda)
+  superoffload_add_device_code(superoffload_cuda_kernels ${directory}/kernels.cu)
 
   add_library(superoffload_cuda STATIC EXCLUDE_FROM_ALL
     ${directory}/device.cpp ${directory}/product.cpp ${directory}/tuning.cpp

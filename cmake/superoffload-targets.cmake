@@ -23,7 +23,9 @@ set(superoffload_offload_LINKS zero optim cpu)
 set(superoffload_nn_LINKS autograd)
 set(superoffload_model_LINKS nn io)
 set(superoffload_train_LINKS model data offload)
-set(superoffload_cudnn_LINKS cuda)  # added by superoffload-cudnn.cmake alone
+# Added by superoffload-<component>.cmake alone.
+set(superoffload_cudnn_LINKS cuda)
+set(superoffload_nccl_LINKS cuda comm)
 
 # What comes from outside: NEEDS is part of the interface, PRIVATE_NEEDS is for the component's own sources.
 set(superoffload_core_NEEDS Threads)
@@ -31,6 +33,7 @@ set(superoffload_io_NEEDS nlohmann_json)  # io/json.hpp
 set(superoffload_text_PRIVATE_NEEDS PCRE2 Utf8proc)
 set(superoffload_cpu_PRIVATE_NEEDS Eigen3 Xsimd)
 set(superoffload_cudnn_PRIVATE_NEEDS CUDNN)
+set(superoffload_nccl_PRIVATE_NEEDS NCCL)
 
 # package -> its target, and the Debian or Ubuntu package that has it
 set(superoffload_package_Threads Threads::Threads libc6-dev)
@@ -40,6 +43,7 @@ set(superoffload_package_Utf8proc Utf8proc::utf8proc libutf8proc-dev)
 set(superoffload_package_Eigen3 Eigen3::Eigen libeigen3-dev)  # no version: no range takes both 3.4.0 and 5
 set(superoffload_package_Xsimd Xsimd::xsimd libxsimd-dev)
 set(superoffload_package_CUDNN CUDNN::frontend nvidia-cudnn)
+set(superoffload_package_NCCL NCCL::headers libnccl-dev)
 
 if(NOT DEFINED superoffload_INCLUDE_DIR)
   get_filename_component(superoffload_INCLUDE_DIR ${CMAKE_CURRENT_LIST_DIR}/../include ABSOLUTE)
@@ -48,6 +52,7 @@ set(superoffload_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cpu.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cuda.cmake OPTIONAL)
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cudnn.cmake OPTIONAL)
+include(${CMAKE_CURRENT_LIST_DIR}/superoffload-nccl.cmake OPTIONAL)
 
 # superoffload_add_components(components...): these and what they link. Sets superoffload_<component>_FOUND in the
 # caller's scope, and superoffload_<component>_REASON where it is false.

@@ -14,6 +14,7 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   build            configures and builds in $SUPEROFFLOAD_GPU_BUILD (build/gpu)
   tests            cuda_tests, cudnn_tests
   examples         CTest's examples.cuda.*: the programs
+  nccl_tests       several ranks: needs two GPUs or more
   memcheck racecheck initcheck synccheck
                    compute-sanitizer over the suites of the library's own kernels, one by one
   train_8_layers train_32_layers train_accumulated train_8192 train_32768
@@ -33,7 +34,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
   offload_planned kernels attention)
-known=" build tests examples memcheck racecheck initcheck synccheck ${measuring[*]} "
+known=" build tests examples nccl_tests memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
 while (($# > 0)); do
@@ -105,7 +106,7 @@ stage() {
       cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSUPEROFFLOAD_BUILD_BENCH=ON \
         -DSUPEROFFLOAD_TEST_SOURCES=OFF "${cmake_arguments[@]}" || return 1
       local targets=(cuda_tests bench_train cuda_bench) optional
-      for optional in cudnn_tests attention_bench; do
+      for optional in cudnn_tests attention_bench nccl_tests; do
         cmake --build "$build" --target help | grep -q "^$optional:" && targets+=("$optional")
       done
       limited 900 cmake --build "$build" --target "${targets[@]}"
@@ -114,6 +115,12 @@ stage() {
     examples)
       limited 900 cmake --build "$build" --target examples_tests finetune finetune_llama &&
         limited 900 ctest --test-dir "$build" -R '^examples\.cuda' --output-on-failure
+      ;;
+    nccl_tests)
+      local suite
+      for suite in host one_gpu gpus; do
+        SUPEROFFLOAD_TEST_SUITE=$suite limited 300 "$build/bin/nccl_tests" || return 1
+      done
       ;;
     memcheck) sanitized memcheck 120 ;;
     racecheck) sanitized racecheck 300 ;;

@@ -20,6 +20,7 @@ ALLOWED = {
     "cuda": "core kernel",
     "cudnn": "core kernel cuda",
     "comm": "core kernel",
+    "nccl": "core kernel cuda comm",
     "io": "core",
     "text": "core io",
     "data": "core io text",
@@ -31,7 +32,7 @@ ALLOWED = {
     "model": "core kernel autograd nn io",
     "train": "core kernel cpu comm io text data autograd optim zero offload nn model",
 }
-HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|pcre2|utf8proc|cudnn)")
+HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|pcre2|utf8proc|cudnn|nccl)")
 # The headers whose purpose is a heavy one, and the bodies of kernels: for sources and programs, not for other headers.
 HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/(simd\.hpp|kernels_\w+\.hpp|kernels?/.*|\w+_kernels?\.hpp))$")
 

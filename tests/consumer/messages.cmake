@@ -42,5 +42,8 @@ file(WRITE ${home}/siblings/c/CMakeLists.txt
   "add_executable(c ${CMAKE_CURRENT_LIST_DIR}/project/behind_library.cpp)\ntarget_link_libraries(c PRIVATE b superoffload::io)\n")
 expect_message(siblings ON "Generating done" "add_subdirectory(a)\nadd_subdirectory(b)\nadd_subdirectory(c)")
 # Components that need a CUDA toolkit.
-expect_message(cudnn_without_cuda OFF "superoffload::cudnn is not available: it needs cuda: no CUDA toolkit 12 or newer"
-  "find_package(superoffload CONFIG REQUIRED COMPONENTS cudnn)" -D CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
+foreach(component cudnn nccl)
+  expect_message(${component}_without_cuda OFF
+    "superoffload::${component} is not available: it needs cuda: no CUDA toolkit 12 or newer"
+    "find_package(superoffload CONFIG REQUIRED COMPONENTS ${component})" -D CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
+endforeach()

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/communicator.hpp"
+
+#include <superoffload/nccl/communicator.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nccl/groups.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <string>
+#include <unistd.h>
+
+namespace {
+
+using namespace superoffload;
+using namespace std::chrono_literals;
+
+TEST_SUITE("one_gpu") {
+  TEST_CASE("a GPU alone computes what it says") {
+    test::gpu_processes groups;
+    conformance::communicator_computes_what_it_says(groups, 1);
+    conformance::communicator_agrees_on_the_host(groups, 1);
+    conformance::communicator_keeps_the_order_of_streams(groups, 1);
+  }
+
+  TEST_CASE("ranks that have one GPU together are told so, on both") {
+    struct on_the_first {
+      static void run(comm::region& shared, int rank, int&) {
+        cuda::device own{0};
+        nccl::communicator const group{shared, rank, own};
+      }
+    };
+    test::processes_of<on_the_first> groups;
+    for (auto const& said : groups.run(2, 0)) {
+      CAPTURE(said);
+      CHECK(said.find("ranks 0 and 1 have the same GPU (") == 0);
+    }
+  }
+}
+
+TEST_SUITE("gpus") {
+  TEST_CASE_TEMPLATE("ranks with a GPU each compute what they say", Group, test::gpu_processes,
+                     test::gpu_threads) {
+    Group groups;
+    for (int ranks = 2; ranks <= test::gpus(); ++ranks) {
+      conformance::communicator_computes_what_it_says(groups, ranks);
+      conformance::communicator_agrees_on_the_host(groups, ranks);
+      conformance::communicator_keeps_the_order_of_streams(groups, ranks);
+    }
+  }
+
+  TEST_CASE("processes with a GPU each end together") {
+    test::gpu_processes groups;
+    conformance::communicator_ends_together(groups, test::gpus(), 0);
+  }
+
+  TEST_CASE("threads with a GPU each end together") {
+    test::gpu_threads groups;
+    conformance::communicator_ends_together(groups, test::gpus(), 1);
+  }
+
+  TEST_CASE("the end of a rank with a GPU ends all others by its name") {
+    enum class fault { killed, exits, throws, stops, hangs };
+    auto const commit = [](fault what) {
+      switch (what) {
+        case fault::killed:
+          raise(SIGKILL);
+          break;
+        case fault::exits:
+          _exit(0);
+        case fault::throws:
+          fail(exit_code::io_failure, "the disk is gone");
+        case fault::stops:
+          raise(SIGSTOP);
+          break;
+        case fault::hangs:
+          while (true) { usleep(100000); }
+      }
+    };
+    for (auto const what : {fault::killed, fault::exits, fault::throws, fault::stops, fault::hangs}) {
+      for (int const phase : {0, 1, 2}) {
+        bool const lives = what == fault::stops || what == fault::hangs;
+        if (lives && phase != 1) {
+          continue;  // these cost the patience
+        }
+        int const victim = phase % 2;
+        test::gpu_processes groups;
+        groups.stops = lives ? victim : -1;
+        groups.settings.patience = lives ? 15s : 120s;
+        CAPTURE(static_cast<int>(what));
+        CAPTURE(phase);
+        auto const outcomes = groups.run(test::gpus(), [=](auto& device, auto& group) {
+          constexpr std::size_t count = std::size_t{1} << 20;
+          cuda::stream compute{device};
+          cuda::stream exchange{device};
+          cuda::event ready{device};
+          auto const all = count * static_cast<std::size_t>(group.ranks());
+          buffer<cuda::device> const from{device, all * sizeof(float)};
+          buffer<cuda::device> const to{device, count * sizeof(float)};
+          comm::reduce_scatter<float> sum{.from = from.template as<float>(),
+                                          .to = to.template as<float>(),
+                                          .count = static_cast<std::int64_t>(count)};
+          buffer<cuda::device> const scratch{device, group.scratch_bytes(sum)};
+          sum.scratch = scratch.data();
+          comm::abort_on_exception const guard{group};
+          auto const at = [&](int here, int now) {
+            if (group.rank() == victim && now == 7 && here == phase) {
+              commit(what);
+            }
+          };
+          for (int now = 0;; ++now) {
+            at(0, now);
+            group.queue(exchange, sum);
+            at(1, now);
+            group.queue(exchange, comm::all_gather{to.data(), from.data(), count * sizeof(float)});
+            exchange.record(ready);
+            compute.wait(ready);
+            at(2, now);
+            compute.synchronize();
+          }
+        });
+        for (int r = 0; r < test::gpus(); ++r) {
+          auto const& said = outcomes[static_cast<std::size_t>(r)];
+          CAPTURE(r);
+          CAPTURE(said);
+          if (r != victim) {
+            CHECK(said.find(concat("rank ", victim, " ")) == 0);
+          } else {
+            CHECK(said == (what == fault::throws ? "the disk is gone" : "ended"));
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace

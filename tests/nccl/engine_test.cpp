@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Engines of ranks with a GPU each, against one engine on one GPU.
+#include <superoffload/comm/single.hpp>
+#include <superoffload/model/llama.hpp>
+#include <superoffload/nccl/communicator.hpp>
+#include <superoffload/offload/super.hpp>
+#include <superoffload/train/engine.hpp>
+#include <superoffload/zero/sharded.hpp>
+
+#include <doctest/doctest.h>
+
+#include "nccl/groups.hpp"
+#include "support/ranked_training.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+namespace {
+
+using namespace superoffload;
+using conformance::require;
+namespace ranked = test::ranked;
+
+template <class P>
+ranked::record resident(cuda::device& device, ranked::settings const& s) {
+  train::engine<model::llama, cuda::device, P> e{device, ranked::config_of(s.tied), ranked::options_of(s)};
+  return ranked::train(e, s, 0, 1);
+}
+
+template <class P, class Offload = offload::none>
+ranked::record sharded(cuda::device& device, nccl::communicator& group, ranked::settings const& s) {
+  train::engine<model::llama, cuda::device, P, zero::sharded<nccl::gpus>, Offload> e{
+      device, group, ranked::config_of(s.tied), ranked::options_of(s)};
+  if constexpr (e.arranges) {
+    offload::arrangement a;
+    a.buckets = ranked::mixed(e.units_of_state(), group.rank());
+    a.speculates = s.speculates;
+    e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
+  }
+  comm::abort_on_exception const guard{group};
+  return ranked::train(e, s, group.rank(), group.ranks());
+}
+
+ranked::settings const cases[] = {{},
+                                  {.tied = true, .micro_batches = 2},
+                                  {.micro_batches = 3, .recompute = recompute::choice::every_block},
+                                  {.max_grad_norm = 0.0, .speculates = false}};
+
+TEST_SUITE("one_gpu") {
+  TEST_CASE_TEMPLATE("one rank gives the bits of no ranks on a GPU", P, precision::fp32, precision::bf16) {
+    test::gpu_processes groups;
+    conformance::all_succeeded(groups.run(1, [](auto& device, auto& group) {
+      for (bool const tied : {false, true}) {
+        ranked::settings const s{.tied = tied};
+        require(sharded<P>(device, group, s) == resident<P>(device, s), "tied ", tied);
+        require(sharded<P, offload::super>(device, group, s) == sharded<P>(device, group, s),
+                "offload, tied ", tied);
+      }
+    }));
+  }
+}
+
+TEST_SUITE("gpus") {
+  TEST_CASE_TEMPLATE("ranks with a GPU each train as one does, and repeat bit for bit", P, precision::fp32,
+                     precision::bf16) {
+    test::gpu_processes groups;
+    groups.settings.piece_bytes = 1U << 18;
+    for (int ranks = 2; ranks <= test::gpus(); ++ranks) {
+      CAPTURE(ranks);
+      conformance::all_succeeded(groups.run(ranks, [](auto& device, auto& group) {
+        double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
+        for (auto const& s : cases) {
+          auto const one = resident<P>(device, s);
+          auto const all = sharded<P>(device, group, s);
+          auto const losses = ranked::worst(all.losses, one.losses);
+          auto const norms = ranked::worst(all.norms, one.norms);
+          require(losses < tolerance && norms < 20 * tolerance, "losses differ by ", losses, ", norms by ",
+                  norms, " with ", s.micro_batches, " micro-batches");
+          require(sharded<P>(device, group, s) == all, "the same run gave other bits");
+          require(sharded<P, offload::super>(device, group, s) == all, "offload gave other bits");
+        }
+      }));
+    }
+  }
+
+  TEST_CASE("threads with a GPU each train as processes do") {
+    ranked::settings const s{.tied = true, .micro_batches = 2};
+    test::gpu_threads groups;
+    conformance::all_succeeded(groups.run(2, [s](auto& device, auto& group) {
+      auto const losses = ranked::worst(sharded<precision::bf16>(device, group, s).losses,
+                                        resident<precision::bf16>(device, s).losses);
+      require(losses < 2e-3, "losses differ by ", losses);
+    }));
+  }
+}
+
+}  // namespace

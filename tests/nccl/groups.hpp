@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Ranks with a GPU each. All of them run in processes forked from this one, which must not use CUDA itself: a
+// forked process cannot use it then.
+
+#include <superoffload/cuda/device.hpp>
+#include <superoffload/cuda/kernels.hpp>
+#include <superoffload/nccl/communicator.hpp>
+
+#include "comm/groups.hpp"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::test {
+
+/// How many GPUs there are, asked once.
+int gpus();
+
+struct rank_on_gpu {
+  template <class Body>
+  static void run(comm::region& shared, int rank, Body& body) {
+    cuda::device own{rank};
+    nccl::communicator group{shared, rank, own};
+    body(own, group);
+  }
+};
+
+using gpu_processes = processes_of<rank_on_gpu>;
+
+/// Ranks as threads of one process.
+struct gpu_threads {
+  comm::region::settings settings{.piece_bytes = 4096};
+
+  template <class Body>
+  std::vector<std::string> run(int ranks, Body body) {
+    constexpr char separator = '\n';
+    auto const said = child::start([&] {
+                        threads_of<rank_on_gpu> threads{settings};
+                        std::string all;
+                        for (auto const& outcome : threads.run(ranks, body)) { all += outcome + separator; }
+                        return all;
+                      }).finish();
+    std::vector<std::string> outcomes(1);
+    for (char const c : said) {
+      if (c == separator) {
+        outcomes.emplace_back();
+      } else {
+        outcomes.back() += c;
+      }
+    }
+    if (outcomes.back().empty()) {
+      outcomes.pop_back();
+    }
+    outcomes.resize(static_cast<std::size_t>(ranks), said);
+    return outcomes;
+  }
+};
+
+}  // namespace superoffload::test

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A short training that any number of ranks does together, on any device.
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/data/batch.hpp>
+#include <superoffload/model/config.hpp>
+#include <superoffload/offload/arrangement.hpp>
+#include <superoffload/train/engine.hpp>
+
+#include "conformance/communicator.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace superoffload::test::ranked {
+
+/// Its units have one to four cells of the norm's grid: shards of all sizes, and empty ones.
+inline model::config config_of(bool tied) {
+  return {.model_type = "llama",
+          .vocabulary = 701,
+          .hidden = 128,
+          .intermediate = 256,
+          .layers = 2,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 32,
+          .max_positions = 64,
+          .tied_head = tied};
+}
+
+inline void some_weights(std::string const& name, std::int64_t first, std::span<float> to) {
+  for (auto& value : to) {
+    auto const x = static_cast<float>((first++ * 7919 + static_cast<std::int64_t>(name.size()) * 31) % 10007);
+    value = name.find("norm") != std::string::npos ? 1.0F : 0.06F * std::sin(x);
+  }
+}
+
+/// A step's sequences, of odd lengths; some have no targets at all.
+inline std::vector<std::vector<std::int32_t>> sequences_of(int step) {
+  std::vector<std::vector<std::int32_t>> all;
+  for (int s = 0; s < 5; ++s) {
+    auto& tokens = all.emplace_back();
+    for (int i = 0; i < 3 + (s * 5 + step) % 11; ++i) {
+      tokens.push_back((s * 131 + i * i * 17 + step * 7) % 701);
+    }
+  }
+  return all;
+}
+inline bool has_targets(int sequence) { return sequence != 3; }
+
+/// Sequences [begin, end) of a step, none of them an empty batch.
+inline data::batch batch_of(int step, std::size_t begin, std::size_t end) {
+  data::batch b;
+  b.starts = {0};
+  auto const all = sequences_of(step);
+  for (auto s = begin; s < end; ++s) {
+    auto const& tokens = all[s];
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      b.tokens.push_back(tokens[i]);
+      b.positions.push_back(static_cast<std::int32_t>(i));
+      b.targets.push_back(i + 1 < tokens.size() && has_targets(static_cast<int>(s)) ? tokens[i + 1] : -1);
+    }
+    b.starts.push_back(static_cast<std::int32_t>(b.tokens.size()));
+  }
+  return b;
+}
+inline std::int64_t label_tokens_of(int step) { return batch_of(step, 0, 5).label_tokens(); }
+
+struct settings {
+  bool tied = false;
+  int micro_batches = 1;
+  recompute::choice recompute = recompute::choice::none;
+  double max_grad_norm = 1.0;
+  bool speculates = true;
+};
+
+struct record {
+  std::vector<double> losses, norms;
+  double evaluation = 0.0;
+  std::vector<float> weights, gradient, moments;
+
+  friend bool operator==(record const&, record const&) = default;
+};
+
+inline superoffload::train::engine_options options_of(settings const& s) {
+  return {.max_grad_norm = s.max_grad_norm,
+          .max_rows = 80,
+          .max_positions = 32,
+          .accumulates = s.micro_batches > 1,
+          .recompute = s.recompute};
+}
+
+/// Steps of an engine of which this is rank `rank` of `ranks`.
+template <class Engine>
+record train(Engine& e, settings const& s, int rank, int ranks) {
+  record r;
+  e.initialize(some_weights);
+  for (int step = 0; step < 6; ++step) {
+    e.begin_step(label_tokens_of(step), s.micro_batches);
+    double loss = 0.0;
+    for (int b = 0; b < s.micro_batches; ++b) {
+      // As data::loader cuts a step.
+      auto const parts = static_cast<std::size_t>(s.micro_batches * ranks);
+      auto const part = static_cast<std::size_t>(b * ranks + rank);
+      loss += e.forward(batch_of(step, 5 * part / parts, 5 * (part + 1) / parts));
+      e.backward();
+    }
+    auto const result = e.step(2e-4);
+    conformance::require(result.accepted, "step ", step, " was not accepted");
+    r.losses.push_back(loss);
+    r.norms.push_back(result.grad_norm);
+  }
+  auto const n = static_cast<std::size_t>(ranks);
+  auto const own = static_cast<std::size_t>(rank);
+  r.evaluation = e.evaluate(batch_of(9, 5 * own / n, 5 * (own + 1) / n));
+  for (auto const& unit : e.model().units()) {
+    std::vector<float> part(static_cast<std::size_t>(unit.elements()));
+    e.read_weights(unit, 0, part);
+    r.weights.insert(r.weights.end(), part.begin(), part.end());
+    e.read_gradient(unit, 0, part);
+    r.gradient.insert(r.gradient.end(), part.begin(), part.end());
+  }
+  for (auto const& field : e.state_fields()) {
+    std::vector<float> part(field.bytes / sizeof(float));
+    e.read_state(field, 0, std::as_writable_bytes(std::span{part}));
+    r.moments.insert(r.moments.end(), part.begin(), part.end());
+  }
+  e.synchronize();
+  return r;
+}
+
+/// Some buckets in each place, others on other ranks.
+inline offload::placement mixed(std::vector<autograd::unit_layout> const& shards, int rank) {
+  auto buckets = offload::buckets_of(shards, 1);
+  constexpr offload::place places[] = {offload::place::host, offload::place::streamed,
+                                       offload::place::resident};
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    buckets[i].where = places[(i + static_cast<std::size_t>(rank)) % 3];
+  }
+  return buckets;
+}
+
+/// The largest relative difference.
+inline double worst(std::vector<double> const& a, std::vector<double> const& b) {
+  if (a.size() != b.size()) {
+    return std::numeric_limits<double>::infinity();
+  }
+  double most = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    most = std::max(most, std::abs(a[i] - b[i]) / std::abs(b[i]));
+  }
+  return most;
+}
+
+}  // namespace superoffload::test::ranked
