@@ -14,7 +14,8 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   build            configures and builds in $SUPEROFFLOAD_GPU_BUILD (build/gpu)
   tests            cuda_tests, cudnn_tests
   examples         CTest's examples.cuda.*: the programs
-  nccl_tests       several ranks: needs two GPUs or more
+  nccl_tests       several ranks: needs two GPUs or more, as the next ones
+  train_2_gpus     steps of the Llama-8B shape on one GPU, and on two with a batch each
   memcheck racecheck initcheck synccheck
                    compute-sanitizer over the suites of the library's own kernels, one by one
   train_8_layers train_32_layers train_accumulated train_8192 train_32768
@@ -34,7 +35,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
   offload_planned kernels attention)
-known=" build tests examples nccl_tests memcheck racecheck initcheck synccheck ${measuring[*]} "
+known=" build tests examples nccl_tests train_2_gpus memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
 while (($# > 0)); do
@@ -120,6 +121,12 @@ stage() {
       local suite
       for suite in host one_gpu gpus; do
         SUPEROFFLOAD_TEST_SUITE=$suite limited 300 "$build/bin/nccl_tests" || return 1
+      done
+      ;;
+    train_2_gpus)
+      local gpus
+      for gpus in 1 2; do
+        train "train_${gpus}_gpus" 240 --gpus "$gpus" --batch 4 --seq 2048 --steps 8 || return 1
       done
       ;;
     memcheck) sanitized memcheck 120 ;;

@@ -3,15 +3,23 @@
 
 // Times training steps of a model shape on random weights and prints one line of JSON, beside the rate that a
 // plain matrix product reaches in the same run, and beside what the step's products and its attention take
-// when nothing else runs: bench_train --shape tiny --batch 8 --seq 256 --dtype bf16.
+// when nothing else runs: bench_train --shape tiny --batch 8 --seq 256 --dtype bf16. With --gpus every GPU
+// has a batch and a shard of everything; TFLOPS and bytes are those of one.
+#include <superoffload/comm/environment.hpp>
+#include <superoffload/comm/launcher.hpp>
+#include <superoffload/comm/rendezvous.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/instruction_set.hpp>
 #include <superoffload/cpu/kernels.hpp>
+#include <superoffload/cpu/topology.hpp>
 #if defined(BENCH_TRAIN_CUDA)
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/cuda/nvtx.hpp>
 #include <superoffload/cudnn/choose.hpp>
+#endif
+#if defined(SUPEROFFLOAD_HAS_NCCL)
+#include <superoffload/nccl/communicator.hpp>
 #endif
 #if defined(BENCH_TRAIN_CUPTI)
 #include "gpu_activity.hpp"
@@ -21,6 +29,7 @@
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/step_plan.hpp>
+#include <superoffload/zero/sharded.hpp>
 #include <superoffload/zero/streamed.hpp>
 
 #include <CLI/CLI.hpp>
@@ -85,6 +94,7 @@ struct job {
   std::string shape = "tiny";
   std::string device = "cpu";
   std::string dtype = "bf16";
+  int gpus = 1;
   std::int64_t layers = 0;  // 0: as the shape has
   std::int64_t batch = 8;
   std::int64_t seq = 256;
@@ -207,8 +217,17 @@ double product_tflops(D& device, std::int64_t n) {
   return 2.0 * size * size * size / median(times) * 1e-12;
 }
 
-template <class D, class Precision, class Offload>
-void measure(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
+/// Who trains alone has this one for a group.
+struct alone {
+  static constexpr int rank() { return 0; }
+  static constexpr int ranks() { return 1; }
+};
+
+template <class Precision, class Sharding, class Offload, class D, class Group>
+void measure(job const& j, D& device, Group& group, std::int64_t product_size, std::string const& processor) {
+  constexpr bool shards = Sharding::shards;
+  using engine_type = so::train::engine<so::model::llama, D, Precision, Sharding, Offload, profile>;
+  using element = typename Precision::element;
   auto config = shapes.at(j.shape);
   if (j.layers > 0) {
     config.layers = j.layers;
@@ -217,67 +236,92 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
   if constexpr (requires { device.attention(); }) {
     attention = device.attention() != nullptr ? device.attention()->name() : "flash";
   }
-  double const bound = product_tflops<typename Precision::element>(device, product_size);
+  double const bound = product_tflops<element>(device, product_size);
   so::train::engine_options options{.max_grad_norm = j.max_grad_norm,
                                     .max_rows = j.batch * j.seq,
                                     .max_positions = j.seq,
                                     .accumulates = j.accumulation > 1,
                                     .recompute = j.recompute};
-  using sharding = std::conditional_t<Offload::arranges, so::zero::streamed, so::zero::resident>;
-  so::train::engine<so::model::llama, D, Precision, sharding, Offload, profile> engine{device, config,
-                                                                                       options};
-  so::train::step_shape const shape{.micro_batch = {options.max_rows, options.max_positions},
-                                    .sequences = j.batch,
-                                    .micro_batches = static_cast<int>(j.accumulation),
-                                    .recompute = j.recompute,
-                                    .judges = j.max_grad_norm > 0.0,
-                                    .acceptance = j.acceptance,
-                                    .weights_may_stream = Offload::arranges};
-  using element = typename Precision::element;
-  auto const began = clock_type::now();
-  auto const machine = so::train::machine_for<element>(device, engine.model(), shape, settings_of(j));
-  double const measuring = seconds_since(began);
-  auto const planned = so::train::plan_step<element>(device, engine.model(), shape, machine, settings_of(j));
-  std::fputs(so::offload::describe(planned).c_str(), stderr);
-  so::offload::expect_fits(planned);
-  if constexpr (std::is_same_v<Offload, so::offload::super>) {
-    engine.arrange(arranged(j, planned.state), planned.on_device.total());
+  std::optional<engine_type> made;
+  std::string service;
+  if constexpr (shards) {
+    auto& e = made.emplace(device, group, config, options);
+    auto const available = device.available_bytes();
+    std::vector<std::size_t> all(static_cast<std::size_t>(group.ranks()));
+    group.gather(&available, all.data(), sizeof available);
+    e.fit_into(*std::min_element(all.begin(), all.end()));
+    so::expect(e.plan().total() <= available, so::exit_code::cannot_fit, "the plan needs ", e.plan().total(),
+               " bytes of the device, ", available, " are free; use fewer layers or a smaller batch");
   } else {
-    engine.fit_into(planned.on_device.total());
+    auto& e = made.emplace(device, config, options);
+    so::train::step_shape const shape{.micro_batch = {options.max_rows, options.max_positions},
+                                      .sequences = j.batch,
+                                      .micro_batches = static_cast<int>(j.accumulation),
+                                      .recompute = j.recompute,
+                                      .judges = j.max_grad_norm > 0.0,
+                                      .acceptance = j.acceptance,
+                                      .weights_may_stream = Offload::arranges};
+    auto const began = clock_type::now();
+    auto const machine = so::train::machine_for<element>(device, e.model(), shape, settings_of(j));
+    double const measuring = seconds_since(began);
+    auto const planned = so::train::plan_step<element>(device, e.model(), shape, machine, settings_of(j));
+    std::fputs(so::offload::describe(planned).c_str(), stderr);
+    so::offload::expect_fits(planned);
+    if constexpr (Offload::arranges) {
+      e.arrange(arranged(j, planned.state), planned.on_device.total());
+    } else {
+      e.fit_into(planned.on_device.total());
+    }
+    service =
+        so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
+                   ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
+    if constexpr (Offload::arranges) {
+      service += so::concat("\"resident\": ", planned.resident, ", \"host\": ", planned.host,
+                            ", \"streamed\": ", planned.streamed,
+                            ", \"weight_bytes_on_host\": ", planned.on_host.weights, ", ");
+    }
   }
+  auto& engine = *made;
   auto const& plan = engine.plan();
-  auto const least =
-      so::bench::bound_measurement<typename Precision::element, D>{device, config, j.batch, j.seq}.measure(
-          plan.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq));
+  auto const least = so::bench::bound_measurement<element, D>{device, config, j.batch, j.seq}.measure(
+      plan.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq));
   engine.initialize(random_weights);
   double loss = 0.0;
   std::int64_t done = 0;
-  auto const one_step = [&] {
+  auto const forward_and_backward = [&](std::optional<double> rate) {
     std::vector<so::data::batch> batches;
     std::int64_t targets = 0;
     for (std::int64_t k = 0; k < j.accumulation; ++k) {
-      batches.push_back(random_batch(config, j, static_cast<std::uint64_t>(done * j.accumulation + k)));
-      targets += batches.back().label_tokens();
+      auto const number = (done * j.accumulation + k) * group.ranks() + group.rank();
+      batches.push_back(random_batch(config, j, static_cast<std::uint64_t>(number)));
+      targets += batches.back().label_tokens() * group.ranks();
     }
     ++done;
-    engine.begin_step(targets, j.accumulation, 1e-4);
+    engine.begin_step(targets, j.accumulation, rate);
     loss = 0.0;
     for (auto const& batch : batches) {
       loss += engine.forward(batch);
       engine.backward();
     }
+  };
+  auto const one_step = [&] {
+    forward_and_backward(1e-4);
     engine.step(1e-4);
   };
   for (int i = 0; i < 2; ++i) { one_step(); }
   engine.synchronize();
+  auto const median_of = [&](auto&& work) {
+    std::vector<double> times;
+    for (std::int64_t i = 0; i < j.steps; ++i) {
+      auto const begin = clock_type::now();
+      work();
+      times.push_back(seconds_since(begin));
+    }
+    engine.synchronize();
+    return median(times);
+  };
   // From verdict to verdict: a step's update runs while the next one's batch is being made.
-  std::vector<double> times;
-  for (std::int64_t i = 0; i < j.steps; ++i) {
-    auto const begin = clock_type::now();
-    one_step();
-    times.push_back(seconds_since(begin));
-  }
-  engine.synchronize();
+  double const seconds = median_of(one_step);
   auto const device_bytes = device.bytes_in_use();  // an engine gives nothing back
   [[maybe_unused]] std::string idle = "null";
 #if defined(BENCH_TRAIN_CUPTI)
@@ -287,27 +331,31 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
     engine.synchronize();
     activity.finish();
     idle = std::to_string(activity.idle_share());
-    if (!j.timeline.empty()) {
+    if (!j.timeline.empty() && group.rank() == 0) {
       activity.write_trace(j.timeline);
     }
   }
 #endif
-  auto service =
-      so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
-                 ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
-  if constexpr (std::is_same_v<Offload, so::offload::super>) {
+  if constexpr (Offload::arranges) {
     auto const counts = engine.state().counts();
     auto const& a = engine.options().arrangement;
-    service += so::concat(
-        "\"resident\": ", planned.resident, ", \"host\": ", planned.host,
-        ", \"streamed\": ", planned.streamed, ", \"weight_bytes_on_host\": ", planned.on_host.weights,
-        ", \"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
-        ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings, ", \"workers\": ", a.workers,
-        ", \"speculation\": \"", j.speculation, "\", \"acceptance\": ", engine.state().acceptance(),
-        ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
-        ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
+    service += so::concat("\"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
+                          ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings,
+                          ", \"workers\": ", a.workers, ", \"speculation\": \"", j.speculation,
+                          "\", \"acceptance\": ", engine.state().acceptance(),
+                          ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
+                          ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
+  } else {
+    // The same without the optimizer, whose time depends on the number of ranks.
+    auto const without = median_of([&] {
+      forward_and_backward(std::nullopt);
+      engine.synchronize();
+    });
+    service += so::concat("\"forward_backward_ms\": ", 1e3 * without, ", ");
   }
-  double const seconds = median(times);
+  if (group.rank() != 0) {
+    return;
+  }
   double const least_seconds = least.total() * static_cast<double>(j.accumulation);
   auto const tokens = j.accumulation * j.batch * j.seq;
   double const model = 3.0 * engine.model().forward_flops(tokens, [&](std::int32_t window) {
@@ -316,39 +364,44 @@ void measure(job const& j, D& device, std::int64_t product_size, std::string con
   double const again = plan.recomputed_flops_per_token * static_cast<double>(tokens);
   std::printf(
       "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"attention\": "
-      "\"%s\", \"layers\": %lld, "
+      "\"%s\", \"gpus\": %d, \"layers\": %lld, "
       "\"batch\": %lld, \"seq\": %lld, \"accumulation\": %lld, \"results\": %lld, \"results_recomputed\": "
       "%lld, "
       "\"parameters\": %lld, \"steps\": %lld, "
-      "\"step_time_ms\": %.3f, \"tokens_per_second\": %.1f, \"model_tflops\": %.5f, \"hardware_tflops\": "
+      "\"step_time_ms\": %.3f, \"tokens_per_second\": %.1f, "
+      "\"tokens_per_second_of_each\": %.1f, \"model_tflops\": %.5f, \"hardware_tflops\": "
       "%.5f, "
       "\"product_tflops\": %.5f, \"share_of_product_rate\": %.3f, \"measured_bound_ms\": %.3f, "
       "\"measured_products_ms\": %.3f, \"measured_attention_ms\": %.3f, \"measured_recomputed_ms\": %.3f, "
       "\"share_of_measured_bound\": %.3f, \"device_bytes\": %zu, \"plan_bytes\": "
       "%zu, "
       "\"host_bytes\": %zu, \"gpu_idle_share\": %s, %s\"loss\": %.4f}\n",
-      j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(),
+      j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(), group.ranks(),
       static_cast<long long>(config.layers), static_cast<long long>(j.batch), static_cast<long long>(j.seq),
       static_cast<long long>(j.accumulation), static_cast<long long>(plan.results),
       static_cast<long long>(plan.results_recomputed), static_cast<long long>(plan.parameters),
-      static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens) / seconds,
-      model / seconds * 1e-12, (model + again) / seconds * 1e-12, bound,
-      (model + again) / seconds * 1e-12 / bound, least_seconds * 1e3,
+      static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens * group.ranks()) / seconds,
+      static_cast<double>(tokens) / seconds, model / seconds * 1e-12, (model + again) / seconds * 1e-12,
+      bound, (model + again) / seconds * 1e-12 / bound, least_seconds * 1e3,
       least.products * static_cast<double>(j.accumulation) * 1e3,
       least.attention * static_cast<double>(j.accumulation) * 1e3,
       least.again * static_cast<double>(j.accumulation) * 1e3, least_seconds / seconds, device_bytes,
       plan.total(), so::train::peak_resident_bytes(), idle.c_str(), service.c_str(), loss);
 }
 
-template <class D>
-void measure_on(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
-  auto const with = [&]<class Precision>(Precision) {
-    if (j.offload == so::offload::mode::none) {
-      measure<D, Precision, so::offload::none>(j, device, product_size, processor);
-    } else {
-      measure<D, Precision, so::offload::super>(j, device, product_size, processor);
-    }
-  };
+template <class Precision, class D>
+void measure_alone(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
+  alone group;
+  if (j.offload == so::offload::mode::none) {
+    measure<Precision, so::zero::resident, so::offload::none>(j, device, group, product_size, processor);
+  } else {
+    measure<Precision, so::zero::streamed, so::offload::super>(j, device, group, product_size, processor);
+  }
+}
+
+/// Calls with(precision), the one that the flags name.
+template <class With>
+void with_precision(job const& j, With&& with) {
   if (j.dtype == "bf16") {
     with(so::precision::bf16{});
   } else {
@@ -358,14 +411,15 @@ void measure_on(job const& j, D& device, std::int64_t product_size, std::string 
 
 void measure_on_cpu(job const& j) {
   so::cpu::device device;
-  measure_on(
-      j, device, 2048,
-      so::concat(name_of(so::cpu::active_instruction_set()), ", ", device.threads().size(), " threads"));
+  auto const processor =
+      so::concat(name_of(so::cpu::active_instruction_set()), ", ", device.threads().size(), " threads");
+  with_precision(j, [&]<class P>(P) { measure_alone<P>(j, device, 2048, processor); });
 }
 
 #if defined(BENCH_TRAIN_CUDA)
-void measure_on_cuda(job const& j) {
-  so::cuda::device device;
+constexpr std::int64_t product_size_on_cuda = 8192;
+
+void choose_attention(job const& j, so::cuda::device& device) {
   auto const& config = shapes.at(j.shape);
   auto const note = so::cudnn::choose_attention(device, j.attention,
                                                 {.starts = nullptr,
@@ -380,11 +434,36 @@ void measure_on_cuda(job const& j) {
   if (!note.empty()) {
     std::fprintf(stderr, "bench_train: attention by flash: %s\n", note.c_str());
   }
-  measure_on(j, device, 8192, so::cuda::device::name());
+}
+
+void measure_on_cuda(job const& j) {
+  so::cuda::device device;
+  choose_attention(j, device);
+  with_precision(
+      j, [&]<class P>(P) { measure_alone<P>(j, device, product_size_on_cuda, so::cuda::device::name()); });
 }
 #else
 void measure_on_cuda(job const&) {
   so::fail(so::exit_code::device, "--device cuda: this program was built without CUDA; use --device cpu");
+}
+#endif
+
+#if defined(SUPEROFFLOAD_HAS_NCCL)
+/// As one of several ranks.
+void measure_as_rank(job const& j, so::comm::environment const& run) {
+  auto shared = so::comm::meet(run);
+  so::cuda::device device{so::nccl::gpu_of(run)};
+  choose_attention(j, device);
+  so::nccl::communicator group{shared, run.rank, device};
+  so::comm::abort_on_exception const guard{group};
+  with_precision(j, [&]<class P>(P) {
+    measure<P, so::zero::sharded<so::nccl::gpus>, so::offload::none>(j, device, group, product_size_on_cuda,
+                                                                     so::cuda::device::name());
+  });
+}
+#else
+void measure_as_rank(job const&, so::comm::environment const&) {
+  so::fail(so::exit_code::device, "--gpus: this program was built without NCCL; use --gpus 1");
 }
 #endif
 
@@ -398,6 +477,9 @@ int main(int argc, char** argv) try {
   app.add_option("--shape", j.shape)->check(CLI::IsMember(names))->capture_default_str();
   app.add_option("--device", j.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   app.add_option("--dtype", j.dtype)->check(CLI::IsMember({"float32", "bf16"}))->capture_default_str();
+  app.add_option("--gpus", j.gpus, "as many processes, with a shard of everything each; no offloading then")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_option("--layers", j.layers, "0: as the shape has")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
@@ -447,7 +529,20 @@ int main(int argc, char** argv) try {
       ->transform(CLI::CheckedTransformer(implementations));
   app.add_option("--timeline", j.timeline, "a file for what the GPU did in two steps, as trace events");
   CLI11_PARSE(app, argc, argv);
-  if (j.device == "cuda") {
+  if (j.gpus > 1) {
+    so::expect(j.device == "cuda" && j.offload == so::offload::mode::none, so::exit_code::bad_input,
+               "--gpus ", j.gpus, ": expected --device cuda and --offload none");
+    auto const run = so::comm::read_environment();
+    if (!run) {
+      return so::comm::launch({.shared = {.ranks = j.gpus},
+                               .processors = so::cpu::divide_processors(
+                                   so::cpu::read_topology(so::cpu::allowed_processors()), j.gpus)},
+                              "/proc/self/exe", {argv, argv + argc});
+    }
+    so::expect(run->ranks == j.gpus, so::exit_code::bad_input, "--gpus ", j.gpus, " in a run of ", run->ranks,
+               " ranks");
+    measure_as_rank(j, *run);
+  } else if (j.device == "cuda") {
     measure_on_cuda(j);
   } else {
     measure_on_cpu(j);
