@@ -35,7 +35,7 @@ void check_against_float(conformance::attention_case const& c, cudnn::attention:
   CHECK(conformance::relative_error(actual.d_v, expected.d_v) < 8e-3);
   CHECK(conformance::relative_error(actual.d_v, same.d_v) < 1e-2);
   if (c.sinks) {
-    CHECK(conformance::sinks_error(actual, expected) < 1e-2);
+    CHECK(conformance::sinks_error(actual, expected) < 2e-2);
     CHECK(conformance::sinks_error(actual, same) < 2e-2);
   }
   if (*std::max_element(c.lengths.begin(), c.lengths.end()) ==
