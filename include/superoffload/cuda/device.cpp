@@ -165,14 +165,6 @@ std::size_t device::available_bytes() const {
   return available > library_bytes ? available - library_bytes : 0;
 }
 
-void device::condemn(error const& why) {
-  auto reason = std::make_unique<error const>(why);
-  error const* nothing = nullptr;
-  if (condemned_.compare_exchange_strong(nothing, reason.get())) {
-    static_cast<void>(reason.release());
-  }
-}
-
 void device::activate() const { detail::check(cudaSetDevice(ordinal_), "cudaSetDevice", name_of(ordinal_)); }
 
 void* device::allocate(std::size_t bytes) {

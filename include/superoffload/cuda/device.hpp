@@ -90,7 +90,13 @@ public:
 
   /// From now on whoever waits for its streams or events is told `why`: for a library that has its kernels
   /// end without a result. The first reason counts. Any thread.
-  void condemn(error const& why);
+  void condemn(error const& why) {
+    auto reason = std::make_unique<error const>(why);
+    error const* nothing = nullptr;
+    if (condemned_.compare_exchange_strong(nothing, reason.get())) {
+      static_cast<void>(reason.release());
+    }
+  }
   /// Throws that reason, where there is one.
   void check_condemned() const {
     if (auto const* const why = condemned_.load(std::memory_order_acquire)) [[unlikely]] {

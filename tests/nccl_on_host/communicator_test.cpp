@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// nccl::communicator itself, on GPUs and an NCCL that are threads of the host.
+#include "conformance/communicator.hpp"
+
+#include <superoffload/nccl/communicator.hpp>
+
+#include <doctest/doctest.h>
+
+#include "comm/groups.hpp"
+
+#include <chrono>
+#include <string>
+
+extern "C" void break_links_of(int rank);
+
+namespace {
+
+using namespace superoffload;
+using namespace std::chrono_literals;
+
+struct rank_on_host {
+  template <class Body>
+  static void run(comm::region& shared, int rank, Body& body) {
+    cuda::device own{rank};
+    nccl::communicator group{shared, rank, own};
+    body(own, group);
+  }
+};
+using ranks_on_host = test::threads_of<rank_on_host>;
+
+TEST_CASE("the communicator computes what it says with NCCL's calls") {
+  ranks_on_host groups;
+  for (int const ranks : {1, 2, 3, 4}) {
+    conformance::communicator_computes_what_it_says(groups, ranks);
+    conformance::communicator_agrees_on_the_host(groups, ranks);
+    conformance::communicator_keeps_the_order_of_streams(groups, ranks);
+  }
+}
+
+TEST_CASE("ranks that exchange by NCCL end together") {
+  ranks_on_host groups;
+  for (int const ranks : {2, 4}) {
+    for (int const culprit : {0, ranks - 1}) {
+      conformance::communicator_ends_together(groups, ranks, culprit);
+    }
+  }
+}
+
+/// A sum that no result came of, read.
+template <class Group>
+void wait_for(cuda::device& device, Group& group) {
+  cuda::stream stream{device};
+  conformance::array<cuda::device, double> sum{device, stream, {1.0}};
+  comm::abort_on_exception const guard{group};
+  group.queue(stream, comm::all_reduce<double>{sum.data(), sum.data(), 1});
+  stream.synchronize();
+  fail(exit_code::internal, "a result");
+}
+
+TEST_CASE("who waits for a device whose exchange was ended is told so") {
+  ranks_on_host groups;
+  auto const outcomes = groups.run(2, [](auto& device, auto& group) {
+    if (group.rank() == 1) {
+      group.barrier();
+      fail(exit_code::io_failure, "the disk is gone");  // and leaves
+    }
+    group.barrier();
+    wait_for(device, group);
+  });
+  CHECK(outcomes[0].find("rank 1 has left before all_reduce of 1 F64 (call 1") == 0);
+}
+
+TEST_CASE("what NCCL finds wrong behind its calls ends all by the rank that has it") {
+  ranks_on_host groups;
+  auto const outcomes = groups.run(2, [](auto& device, auto& group) {
+    group.barrier();
+    if (group.rank() == 0) {
+      break_links_of(0);
+      while (true) { group.check(); }
+    }
+    wait_for(device, group);
+  });
+  break_links_of(-1);
+  for (auto const& said : outcomes) {
+    CAPTURE(said);
+    CHECK(said == "rank 0 failed: NCCL failed in an exchange: remote error: the link is down");
+  }
+}
+
+TEST_CASE("a rank that queues an exchange and lives, but never comes to it, is given up") {
+  ranks_on_host groups;
+  groups.settings.patience = 1s;
+  auto const outcomes = groups.run(2, [](auto& device, auto& group) {
+    if (group.rank() == 0) {
+      wait_for(device, group);
+    }
+    while (true) { group.check(); }
+  });
+  CHECK(outcomes[0].find("rank 1 did not come to all_reduce of 1 F64 (call 1) within 1000 ms") == 0);
+  CHECK(outcomes[1] == outcomes[0]);
+}
+
+TEST_CASE("ranks that have one GPU together are told so, on both") {
+  struct on_the_first {
+    static void run(comm::region& shared, int rank, int&) {
+      cuda::device own{0};
+      nccl::communicator const group{shared, rank, own};
+    }
+  };
+  test::threads_of<on_the_first> groups;
+  for (auto const& said : groups.run(2, 0)) {
+    CHECK(said == "ranks 0 and 1 have the same GPU (0000:00:00.0): expected one for each rank");
+  }
+}
+
+TEST_CASE("a rank has the GPU of its place on the host, or the only one that it sees") {
+  comm::environment run;
+  run.rank = 9;
+  run.local_rank = 1;
+  run.local_ranks = 8;
+  CHECK(nccl::gpu_of(run) == 1);
+  run.rank = 8;
+  run.local_rank = 8;
+  run.local_ranks = 9;
+  try {
+    static_cast<void>(nccl::gpu_of(run));
+    FAIL("a ninth GPU");
+  } catch (error const& e) {
+    CHECK(e.code() == exit_code::device);
+    CHECK(std::string{e.what()}.find("rank 8 is number 8 on its host, which has 8 GPUs for 9 ranks") == 0);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// As libnccl.so.2, what the component uses of NCCL, between threads of one process whose GPUs are threads,
+// too. It keeps NCCL's manners: calls return before they are done, operations that do not match wait for
+// ever, and whoever waits is let go by an abort alone, without a result.
+#include "gpu.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <nccl.h>
+#include <string>
+#include <vector>
+
+namespace {
+
+/// An operation of one rank: what it gives to each and takes from each; null: nothing.
+struct operation {
+  enum class kind { gather, broadcast, exchange } what;
+  int root;
+  std::size_t bytes;
+  std::vector<void const*> from;
+  std::vector<void*> to;
+
+  [[nodiscard]] bool matches(operation const& other) const {
+    return what == other.what && root == other.root && bytes == other.bytes;
+  }
+};
+
+struct world {
+  struct step {
+    std::vector<operation const*> there;
+    int came = 0, done = 0;
+  };
+  std::mutex mutex;
+  std::condition_variable changed;
+  int ranks = 0, joined = 0;
+  std::map<std::uint64_t, step> steps;
+};
+
+struct member {
+  std::shared_ptr<world> all;
+  int rank = 0;
+  std::uint64_t issued = 0;
+  int polls = 0;  ///< for which the last call is not done
+  bool aborted = false;
+};
+
+std::mutex worlds_mutex;
+std::map<std::string, std::shared_ptr<world>> worlds;
+std::atomic<int> broken_rank{-1};
+thread_local operation* group = nullptr;
+thread_local cudaStream_t group_stream = nullptr;
+thread_local ncclComm_t group_comm = nullptr;
+
+/// Runs on the stream: waits for the others, takes what they have, waits for them to have taken theirs.
+void run(member& m, std::uint64_t number, operation const& own) {
+  auto& w = *m.all;
+  std::unique_lock lock{w.mutex};
+  if (m.aborted) {
+    return;
+  }
+  auto& s = w.steps[number];
+  s.there.resize(static_cast<std::size_t>(w.ranks));
+  s.there[static_cast<std::size_t>(m.rank)] = &own;
+  ++s.came;
+  w.changed.notify_all();
+  auto const all_match = [&] {
+    for (auto const* const other : s.there) {
+      if (other == nullptr || !other->matches(own)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  w.changed.wait(lock, [&] { return m.aborted || all_match(); });
+  if (!m.aborted) {
+    for (int r = 0; r < w.ranks; ++r) {
+      auto const* const from = s.there[static_cast<std::size_t>(r)]->from[static_cast<std::size_t>(m.rank)];
+      auto* const to = own.to[static_cast<std::size_t>(r)];
+      if (from != nullptr && to != nullptr && from != to) {
+        std::memcpy(to, from, own.bytes);
+      }
+    }
+    ++s.done;
+    w.changed.notify_all();
+    w.changed.wait(lock, [&] { return m.aborted || s.done == w.ranks; });
+  }
+  s.there[static_cast<std::size_t>(m.rank)] = nullptr;
+  if (--s.came == 0) {
+    w.steps.erase(number);
+  }
+}
+
+}  // namespace
+
+struct ncclComm {
+  std::shared_ptr<member> m;
+};
+
+namespace {
+
+ncclResult_t queue(ncclComm_t comm, cudaStream_t stream, operation op) {
+  struct task {
+    std::shared_ptr<member> m;
+    std::uint64_t number;
+    operation op;
+  };
+  auto* const t = new task{comm->m, comm->m->issued++, std::move(op)};
+  stream->queue.enqueue([t] {
+    run(*t->m, t->number, t->op);
+    delete t;
+  });
+  comm->m->polls = 2;
+  return ncclInProgress;
+}
+
+std::size_t count_of(ncclComm_t comm) { return static_cast<std::size_t>(comm->m->all->ranks); }
+
+}  // namespace
+
+extern "C" {
+
+/// Lets the links of a rank break; -1: of none.
+void break_links_of(int rank) { broken_rank = rank; }
+
+ncclResult_t ncclGetVersion(int* version) {
+  *version = NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  static std::atomic<int> next{0};
+  *id = {};
+  auto const text = std::to_string(++next);
+  std::memcpy(id->internal, text.c_str(), text.size());
+  return ncclSuccess;
+}
+char const* ncclGetErrorString(ncclResult_t) { return "remote error"; }
+char const* ncclGetLastError(ncclComm_t) { return "the link is down"; }
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
+                                    ncclConfig_t* config) {
+  if (config->blocking != 0) {
+    return ncclInvalidArgument;  // nothing here may
+  }
+  std::lock_guard const lock{worlds_mutex};
+  auto& w = worlds[id.internal];
+  if (!w) {
+    w = std::make_shared<world>();
+    w->ranks = ranks;
+  }
+  std::lock_guard const joining{w->mutex};
+  ++w->joined;
+  *comm = new ncclComm{std::make_shared<member>()};
+  (*comm)->m->all = w;
+  (*comm)->m->rank = rank;
+  return ncclInProgress;
+}
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  auto& m = *comm->m;
+  std::lock_guard const lock{m.all->mutex};
+  bool const waits = m.all->joined < m.all->ranks || m.polls-- > 0;
+  *error = broken_rank == m.rank ? ncclRemoteError : waits ? ncclInProgress : ncclSuccess;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  comm->m->polls = 2;
+  return ncclInProgress;
+}
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  delete comm;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  {
+    auto& m = *comm->m;
+    std::lock_guard const lock{m.all->mutex};
+    m.aborted = true;
+    m.all->changed.notify_all();
+  }
+  delete comm;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclAllGather(void const* from, void* to, std::size_t count, ncclDataType_t type,
+                           ncclComm_t comm, cudaStream_t stream) {
+  if (type != ncclUint8) {
+    std::abort();
+  }
+  operation op{operation::kind::gather, 0, count, {}, {}};
+  for (std::size_t r = 0; r < count_of(comm); ++r) {
+    op.from.push_back(from);
+    op.to.push_back(static_cast<std::byte*>(to) + r * count);
+  }
+  return queue(comm, stream, op);
+}
+ncclResult_t ncclBroadcast(void const* from, void* to, std::size_t count, ncclDataType_t, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  operation op{operation::kind::broadcast, root, count, {}, std::vector<void*>(count_of(comm))};
+  op.from.assign(count_of(comm), comm->m->rank == root ? from : nullptr);
+  op.to[static_cast<std::size_t>(root)] = to;
+  return queue(comm, stream, op);
+}
+ncclResult_t ncclGroupStart() {
+  group = new operation{operation::kind::exchange, 0, 0, {}, {}};
+  return ncclSuccess;
+}
+static void add(std::size_t count, ncclComm_t comm, cudaStream_t stream) {
+  group->from.resize(count_of(comm));
+  group->to.resize(count_of(comm));
+  group->bytes = count;
+  group_comm = comm;
+  group_stream = stream;
+}
+ncclResult_t ncclSend(void const* from, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  add(count, comm, stream);
+  group->from[static_cast<std::size_t>(peer)] = from;
+  return ncclSuccess;
+}
+ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm,
+                      cudaStream_t stream) {
+  add(count, comm, stream);
+  group->to[static_cast<std::size_t>(peer)] = to;
+  return ncclSuccess;
+}
+ncclResult_t ncclGroupEnd() {
+  std::unique_ptr<operation> const op{group};
+  group = nullptr;
+  return queue(group_comm, group_stream, *op);
+}
+
+}  // extern "C"
