@@ -15,6 +15,7 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   tests            cuda_tests, cudnn_tests
   examples         CTest's examples.cuda.*: the programs
   nccl_tests       several ranks: needs two GPUs or more, as the next ones
+  collectives      what two GPUs exchange for the units of Llama-8B, beside NCCL's own calls
   train_2_gpus     steps of the Llama-8B shape on one GPU, and on two with a batch each
   memcheck racecheck initcheck synccheck
                    compute-sanitizer over the suites of the library's own kernels, one by one
@@ -35,7 +36,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
   offload_planned kernels attention)
-known=" build tests examples nccl_tests train_2_gpus memcheck racecheck initcheck synccheck ${measuring[*]} "
+known=" build tests examples nccl_tests collectives train_2_gpus memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
 while (($# > 0)); do
@@ -107,7 +108,7 @@ stage() {
       cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSUPEROFFLOAD_BUILD_BENCH=ON \
         -DSUPEROFFLOAD_TEST_SOURCES=OFF "${cmake_arguments[@]}" || return 1
       local targets=(cuda_tests bench_train cuda_bench) optional
-      for optional in cudnn_tests attention_bench nccl_tests; do
+      for optional in cudnn_tests attention_bench nccl_tests nccl_bench; do
         cmake --build "$build" --target help | grep -q "^$optional:" && targets+=("$optional")
       done
       limited 900 cmake --build "$build" --target "${targets[@]}"
@@ -123,6 +124,7 @@ stage() {
         SUPEROFFLOAD_TEST_SUITE=$suite limited 300 "$build/bin/nccl_tests" || return 1
       done
       ;;
+    collectives) measured "$1" 180 "$build/bin/nccl_bench" --gpus 2 ;;
     train_2_gpus)
       local gpus
       for gpus in 1 2; do

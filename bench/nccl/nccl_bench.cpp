@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What ranks with a GPU each exchange for the units of Llama-8B in bfloat16, beside NCCL's own calls of the
+// same sizes in the same run, one line of JSON each: nccl_bench --gpus 2.
+//
+// Bytes a second are those that leave a GPU, or come to it: of a unit, all but one part. A reduce-scatter
+// stands beside the bare exchange of its parts, and beside NCCL's own, which rounds at every hop.
+#include <superoffload/comm/environment.hpp>
+#include <superoffload/comm/launcher.hpp>
+#include <superoffload/comm/rendezvous.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/cpu/topology.hpp>
+#include <superoffload/cuda/device.hpp>
+#include <superoffload/model/llama.hpp>
+#include <superoffload/nccl/communicator.hpp>
+#include <superoffload/train/lay_out.hpp>
+#include <superoffload/zero/shard.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <nccl.h>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+namespace so = superoffload;
+
+/// A block of it, and what is before and behind the blocks.
+so::model::config const llama_8b{.model_type = "llama",
+                                 .vocabulary = 128256,
+                                 .hidden = 4096,
+                                 .intermediate = 14336,
+                                 .layers = 1,
+                                 .heads = 32,
+                                 .kv_heads = 8,
+                                 .head_dim = 128,
+                                 .max_positions = 1 << 20,
+                                 .rope_theta = 5e5};
+
+void check(ncclResult_t status, std::string_view call) {
+  so::expect(status == ncclSuccess, so::exit_code::device, call,
+             " failed: ", std::string_view{ncclGetErrorString(status)});
+}
+
+/// NCCL as anybody would use it.
+class plain_nccl {
+public:
+  explicit plain_nccl(so::nccl::communicator& group) {
+    ncclUniqueId id{};
+    if (group.rank() == 0) {
+      check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    }
+    std::vector<ncclUniqueId> all(static_cast<std::size_t>(group.ranks()));
+    group.gather(&id, all.data(), sizeof id);
+    check(ncclCommInitRank(&handle_, group.ranks(), all[0], group.rank()), "ncclCommInitRank");
+    ranks_ = group.ranks();
+  }
+  plain_nccl(plain_nccl const&) = delete;
+  plain_nccl& operator=(plain_nccl const&) = delete;
+  ~plain_nccl() { ncclCommDestroy(handle_); }
+
+  void all_gather(so::cuda::stream& on, void const* from, void* to, std::size_t bytes) const {
+    check(ncclAllGather(from, to, bytes, ncclUint8, handle_, on.handle()), "ncclAllGather");
+  }
+  void all_to_all(so::cuda::stream& on, std::byte const* from, std::byte* to, std::size_t bytes) const {
+    check(ncclGroupStart(), "ncclGroupStart");
+    for (int r = 0; r < ranks_; ++r) {
+      auto const part = static_cast<std::size_t>(r) * bytes;
+      check(ncclSend(from + part, bytes, ncclUint8, r, handle_, on.handle()), "ncclSend");
+      check(ncclRecv(to + part, bytes, ncclUint8, r, handle_, on.handle()), "ncclRecv");
+    }
+    check(ncclGroupEnd(), "ncclGroupEnd");
+  }
+  void reduce_scatter(so::cuda::stream& on, void const* from, void* to, std::size_t count) const {
+    check(ncclReduceScatter(from, to, count, ncclBfloat16, ncclSum, handle_, on.handle()),
+          "ncclReduceScatter");
+  }
+
+private:
+  ncclComm_t handle_ = nullptr;
+  int ranks_ = 0;
+};
+
+class bench {
+public:
+  bench(so::cuda::device& device, so::nccl::communicator& group)
+      : group_{group}, device_{device}, stream_{device}, plain_{group} {}
+
+  void unit(so::autograd::unit_layout const& unit) {
+    auto const count = so::zero::shard_elements(unit, group_.ranks());
+    auto const bytes = static_cast<std::size_t>(count) * sizeof(so::bfloat16);
+    auto const ranks = static_cast<std::size_t>(group_.ranks());
+    so::buffer<so::cuda::device> const whole{device_, ranks * bytes}, other{device_, ranks * bytes},
+        part{device_, bytes};
+    stream_.fill_zero(whole.data(), whole.bytes());
+    auto const* const from = whole.as<so::bfloat16>();
+    so::comm::reduce_scatter<so::bfloat16> sum{.from = from, .to = part.as<so::bfloat16>(), .count = count};
+    so::buffer<so::cuda::device> const scratch{device_, group_.scratch_bytes(sum)};
+    sum.scratch = scratch.data();
+
+    auto const gathered =
+        seconds([&] { group_.queue(stream_, so::comm::all_gather{part.data(), other.data(), bytes}); });
+    auto const plainly_gathered =
+        seconds([&] { plain_.all_gather(stream_, part.data(), other.data(), bytes); });
+    report("all_gather", unit, bytes, gathered, plainly_gathered);
+
+    auto const exchanged =
+        seconds([&] { group_.queue(stream_, so::comm::all_to_all{whole.data(), other.data(), bytes}); });
+    auto const plainly_exchanged =
+        seconds([&] { plain_.all_to_all(stream_, whole.as<std::byte>(), other.as<std::byte>(), bytes); });
+    report("all_to_all", unit, bytes, exchanged, plainly_exchanged);
+
+    auto const summed = seconds([&] { group_.queue(stream_, sum); });
+    report("reduce_scatter beside an exchange", unit, bytes, summed, plainly_exchanged);
+    auto const plainly_summed = seconds(
+        [&] { plain_.reduce_scatter(stream_, whole.data(), part.data(), static_cast<std::size_t>(count)); });
+    report("reduce_scatter", unit, bytes, summed, plainly_summed);
+  }
+
+private:
+  /// Of one call behind others of its kind: the median of several runs, each that of the slowest rank.
+  template <class Call>
+  double seconds(Call&& call) {
+    constexpr int calls = 10, runs = 7;
+    so::cuda::timed_event begin{device_}, end{device_};
+    std::vector<double> times;
+    for (int run = -1; run < runs; ++run) {  // once to warm up
+      stream_.synchronize();
+      group_.barrier();
+      stream_.record(begin);
+      for (int i = 0; i < calls; ++i) { call(); }
+      stream_.record(end);
+      end.wait();
+      auto const own = end.seconds_since(begin) / calls;
+      std::vector<double> all(static_cast<std::size_t>(group_.ranks()));
+      group_.gather(&own, all.data(), sizeof own);
+      if (run >= 0) {
+        times.push_back(*std::max_element(all.begin(), all.end()));
+      }
+    }
+    std::nth_element(times.begin(), times.begin() + runs / 2, times.end());
+    return times[runs / 2];
+  }
+
+  void report(std::string_view operation, so::autograd::unit_layout const& unit, std::size_t part_bytes,
+              double time, double plain_time) const {
+    if (group_.rank() != 0) {
+      return;
+    }
+    auto const moved = static_cast<double>(part_bytes) * (group_.ranks() - 1) * 1e-9;
+    std::printf("%s\n", so::concat("{\"operation\": \"", operation, "\", \"unit\": \"", unit.name(),
+                                   "\", \"gpus\": ", group_.ranks(), ", \"nccl\": \"", so::nccl::version(),
+                                   "\", \"part_bytes\": ", part_bytes, ", \"microseconds\": ", 1e6 * time,
+                                   ", \"gigabytes_per_second\": ", moved / time, ", \"nccl_microseconds\": ",
+                                   1e6 * plain_time, ", \"nccl_gigabytes_per_second\": ", moved / plain_time,
+                                   ", \"share_of_nccl\": ", plain_time / time, "}")
+                            .c_str());
+    std::fflush(stdout);
+  }
+
+  so::nccl::communicator& group_;
+  so::cuda::device& device_;
+  so::cuda::stream stream_;
+  plain_nccl plain_;
+};
+
+void measure(so::comm::environment const& run) {
+  auto shared = so::comm::meet(run);
+  so::cuda::device device{so::nccl::gpu_of(run)};
+  so::nccl::communicator group{shared, run.rank, device};
+  auto const model = so::train::lay_out<so::model::llama>(llama_8b, {}, {});
+  bench on{device, group};
+  so::comm::abort_on_exception const guard{group};
+  for (auto const& unit : model.units()) { on.unit(unit); }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  int gpus = 2;
+  CLI::App app{"What GPUs exchange for the units of Llama-8B, beside NCCL's own calls."};
+  app.add_option("--gpus", gpus)->check(CLI::Range(2, 1024))->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  auto const run = so::comm::read_environment();
+  if (!run) {
+    return so::comm::launch({.shared = {.ranks = gpus},
+                             .processors = so::cpu::divide_processors(
+                                 so::cpu::read_topology(so::cpu::allowed_processors()), gpus)},
+                            "/proc/self/exe", {argv, argv + argc});
+  }
+  measure(*run);
+  return 0;
+} catch (so::error const& e) {
+  std::fprintf(stderr, "nccl_bench: error: %s\n", e.what());
+  return static_cast<int>(e.code());
+}
