@@ -38,9 +38,11 @@ struct architecture {
 
 EXAMPLES_ARCHITECTURE(llama)
 EXAMPLES_ARCHITECTURE(phi3)
+EXAMPLES_ARCHITECTURE(qwen3)
+EXAMPLES_ARCHITECTURE(seed_oss)
 
 /// All of them.
-inline constexpr architecture architectures[] = {of_llama, of_phi3};
+inline constexpr architecture architectures[] = {of_llama, of_phi3, of_qwen3, of_seed_oss};
 
 }  // namespace examples
 

@@ -21,6 +21,8 @@
 #include <superoffload/model/config.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/model/phi3.hpp>
+#include <superoffload/model/qwen3.hpp>
+#include <superoffload/model/seed_oss.hpp>
 #include <superoffload/optim/adamw.hpp>
 #include <superoffload/optim/schedule.hpp>
 #include <superoffload/text/prompt.hpp>

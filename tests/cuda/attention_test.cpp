@@ -52,6 +52,8 @@ TEST_CASE("attention in bfloat16 on the matrix units is that in float") {
                                                {{192, 191, 193, 384}, 3, 3, 64, 0, true},
                                                {{2048}, 4, 1, 128, 0, false},
                                                {{700}, 4, 2, 128, 1, false},
+                                               {{300, 65}, 4, 2, 128, 0, false, 0.1},
+                                               {{257}, 2, 1, 64, 100, false, 0.5},
                                                {std::vector<std::int32_t>(70, 130), 2, 1, 128, 0, false}};
   cuda::device device;
   for (auto const& c : cases) { check(device, c); }

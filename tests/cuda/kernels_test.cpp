@@ -34,6 +34,9 @@ TEST_CASE("attention") {
 TEST_CASE("cross_entropy") {
   twice([](auto& lab) { conformance::check_cross_entropy(lab); });
 }
+TEST_CASE("dropout") {
+  twice([](auto& lab) { conformance::check_dropout(lab); });
+}
 TEST_CASE("elementwise") {
   twice([](auto& lab) { conformance::check_elementwise(lab); });
 }
@@ -48,6 +51,9 @@ TEST_CASE("gemm") {
 }
 TEST_CASE("grouped_gemm") {
   twice([](auto& lab) { conformance::check_grouped_gemm(lab); });
+}
+TEST_CASE("head_norm") {
+  twice([](auto& lab) { conformance::check_head_norm(lab); });
 }
 TEST_CASE("reduction") {
   twice([](auto& lab) { conformance::check_reduction(lab); });
@@ -83,6 +89,7 @@ TEST_CASE_TEMPLATE("rows as models have them", T, bfloat16, float, double) {
       conformance::check_rotary<T>(lab, 17, 9, 128, flag);
       conformance::check_rotary<T>(lab, 17, 40, 128, flag, 1024);
       conformance::check_rotary<T>(lab, 3, 70, 64, flag, 8);
+      conformance::check_head_norm<T>(lab, 5000, 6, 2, 128, 256, flag);
     }
     conformance::check_embedding<T, T>(lab, 300, 2048);
     for (auto const where : {conformance::logits_gradient::none, conformance::logits_gradient::separate,
@@ -138,11 +145,9 @@ TEST_CASE("groups as models have them") {
 
 TEST_CASE_TEMPLATE("heads as models have them", T, float, double) {
   twice([](auto& lab) {
-    conformance::attention_case const cases[] = {{{97, 1, 200}, 4, 2, 64, 0, false},
-                                                 {{200}, 4, 1, 128, 0, false},
-                                                 {{150, 70}, 2, 2, 128, 33, true},
-                                                 {{70}, 2, 1, 80, 0, false},
-                                                 {{90}, 2, 1, 256, 0, true}};
+    conformance::attention_case const cases[] = {
+        {{97, 1, 200}, 4, 2, 64, 0, false}, {{200}, 4, 1, 128, 0, false}, {{150, 70}, 2, 2, 128, 33, true},
+        {{70}, 2, 1, 80, 0, false},         {{90}, 2, 1, 256, 0, true},   {{90, 3}, 2, 1, 64, 0, false, 0.1}};
     for (auto const& c : cases) { conformance::check_attention<T>(lab, c); }
   });
 }

@@ -7,6 +7,7 @@
 #include "numbered_examples.hpp"
 
 #include <limits>
+#include <set>
 
 namespace superoffload::data {
 namespace {
@@ -124,6 +125,28 @@ TEST_CASE("going on from a saved position, with shuffling and packing, on other 
       CHECK(found.micro_batches[m].starts == expected.micro_batches[m].starts);
     }
   }
+}
+
+TEST_CASE("what dropout draws from is a function of the place in the data") {
+  auto const examples = testing::numbered_examples(8, 5);
+  loader_options const options{.batch_size = 4, .micro_batches = 2, .seed = 9};
+  loader straight{examples, options};
+  std::set<std::uint64_t> seen;
+  for (int i = 0; i < 3; ++i) {
+    for (auto const& made : straight.next().micro_batches) { seen.insert(made.noise); }
+  }
+  CHECK(seen.size() == 6);  // over an epoch's end, too
+  loader again{examples, options};
+  static_cast<void>(again.next());
+  loader resumed{examples, options};
+  resumed.seek(again.where());
+  auto const expected = again.next(), found = resumed.next();
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(found.micro_batches[i].noise == expected.micro_batches[i].noise);
+  }
+  auto other = options;
+  other.seed = 10;
+  CHECK(loader{examples, other}.next().micro_batches[0].noise != *seen.begin());
 }
 
 TEST_CASE("an evaluation: all examples in file order, as often as wanted") {

@@ -164,6 +164,31 @@ TEST_CASE("train, save, die and resume gives the bits of an uninterrupted run, i
   }
 }
 
+TEST_CASE("dropout leaves out the same elements, however a run is computed and wherever it was interrupted") {
+  scratch_directory const place;
+  auto const model = place.path() / "model";
+  std::filesystem::copy(models / "seed_oss", model);
+  auto config = io::read_json(model / "config.json");
+  config["attention_dropout"] = config["residual_dropout"] = 0.1;
+  write_file(model / "config.json", config.dump());
+  auto const flags = joined(short_run, {"--dtype", "bf16", "--save_steps", "3"});
+  auto const run = [&](std::filesystem::path const& output, std::vector<std::string> const& more) {
+    auto const done = finetune_run{model.string(), joined(flags, more)}.run_in(output);
+    CAPTURE(done.err);
+    REQUIRE(done.status == 0);
+  };
+  scratch_directory const kept, again, without;
+  run(kept.path(), {"--activation_checkpointing", "none"});
+  run(again.path(), {"--activation_checkpointing", "every_block"});
+  CHECK(series(kept.path(), "loss") == series(again.path(), "loss"));
+  CHECK(weights_of(kept.path()) == weights_of(again.path()));
+  std::filesystem::remove_all(again.path() / "checkpoint-6");
+  run(again.path(), {"--resume", "auto"});
+  CHECK(weights_of(kept.path()) == weights_of(again.path()));
+  REQUIRE(finetune_run{"seed_oss", flags}.run_in(without.path()).status == 0);
+  CHECK(series(kept.path(), "loss") != series(without.path(), "loss"));
+}
+
 TEST_CASE("a signal finishes the step, saves, and has its own exit code; resuming goes on from there") {
   std::vector<std::string> const flags{"--max_steps", "400",  "--batch_size", "2",       "--max_length",
                                        "64",          "--lr", "1e-4",         "--dtype", "float32"};

@@ -98,7 +98,7 @@ void check_run(std::string const& model, io::json const& truth, std::string cons
 /// Also in bf16 where the reference is float32, and held to the same as one in bf16.
 TEST_CASE("every reference run is reproduced step by step") {
   std::set<std::string> seen;
-  for (std::string const model : {"llama", "llama_tied", "phi3"}) {
+  for (std::string const model : {"llama", "llama_tied", "phi3", "qwen3", "qwen3_tied", "seed_oss"}) {
     auto const expected = io::read_json(models / model / "expected.json", {.bytes = std::size_t{4} << 20});
     for (auto const& truth : expected["train"]) {
       auto const name = truth["args"]["name"].get<std::string>();
@@ -113,7 +113,8 @@ TEST_CASE("every reference run is reproduced step by step") {
   }
   CHECK(seen == std::set<std::string>{"llama/plain", "llama/schedule", "llama/packing", "llama/bf16",
                                       "llama_tied/plain", "llama_tied/schedule", "phi3/plain",
-                                      "phi3/schedule"});
+                                      "phi3/schedule", "qwen3/plain", "qwen3/schedule", "qwen3_tied/plain",
+                                      "qwen3_tied/schedule", "seed_oss/plain", "seed_oss/schedule"});
 }
 
 }  // namespace

@@ -56,6 +56,12 @@ TEST_CASE("rotary and attention have the gradient of their formula") {
       return nn::attention(nn::rotary(norm(x), d.batch, table, heads), d.batch, heads);
     });
   }
+  SUBCASE("dropout of weights") {
+    documents const d{{3, 5}};
+    auto const dropout = superoffload::kernel::dropout_mask::with(0.3, 5);
+    check_function(g, g.random(8 * columns), columns,
+                   [&](graph::variable x) { return nn::attention(norm(x), d.batch, heads, {}, dropout); });
+  }
   SUBCASE("a sliding window") {
     documents const d{{8}};
     nn::attention_heads windowed = heads;

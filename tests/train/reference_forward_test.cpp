@@ -3,6 +3,8 @@
 
 // One forward and backward against the numbers of Hugging Face transformers; see tests/data/README.md.
 #include <superoffload/model/phi3.hpp>
+#include <superoffload/model/qwen3.hpp>
+#include <superoffload/model/seed_oss.hpp>
 
 #include <doctest/doctest.h>
 
@@ -27,6 +29,9 @@ TEST_CASE_TEMPLATE("loss, gradients of every parameter and logits are those of t
   check<Precision>("llama");
   check<Precision>("llama_tied");
   check<Precision, model::phi3>("phi3");
+  check<Precision, model::qwen3>("qwen3");
+  check<Precision, model::qwen3>("qwen3_tied");
+  check<Precision, model::seed_oss>("seed_oss");
 }
 
 TEST_CASE_TEMPLATE("recompute changes no bit", Precision, precision::fp32, precision::bf16) {

@@ -11,11 +11,14 @@
 #include <superoffload/cuda/kernels/attention_sinks.cuh>
 #include <superoffload/cuda/kernels/cross_entropy.cuh>
 #include <superoffload/cuda/kernels/document_tables.cuh>
+#include <superoffload/cuda/kernels/dropout.cuh>
 #include <superoffload/cuda/kernels/elementwise.cuh>
 #include <superoffload/cuda/kernels/embedding.cuh>
 #include <superoffload/cuda/kernels/expert_swiglu.cuh>
 #include <superoffload/cuda/kernels/gemm.cuh>
+#include <superoffload/cuda/kernels/grouped_gemm.cuh>
 #include <superoffload/cuda/kernels/grouped_products.cuh>
+#include <superoffload/cuda/kernels/head_norm.cuh>
 #include <superoffload/cuda/kernels/reduction.cuh>
 #include <superoffload/cuda/kernels/rms_norm.cuh>
 #include <superoffload/cuda/kernels/rotary.cuh>

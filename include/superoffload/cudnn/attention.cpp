@@ -519,7 +519,9 @@ std::string refusal_of(kernel::attention_shape const& s, attention::settings con
   return {};
 }
 
-bool attention::serves(kernel::attention_shape const& s) const { return refusal_of(s, settings_).empty(); }
+bool attention::serves(kernel::attention_shape const& s) const {
+  return s.dropout.dropped == 0 && refusal_of(s, settings_).empty();
+}
 
 void attention::leaves(kernel::attention_shape const& s) {
   if (settings_.by_name && s.rows > 0 && !noted_.exchange(true)) {

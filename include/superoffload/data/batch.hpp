@@ -17,6 +17,8 @@ struct batch {
   std::vector<std::int32_t> positions;  ///< [rows] rotary position, from 0 in each document
   std::vector<std::int32_t> starts;     ///< [documents + 1] first row of each document, last entry = rows
 
+  std::uint64_t noise = 0;  ///< what dropout draws from: a function of the place in the data
+
   [[nodiscard]] std::int64_t rows() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
   [[nodiscard]] std::int64_t documents() const noexcept {
     return starts.empty() ? 0 : static_cast<std::int64_t>(starts.size()) - 1;

@@ -7,6 +7,7 @@
 #include <superoffload/data/collate.hpp>
 #include <superoffload/data/example_set.hpp>
 #include <superoffload/data/sampler.hpp>
+#include <superoffload/data/shuffle.hpp>
 #include <superoffload/data/split.hpp>
 
 #include <algorithm>
@@ -74,6 +75,7 @@ public:
   loader(example_set&&, loader_options const&) = delete;
 
   [[nodiscard]] global_step next() {
+    auto const at = sampler_.where();
     auto const sequences = sampler_.next();
     global_step step;
     step.sequences = static_cast<std::int64_t>(sequences.size());
@@ -96,6 +98,8 @@ public:
                   std::span{sequences}.subspan(static_cast<std::size_t>(mine.begin),
                                                static_cast<std::size_t>(mine.size())),
                   how));
+      step.micro_batches.back().noise = random_bits(~options_.seed, static_cast<std::uint64_t>(at.epoch),
+                                                    static_cast<std::uint64_t>(at.sequence + mine.begin));
     }
     return step;
   }

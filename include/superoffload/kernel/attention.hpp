@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/kernel/dropout.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -31,10 +32,15 @@ struct attention_shape {
   std::int32_t longest;     ///< rows of the longest document
   std::int32_t window = 0;  ///< 0: no limit
   double scale;             ///< of the scores, head_dim^-1/2 as a rule
+  dropout_mask dropout{};   ///< of the weights, behind softmax
 
   /// Columns of a row of queries, keys and values side by side: q heads, then k heads, then v heads.
   [[nodiscard]] constexpr std::int64_t qkv_columns() const {
     return std::int64_t{heads + 2 * kv_heads} * head_dim;
+  }
+  /// The dropout's row for a query of a head; its elements are the keys, counted from the document's first.
+  [[nodiscard]] constexpr std::uint64_t dropout_row(std::int64_t row, std::int64_t head) const {
+    return static_cast<std::uint64_t>(row * heads + head);
   }
 };
 
@@ -45,11 +51,11 @@ struct scratch_memory {
   std::size_t bytes = 0;
 };
 
-/// out = softmax(scale * q k^T, causal) v, softmax and sums in wide<T>; log_sum_exp of the scaled scores is
-/// kept for the backward of the same device, in an order of its own. With sinks, each head has one more score
-/// in the denominator that carries no value; attention_sinks_backward is their gradient. A document whose
-/// values are not finite leaves the others as they are; only with Hopper's own kernels its predecessor may
-/// suffer.
+/// out = dropout(softmax(scale * q k^T, causal)) v, softmax and sums in wide<T>; log_sum_exp of the scaled
+/// scores is kept for the backward of the same device, in an order of its own. With sinks, each head has one
+/// more score in the denominator that carries no value; attention_sinks_backward is their gradient. A
+/// document whose values are not finite leaves the others as they are; only with Hopper's own kernels its
+/// predecessor may suffer.
 template <element T>
 struct attention_forward {
   attention_shape shape;

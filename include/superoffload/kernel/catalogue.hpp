@@ -6,11 +6,13 @@
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/kernel/cross_entropy.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
+#include <superoffload/kernel/dropout.hpp>
 #include <superoffload/kernel/elementwise.hpp>
 #include <superoffload/kernel/embedding.hpp>
 #include <superoffload/kernel/expert_swiglu.hpp>
 #include <superoffload/kernel/gemm.hpp>
 #include <superoffload/kernel/grouped_gemm.hpp>
+#include <superoffload/kernel/head_norm.hpp>
 #include <superoffload/kernel/reduction.hpp>
 #include <superoffload/kernel/rms_norm.hpp>
 #include <superoffload/kernel/rotary.hpp>
@@ -32,10 +34,11 @@ template <element T>
 using of_one_type =
     list<add<T>, attention_backward<T>, attention_forward<T>, attention_sinks_backward<T>, column_sum<T>,
          combine_rows<T>, convert<T, bfloat16>, convert<T, double>, convert<T, float>, cross_entropy<T>,
-         embedding_backward<T>, embedding_forward<T>, expert_swiglu_backward<T>, expert_swiglu_forward<T>,
-         gather_rows<T>, gemm<T>, grouped_column_sum<T>, grouped_gemm<T>, grouped_outer<T>,
-         rms_norm_backward<T>, rms_norm_forward<T>, rotary<T>, route_backward<T>, route_forward<T>,
-         square_sum<T>, sum<T>, swiglu_backward<T>, swiglu_forward<T>>;
+         dropout_add<T>, embedding_backward<T>, embedding_forward<T>, expert_swiglu_backward<T>,
+         expert_swiglu_forward<T>, gather_rows<T>, gemm<T>, grouped_column_sum<T>, grouped_gemm<T>,
+         grouped_outer<T>, head_norm_backward<T>, head_norm_forward<T>, rms_norm_backward<T>,
+         rms_norm_forward<T>, rotary<T>, route_backward<T>, route_forward<T>, square_sum<T>, sum<T>,
+         swiglu_backward<T>, swiglu_forward<T>>;
 
 using of_two_types =
     list<column_sum<bfloat16, float>, column_sum<float, bfloat16>, embedding_backward<bfloat16, float>,

@@ -8,6 +8,7 @@
 #include <superoffload/nn/batch.hpp>
 #include <superoffload/nn/cross_entropy.hpp>
 #include <superoffload/nn/embedding.hpp>
+#include <superoffload/nn/head_norm.hpp>
 #include <superoffload/nn/linear.hpp>
 #include <superoffload/nn/rms_norm.hpp>
 #include <superoffload/nn/rotary.hpp>
@@ -32,6 +33,11 @@ public:
   /// A norm of the hidden state.
   nn::rms_norm norm(char const* name) {
     return {unit_->add_vector(full(name, ".weight"), config_->hidden), config_->rms_norm_epsilon};
+  }
+  /// Of queries and keys, by heads.
+  nn::head_norm head_norm(char const* queries, char const* keys) {
+    auto const size = config_->head_dim;
+    return {unit_->add_vector(full({{queries, size}, {keys, size}}, ".weight")), config_->rms_norm_epsilon};
   }
   /// One product for tensors below each other: {name, outputs}; with a bias of each, if there is one.
   nn::linear linear(parts const& outputs, std::int64_t inputs, bool bias = false) {

@@ -29,6 +29,7 @@ struct attention_function {
   batch const* b;
   attention_heads h;
   std::optional<parameter> sinks{};
+  kernel::dropout_mask dropout{};
   variable<D, T> y{};
   wide<T>* log_sum_exp = nullptr;
 
@@ -77,16 +78,18 @@ private:
             .head_dim = h.head_dim,
             .longest = b->longest,
             .window = h.window,
-            .scale = 1.0 / std::sqrt(static_cast<double>(h.head_dim))};
+            .scale = 1.0 / std::sqrt(static_cast<double>(h.head_dim)),
+            .dropout = dropout};
   }
 };
 
 /// Causal attention inside each document: qkv [rows, (heads + 2 kv_heads) * head_dim] -> [rows, heads *
-/// head_dim]. `sinks`, [heads], are one more score of each head that carries no value.
+/// head_dim]. `sinks`, [heads], are one more score of each head that carries no value; `dropout` leaves out
+/// weights.
 template <device_policy D, element T>
 variable<D, T> attention(variable<D, T> qkv, batch const& b, attention_heads h,
-                         std::optional<parameter> sinks = std::nullopt) {
-  return qkv.on().run(attention_function<D, T>{qkv, &b, h, sinks});
+                         std::optional<parameter> sinks = std::nullopt, kernel::dropout_mask dropout = {}) {
+  return qkv.on().run(attention_function<D, T>{qkv, &b, h, sinks, dropout});
 }
 
 }  // namespace superoffload::nn

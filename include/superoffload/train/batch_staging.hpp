@@ -93,7 +93,8 @@ private:
                .documents = b.documents(),
                .segments = static_cast<std::int64_t>(segment_ids_.size()),
                .longest = longest,
-               .divisor = std::max<std::int64_t>(1, divisor)};
+               .divisor = std::max<std::int64_t>(1, divisor),
+               .noise = b.noise};
     s.batch.tokens = append(b.tokens);
     s.batch.targets = append(b.targets);
     s.batch.positions = append(b.positions);

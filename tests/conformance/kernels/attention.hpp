@@ -20,6 +20,7 @@ struct attention_case {
   std::vector<std::int32_t> lengths;
   std::int32_t heads, kv_heads, head_dim, window;
   bool sinks;
+  double dropout = 0;
 
   /// The first row of each document, and the number of rows.
   [[nodiscard]] std::vector<std::int32_t> starts() const {
@@ -37,12 +38,13 @@ struct attention_case {
             .head_dim = head_dim,
             .longest = *std::max_element(lengths.begin(), lengths.end()),
             .window = window,
-            .scale = 1 / std::sqrt(static_cast<double>(head_dim))};
+            .scale = 1 / std::sqrt(static_cast<double>(head_dim)),
+            .dropout = kernel::dropout_mask::with(dropout, 4711)};
   }
   friend std::ostream& operator<<(std::ostream& to, attention_case const& c) {
     for (auto const length : c.lengths) { to << length << ' '; }
     return to << "rows, " << c.heads << " and " << c.kv_heads << " heads of " << c.head_dim << ", window "
-              << c.window << (c.sinks ? ", sinks" : "");
+              << c.window << (c.sinks ? ", sinks" : "") << ", dropout " << c.dropout;
   }
 };
 
@@ -167,15 +169,17 @@ void check_attention(lab<D>& in, attention_case const& c) {
           auto const score = scores[static_cast<std::size_t>(j - oldest)];
           auto const weight = std::exp(score) / total;
           auto const kept = std::exp(score - double{lse[static_cast<std::size_t>(head * rows + row)]});
+          auto const factor =
+              shape.dropout.template of<double>(shape.dropout_row(row, head), j - starts[document]);
           double d_weight = 0;
           double d_weight_size = 0;
           for (std::int64_t d = 0; d < dim; ++d) {
             double const v = qkv[value_at(j) + d];
             double const g = d_out[out_at + d];
-            include(expected_out, size_out, out_at + d, weight * v);
-            include(expected_d, size_d, value_at(j) + d, kept * g);
-            d_weight += g * v;
-            d_weight_size += std::abs(g * v);
+            include(expected_out, size_out, out_at + d, weight * factor * v);
+            include(expected_d, size_d, value_at(j) + d, kept * factor * g);
+            d_weight += g * v * factor;
+            d_weight_size += std::abs(g * v) * factor;
           }
           auto const d_score = kept * (d_weight - delta) * shape.scale;
           auto const d_score_size = kept * (d_weight_size + delta_size) * shape.scale;
@@ -197,9 +201,14 @@ void check_attention(lab<D>& in, attention_case const& c) {
 
 template <device_policy D>
 void check_attention(lab<D>& in) {
-  attention_case const cases[] = {{{1}, 1, 1, 8, 0, false},      {{5, 0, 131, 33}, 4, 2, 16, 0, false},
-                                  {{300, 2}, 2, 1, 24, 0, true}, {{129, 40}, 3, 3, 10, 7, false},
-                                  {{290}, 2, 2, 8, 140, true},   {{0}, 2, 1, 8, 0, false}};
+  attention_case const cases[] = {{{1}, 1, 1, 8, 0, false},
+                                  {{5, 0, 131, 33}, 4, 2, 16, 0, false},
+                                  {{300, 2}, 2, 1, 24, 0, true},
+                                  {{129, 40}, 3, 3, 10, 7, false},
+                                  {{290}, 2, 2, 8, 140, true},
+                                  {{0}, 2, 1, 8, 0, false},
+                                  {{5, 150}, 4, 2, 16, 0, false, 0.1},
+                                  {{140}, 2, 1, 8, 60, true, 0.5}};
   for (auto const& c : cases) {
     check_attention<float>(in, c);
     check_attention<bfloat16>(in, c);

@@ -59,6 +59,16 @@ operand<W> transposed(operand<W> m) {
   return {m.data, m.columns, m.rows, m.stride, !m.transposed};
 }
 
+/// The weights of one query, behind softmax, times what dropout makes of them. `row` and `head` are the
+/// query's, `key` the first key's in its document.
+template <class W>
+void drop(kernel::attention_shape const& s, int64_t row, int64_t head, int64_t key, W* weights,
+          int64_t count) {
+  for (int64_t j = 0; j < count; ++j) {
+    weights[j] *= s.dropout.template of<W>(s.dropout_row(row, head), key + j);
+  }
+}
+
 template <element T>
 int64_t items(kernel::attention_forward<T> const& a) {
   return a.shape.documents * a.shape.heads * pieces_of(a.shape.longest, attention_block);
@@ -130,6 +140,9 @@ void run(kernel::attention_forward<T> const& a, int64_t first, int64_t last) {
           store(x + j, weight, extent);
         });
         total[i] = total[i] * correction + sum_of_lanes<W>(row_sum);
+        if (s.dropout.dropped > 0) {
+          drop(s, start + queries.begin + i, head, keys.begin + seen.begin, x, seen.count());
+        }
         if (correction != W{1}) {
           vector<W> const factor(correction);
           for_vectors<W>(dim, [&, out = sums + i * dim](int64_t j, auto extent) {
@@ -239,6 +252,11 @@ void run(kernel::attention_backward<T> const& a, int64_t first, int64_t last) {
             auto const seen = visible(s, queries.begin + i, keys);
             for (int64_t j = 0; j < seen.begin; ++j) { row[j] = d_row[j] = W{0}; }
             for (auto j = seen.end; j < keys.count(); ++j) { row[j] = d_row[j] = W{0}; }
+            auto const row_of_query = start + queries.begin + i;
+            auto const first_seen = keys.begin + seen.begin;
+            if (s.dropout.dropped > 0) {
+              drop(s, row_of_query, head, first_seen, d_row + seen.begin, seen.count());
+            }
             vector<W> const shift(a.log_sum_exp[at]);
             vector<W> const delta(a.delta[at]);
             for_vectors<W>(seen.count(),
@@ -247,6 +265,9 @@ void run(kernel::attention_backward<T> const& a, int64_t first, int64_t last) {
                              store(x + j, weight, extent);
                              store(d + j, weight * (load<W>(d + j, extent) - delta), extent);
                            });
+            if (s.dropout.dropped > 0) {
+              drop(s, row_of_query, head, first_seen, row + seen.begin, seen.count());
+            }
           }
           multiply<W>(transposed(p), d_out, d_v, dim, true);
           multiply<W>(transposed(d_p), q, d_k, dim, true);

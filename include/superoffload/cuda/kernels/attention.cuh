@@ -9,10 +9,10 @@
 
 namespace superoffload::cuda::kernels {
 
-/// By Hopper's own kernels where the device and the build have them.
+/// By Hopper's own kernels where the device and the build have them; those know of no dropout.
 template <int Dim, class Arguments>
 void run_flash(stream& on, Arguments const& a) {
-  if (!hopper::run<Dim>(on, a)) {
+  if (a.shape.dropout.dropped > 0 || !hopper::run<Dim>(on, a)) {
     flash::run<Dim>(on, a);
   }
 }

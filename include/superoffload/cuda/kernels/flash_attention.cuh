@@ -133,6 +133,15 @@ __device__ void write(float const (&c)[Dim / 8][4], float const (&factor)[2], Ro
   }
 }
 
+/// kept() of two neighbouring keys, the first one even.
+__device__ __forceinline__ float2 kept_pair(kernel::attention_shape const& s, int64_t head, int64_t row,
+                                            int64_t key) {
+  auto const drawn =
+      s.dropout.draw(s.dropout_row(row, head), static_cast<std::uint64_t>(key) / 4) >> (key % 4 * 16);
+  auto const factor = s.dropout.template factor<float>();
+  return {s.dropout.keeps(drawn, 0) ? factor : 0.0F, s.dropout.keeps(drawn, 1) ? factor : 0.0F};
+}
+
 /// Streamed rows at a time.
 inline constexpr int forward_stream = 64;
 inline constexpr int d_query_stream = 64;
@@ -144,7 +153,7 @@ constexpr std::size_t bytes(int owned, int stream) {
   return sizeof(bfloat16) * stride<Dim> * (owned * own_rows + 4 * stream);
 }
 
-template <int Dim>
+template <int Dim, bool Drops>
 __global__ void __launch_bounds__(threads) forward_kernel(kernel::attention_forward<bfloat16> a, int tiles) {
   constexpr int stream = forward_stream;
   constexpr int columns = stream / 8;
@@ -232,6 +241,17 @@ __global__ void __launch_bounds__(threads) forward_kernel(kernel::attention_forw
         sums[i][2 * r + 1] *= correction;
       }
     }
+    if constexpr (Drops) {
+#pragma unroll
+      for (int i = 0; i < columns; ++i) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          auto const factor = kept_pair(s, at.head, at.start + query + r * 8, from + i * 8 + lane % 4 * 2);
+          p[i][2 * r] *= factor.x;
+          p[i][2 * r + 1] *= factor.y;
+        }
+      }
+    }
     weigh<Dim, columns>(sums, p, v_of(stage));
     __syncthreads();
   }
@@ -279,7 +299,7 @@ __global__ void __launch_bounds__(delta_threads) delta_kernel(kernel::attention_
 }
 
 /// Owns queries, streams keys and values.
-template <int Dim>
+template <int Dim, bool Drops>
 __global__ void __launch_bounds__(threads) d_query_kernel(kernel::attention_backward<bfloat16> a, int tiles) {
   constexpr int stream = d_query_stream;
   constexpr int columns = stream / 8;
@@ -339,6 +359,17 @@ __global__ void __launch_bounds__(threads) d_query_kernel(kernel::attention_back
     scores<Dim, columns>(p, q + warp_row * stride<Dim>, k_of(stage));
     scores<Dim, columns>(d, d_out + warp_row * stride<Dim>, v_of(stage));
     bool const whole = s.window == 0 && from + stream <= at.first + warp_row;
+    if constexpr (Drops) {
+#pragma unroll
+      for (int i = 0; i < columns; ++i) {
+#pragma unroll
+        for (int r = 0; r < 2; ++r) {
+          auto const factor = kept_pair(s, at.head, at.start + query + r * 8, from + i * 8 + lane % 4 * 2);
+          d[i][2 * r] *= factor.x;
+          d[i][2 * r + 1] *= factor.y;
+        }
+      }
+    }
 #pragma unroll
     for (int i = 0; i < columns; ++i) {
 #pragma unroll
@@ -360,7 +391,7 @@ __global__ void __launch_bounds__(threads) d_query_kernel(kernel::attention_back
 
 /// Owns keys and values of one head, streams the queries of all heads that use it, in their order. Scores are
 /// transposed: a row is a key.
-template <int Dim>
+template <int Dim, bool Drops>
 __global__ void __launch_bounds__(threads) d_key_kernel(kernel::attention_backward<bfloat16> a, int tiles) {
   constexpr int stream = d_key_stream<Dim>;
   constexpr int columns = stream / 8;
@@ -433,8 +464,13 @@ __global__ void __launch_bounds__(threads) d_key_kernel(kernel::attention_backwa
         int const column = i * 8 + lane % 4 * 2 + j % 2;
         auto const seen = whole || sees(s, from + column, key + j / 2 * 8);
         auto const weight = seen ? power_of_two(p[i][j] * (scale * log2_e) - log_sums[stage][column]) : 0.0F;
-        p[i][j] = weight;
-        d[i][j] = seen ? weight * (d[i][j] - deltas[stage][column]) : 0.0F;
+        float factor = 1.0F;
+        if constexpr (Drops) {
+          factor =
+              kept<float>(s, at.head * group + step / per_head, at.start + from + column, key + j / 2 * 8);
+        }
+        p[i][j] = weight * factor;
+        d[i][j] = seen ? weight * (d[i][j] * factor - deltas[stage][column]) : 0.0F;
       }
     }
     weigh<Dim, columns>(d_v, p, d_out_of(stage));
@@ -461,8 +497,9 @@ bool serves(kernel::attention_shape const& s, Operand const*... operands) {
 template <int Dim>
 void run(cuda::stream& on, kernel::attention_forward<bfloat16> const& a) {
   auto const tiles = pieces_of(a.shape.longest, own_rows);
-  start(on, forward_kernel<Dim>, a.shape.documents * a.shape.heads * tiles, threads,
-        bytes<Dim>(1, forward_stream), a, static_cast<int>(tiles));
+  start(on, a.shape.dropout.dropped > 0 ? forward_kernel<Dim, true> : forward_kernel<Dim, false>,
+        a.shape.documents * a.shape.heads * tiles, threads, bytes<Dim>(1, forward_stream), a,
+        static_cast<int>(tiles));
 }
 
 template <int Dim>
@@ -475,10 +512,13 @@ template <int Dim>
 void run(cuda::stream& on, kernel::attention_backward<bfloat16> const& a) {
   run_delta<Dim>(on, a);
   auto const tiles = pieces_of(a.shape.longest, own_rows);
-  start(on, d_query_kernel<Dim>, a.shape.documents * a.shape.heads * tiles, threads,
-        bytes<Dim>(2, d_query_stream), a, static_cast<int>(tiles));
-  start(on, d_key_kernel<Dim>, a.shape.documents * a.shape.kv_heads * tiles, threads,
-        bytes<Dim>(2, d_key_stream<Dim>), a, static_cast<int>(tiles));
+  bool const drops = a.shape.dropout.dropped > 0;
+  start(on, drops ? d_query_kernel<Dim, true> : d_query_kernel<Dim, false>,
+        a.shape.documents * a.shape.heads * tiles, threads, bytes<Dim>(2, d_query_stream), a,
+        static_cast<int>(tiles));
+  start(on, drops ? d_key_kernel<Dim, true> : d_key_kernel<Dim, false>,
+        a.shape.documents * a.shape.kv_heads * tiles, threads, bytes<Dim>(2, d_key_stream<Dim>), a,
+        static_cast<int>(tiles));
 }
 
 }  // namespace superoffload::cuda::kernels::flash

@@ -68,6 +68,12 @@ __device__ void stage(T const* from, int64_t stride, int64_t first, int64_t end,
   }
 }
 
+/// What dropout multiplies the weight of a row's query and a key of its document with.
+template <class W>
+__device__ __forceinline__ W kept(kernel::attention_shape const& s, int64_t head, int64_t row, int64_t key) {
+  return s.dropout.dropped == 0 ? W{1} : s.dropout.template of<W>(s.dropout_row(row, head), key);
+}
+
 template <class W>
 __device__ __forceinline__ W exponential(W x) {
   if constexpr (sizeof(W) == 4) {
@@ -141,7 +147,8 @@ __global__ void __launch_bounds__(attention_threads)
       auto const weight = exponential(score[r] - shift);
       highest[r] = top;
       total[r] = total[r] * correction + over_warp(weight, sum_of{});
-      p[(mine + r) * attention_stream + lane] = weight;
+      p[(mine + r) * attention_stream + lane] =
+          weight * kept<W>(s, at.head, at.start + at.first + mine + r, from + lane);
 #pragma unroll
       for (int i = 0; i < attention_pieces; ++i) { sums[r][i] *= correction; }
     }
@@ -267,7 +274,9 @@ __global__ void __launch_bounds__(attention_threads)
       auto const query = at.first + mine + r;
       auto const seen = query < at.length && sees(s, query, from + lane);
       d_score[(mine + r) * attention_stream + lane] =
-          seen ? exponential(score[r] - log_sum[r]) * (d_weight[r] - delta[r]) : W{0};
+          seen ? exponential(score[r] - log_sum[r]) *
+                     (d_weight[r] * kept<W>(s, at.head, at.start + query, from + lane) - delta[r])
+               : W{0};
     }
     __syncwarp();
     for (int j = 0; j < attention_stream; ++j) {
@@ -366,8 +375,9 @@ __global__ void __launch_bounds__(attention_threads)
       for (int r = 0; r < own; ++r) {
         auto const seen = query < at.length && sees(s, query, at.first + mine + r);
         auto const weight = seen ? exponential(score[r] - log_sum) : W{0};
-        p[(mine + r) * attention_stream + lane] = weight;
-        d_score[(mine + r) * attention_stream + lane] = seen ? weight * (d_weight[r] - delta) : W{0};
+        auto const factor = kept<W>(s, head, at.start + query, at.first + mine + r);
+        p[(mine + r) * attention_stream + lane] = weight * factor;
+        d_score[(mine + r) * attention_stream + lane] = seen ? weight * (d_weight[r] * factor - delta) : W{0};
       }
       __syncwarp();
       for (int j = 0; j < attention_stream; ++j) {

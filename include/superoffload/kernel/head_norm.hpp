@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/kernel/rms_norm.hpp>
+
+#include <cstdint>
+
+namespace superoffload::kernel {
+
+/// Rows of queries, keys and values side by side. What is normed and turned are the queries and keys.
+struct head_norm_shape {
+  std::int64_t rows, stride;  ///< elements of a row: query, key and value heads
+  std::int32_t queries, keys, head_dim;
+
+  [[nodiscard]] constexpr std::int32_t heads() const { return queries + keys; }
+};
+
+/// RMSNorm of every query and key head by itself, then rotary position embedding: with inverse_rms = 1 /
+/// sqrt(mean(x^2) + epsilon) over a head, y = turned(x * inverse_rms * weight), in wide<T>, rounded once; see
+/// rms_norm_forward and rotary. Values are copied.
+template <element T>
+struct head_norm_forward {
+  head_norm_shape shape;
+  T const* x;                     ///< [rows, stride]
+  T const* weight;                ///< [2, head_dim]: of queries, of keys
+  std::int32_t const* positions;  ///< [rows], each in [0, table length)
+  wide<T> const* cosines;         ///< [table length, head_dim / 2]
+  wide<T> const* sines;           ///< [table length, head_dim / 2]
+  T* y;                           ///< [rows, stride], not x
+  wide<T>* inverse_rms;           ///< [rows, heads]
+  double epsilon;
+};
+
+/// In place: d holds the gradient of y and then that of x, whose values' part is the same. partial[block] =
+/// the sum over the block's rows of the weight's gradient, in blocks of rms_norm_block_rows, to be added up
+/// by column_sum. partial == nullptr: not wanted.
+template <element T>
+struct head_norm_backward {
+  head_norm_shape shape;
+  T const* x;                     ///< [rows, stride]
+  T const* weight;                ///< [2, head_dim]
+  std::int32_t const* positions;  ///< [rows]
+  wide<T> const* cosines;         ///< [table length, head_dim / 2]
+  wide<T> const* sines;           ///< [table length, head_dim / 2]
+  wide<T> const* inverse_rms;     ///< [rows, heads]
+  T* d;                           ///< [rows, stride]
+  wide<T>* partial;               ///< [rms_norm_blocks(rows), 2, head_dim]
+};
+
+}  // namespace superoffload::kernel

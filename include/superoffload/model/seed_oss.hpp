@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/model/decoder.hpp>
+#include <superoffload/nn/dropout.hpp>
+#include <superoffload/nn/swiglu.hpp>
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+namespace superoffload::model {
+
+/// One layer of Seed-OSS: that of Llama, with biases of queries, keys and values, and with dropout of
+/// attention's weights and of what is added to the stream.
+struct seed_oss_block {
+  nn::rms_norm attention_norm;
+  nn::linear qkv, o;
+  nn::rms_norm mlp_norm;
+  nn::linear gate_up, down;
+  nn::attention_heads heads;
+  nn::dropout attention_dropout, o_dropout, down_dropout;
+
+  static std::string model_type() { return "seed_oss"; }
+  auto parts() { return std::tie(attention_norm, qkv, o, mlp_norm, gate_up, down); }
+
+  static seed_oss_block lay_out(config const& c, layer_layout& layer) {
+    auto const site = 3 * static_cast<std::uint64_t>(layer.layer());
+    return {.attention_norm = layer.norm("input_layernorm"),
+            .qkv = layer.linear({{"self_attn.q_proj", c.query_columns()},
+                                 {"self_attn.k_proj", c.key_columns()},
+                                 {"self_attn.v_proj", c.key_columns()}},
+                                c.hidden, c.qkv_bias),
+            .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
+            .mlp_norm = layer.norm("post_attention_layernorm"),
+            .gate_up =
+                layer.linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden),
+            .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate),
+            .heads = layer.heads(),
+            .attention_dropout = {c.attention_dropout, site},
+            .o_dropout = {c.residual_dropout, site + 1},
+            .down_dropout = {c.residual_dropout, site + 2}};
+  }
+
+  template <device_policy D, element T>
+  autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
+                                      nn::rotary_table<D, wide<T>> const* table) const {
+    auto const turned = nn::rotary(qkv(attention_norm(x)), *b, *table, heads);
+    auto const attended = nn::attention(turned, *b, heads, {}, attention_dropout.mask(x.on(), *b));
+    x = o_dropout.onto(x, o, attended, *b);
+    return down_dropout.onto(x, down, nn::swiglu(gate_up(mlp_norm(x))), *b);
+  }
+};
+
+/// Seed-OSS, with dropout or without.
+using seed_oss = decoder<seed_oss_block>;
+
+static_assert(architecture<seed_oss>);
+
+}  // namespace superoffload::model

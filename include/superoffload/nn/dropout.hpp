@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/tape.hpp>
+#include <superoffload/kernel/dropout.hpp>
+#include <superoffload/kernel/elementwise.hpp>
+#include <superoffload/nn/batch.hpp>
+#include <superoffload/nn/linear.hpp>
+
+#include <cstdint>
+
+namespace superoffload::nn {
+
+/// residual + x with elements left out, in x's memory: nobody else reads x.
+template <device_policy D, element T>
+struct dropout_function {
+  static constexpr bool in_place = true;
+  variable<D, T> x, residual;
+  kernel::dropout_mask mask;
+  variable<D, T> y{};
+
+  void forward(tape<D, T>& t) {
+    y = t.make_at(x.value(), x.rows(), x.columns());
+    t.launch(kernel::dropout_add<T>{mask, x.value(), residual.value(), y.value(), y.count()});
+  }
+
+  void backward(tape<D, T>& t) {
+    auto const to = t.gradient_of(x);
+    expect(!to.accumulate, exit_code::internal, "what dropout leaves elements out of has one use only");
+    t.launch(kernel::dropout_add<T>{mask, y.gradient(), nullptr, to.gradient, y.count()});
+    if (residual.gradient() == nullptr) {
+      residual.adopt_gradient(y.gradient());
+    } else {
+      t.launch(kernel::add<T>{residual.gradient(), y.gradient(), residual.gradient(), y.count()});
+    }
+  }
+};
+
+/// Leaves out a share of the elements in training, where a backward follows, and makes the others larger, so
+/// that the mean stays (Srivastava et al., JMLR 15, 2014). Which ones is a function of the batch's noise and
+/// of `site`.
+struct dropout {
+  double rate = 0.0;
+  std::uint64_t site = 0;  ///< another one for every place in a model
+
+  /// What it leaves out of this batch; nothing where no backward follows.
+  template <device_policy D, element T>
+  [[nodiscard]] kernel::dropout_mask mask(tape<D, T> const& t, batch const& b) const {
+    return t.recording() ? kernel::dropout_mask::with(rate, kernel::mixed(b.noise + kernel::mixed(site + 1)))
+                         : kernel::dropout_mask{};
+  }
+
+  /// residual + dropout(layer(x)).
+  template <device_policy D, element T>
+  variable<D, T> onto(variable<D, T> residual, linear const& layer, variable<D, T> x, batch const& b) const {
+    auto const left_out = mask(x.on(), b);
+    if (left_out.dropped == 0) {
+      return layer.onto(residual, x);
+    }
+    return x.on().run(dropout_function<D, T>{layer(x), residual, left_out});
+  }
+};
+
+}  // namespace superoffload::nn

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/tape.hpp>
+#include <superoffload/kernel/head_norm.hpp>
+#include <superoffload/kernel/reduction.hpp>
+#include <superoffload/nn/attention.hpp>
+#include <superoffload/nn/batch.hpp>
+#include <superoffload/nn/rotary.hpp>
+
+namespace superoffload::nn {
+
+template <device_policy D, element T>
+struct head_norm_function {
+  variable<D, T> x;
+  parameter weight;  ///< of queries, then of keys
+  double epsilon;
+  batch const* b;
+  wide<T> const* cosines;
+  wide<T> const* sines;
+  attention_heads heads;
+  variable<D, T> y{};
+  wide<T>* inverse_rms = nullptr;
+
+  void forward(tape<D, T>& t) {
+    y = t.make(x.rows(), x.columns());
+    inverse_rms = t.template allocate<wide<T>>(x.rows() * shape().heads());
+    t.launch(kernel::head_norm_forward<T>{shape(), x.value(), t.weights(weight), b->positions, cosines, sines,
+                                          y.value(), inverse_rms, epsilon});
+  }
+
+  void backward(tape<D, T>& t) {
+    expect(x.gradient() == nullptr, exit_code::internal,
+           "the queries and keys of a norm of heads have one use only");
+    x.adopt_gradient(y.gradient());
+    auto const blocks = kernel::rms_norm_blocks(x.rows());
+    auto* const partial = weight.trainable ? t.template allocate<wide<T>>(blocks * weight.columns) : nullptr;
+    t.launch(kernel::head_norm_backward<T>{shape(), x.value(), t.weights(weight), b->positions, cosines,
+                                           sines, inverse_rms, x.gradient(), partial});
+    if (!weight.trainable) {
+      return;
+    }
+    t.with_gradient_type(weight, [&]<class G>(G) {
+      auto const to = t.template gradient_of<G>(weight);
+      t.launch(kernel::column_sum<wide<T>, G>{partial, to.gradient, blocks, weight.columns, to.accumulate});
+    });
+  }
+
+private:
+  [[nodiscard]] kernel::head_norm_shape shape() const {
+    return {x.rows(), x.columns(), heads.heads, heads.kv_heads, heads.head_dim};
+  }
+};
+
+/// Norms of queries and keys by heads, before they are turned. weight [2 head_dim]: of queries, then of keys.
+struct head_norm {
+  parameter weight;
+  double epsilon;
+
+  template <class F>
+  void each_parameter(F&& f) {
+    f(weight);
+  }
+  [[nodiscard]] static double flops_per_row() { return 0.0; }
+
+  /// Queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim] normed and turned, in place of
+  /// nn::rotary. Batch and table must outlive the backward.
+  template <device_policy D, element T>
+  variable<D, T> turned(variable<D, T> qkv, batch const& b, rotary_table<D, wide<T>> const& table,
+                        attention_heads h) const {
+    return qkv.on().run(
+        head_norm_function<D, T>{qkv, weight, epsilon, &b, table.cosines(), table.sines(), h});
+  }
+};
+
+}  // namespace superoffload::nn

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/kernels/dropout.hpp"
+
+#include "cpu/every_set.hpp"
+
+namespace superoffload::cpu {
+
+TEST_CASE("dropout: every instruction set, any number of threads") {
+  for_every_set(across_sets::same_bits, [](auto& lab) { conformance::check_dropout(lab); });
+}
+
+}  // namespace superoffload::cpu

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/kernels/head_norm.hpp"
+
+#include "cpu/every_set.hpp"
+
+namespace superoffload::cpu {
+
+TEST_CASE("head_norm: every instruction set, any number of threads") {
+  for_every_set(across_sets::may_differ, [](auto& lab) { conformance::check_head_norm(lab); });
+}
+
+}  // namespace superoffload::cpu

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The configurations of published models give the parameters that were published, and FLOPs counted by hand.
+#include <superoffload/kernel/attention.hpp>
+#include <superoffload/model/config.hpp>
+#include <superoffload/model/llama.hpp>
+#include <superoffload/model/phi3.hpp>
+#include <superoffload/model/qwen3.hpp>
+#include <superoffload/model/seed_oss.hpp>
+
+#include <doctest/doctest.h>
+
+#include <cstdint>
+#include <filesystem>
+
+namespace {
+
+using namespace superoffload;
+
+/// `tensors` and `parameters` of the checkpoint; `products`: parameters that a token is multiplied with.
+template <model::architecture A>
+void check(char const* name, std::size_t tensors, std::int64_t parameters, std::int64_t products) {
+  CAPTURE(name);
+  auto const config = model::read_config(std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "configs" / name);
+  A const model{config};
+  std::size_t count = 0;
+  std::int64_t elements = 0;
+  for (auto const& unit : model.units()) {
+    for (auto const& tensor : unit.tensors()) {
+      ++count;
+      elements += tensor.count();
+    }
+  }
+  CHECK(count == tensors);
+  CHECK(elements == parameters);
+  constexpr std::int64_t length = 4096;
+  double const attention = 4.0 * static_cast<double>(config.layers * config.query_columns()) *
+                           static_cast<double>(length * (length + 1) / 2);
+  CHECK(model.forward_flops(length, [](std::int32_t window) {
+    return kernel::visible_pairs(length, window);
+  }) == doctest::Approx(2.0 * static_cast<double>(products) * length + attention).epsilon(1e-12));
+}
+
+TEST_CASE("published models have the parameters and FLOPs that they have") {
+  check<model::llama>("llama-8b", 291, 8'030'261'248, 7'504'658'432);
+  check<model::llama>("llama-70b", 723, 70'553'706'496, 69'501'714'432);
+  check<model::phi3>("phi-4", 243, 14'659'507'200, 14'145'290'240);
+  check<model::qwen3>("qwen3-14b", 443, 14'768'307'200, 13'989'969'920);
+  check<model::seed_oss>("seed-oss-36b", 771, 36'151'104'512, 35'355'361'280);
+}
+
+TEST_CASE("pairs of a query and a key in a window") {
+  CHECK(kernel::visible_pairs(5, 0) == 15);
+  CHECK(kernel::visible_pairs(5, 5) == 15);
+  CHECK(kernel::visible_pairs(5, 9) == 15);
+  CHECK(kernel::visible_pairs(5, 2) == 9);
+  CHECK(kernel::visible_pairs(5, 1) == 5);
+  CHECK(kernel::visible_pairs(0, 3) == 0);
+}
+
+}  // namespace
