@@ -449,7 +449,9 @@ private:
     fetching_.pop_front();
     if (std::exchange(e.dropped, false)) {
       slots_.give(std::exchange(e.gradient, nullptr));
-      e.state = stage::idle;
+      if (e.state == stage::fetching) {  // and not final again, in the step after that
+        e.state = stage::idle;
+      }
     } else {
       e.state = e.in_place && gathering_ && !immediate_ ? stage::held : stage::arrived;
     }

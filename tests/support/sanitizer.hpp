@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace superoffload::test {
+
+/// Sanitizers make a test ten and more times as long. What goes through many cases that differ in numbers
+/// alone goes through fewer of them then: every way through the code stays.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SUPEROFFLOAD_TEST_THREADS
+#endif
+#if __has_feature(address_sanitizer)
+#define SUPEROFFLOAD_TEST_ADDRESSES
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || defined(SUPEROFFLOAD_TEST_THREADS)
+inline constexpr bool under_thread_sanitizer = true;
+#else
+inline constexpr bool under_thread_sanitizer = false;
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(SUPEROFFLOAD_TEST_ADDRESSES)
+inline constexpr bool under_address_sanitizer = true;
+#else
+inline constexpr bool under_address_sanitizer = false;
+#endif
+inline constexpr bool under_sanitizer = under_thread_sanitizer || under_address_sanitizer;
+
+}  // namespace superoffload::test
