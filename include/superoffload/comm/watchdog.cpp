@@ -68,6 +68,7 @@ void watchdog::compare() {
 
 void watchdog::watch() {
   std::unique_lock lock{mutex_};
+  bool fails = false;
   auto const done = [&] { return leaves_ && queued_.empty() && under_way_.empty(); };
   while (!done()) {
     auto const before = clock::now();
@@ -78,8 +79,12 @@ void watchdog::watch() {
     std::uint64_t completed = 0;
     try {
       member_->check();
-      if (auto const why = device_->failure(); !why.empty()) {
+      auto const why = device_->failure();
+      if (fails && !why.empty()) {
         member_->abort(why);
+      } else if (!why.empty()) {  // because a rank has ended? Then its name is the better reason
+        fails = true;
+        member_->look_for_the_ended(concat("before ", why));
       }
       completed = device_->completed();
     } catch (std::exception const& e) { member_->abort(e.what()); }

@@ -191,6 +191,8 @@ public:
       under_way_.push_back(std::move(spare_.back()));
       spare_.pop_back();
     } catch (std::exception const& e) {  // the others wait for it
+      member_.look_for_the_ended(concat("before ", c.text()));
+      member_.check();
       member_.abort(e.what());
       throw;
     }
@@ -215,18 +217,19 @@ public:
       return;
     }
     call("ncclSend and ncclRecv", [&] {
+      auto const fails = [](ncclResult_t s) { return s != ncclSuccess && s != ncclInProgress; };
       auto status = api().GroupStart();
-      for (int r = 0; r < ranks() && status == ncclSuccess; ++r) {
+      for (int r = 0; r < ranks() && !fails(status); ++r) {
         if (r == rank() && !with_own) {
           continue;
         }
         status = api().Send(from(r), bytes, ncclUint8, r, handle_, on.handle());
-        if (status == ncclSuccess) {
+        if (!fails(status)) {
           status = api().Recv(to(r), bytes, ncclUint8, r, handle_, on.handle());
         }
       }
       auto const ended = api().GroupEnd();
-      return status == ncclSuccess ? ended : status;
+      return fails(status) ? status : ended;
     });
   }
 
