@@ -7,54 +7,22 @@
 // has a batch and a shard of everything; TFLOPS and bytes are those of one.
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/launcher.hpp>
-#include <superoffload/comm/rendezvous.hpp>
-#include <superoffload/cpu/device.hpp>
-#include <superoffload/cpu/instruction_set.hpp>
-#include <superoffload/cpu/kernels.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/cpu/topology.hpp>
-#if defined(BENCH_TRAIN_CUDA)
-#include <superoffload/cuda/device.hpp>
-#include <superoffload/cuda/kernels.hpp>
-#include <superoffload/cuda/nvtx.hpp>
-#include <superoffload/cudnn/choose.hpp>
-#endif
-#if defined(SUPEROFFLOAD_HAS_NCCL)
-#include <superoffload/nccl/communicator.hpp>
-#endif
-#if defined(BENCH_TRAIN_CUPTI)
-#include "gpu_activity.hpp"
-#endif
-#include <superoffload/model/llama.hpp>
-#include <superoffload/offload/super.hpp>
-#include <superoffload/train/engine.hpp>
-#include <superoffload/train/metrics.hpp>
-#include <superoffload/train/step_plan.hpp>
-#include <superoffload/zero/sharded.hpp>
-#include <superoffload/zero/streamed.hpp>
 
 #include <CLI/CLI.hpp>
 
-#include "bound.hpp"
+#include "job.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <map>
 #include <optional>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 namespace {
 
 namespace so = superoffload;
-using clock_type = std::chrono::steady_clock;
-#if defined(BENCH_TRAIN_NVTX)
-using profile = so::profile::nvtx;
-#else
-using profile = so::profile::none;
-#endif
 
 std::map<std::string, so::model::config> const shapes{
     {"tiny",  // examples/models/tiny_llama, which the quickstart trains
@@ -88,389 +56,68 @@ std::map<std::string, so::model::config> const shapes{
       .head_dim = 128,
       .max_positions = 1 << 20,
       .rope_theta = 5e5}},
+    {"llama-70b",
+     {.model_type = "llama",
+      .vocabulary = 128256,
+      .hidden = 8192,
+      .intermediate = 28672,
+      .layers = 80,
+      .heads = 64,
+      .kv_heads = 8,
+      .head_dim = 128,
+      .max_positions = 1 << 20,
+      .rope_theta = 5e5}},
+    {"phi-4",
+     {.model_type = "phi3",
+      .vocabulary = 100352,
+      .hidden = 5120,
+      .intermediate = 17920,
+      .layers = 40,
+      .heads = 40,
+      .kv_heads = 10,
+      .head_dim = 128,
+      .max_positions = 1 << 20,
+      .rope_theta = 25e4}},
+    {"qwen3-14b",
+     {.model_type = "qwen3",
+      .vocabulary = 151936,
+      .hidden = 5120,
+      .intermediate = 17408,
+      .layers = 40,
+      .heads = 40,
+      .kv_heads = 8,
+      .head_dim = 128,
+      .max_positions = 1 << 20,
+      .rms_norm_epsilon = 1e-6,
+      .rope_theta = 1e6}},
+    {"seed-oss-36b",
+     {.model_type = "seed_oss",
+      .vocabulary = 155136,
+      .hidden = 5120,
+      .intermediate = 27648,
+      .layers = 64,
+      .heads = 80,
+      .kv_heads = 8,
+      .head_dim = 128,
+      .max_positions = 1 << 20,
+      .rms_norm_epsilon = 1e-6,
+      .rope_theta = 1e7,
+      .qkv_bias = true,
+      .attention_dropout = 0.1,
+      .residual_dropout = 0.1}},
 };
 
-struct job {
-  std::string shape = "tiny";
-  std::string device = "cpu";
-  std::string dtype = "bf16";
-  int gpus = 1;
-  std::int64_t layers = 0;  // 0: as the shape has
-  std::int64_t batch = 8;
-  std::int64_t seq = 256;
-  std::int64_t accumulation = 1;
-  std::int64_t steps = 20;
-  std::string timeline;
-  so::kernel::attention_implementation attention = so::kernel::attention_implementation::automatic;
-  so::recompute::choice recompute = so::recompute::choice::automatic;
-  so::offload::mode offload = so::offload::mode::none;
-  std::optional<double> ratio, streamed_share;  // none: as planned
-  so::offload::choice stream_weights = so::offload::choice::automatic;
-  double max_grad_norm = 1.0;
-  double acceptance = 1.0;
-  std::int64_t bucket_mib = 32;
-  int slots = 0;    // 0: as planned
-  int workers = 0;  // 0: as planned
-  std::string speculation = "adaptive";
-};
-
-double seconds_since(clock_type::time_point begin) {
-  return std::chrono::duration<double>(clock_type::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
-
-/// A deterministic sequence in place of weights, small enough to train: one million numbers, begun at
-/// another place for each piece.
-void random_weights(std::string const& name, std::int64_t first, std::span<float> to) {
-  static std::vector<float> const numbers = [] {
-    std::vector<float> made(std::size_t{1} << 20);
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      auto bits = (i + 1) * 0x9E3779B97F4A7C15U;
-      bits ^= bits >> 31;
-      made[i] = 0.04F * (static_cast<float>(bits >> 40) * 0x1p-24F - 0.5F);
-    }
-    return made;
-  }();
-  auto at = (std::hash<std::string>{}(name) + static_cast<std::size_t>(first) * 31) % numbers.size();
-  for (std::size_t done = 0; done < to.size();) {
-    auto const n = std::min(to.size() - done, numbers.size() - at);
-    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(at), n,
-                to.begin() + static_cast<std::ptrdiff_t>(done));
-    done += n;
-    at = 0;
-  }
-}
-
-/// What the flags say about offloading.
-so::offload::settings settings_of(job const& j) {
-  so::offload::settings s;
-  s.how = j.offload;
-  s.ratio = j.ratio;
-  s.streamed_share = j.streamed_share;
-  s.stream_weights = j.stream_weights;
-  s.bucket_bytes = j.bucket_mib << 20;
-  return s;
-}
-
-/// The arrangement that was planned, with what the flags override.
-so::offload::arrangement arranged(job const& j, so::offload::arrangement a) {
-  a.slots = j.slots > 0 ? j.slots : a.slots;
-  a.workers = j.workers > 0 ? j.workers : a.workers;
-  a.speculates = a.speculates && j.speculation != "off";
-  a.adapts = j.speculation == "adaptive";
-  return a;
-}
-
-so::data::batch random_batch(so::model::config const& config, job const& j, std::uint64_t step) {
-  so::data::batch b;
-  b.starts.push_back(0);
-  std::uint64_t state = step + 1;
-  for (std::int64_t s = 0; s < j.batch; ++s) {
-    for (std::int64_t i = 0; i < j.seq; ++i) {
-      state = state * 6364136223846793005U + 1442695040888963407U;
-      b.tokens.push_back(
-          static_cast<std::int32_t>((state >> 33) % static_cast<std::uint64_t>(config.vocabulary)));
-      b.positions.push_back(static_cast<std::int32_t>(i));
-    }
-    b.starts.push_back(static_cast<std::int32_t>(b.tokens.size()));
-  }
-  for (std::size_t i = 0; i < b.tokens.size(); ++i) {
-    bool const last = (static_cast<std::int64_t>(i) + 1) % j.seq == 0;
-    b.targets.push_back(last ? -1 : b.tokens[i + 1]);
-  }
-  return b;
-}
-
-/// TFLOP/s of one square product in T: what training could reach at best.
-template <class T, class D>
-double product_tflops(D& device, std::int64_t n) {
-  typename D::stream stream{device};
-  auto const elements = static_cast<std::size_t>(n * n);
-  so::buffer<D> const a{device, elements * sizeof(T)}, b{device, elements * sizeof(T)},
-      c{device, elements * sizeof(T)};
-  std::vector<T> values(elements);
-  for (auto const* operand : {&a, &b}) {
-    for (std::size_t i = 0; i < elements; ++i) {
-      values[i] = T(static_cast<float>((i * 2654435761U) % 1021U) * 0x1p-10F - 0.5F);
-    }
-    stream.copy(operand->data(), values.data(), operand->bytes());
-    stream.synchronize();
-  }
-  std::vector<double> times;
-  for (int i = 0; i < 7; ++i) {
-    auto const begin = clock_type::now();
-    launch(stream, so::kernel::gemm<T>{.a = a.template as<T>(),
-                                       .b = b.template as<T>(),
-                                       .c = c.template as<T>(),
-                                       .m = n,
-                                       .n = n,
-                                       .k = n,
-                                       .transpose_b = true});
-    stream.synchronize();
-    times.push_back(seconds_since(begin));
-  }
-  auto const size = static_cast<double>(n);
-  return 2.0 * size * size * size / median(times) * 1e-12;
-}
-
-/// Who trains alone has this one for a group.
-struct alone {
-  static constexpr int rank() { return 0; }
-  static constexpr int ranks() { return 1; }
-};
-
-template <class Precision, class Sharding, class Offload, class D, class Group>
-void measure(job const& j, D& device, Group& group, std::int64_t product_size, std::string const& processor) {
-  constexpr bool shards = Sharding::shards;
-  using engine_type = so::train::engine<so::model::llama, D, Precision, Sharding, Offload, profile>;
-  using element = typename Precision::element;
-  auto config = shapes.at(j.shape);
-  if (j.layers > 0) {
-    config.layers = j.layers;
-  }
-  std::string attention = D::name();
-  if constexpr (requires { device.attention(); }) {
-    attention = device.attention() != nullptr ? device.attention()->name() : "flash";
-  }
-  double const bound = product_tflops<element>(device, product_size);
-  so::train::engine_options options{.max_grad_norm = j.max_grad_norm,
-                                    .max_rows = j.batch * j.seq,
-                                    .max_positions = j.seq,
-                                    .accumulates = j.accumulation > 1,
-                                    .recompute = j.recompute};
-  std::optional<engine_type> made;
-  std::string service;
-  if constexpr (shards) {
-    auto& e = made.emplace(device, group, config, options);
-    auto const available = device.available_bytes();
-    std::vector<std::size_t> all(static_cast<std::size_t>(group.ranks()));
-    group.gather(&available, all.data(), sizeof available);
-    e.fit_into(*std::min_element(all.begin(), all.end()));
-    so::expect(e.plan().total() <= available, so::exit_code::cannot_fit, "the plan needs ", e.plan().total(),
-               " bytes of the device, ", available, " are free; use fewer layers or a smaller batch");
-  } else {
-    auto& e = made.emplace(device, config, options);
-    so::train::step_shape const shape{.micro_batch = {options.max_rows, options.max_positions},
-                                      .sequences = j.batch,
-                                      .micro_batches = static_cast<int>(j.accumulation),
-                                      .recompute = j.recompute,
-                                      .judges = j.max_grad_norm > 0.0,
-                                      .acceptance = j.acceptance,
-                                      .weights_may_stream = Offload::arranges};
-    auto const began = clock_type::now();
-    auto const machine = so::train::machine_for<element>(device, e.model(), shape, settings_of(j));
-    double const measuring = seconds_since(began);
-    auto const planned = so::train::plan_step<element>(device, e.model(), shape, machine, settings_of(j));
-    std::fputs(so::offload::describe(planned).c_str(), stderr);
-    so::offload::expect_fits(planned);
-    if constexpr (Offload::arranges) {
-      e.arrange(arranged(j, planned.state), planned.on_device.total());
-    } else {
-      e.fit_into(planned.on_device.total());
-    }
-    service =
-        so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
-                   ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
-    if constexpr (Offload::arranges) {
-      service += so::concat("\"resident\": ", planned.resident, ", \"host\": ", planned.host,
-                            ", \"streamed\": ", planned.streamed,
-                            ", \"weight_bytes_on_host\": ", planned.on_host.weights, ", ");
-    }
-  }
-  auto& engine = *made;
-  auto const& plan = engine.plan();
-  auto const least = so::bench::bound_measurement<element, D>{device, config, j.batch, j.seq}.measure(
-      plan.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq));
-  engine.initialize(random_weights);
-  double loss = 0.0;
-  std::int64_t done = 0;
-  auto const forward_and_backward = [&](std::optional<double> rate) {
-    std::vector<so::data::batch> batches;
-    std::int64_t targets = 0;
-    for (std::int64_t k = 0; k < j.accumulation; ++k) {
-      auto const number = (done * j.accumulation + k) * group.ranks() + group.rank();
-      batches.push_back(random_batch(config, j, static_cast<std::uint64_t>(number)));
-      targets += batches.back().label_tokens() * group.ranks();
-    }
-    ++done;
-    engine.begin_step(targets, j.accumulation, rate);
-    loss = 0.0;
-    for (auto const& batch : batches) {
-      loss += engine.forward(batch);
-      engine.backward();
-    }
-  };
-  auto const one_step = [&] {
-    forward_and_backward(1e-4);
-    engine.step(1e-4);
-  };
-  for (int i = 0; i < 2; ++i) { one_step(); }
-  engine.synchronize();
-  auto const median_of = [&](auto&& work) {
-    std::vector<double> times;
-    for (std::int64_t i = 0; i < j.steps; ++i) {
-      auto const begin = clock_type::now();
-      work();
-      times.push_back(seconds_since(begin));
-    }
-    engine.synchronize();
-    return median(times);
-  };
-  // From verdict to verdict: a step's update runs while the next one's batch is being made.
-  double const seconds = median_of(one_step);
-  auto const device_bytes = device.bytes_in_use();  // an engine gives nothing back
-  [[maybe_unused]] std::string idle = "null";
-#if defined(BENCH_TRAIN_CUPTI)
-  if (j.device == "cuda") {
-    so::bench::gpu_activity activity;
-    for (int i = 0; i < 2; ++i) { one_step(); }
-    engine.synchronize();
-    activity.finish();
-    idle = std::to_string(activity.idle_share());
-    if (!j.timeline.empty() && group.rank() == 0) {
-      activity.write_trace(j.timeline);
-    }
-  }
-#endif
-  if constexpr (Offload::arranges) {
-    auto const counts = engine.state().counts();
-    auto const& a = engine.options().arrangement;
-    service += so::concat("\"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
-                          ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings,
-                          ", \"workers\": ", a.workers, ", \"speculation\": \"", j.speculation,
-                          "\", \"acceptance\": ", engine.state().acceptance(),
-                          ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
-                          ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
-  } else {
-    // The same without the optimizer, whose time depends on the number of ranks.
-    auto const without = median_of([&] {
-      forward_and_backward(std::nullopt);
-      engine.synchronize();
-    });
-    service += so::concat("\"forward_backward_ms\": ", 1e3 * without, ", ");
-  }
-  if (group.rank() != 0) {
-    return;
-  }
-  double const least_seconds = least.total() * static_cast<double>(j.accumulation);
-  auto const tokens = j.accumulation * j.batch * j.seq;
-  double const model = 3.0 * engine.model().forward_flops(tokens, [&](std::int32_t window) {
-    return j.accumulation * j.batch * so::kernel::visible_pairs(j.seq, window);
-  });
-  double const again = plan.recomputed_flops_per_token * static_cast<double>(tokens);
-  std::printf(
-      "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"attention\": "
-      "\"%s\", \"gpus\": %d, \"layers\": %lld, "
-      "\"batch\": %lld, \"seq\": %lld, \"accumulation\": %lld, \"results\": %lld, \"results_recomputed\": "
-      "%lld, "
-      "\"parameters\": %lld, \"steps\": %lld, "
-      "\"step_time_ms\": %.3f, \"tokens_per_second\": %.1f, "
-      "\"tokens_per_second_of_each\": %.1f, \"model_tflops\": %.5f, \"hardware_tflops\": "
-      "%.5f, "
-      "\"product_tflops\": %.5f, \"share_of_product_rate\": %.3f, \"measured_bound_ms\": %.3f, "
-      "\"measured_products_ms\": %.3f, \"measured_attention_ms\": %.3f, \"measured_recomputed_ms\": %.3f, "
-      "\"share_of_measured_bound\": %.3f, \"device_bytes\": %zu, \"plan_bytes\": "
-      "%zu, "
-      "\"host_bytes\": %zu, \"gpu_idle_share\": %s, %s\"loss\": %.4f}\n",
-      j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(), group.ranks(),
-      static_cast<long long>(config.layers), static_cast<long long>(j.batch), static_cast<long long>(j.seq),
-      static_cast<long long>(j.accumulation), static_cast<long long>(plan.results),
-      static_cast<long long>(plan.results_recomputed), static_cast<long long>(plan.parameters),
-      static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens * group.ranks()) / seconds,
-      static_cast<double>(tokens) / seconds, model / seconds * 1e-12, (model + again) / seconds * 1e-12,
-      bound, (model + again) / seconds * 1e-12 / bound, least_seconds * 1e3,
-      least.products * static_cast<double>(j.accumulation) * 1e3,
-      least.attention * static_cast<double>(j.accumulation) * 1e3,
-      least.again * static_cast<double>(j.accumulation) * 1e3, least_seconds / seconds, device_bytes,
-      plan.total(), so::train::peak_resident_bytes(), idle.c_str(), service.c_str(), loss);
-}
-
-template <class Precision, class D>
-void measure_alone(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
-  alone group;
-  if (j.offload == so::offload::mode::none) {
-    measure<Precision, so::zero::resident, so::offload::none>(j, device, group, product_size, processor);
-  } else {
-    measure<Precision, so::zero::streamed, so::offload::super>(j, device, group, product_size, processor);
-  }
-}
-
-/// Calls with(precision), the one that the flags name.
-template <class With>
-void with_precision(job const& j, With&& with) {
-  if (j.dtype == "bf16") {
-    with(so::precision::bf16{});
-  } else {
-    with(so::precision::fp32{});
-  }
-}
-
-void measure_on_cpu(job const& j) {
-  so::cpu::device device;
-  auto const processor =
-      so::concat(name_of(so::cpu::active_instruction_set()), ", ", device.threads().size(), " threads");
-  with_precision(j, [&]<class P>(P) { measure_alone<P>(j, device, 2048, processor); });
-}
-
-#if defined(BENCH_TRAIN_CUDA)
-constexpr std::int64_t product_size_on_cuda = 8192;
-
-void choose_attention(job const& j, so::cuda::device& device) {
-  auto const& config = shapes.at(j.shape);
-  auto const note = so::cudnn::choose_attention(device, j.attention,
-                                                {.starts = nullptr,
-                                                 .documents = j.batch,
-                                                 .rows = j.batch * j.seq,
-                                                 .heads = static_cast<std::int32_t>(config.heads),
-                                                 .kv_heads = static_cast<std::int32_t>(config.kv_heads),
-                                                 .head_dim = static_cast<std::int32_t>(config.head_dim),
-                                                 .longest = static_cast<std::int32_t>(j.seq),
-                                                 .scale = 1},
-                                                false, j.dtype == "bf16");
-  if (!note.empty()) {
-    std::fprintf(stderr, "bench_train: attention by flash: %s\n", note.c_str());
-  }
-}
-
-void measure_on_cuda(job const& j) {
-  so::cuda::device device;
-  choose_attention(j, device);
-  with_precision(
-      j, [&]<class P>(P) { measure_alone<P>(j, device, product_size_on_cuda, so::cuda::device::name()); });
-}
-#else
-void measure_on_cuda(job const&) {
-  so::fail(so::exit_code::device, "--device cuda: this program was built without CUDA; use --device cpu");
-}
-#endif
-
-#if defined(SUPEROFFLOAD_HAS_NCCL)
-/// As one of several ranks.
-void measure_as_rank(job const& j, so::comm::environment const& run) {
-  auto shared = so::comm::meet(run);
-  so::cuda::device device{so::nccl::gpu_of(run)};
-  choose_attention(j, device);
-  so::nccl::communicator group{shared, run.rank, device};
-  so::comm::abort_on_exception const guard{group};
-  with_precision(j, [&]<class P>(P) {
-    measure<P, so::zero::sharded<so::nccl::gpus>, so::offload::none>(j, device, group, product_size_on_cuda,
-                                                                     so::cuda::device::name());
-  });
-}
-#else
-void measure_as_rank(job const&, so::comm::environment const&) {
-  so::fail(so::exit_code::device, "--gpus: this program was built without NCCL; use --gpus 1");
-}
-#endif
+std::map<std::string, void (*)(so::bench::job const&, std::optional<so::comm::environment> const&)> const
+    measures{{"llama", so::bench::measure_llama},
+             {"phi3", so::bench::measure_phi3},
+             {"qwen3", so::bench::measure_qwen3},
+             {"seed_oss", so::bench::measure_seed_oss}};
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  job j;
+  so::bench::job j;
+  bool dropout = false;
   CLI::App app{"Times training steps of a model shape on random weights."};
   std::vector<std::string> names;
   for (auto const& [name, config] : shapes) { names.push_back(name); }
@@ -528,11 +175,20 @@ int main(int argc, char** argv) try {
   app.add_option("--attn_implementation", j.attention, "on a GPU; auto: the faster one")
       ->transform(CLI::CheckedTransformer(implementations));
   app.add_option("--timeline", j.timeline, "a file for what the GPU did in two steps, as trace events");
+  app.add_flag("--dropout", dropout, "with the dropout that the model is trained with");
   CLI11_PARSE(app, argc, argv);
+  j.config = shapes.at(j.shape);
+  if (j.layers > 0) {
+    j.config.layers = j.layers;
+  }
+  if (!dropout) {
+    j.config.attention_dropout = j.config.residual_dropout = 0.0;
+  }
+  std::optional<so::comm::environment> run;
   if (j.gpus > 1) {
     so::expect(j.device == "cuda" && j.offload == so::offload::mode::none, so::exit_code::bad_input,
                "--gpus ", j.gpus, ": expected --device cuda and --offload none");
-    auto const run = so::comm::read_environment();
+    run = so::comm::read_environment();
     if (!run) {
       return so::comm::launch({.shared = {.ranks = j.gpus},
                                .processors = so::cpu::divide_processors(
@@ -541,12 +197,8 @@ int main(int argc, char** argv) try {
     }
     so::expect(run->ranks == j.gpus, so::exit_code::bad_input, "--gpus ", j.gpus, " in a run of ", run->ranks,
                " ranks");
-    measure_as_rank(j, *run);
-  } else if (j.device == "cuda") {
-    measure_on_cuda(j);
-  } else {
-    measure_on_cpu(j);
   }
+  measures.at(j.config.model_type)(j, run);
   return 0;
 } catch (so::error const& e) {
   std::fprintf(stderr, "bench_train: error: %s\n", e.what());

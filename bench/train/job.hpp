@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/environment.hpp>
+#include <superoffload/kernel/attention.hpp>
+#include <superoffload/model/config.hpp>
+#include <superoffload/offload/settings.hpp>
+#include <superoffload/train/recompute.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace superoffload::bench {
+
+namespace so = superoffload;
+
+/// What is to be measured.
+struct job {
+  model::config config;
+  std::string shape = "tiny";
+  std::string device = "cpu";
+  std::string dtype = "bf16";
+  int gpus = 1;
+  std::int64_t layers = 0;  // 0: as the shape has
+  std::int64_t batch = 8;
+  std::int64_t seq = 256;
+  std::int64_t accumulation = 1;
+  std::int64_t steps = 20;
+  std::string timeline;
+  so::kernel::attention_implementation attention = so::kernel::attention_implementation::automatic;
+  so::recompute::choice recompute = so::recompute::choice::automatic;
+  so::offload::mode offload = so::offload::mode::none;
+  std::optional<double> ratio, streamed_share;  // none: as planned
+  so::offload::choice stream_weights = so::offload::choice::automatic;
+  double max_grad_norm = 1.0;
+  double acceptance = 1.0;
+  std::int64_t bucket_mib = 32;
+  int slots = 0;    // 0: as planned
+  int workers = 0;  // 0: as planned
+  std::string speculation = "adaptive";
+};
+
+/// Times training steps of one architecture and prints one line of JSON; as one of several ranks where there
+/// is such a run. Each architecture is instantiated in a source of its own.
+void measure_llama(job const& j, std::optional<comm::environment> const& run);
+void measure_phi3(job const& j, std::optional<comm::environment> const& run);
+void measure_qwen3(job const& j, std::optional<comm::environment> const& run);
+void measure_seed_oss(job const& j, std::optional<comm::environment> const& run);
+
+}  // namespace superoffload::bench
