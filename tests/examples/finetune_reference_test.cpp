@@ -8,6 +8,7 @@
 #include "examples/finetune.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <set>
 
 namespace {
@@ -115,6 +116,34 @@ TEST_CASE("every reference run is reproduced step by step") {
                                       "llama_tied/plain", "llama_tied/schedule", "phi3/plain",
                                       "phi3/schedule", "qwen3/plain", "qwen3/schedule", "qwen3_tied/plain",
                                       "qwen3_tied/schedule", "seed_oss/plain", "seed_oss/schedule"});
+}
+
+/// A step with the rate 0 changes no weight: what is exported must be what was read.
+TEST_CASE("what is read is exported bit for bit, under the names and in the shapes of the hub") {
+  for (std::string const model : {"llama", "llama_tied", "phi3", "qwen3", "qwen3_tied", "seed_oss"}) {
+    CAPTURE(model);
+    scratch_directory const output;
+    finetune_run const r{model,
+                         {"--dtype", "float32", "--lr", "0", "--weight_decay", "0", "--max_steps", "1",
+                          "--max_length", "32", "--batch_size", "1"}};
+    auto const done = r.run_in(output.path());
+    CAPTURE(done.err);
+    REQUIRE(done.status == 0);
+    auto const read = io::hub_checkpoint::open(models / model);
+    auto const written = io::hub_checkpoint::open(output.path() / "model");
+    REQUIRE(written.names() == read.names());
+    for (auto const& name : read.names()) {
+      CAPTURE(name);
+      auto const& shape = read.find(name)->shape;
+      REQUIRE(written.find(name)->shape == shape);
+      std::uint64_t count = 1;
+      for (auto const extent : shape) { count *= static_cast<std::uint64_t>(extent); }
+      std::vector<float> before(count), after(count);
+      read.read(name, 0, before);
+      written.read(name, 0, after);
+      CHECK(std::memcmp(before.data(), after.data(), count * sizeof(float)) == 0);
+    }
+  }
 }
 
 }  // namespace
