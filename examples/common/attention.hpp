@@ -32,16 +32,18 @@ inline std::string choose_attention(superoffload::cuda::device& device, command_
   auto const config = superoffload::model::read_config(command.training.model);
   auto const rows = superoffload::train::most_rows(command.training);
   auto const longest = command.training.max_length;
-  return superoffload::cudnn::choose_attention(device, command.attention,
-                                               {.starts = nullptr,
-                                                .documents = rows / longest,
-                                                .rows = rows,
-                                                .heads = static_cast<std::int32_t>(config.heads),
-                                                .kv_heads = static_cast<std::int32_t>(config.kv_heads),
-                                                .head_dim = static_cast<std::int32_t>(config.head_dim),
-                                                .longest = static_cast<std::int32_t>(longest),
-                                                .scale = 1},
-                                               false, command.precision == precision_choice::bf16);
+  return superoffload::cudnn::choose_attention(
+      device, command.attention,
+      {.starts = nullptr,
+       .documents = rows / longest,
+       .rows = rows,
+       .heads = static_cast<std::int32_t>(config.heads),
+       .kv_heads = static_cast<std::int32_t>(config.kv_heads),
+       .head_dim = static_cast<std::int32_t>(config.head_dim),
+       .longest = static_cast<std::int32_t>(longest),
+       .scale = 1,
+       .dropout = superoffload::kernel::dropout_mask::with(config.attention_dropout, 0)},
+      false, command.precision == precision_choice::bf16);
 }
 #endif
 

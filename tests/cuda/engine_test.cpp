@@ -5,6 +5,9 @@
 // the CPU.
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
+#include <superoffload/model/phi3.hpp>
+#include <superoffload/model/qwen3.hpp>
+#include <superoffload/model/seed_oss.hpp>
 
 #include <doctest/doctest.h>
 
@@ -18,14 +21,22 @@ namespace {
 using namespace superoffload;
 using test::reference_model;
 
+template <class Precision, model::architecture Architecture = model::llama>
+void check(std::string const& name) {
+  CAPTURE(name);
+  reference_model<cuda::device, Precision, Architecture> m{name};
+  test::check_loss_and_gradients(m);
+  test::check_logits(m);
+}
+
 TEST_CASE_TEMPLATE("on a GPU, loss, gradients of every parameter and logits are those of transformers",
                    Precision, precision::fp32, precision::bf16) {
-  for (std::string const name : {"llama", "llama_tied"}) {
-    CAPTURE(name);
-    reference_model<cuda::device, Precision> m{name};
-    test::check_loss_and_gradients(m);
-    test::check_logits(m);
-  }
+  check<Precision>("llama");
+  check<Precision>("llama_tied");
+  check<Precision, model::phi3>("phi3");
+  check<Precision, model::qwen3>("qwen3");
+  check<Precision, model::qwen3>("qwen3_tied");
+  check<Precision, model::seed_oss>("seed_oss");
 }
 
 TEST_CASE_TEMPLATE("on a GPU, the plan is what is then allocated", Precision, precision::fp32,

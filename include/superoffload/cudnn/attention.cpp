@@ -494,6 +494,9 @@ attention::~attention() = default;
 std::string attention::name() const { return version_text(frontend::detail::get_backend_version()); }
 
 std::string refusal_of(kernel::attention_shape const& s, attention::settings const& chosen) {
+  if (s.dropout.dropped > 0) {
+    return "cuDNN's attention is not used with dropout";  // it draws from numbers of its own
+  }
   if (s.head_dim % 8 != 0 || s.head_dim > 256) {
     return concat("cuDNN has no attention for heads of ", s.head_dim, ": expected a multiple of 8 up to 256");
   }
@@ -519,9 +522,7 @@ std::string refusal_of(kernel::attention_shape const& s, attention::settings con
   return {};
 }
 
-bool attention::serves(kernel::attention_shape const& s) const {
-  return s.dropout.dropped == 0 && refusal_of(s, settings_).empty();
-}
+bool attention::serves(kernel::attention_shape const& s) const { return refusal_of(s, settings_).empty(); }
 
 void attention::leaves(kernel::attention_shape const& s) {
   if (settings_.by_name && s.rows > 0 && !noted_.exchange(true)) {
