@@ -121,7 +121,7 @@ stage() {
     nccl_tests)
       local suite
       for suite in host one_gpu gpus; do
-        SUPEROFFLOAD_TEST_SUITE=$suite limited 300 "$build/bin/nccl_tests" || return 1
+        SUPEROFFLOAD_TEST_SUITE=$suite limited 420 "$build/bin/nccl_tests" || return 1
       done
       ;;
     collectives) measured "$1" 180 "$build/bin/nccl_bench" --gpus 2 ;;

@@ -11,6 +11,7 @@
 
 #include "comm/groups.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -30,11 +31,16 @@ struct rank_on_gpu {
   }
 };
 
-using gpu_processes = processes_of<rank_on_gpu>;
+/// What hangs ends before the test is ended.
+inline constexpr std::chrono::seconds gpu_patience{60};
+
+struct gpu_processes : processes_of<rank_on_gpu> {
+  gpu_processes() { settings.patience = gpu_patience; }
+};
 
 /// Ranks as threads of one process.
 struct gpu_threads {
-  comm::region::settings settings{.piece_bytes = 4096};
+  comm::region::settings settings{.piece_bytes = 4096, .patience = gpu_patience};
 
   template <class Body>
   std::vector<std::string> run(int ranks, Body body) {
