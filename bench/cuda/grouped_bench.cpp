@@ -182,7 +182,7 @@ private:
         launch(on_.stream,
                kernel::expert_swiglu_forward<bfloat16>{of_.gate, gate_up.as<bfloat16>(), weights.as<float>(),
                                                        order_.as<std::int32_t>(), hidden.as<bfloat16>(),
-                                                       choices(), of_.intermediate});
+                                                       choices(), of_.intermediate, 7.0});
       });
     }
     if (on_.wants("expert_swiglu backward")) {
@@ -190,7 +190,7 @@ private:
         launch(on_.stream, kernel::expert_swiglu_backward<bfloat16>{
                                of_.gate, hidden.as<bfloat16>(), gate_up.as<bfloat16>(), weights.as<float>(),
                                order_.as<std::int32_t>(), gate_up.as<bfloat16>(), hidden.as<bfloat16>(),
-                               d_weights.as<float>(), choices(), of_.intermediate});
+                               d_weights.as<float>(), choices(), of_.intermediate, 7.0});
       });
     }
   }

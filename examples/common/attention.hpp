@@ -41,9 +41,10 @@ inline std::string choose_attention(superoffload::cuda::device& device, command_
        .kv_heads = static_cast<std::int32_t>(config.kv_heads),
        .head_dim = static_cast<std::int32_t>(config.head_dim),
        .longest = static_cast<std::int32_t>(longest),
+       .window = config.longest_window(),
        .scale = 1,
        .dropout = superoffload::kernel::dropout_mask::with(config.attention_dropout, 0)},
-      false, command.precision == precision_choice::bf16);
+      config.has_sinks, command.precision == precision_choice::bf16);
 }
 #endif
 

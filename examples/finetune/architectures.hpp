@@ -39,10 +39,13 @@ struct architecture {
 EXAMPLES_ARCHITECTURE(llama)
 EXAMPLES_ARCHITECTURE(phi3)
 EXAMPLES_ARCHITECTURE(qwen3)
+EXAMPLES_ARCHITECTURE(qwen3_moe)
 EXAMPLES_ARCHITECTURE(seed_oss)
+EXAMPLES_ARCHITECTURE(gpt_oss)
 
 /// All of them.
-inline constexpr architecture architectures[] = {of_llama, of_phi3, of_qwen3, of_seed_oss};
+inline constexpr architecture architectures[] = {of_llama,     of_phi3,     of_qwen3,
+                                                 of_qwen3_moe, of_seed_oss, of_gpt_oss};
 
 }  // namespace examples
 

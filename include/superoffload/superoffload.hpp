@@ -19,9 +19,11 @@
 #include <superoffload/io/hub_export.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
 #include <superoffload/model/config.hpp>
+#include <superoffload/model/gpt_oss.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/model/phi3.hpp>
 #include <superoffload/model/qwen3.hpp>
+#include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/model/seed_oss.hpp>
 #include <superoffload/optim/adamw.hpp>
 #include <superoffload/optim/schedule.hpp>

@@ -99,7 +99,8 @@ void check_run(std::string const& model, io::json const& truth, std::string cons
 /// Also in bf16 where the reference is float32, and held to the same as one in bf16.
 TEST_CASE("every reference run is reproduced step by step") {
   std::set<std::string> seen;
-  for (std::string const model : {"llama", "llama_tied", "phi3", "qwen3", "qwen3_tied", "seed_oss"}) {
+  for (std::string const model : {"llama", "llama_tied", "phi3", "qwen3", "qwen3_tied", "qwen3_moe",
+                                  "seed_oss", "gpt_oss", "gpt_oss_mxfp4"}) {
     auto const expected = io::read_json(models / model / "expected.json", {.bytes = std::size_t{4} << 20});
     for (auto const& truth : expected["train"]) {
       auto const name = truth["args"]["name"].get<std::string>();
@@ -112,10 +113,13 @@ TEST_CASE("every reference run is reproduced step by step") {
       seen.insert(model + "/" + name);
     }
   }
-  CHECK(seen == std::set<std::string>{"llama/plain", "llama/schedule", "llama/packing", "llama/bf16",
-                                      "llama_tied/plain", "llama_tied/schedule", "phi3/plain",
-                                      "phi3/schedule", "qwen3/plain", "qwen3/schedule", "qwen3_tied/plain",
-                                      "qwen3_tied/schedule", "seed_oss/plain", "seed_oss/schedule"});
+  CHECK(seen == std::set<std::string>{"llama/plain",       "llama/schedule",      "llama/packing",
+                                      "llama/bf16",        "llama_tied/plain",    "llama_tied/schedule",
+                                      "phi3/plain",        "phi3/schedule",       "qwen3/plain",
+                                      "qwen3/schedule",    "qwen3_tied/plain",    "qwen3_tied/schedule",
+                                      "qwen3_moe/plain",   "qwen3_moe/schedule",  "seed_oss/plain",
+                                      "seed_oss/schedule", "gpt_oss/plain",
+                                      "gpt_oss/schedule",  "gpt_oss_mxfp4/plain", "gpt_oss_mxfp4/schedule"});
 }
 
 /// A step with the rate 0 changes no weight: what is exported must be what was read.

@@ -54,7 +54,8 @@ TEST_CASE("scripts plan published models from config.json alone") {
   };
   script const all[] = {{"finetune_llama-8b_1gpu", "llama-8b", 0.80, 4096},
                         {"finetune_phi-4_1gpu", "phi-4", 0.90, 4096},
-                        {"finetune_qwen3-14b_1gpu", "qwen3-14b", 0.90, 4096}};
+                        {"finetune_qwen3-14b_1gpu", "qwen3-14b", 0.90, 4096},
+                        {"finetune_gpt-oss-20b_1gpu", "gpt-oss-20b", 0.90, 8192}};
   scripts const s;
   for (auto const& of : all) {
     for (std::string const mode : {"superoffload", "zerooffload"}) {

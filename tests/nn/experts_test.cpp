@@ -40,6 +40,7 @@ nn::experts with_biases(unit_layout& unit, std::int32_t each) {
           .intermediate = intermediate,
           .each = each,
           .gate = kernel::expert_gate::clamped,
+          .gate_limit = 7.0,
           .layout = nn::expert_layout::in_out};
 }
 

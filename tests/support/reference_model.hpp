@@ -93,17 +93,23 @@ struct reference_model {
 
 /// How far values may be from those of transformers in float32, as parts of a tensor's norm.
 struct tolerances {
-  double loss, gradient, sum, logits;
+  double loss, gradient, first, sum, logits;
 };
+/// In bfloat16 a token may choose another expert, whose gradients, of few tokens here, then differ as a
+/// whole.
 template <class Model>
-constexpr tolerances tolerances_of =
-    std::is_same_v<typename Model::engine::element_type, float> ? tolerances{1e-5, 1e-4, 1e-4, 1e-5}
-                                                                : tolerances{2e-3, 2e-2, 1e-1, 1e-2};
+tolerances tolerances_of(Model& l) {
+  if (std::is_same_v<typename Model::engine::element_type, float>) {
+    return {1e-5, 1e-4, 1e-4, 1e-4, 1e-5};
+  }
+  return l.trained.model().settings().experts > 0 ? tolerances{2e-3, 0.1, 0.25, 0.3, 1e-2}
+                                                  : tolerances{2e-3, 2e-2, 2e-2, 1e-1, 1e-2};
+}
 
 /// Loss and the gradients of every parameter are those of transformers.
 template <class Model>
 void check_loss_and_gradients(Model& l) {
-  constexpr auto allowed = tolerances_of<Model>;
+  auto const allowed = tolerances_of(l);
   auto const& forward = l.expected["forward"];
   CHECK(l.batch.label_tokens() == forward["label_tokens"].template get<std::int64_t>());
   double const loss = l.trained.forward(l.batch);
@@ -126,7 +132,7 @@ void check_loss_and_gradients(Model& l) {
       CHECK(std::sqrt(squares) == doctest::Approx(l2).epsilon(allowed.gradient));
       CHECK(std::abs(sum - truth["sum"].template get<double>()) <= allowed.sum * l2);
       for (std::size_t i = 0; i < truth["first"].size(); ++i) {
-        CHECK(std::abs(gradient[i] - truth["first"][i].template get<double>()) <= allowed.gradient * l2);
+        CHECK(std::abs(gradient[i] - truth["first"][i].template get<double>()) <= allowed.first * l2);
       }
       CHECK(gradient[truth["peak"][0].template get<std::size_t>()] ==
             doctest::Approx(truth["peak"][1].template get<double>()).epsilon(allowed.gradient));
@@ -139,7 +145,7 @@ void check_loss_and_gradients(Model& l) {
 /// So are logits, as samples and as a whole.
 template <class Model>
 void check_logits(Model& l) {
-  constexpr auto allowed = tolerances_of<Model>;
+  auto const allowed = tolerances_of(l);
   auto const vocabulary = static_cast<std::size_t>(l.trained.model().settings().vocabulary);
   std::vector<float> const logits = l.trained.logits(l.batch);
   double squares = 0.0;

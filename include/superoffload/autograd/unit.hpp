@@ -63,6 +63,13 @@ public:
     return finish(added, rows);
   }
 
+  /// Adds one parameter that is a tensor of any shape, seen as a matrix of its last extent's columns.
+  parameter add_tensor(std::string const& name, std::vector<std::int64_t> const& shape) {
+    parameter const added = start(shape.back());
+    append({name, shape});
+    return finish(added, (end_ - added.offset) / shape.back());
+  }
+
   /// Adds one vector parameter, seen as a row, made of the named tensors side by side: {name, elements of
   /// it}.
   parameter add_vector(std::vector<std::pair<std::string, std::int64_t>> const& parts) {

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/io/hub.hpp>
 #include <superoffload/io/json.hpp>
+#include <superoffload/io/mxfp4.hpp>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
+#include <mutex>
 #include <system_error>
 
 namespace superoffload::io {
@@ -60,6 +62,16 @@ void expect_trainable(std::span<Value const> values, std::filesystem::path const
 
 }  // namespace
 
+struct hub_checkpoint::dequantised {
+  std::mutex mutex;
+  tensor_info const* blocks = nullptr;
+  std::uint64_t expert = 0;
+  std::vector<bfloat16> values;
+  std::vector<std::byte> packed, scales;
+};
+
+hub_checkpoint::hub_checkpoint() : dequantised_{std::make_shared<dequantised>()} {}
+
 hub_checkpoint hub_checkpoint::open(std::filesystem::path const& directory, hub_limits limits) {
   hub_checkpoint opened;
   opened.directory_ = directory;
@@ -74,6 +86,7 @@ hub_checkpoint hub_checkpoint::open(std::filesystem::path const& directory, hub_
   } else {
     fail_without_weights(directory);
   }
+  opened.find_quantised();
   return opened;
 }
 
@@ -125,14 +138,93 @@ void hub_checkpoint::open_shards(std::filesystem::path const& index, hub_limits 
   }
 }
 
+/// Puts each pair of blocks and scales in MXFP4 into one tensor.
+void hub_checkpoint::find_quantised() {
+  constexpr std::string_view blocks_ending = "_blocks", scales_ending = "_scales";
+  std::vector<std::string> pairs;
+  for (auto const& [name, where] : places_) {
+    if (name.ends_with(blocks_ending) && where.tensor->type == dtype::u8) {
+      pairs.push_back(name.substr(0, name.size() - blocks_ending.size()));
+    }
+  }
+  for (auto const& name : pairs) {
+    auto const blocks_name = name + std::string{blocks_ending},
+               scales_name = name + std::string{scales_ending};
+    auto const blocks = places_.at(blocks_name);
+    auto const& file = shards_[blocks.shard].path();
+    auto const found = places_.find(scales_name);
+    expect(found != places_.end() && found->second.tensor->type == dtype::u8, exit_code::bad_input,
+           shown(file), ": tensor '", printable(blocks_name), "' is in MXFP4, but '", printable(scales_name),
+           "' of dtype U8 is missing");
+    auto const scales = found->second;
+    auto const& shape = blocks.tensor->shape;
+    expect(shape.size() == 4 && shape[3] == mxfp4_block_bytes && std::ranges::find(shape, 0) == shape.end(),
+           exit_code::bad_input, shown(file), ": tensor '", printable(blocks_name),
+           "': expected the shape [experts, outputs, inputs / 32, 16] of MXFP4");
+    expect(
+        std::equal(shape.begin(), shape.end() - 1, scales.tensor->shape.begin(), scales.tensor->shape.end()),
+        exit_code::bad_input, shown(file), ": tensor '", printable(scales_name), "': expected the shape of '",
+        printable(blocks_name), "' without its last extent");
+    expect(!places_.contains(name), exit_code::bad_input, shown(file), ": tensor '", printable(name),
+           "' is there beside its own MXFP4 blocks; expected one of them");
+    quantised_matrix matrix{
+        {.type = dtype::bf16, .shape = {shape[0], shape[2] * mxfp4_block, shape[1]}}, blocks, scales};
+    matrix.whole.end = 4 * (blocks.tensor->end - blocks.tensor->begin);  // four bits become sixteen
+    quantised_.emplace(name, matrix);
+    places_.erase(blocks_name);
+    places_.erase(scales_name);
+  }
+}
+
+template <class Use>
+void hub_checkpoint::dequantise(std::string_view name, quantised_matrix const& matrix, std::uint64_t first,
+                                std::uint64_t count, Use&& use) const {
+  auto const in = matrix.whole.shape[1], out = matrix.whole.shape[2];
+  auto const size = static_cast<std::uint64_t>(in * out);
+  auto const all = static_cast<std::uint64_t>(matrix.whole.shape[0]) * size;
+  expect(first <= all && count <= all - first, exit_code::internal, "elements ", first, " to ", first + count,
+         " of ", printable(name), ", which has ", all);
+  std::scoped_lock const lock{dequantised_->mutex};
+  auto& kept = *dequantised_;
+  for (std::uint64_t done = 0; done < count;) {
+    auto const expert = (first + done) / size;
+    if (kept.blocks != matrix.blocks.tensor || kept.expert != expert) {
+      kept.blocks = nullptr;  // until it is whole
+      auto const read = [&](place const& from, std::vector<std::byte>& to) {
+        auto const bytes =
+            (from.tensor->end - from.tensor->begin) / static_cast<std::uint64_t>(matrix.whole.shape[0]);
+        to.resize(bytes);
+        shards_[from.shard].read_raw(*from.tensor, expert * bytes, to);
+      };
+      read(matrix.blocks, kept.packed);
+      read(matrix.scales, kept.scales);
+      kept.values.resize(size);
+      dequantise_mxfp4(kept.packed, kept.scales, in, out, kept.values);
+      kept.blocks = matrix.blocks.tensor;
+      kept.expert = expert;
+    }
+    auto const from = (first + done) % size;
+    auto const piece =
+        std::span<bfloat16 const>{kept.values}.subspan(from, std::min(size - from, count - done));
+    expect_trainable(piece, shards_[matrix.blocks.shard].path(), name, first + done);
+    use(piece, done);
+    done += piece.size();
+  }
+}
+
 std::vector<std::string> hub_checkpoint::names() const {
   std::vector<std::string> sorted;
-  sorted.reserve(places_.size());
+  sorted.reserve(places_.size() + quantised_.size());
   for (auto const& [name, where] : places_) { sorted.push_back(name); }
+  for (auto const& [name, matrix] : quantised_) { sorted.push_back(name); }
+  std::ranges::sort(sorted);
   return sorted;
 }
 
 tensor_info const* hub_checkpoint::find(std::string_view name) const {
+  if (auto const matrix = quantised_.find(name); matrix != quantised_.end()) {
+    return &matrix->second.whole;
+  }
   auto const found = places_.find(name);
   return found == places_.end() ? nullptr : found->second.tensor;
 }
@@ -145,12 +237,26 @@ hub_checkpoint::place const& hub_checkpoint::at(std::string_view name) const {
 }
 
 void hub_checkpoint::read(std::string_view name, std::uint64_t first, std::span<float> out) const {
+  if (auto const matrix = quantised_.find(name); matrix != quantised_.end()) {
+    dequantise(name, matrix->second, first, out.size(),
+               [&](std::span<bfloat16 const> piece, std::uint64_t at) {
+                 std::ranges::copy(piece, out.begin() + static_cast<std::ptrdiff_t>(at));
+               });
+    return;
+  }
   auto const& where = at(name);
   shards_[where.shard].read(*where.tensor, first, out);
   expect_trainable(std::span<float const>{out}, shards_[where.shard].path(), name, first);
 }
 
 void hub_checkpoint::read_bf16(std::string_view name, std::uint64_t first, std::span<bfloat16> out) const {
+  if (auto const matrix = quantised_.find(name); matrix != quantised_.end()) {
+    dequantise(name, matrix->second, first, out.size(),
+               [&](std::span<bfloat16 const> piece, std::uint64_t at) {
+                 std::ranges::copy(piece, out.begin() + static_cast<std::ptrdiff_t>(at));
+               });
+    return;
+  }
   auto const& where = at(name);
   if (where.tensor->type == dtype::bf16) {
     auto const& shard = shards_[where.shard];

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,10 @@ struct hub_limits {
 
 /// The weights of a Hugging Face directory: model.safetensors, or the shards that
 /// model.safetensors.index.json lists. Reading is safe from several threads.
+///
+/// Matrices of experts in MXFP4, NAME_blocks [experts, out, in / 32, 16] with NAME_scales [experts, out, in /
+/// 32], are one tensor here: NAME [experts, in, out] in bfloat16, dequantised as it is read. One expert's
+/// matrix is kept, for whoever reads on.
 class hub_checkpoint {
 public:
   /// \throws error(bad_input) naming file, field and expectation; for pickled weights (.bin, .pt) with
@@ -48,6 +53,9 @@ public:
   /// The same as working weights: bfloat16::of_master of each element.
   void read_bf16(std::string_view name, std::uint64_t first, std::span<bfloat16> out) const;
 
+  /// Is any tensor in MXFP4?
+  [[nodiscard]] bool quantised() const noexcept { return !quantised_.empty(); }
+
   /// What looks wrong but harms nothing, a line each.
   [[nodiscard]] std::vector<std::string> const& warnings() const noexcept { return warnings_; }
 
@@ -57,13 +65,27 @@ private:
     tensor_info const* tensor;
   };
 
-  hub_checkpoint() = default;
+  struct quantised_matrix {
+    tensor_info whole;  ///< as it is read
+    place blocks, scales;
+  };
+  /// The matrix that was dequantised last.
+  struct dequantised;
+
+  hub_checkpoint();
+  void find_quantised();
+  /// Elements of a quantised tensor, in pieces that lie in one expert: use(piece, its first).
+  template <class Use>
+  void dequantise(std::string_view name, quantised_matrix const& matrix, std::uint64_t first,
+                  std::uint64_t count, Use&& use) const;
   void open_shards(std::filesystem::path const& index, hub_limits limits);
   [[nodiscard]] place const& at(std::string_view name) const;
 
   std::filesystem::path directory_;
   std::vector<safetensors_file> shards_;
   std::map<std::string, place, std::less<>> places_;
+  std::map<std::string, quantised_matrix, std::less<>> quantised_;
+  std::shared_ptr<dequantised> dequantised_;
   std::vector<std::string> warnings_;
 };
 

@@ -77,12 +77,14 @@ void carry_over(fs::path const& from, fs::path const& to) {
   target.close();
 }
 
-/// config.json with the element type of the export, its other fields and their order as they are.
+/// config.json with the element type of the export and without what it says of a quantisation, its other
+/// fields and their order as they are.
 std::string config_with_type(fs::path const& path, dtype type) {
   auto const text = read_file(path, json_limits{}.bytes);
   auto const checked = parse_json(text, shown(path));
   json_field{checked, shown(path)}.require_object();
   auto config = nlohmann::ordered_json::parse(text);
+  config.erase("quantization_config");
   auto const name = type == dtype::bf16 ? "bfloat16" : "float32";
   // transformers 5 writes "dtype" and reads both.
   bool const has_new_name = config.contains("dtype");

@@ -11,11 +11,11 @@ namespace superoffload::kernel {
 /// How an expert's gate g and up u become what goes into its second product.
 enum class expert_gate : std::uint8_t {
   silu,    ///< g sigmoid(g) u; a row is all gates, then all ups
-  clamped  ///< g' sigmoid(1.702 g') (u' + 1), g' = min(g, 7), u' = u between -7 and 7; gates and ups by turns
+  clamped  ///< g' sigmoid(1.702 g') (u' + 1), g' = min(g, limit), u' = u within limits; gates and ups by
+           ///< turns
 };
 
 inline constexpr double clamped_gate_slope = 1.702;
-inline constexpr double clamped_gate_limit = 7.0;
 
 /// out = gate(row) * weights[order[row]] for rows sorted by expert, in wide<T>, rounded once. What a row
 /// counts for is put in before the expert's second product, so that the backward need not know its result.
@@ -27,6 +27,7 @@ struct expert_swiglu_forward {
   std::int32_t const* order;  ///< [rows] the choice of each row
   T* out;                     ///< [rows, columns]
   std::int64_t rows, columns;
+  double limit = 0;  ///< of the clamped gate
 };
 
 /// d_weights[order[row]] = the sum of d_out * gate(row), the sum in wide<T>; d_gate_up; and what forward
@@ -42,6 +43,7 @@ struct expert_swiglu_backward {
   T* out;                     ///< [rows, columns]; may be d_out itself
   wide<T>* d_weights;         ///< [rows], by choice
   std::int64_t rows, columns;
+  double limit = 0;
 };
 
 }  // namespace superoffload::kernel

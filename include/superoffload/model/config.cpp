@@ -221,7 +221,7 @@ void read_seed_oss(json_field const& document, config& c) {
 }
 
 void read_gpt_oss(json_field const& document, config& c) {
-  c.qkv_bias = c.output_bias = true;
+  c.qkv_bias = c.output_bias = c.has_sinks = true;
   expect(flag(document, "attention_bias", true), exit_code::bad_input, document.where(),
          ": field 'attention_bias': false is not supported for this architecture, expected true");
   refuse_unless_zero(document, "attention_dropout");

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -44,6 +45,7 @@ struct config {
   double attention_dropout = 0.0;
   double residual_dropout = 0.0;
   std::vector<std::int32_t> windows{};  ///< of each layer's attention, 0: no limit; empty: none has one
+  bool has_sinks = false;               ///< one more score of each head that carries no value
   std::int64_t experts = 0;             ///< of each layer; 0: one MLP
   std::int64_t experts_per_token = 0;
   bool normalizes_experts = false;  ///< do the weights of a token's experts sum to 1?
@@ -52,6 +54,9 @@ struct config {
 
   [[nodiscard]] std::int64_t query_columns() const { return heads * head_dim; }
   [[nodiscard]] std::int64_t key_columns() const { return kv_heads * head_dim; }
+  [[nodiscard]] std::int32_t longest_window() const {
+    return windows.empty() ? 0 : *std::max_element(windows.begin(), windows.end());
+  }
   [[nodiscard]] std::int32_t window_of(std::int64_t layer) const {
     return windows.empty() ? 0 : windows[static_cast<std::size_t>(layer)];
   }

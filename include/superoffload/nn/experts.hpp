@@ -34,7 +34,19 @@ struct experts {
   std::int32_t each = 0;  ///< experts of a token
   bool normalised = true;
   kernel::expert_gate gate = kernel::expert_gate::silu;
+  double gate_limit = 0;  ///< of the clamped gate
   expert_layout layout = expert_layout::out_in;
+
+  template <class F>
+  void each_parameter(F&& f) {
+    router.each_parameter(f);
+    for (auto* p : {&gate_up, &gate_up_bias, &down, &down_bias}) { f(*p); }
+  }
+  /// Of the forward of one row, by the experts that it uses.
+  [[nodiscard]] double flops_per_row() const {
+    return router.flops_per_row() +
+           6.0 * static_cast<double>(each * intermediate) * static_cast<double>(router.weight.columns);
+  }
 
   /// residual + the weighted sum of what the chosen experts make of x; both [rows, hidden]. No token is
   /// dropped. The experts must outlive the backward.
@@ -85,8 +97,8 @@ struct experts_function {
     t.launch(product(t, e->gate_up, sorted, gate_up, x.columns(), 2 * e->intermediate, forward_pass,
                      e->gate_up_bias));
     auto* const hidden = t.template allocate<T>(choices * e->intermediate);
-    t.launch(
-        kernel::expert_swiglu_forward<T>{e->gate, gate_up, weights, order, hidden, choices, e->intermediate});
+    t.launch(kernel::expert_swiglu_forward<T>{e->gate, gate_up, weights, order, hidden, choices,
+                                              e->intermediate, e->gate_limit});
     t.launch(product(t, e->down, hidden, sorted, e->intermediate, x.columns(), forward_pass, {}));
     if (e->down_bias) {  // of the chosen experts, by their weights
       t.launch(kernel::gemm<T>{.a = dense,
@@ -117,7 +129,7 @@ struct experts_function {
     t.launch(product(t, e->down, sorted, hidden, x.columns(), e->intermediate, backward_pass, {}));
     auto* const d_gate_up = gate_up;  // in place: nothing but this function reads it
     t.launch(kernel::expert_swiglu_backward<T>{e->gate, hidden, gate_up, weights, order, d_gate_up, hidden,
-                                               d_weights, choices, e->intermediate});
+                                               d_weights, choices, e->intermediate, e->gate_limit});
     outer(t, e->down, hidden, e->intermediate, sorted, x.columns());
     if (e->down_bias) {
       d_dense = t.template allocate<T>(s.rows * s.experts);

@@ -244,6 +244,7 @@ private:
 
   void start() {
     io::hub_checkpoint const weights = io::hub_checkpoint::open(options_.model);
+    expect_quantisation(config_, weights);
     expect_tensors(engine_.model().units(), weights);
     expect_fits();  // sizes that the tensors have, too
     state_.identity = identity_of(options_, config_, *data_, element_name());

@@ -44,4 +44,16 @@ void expect_tensors(std::vector<autograd::unit_layout> const& units, io::hub_che
   }
 }
 
+void expect_quantisation(model::config const& config, io::hub_checkpoint const& checkpoint) {
+  auto const where = checkpoint.directory().string();
+  expect(
+      !config.mxfp4_experts || checkpoint.quantised(), exit_code::bad_input, where,
+      "/config.json: field 'quantization_config' says mxfp4, but the files have no MXFP4 tensors; expected "
+      "them, or no such field");
+  expect(
+      config.mxfp4_experts || !checkpoint.quantised(), exit_code::bad_input, where,
+      ": the files have MXFP4 tensors, but config.json has no field 'quantization_config'; expected one that "
+      "says mxfp4");
+}
+
 }  // namespace superoffload::train

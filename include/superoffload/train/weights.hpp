@@ -6,6 +6,7 @@
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/io/hub.hpp>
 #include <superoffload/io/hub_export.hpp>
+#include <superoffload/model/config.hpp>
 #include <superoffload/train/tensor_reader.hpp>
 
 #include <cstdint>
@@ -21,6 +22,10 @@ namespace superoffload::train {
 /// hub's layouts have them (a tied head stored all the same, rotary frequencies).
 /// \throws error(bad_input) naming the first tensor that is missing, misshapen or unknown.
 void expect_tensors(std::vector<autograd::unit_layout> const& units, io::hub_checkpoint const& checkpoint);
+
+/// Are experts in MXFP4 exactly where config.json says so?
+/// \throws error(bad_input) that names the field and the files.
+void expect_quantisation(model::config const& config, io::hub_checkpoint const& checkpoint);
 
 /// Reads the tensors of a Hugging Face directory. The checkpoint must outlive the reader.
 inline tensor_reader weights_of(io::hub_checkpoint const& checkpoint) {

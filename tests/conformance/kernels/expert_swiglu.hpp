@@ -29,8 +29,9 @@ void check_expert_swiglu(lab<D>& in, kernel::expert_gate gate, std::int64_t rows
   array<D, wide<T>> const device_weights{in, weights};
   array<D, std::int32_t> const device_order{in, order};
   array<D, T> const device_out{in, rows * columns};
-  launch(in.stream, kernel::expert_swiglu_forward<T>{gate, device_gate_up.data(), device_weights.data(),
-                                                     device_order.data(), device_out.data(), rows, columns});
+  launch(in.stream,
+         kernel::expert_swiglu_forward<T>{gate, device_gate_up.data(), device_weights.data(),
+                                          device_order.data(), device_out.data(), rows, columns, 7.0});
   auto const out = device_out.values();
   array<D, T> const device_d_out{in, d_out};
   array<D, T> const separate_d{in, rows * 2 * columns};
@@ -41,7 +42,7 @@ void check_expert_swiglu(lab<D>& in, kernel::expert_gate gate, std::int64_t rows
   launch(in.stream,
          kernel::expert_swiglu_backward<T>{gate, device_d_out.data(), device_gate_up.data(),
                                            device_weights.data(), device_order.data(), device_d.data(),
-                                           device_again.data(), device_d_weights.data(), rows, columns});
+                                           device_again.data(), device_d_weights.data(), rows, columns, 7.0});
   std::vector<double> expected, size, d(gate_up.size()), d_size(gate_up.size()), d_weights(weights.size()),
       d_weights_size(weights.size());
   for (std::int64_t row = 0; row < rows; ++row) {

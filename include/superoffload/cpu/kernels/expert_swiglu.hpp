@@ -24,9 +24,9 @@ constexpr int count_of(part some) {
 
 /// Columns [i, ...) of a row.
 template <element T, class Extent>
-gates_and_ups<wide<T>> clamped_gates(T const* row, int64_t i, Extent extent) {
+gates_and_ups<wide<T>> clamped_gates(T const* row, int64_t i, Extent extent, double limit_of_both) {
   using W = wide<T>;
-  constexpr W limit = kernel::clamped_gate_limit;
+  auto const limit = static_cast<W>(limit_of_both);
   W gate[lanes<W>]{}, up[lanes<W>]{}, gate_passes[lanes<W>]{}, up_passes[lanes<W>]{};
   for (int j = 0; j < count_of<W>(extent); ++j) {
     W const g = static_cast<W>(row[2 * (i + j)]);
@@ -59,7 +59,7 @@ void run(kernel::expert_swiglu_forward<T> const& a, int64_t first, int64_t last)
         auto const g = load<W>(gate_up + i, extent);
         store(out + i, g * sigmoid<W>(g) * load<W>(gate_up + a.columns + i, extent) * weight, extent);
       } else {
-        auto const x = clamped_gates<T>(gate_up, i, extent);
+        auto const x = clamped_gates<T>(gate_up, i, extent, a.limit);
         store(out + i, x.gate * sigmoid<W>(slope * x.gate) * (x.up + one) * weight, extent);
       }
     });
@@ -94,7 +94,7 @@ void run(kernel::expert_swiglu_backward<T> const& a, int64_t first, int64_t last
         store(d_gate_up + i, weight * d * u * s * (one + g * (one - s)), extent);
         store(d_gate_up + a.columns + i, weight * d * g * s, extent);
       } else {
-        auto const x = clamped_gates<T>(gate_up, i, extent);
+        auto const x = clamped_gates<T>(gate_up, i, extent, a.limit);
         auto const s = sigmoid<W>(slope * x.gate);
         auto const up = x.up + one;
         products = products + d * (x.gate * s * up);

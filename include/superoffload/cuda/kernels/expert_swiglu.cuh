@@ -55,9 +55,8 @@ struct gated {
   W gate, up, sigmoid;  ///< clamped, and with what is added to up
   bool gate_passes = true, up_passes = true;
 
-  __device__ __forceinline__ gated(W g, W u) : gate{g}, up{u} {
+  __device__ __forceinline__ gated(W g, W u, W limit) : gate{g}, up{u} {
     if constexpr (Gate == kernel::expert_gate::clamped) {
-      constexpr W limit = kernel::clamped_gate_limit;
       gate_passes = !(g > limit);
       up_passes = !(u > limit || u < -limit);
       gate = g > limit ? limit : g;
@@ -81,12 +80,13 @@ __global__ void expert_swiglu_forward_kernel(kernel::expert_swiglu_forward<T> a)
   int64_t const row = blockIdx.x;
   auto const* const gate_up = a.gate_up + 2 * row * a.columns;
   auto const weight = a.weights[a.order[row]];
+  auto const limit = static_cast<wide<T>>(a.limit);
   for (auto i = static_cast<int64_t>(threadIdx.x) * n; i < a.columns;
        i += static_cast<int64_t>(blockDim.x) * n) {
     wide<T> g[n], u[n];
     load_gates<Gate>(gate_up, i, a.columns, g, u);
 #pragma unroll
-    for (int j = 0; j < n; ++j) { g[j] = gated<T, Gate>{g[j], u[j]}.value() * weight; }
+    for (int j = 0; j < n; ++j) { g[j] = gated<T, Gate>{g[j], u[j], limit}.value() * weight; }
     store(a.out + row * a.columns + i, a.columns - i, g);
   }
 }
@@ -98,6 +98,7 @@ __global__ void expert_swiglu_backward_kernel(kernel::expert_swiglu_backward<T> 
   auto const* const gate_up = a.gate_up + 2 * row * a.columns;
   auto const choice = a.order[row];
   auto const weight = a.weights[choice];
+  auto const limit = static_cast<wide<T>>(a.limit);
   wide<T> products = 0;
   for (auto i = static_cast<int64_t>(threadIdx.x) * n; i < a.columns;
        i += static_cast<int64_t>(blockDim.x) * n) {
@@ -107,7 +108,7 @@ __global__ void expert_swiglu_backward_kernel(kernel::expert_swiglu_backward<T> 
     load_gates<Gate>(gate_up, i, a.columns, g, u);
 #pragma unroll
     for (int j = 0; j < n; ++j) {
-      gated<T, Gate> const x{g[j], u[j]};
+      gated<T, Gate> const x{g[j], u[j], limit};
       products += d[j] * x.value();
       g[j] = x.d_gate(weight * d[j]);
       u[j] = x.d_up(weight * d[j]);

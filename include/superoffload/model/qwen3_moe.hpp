@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/model/decoder.hpp>
+#include <superoffload/nn/experts.hpp>
+#include <superoffload/nn/head_norm.hpp>
+
+#include <string>
+#include <tuple>
+
+namespace superoffload::model {
+
+/// One layer of Qwen3 with experts (arXiv 2505.09388): attention as in Qwen3, and a mixture of experts in
+/// place of the MLP. The tensors of each expert stand side by side, so that all of them are one parameter.
+struct qwen3_moe_block {
+  nn::rms_norm attention_norm;
+  nn::linear qkv;
+  nn::head_norm head_norm;
+  nn::linear o;
+  nn::rms_norm mlp_norm;
+  nn::experts experts;
+  nn::attention_heads heads;
+
+  static std::string model_type() { return "qwen3_moe"; }
+  auto parts() { return std::tie(attention_norm, qkv, head_norm, o, mlp_norm, experts); }
+
+  static qwen3_moe_block lay_out(config const& c, layer_layout& layer) {
+    layer_layout::parts gate_up, down;
+    for (std::int64_t expert = 0; expert < c.experts; ++expert) {
+      auto const prefix = "mlp.experts." + std::to_string(expert) + ".";
+      gate_up.emplace_back(prefix + "gate_proj", c.intermediate);
+      gate_up.emplace_back(prefix + "up_proj", c.intermediate);
+      down.emplace_back(prefix + "down_proj", c.hidden);
+    }
+    return {.attention_norm = layer.norm("input_layernorm"),
+            .qkv = layer.linear({{"self_attn.q_proj", c.query_columns()},
+                                 {"self_attn.k_proj", c.key_columns()},
+                                 {"self_attn.v_proj", c.key_columns()}},
+                                c.hidden),
+            .head_norm = layer.head_norm("self_attn.q_norm", "self_attn.k_norm"),
+            .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
+            .mlp_norm = layer.norm("post_attention_layernorm"),
+            .experts = {.router = layer.linear({{"mlp.gate", c.experts}}, c.hidden),
+                        .gate_up = layer.linear(gate_up, c.hidden).weight,
+                        .down = layer.linear(down, c.intermediate).weight,
+                        .count = c.experts,
+                        .intermediate = c.intermediate,
+                        .each = static_cast<std::int32_t>(c.experts_per_token),
+                        .normalised = c.normalizes_experts},
+            .heads = layer.heads()};
+  }
+
+  template <device_policy D, element T>
+  autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
+                                      nn::rotary_table<D, wide<T>> const* table) const {
+    auto const turned = head_norm.turned(qkv(attention_norm(x)), *b, *table, heads);
+    x = o.onto(x, nn::attention(turned, *b, heads));
+    return experts.onto(x, mlp_norm(x));
+  }
+};
+
+/// Qwen3 of which every layer has experts.
+using qwen3_moe = decoder<qwen3_moe_block>;
+
+static_assert(architecture<qwen3_moe>);
+
+}  // namespace superoffload::model
