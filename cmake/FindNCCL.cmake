@@ -13,7 +13,7 @@ find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${CUDAToolkit_LIBRARY_DI
 mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)
 
 set(NCCL_VERSION)
-if(NCCL_INCLUDE_DIR)
+if(EXISTS "${NCCL_INCLUDE_DIR}/nccl.h")
   foreach(part MAJOR MINOR PATCH)
     file(STRINGS ${NCCL_INCLUDE_DIR}/nccl.h line REGEX "#define NCCL_${part} +[0-9]+" LIMIT_COUNT 1)
     string(REGEX MATCH "[0-9]+$" number "${line}")
