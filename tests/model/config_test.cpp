@@ -116,6 +116,7 @@ TEST_CASE("what a configuration leaves out is as in transformers") {
   CHECK(seed.residual_dropout == 0.1);
   CHECK(read(with("pad_token_id", "null", seed_oss)).padding_token == -1);
   CHECK(read(with("pad_token_id", "7")).padding_token == 7);
+  CHECK(read(with("pad_token_id", "-1")).padding_token == 63);
 }
 
 TEST_CASE("experts are read") {
@@ -240,7 +241,7 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("num_local_experts", "8"), "'num_local_experts' does not belong to model_type 'llama'"},
       {with("pad_token_id", "64"), "pad_token_id"},
       {with("pad_token_id", "\"x\""), "pad_token_id: expected an integer"},
-      {with("pad_token_id", "", phi3), "'pad_token_id' is 32000 when it is not given"},
+      {with("pad_token_id", "", phi3), "'pad_token_id' is missing, and 32000"},
       {with("resid_pdrop", "0.1", phi3), "resid_pdrop"},
       {with("embd_pdrop", "0.1", phi3), "embd_pdrop"},
       {with("sliding_window", "0", phi3), "sliding_window"},

@@ -287,16 +287,19 @@ void check_class(json_field const& document, family const& f) {
   }
 }
 
+/// As nn.Embedding takes it: from the end where it is negative.
 void read_padding(json_field const& document, family const& f, config& c) {
-  c.padding_token = f.padding_token;
   auto const& members = document.raw();
-  if (auto const given = members.find("pad_token_id"); given != members.end()) {
-    c.padding_token =
-        given->is_null() ? -1 : static_cast<std::int32_t>(document["pad_token_id"].integer(-1, widest));
+  auto const given = members.find("pad_token_id");
+  if (given == members.end()) {
+    c.padding_token = f.padding_token;
+    expect(c.padding_token < c.vocabulary, exit_code::bad_input, document.where(),
+           ": field 'pad_token_id' is missing, and ", c.padding_token,
+           ", which transformers takes then, is not below vocab_size ", c.vocabulary);
+  } else if (!given->is_null()) {
+    auto const id = document["pad_token_id"].integer(-c.vocabulary, c.vocabulary - 1);
+    c.padding_token = static_cast<std::int32_t>(id < 0 ? id + c.vocabulary : id);
   }
-  expect(c.padding_token < c.vocabulary, exit_code::bad_input, document.where(), ": field 'pad_token_id' is ",
-         c.padding_token, document.has("pad_token_id") ? "" : " when it is not given", ", but vocab_size is ",
-         c.vocabulary);
 }
 
 void check_sizes(json_field const& document, config const& c) {
