@@ -3,41 +3,25 @@
 #pragma once
 
 #include <superoffload/model/decoder.hpp>
-#include <superoffload/nn/swiglu.hpp>
+#include <superoffload/model/llama.hpp>
 
 #include <string>
-#include <tuple>
 
 namespace superoffload::model {
 
 /// One layer of Phi-3 and Phi-4 (arXiv 2404.14219, 2412.08905): that of Llama, with its queries, keys and
 /// values, and its gate and up, as one tensor each.
-struct phi3_block {
-  nn::rms_norm attention_norm;
-  nn::linear qkv, o;
-  nn::rms_norm mlp_norm;
-  nn::linear gate_up, down;
-  nn::attention_heads heads;
-
+struct phi3_block : llama_block {
   static std::string model_type() { return "phi3"; }
-  auto parts() { return std::tie(attention_norm, qkv, o, mlp_norm, gate_up, down); }
 
   static phi3_block lay_out(config const& c, layer_layout& layer) {
-    return {.attention_norm = layer.norm("input_layernorm"),
-            .qkv = layer.linear({{"self_attn.qkv_proj", c.query_columns() + 2 * c.key_columns()}}, c.hidden),
-            .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
-            .mlp_norm = layer.norm("post_attention_layernorm"),
-            .gate_up = layer.linear({{"mlp.gate_up_proj", 2 * c.intermediate}}, c.hidden),
-            .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate),
-            .heads = layer.heads()};
-  }
-
-  template <device_policy D, element T>
-  autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
-                                      nn::rotary_table<D, wide<T>> const* table) const {
-    auto const turned = nn::rotary(qkv(attention_norm(x)), *b, *table, heads);
-    x = o.onto(x, nn::attention(turned, *b, heads));
-    return down.onto(x, nn::swiglu(gate_up(mlp_norm(x))));
+    return {{.attention_norm = layer.norm("input_layernorm"),
+             .qkv = layer.linear({{"self_attn.qkv_proj", c.query_columns() + 2 * c.key_columns()}}, c.hidden),
+             .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
+             .mlp_norm = layer.norm("post_attention_layernorm"),
+             .gate_up = layer.linear({{"mlp.gate_up_proj", 2 * c.intermediate}}, c.hidden),
+             .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate),
+             .heads = layer.heads()}};
   }
 };
 
