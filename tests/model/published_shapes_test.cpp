@@ -4,9 +4,11 @@
 // The configurations of published models give the parameters that were published, and FLOPs counted by hand.
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/model/config.hpp>
+#include <superoffload/model/gpt_oss.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/model/phi3.hpp>
 #include <superoffload/model/qwen3.hpp>
+#include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/model/seed_oss.hpp>
 
 #include <doctest/doctest.h>
@@ -35,8 +37,12 @@ void check(char const* name, std::size_t tensors, std::int64_t parameters, std::
   CHECK(count == tensors);
   CHECK(elements == parameters);
   constexpr std::int64_t length = 4096;
-  double const attention = 4.0 * static_cast<double>(config.layers * config.query_columns()) *
-                           static_cast<double>(length * (length + 1) / 2);
+  double pairs = 0.0;  // of all layers; a token sees 128 of gpt-oss at most on every other layer
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    bool const slides = config.model_type == "gpt_oss" && layer % 2 == 0;
+    pairs += slides ? 128.0 * 129 / 2 + (length - 128) * 128.0 : length * (length + 1) / 2.0;
+  }
+  double const attention = 4.0 * static_cast<double>(config.query_columns()) * pairs;
   CHECK(model.forward_flops(length, [](std::int32_t window) {
     return kernel::visible_pairs(length, window);
   }) == doctest::Approx(2.0 * static_cast<double>(products) * length + attention).epsilon(1e-12));
@@ -48,6 +54,9 @@ TEST_CASE("published models have the parameters and FLOPs that they have") {
   check<model::phi3>("phi-4", 243, 14'659'507'200, 14'145'290'240);
   check<model::qwen3>("qwen3-14b", 443, 14'768'307'200, 13'989'969'920);
   check<model::seed_oss>("seed-oss-36b", 771, 36'151'104'512, 35'355'361'280);
+  check<model::qwen3_moe>("qwen3-30b-a3b", 18867, 30'532'122'624, 3'041'656'832);
+  // Blocks and scales of two tensors a layer are two tensors in the file.
+  check<model::gpt_oss>("gpt-oss-20b", 459 - 2 * 24, 20'914'757'184, 3'607'142'400);
 }
 
 TEST_CASE("pairs of a query and a key in a window") {
