@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/comm/agreement.hpp>
+#include <superoffload/comm/host_group.hpp>
 #include <superoffload/core/error.hpp>
 
 #include <doctest/doctest.h>
@@ -24,6 +25,54 @@ TEST_CASE("ranks that have the same value agree, whatever it is") {
       comm::expect_same(group, "a word", "word");
       comm::expect_same(group, "a text", std::string(100000, 'x'));
     }));
+  }
+}
+
+TEST_CASE("what ranks tell each other comes in their order") {
+  test::threads_of_a_process groups;
+  conformance::all_succeeded(groups.run(3, [](auto&, auto& group) {
+    comm::host_group const ranks{group};
+    require(ranks.rank() == group.rank() && ranks.ranks() == 3 && ranks.is_first() == (group.rank() == 0),
+            "rank");
+    auto const texts =
+        comm::gather_texts(ranks, std::string(static_cast<std::size_t>(5 * group.rank()), 'x'));
+    require(texts == std::vector<std::string>{"", "xxxxx", "xxxxxxxxxx"}, "texts");
+    require(comm::most_of_ranks(ranks, (group.rank() + 1) % 3) == 2, "most");
+    require(comm::sum_over_ranks(ranks, group.rank()) == 3, "sum");
+    require(!comm::on_all_ranks(ranks, group.rank() != 1) && comm::on_all_ranks(ranks, true), "all");
+    require(comm::on_any_rank(ranks, group.rank() == 1) && !comm::on_any_rank(ranks, false), "any");
+  }));
+}
+
+TEST_CASE("one alone is a group, too") {
+  comm::host_group const alone;
+  CHECK(comm::gather_texts(alone, "word") == std::vector<std::string>{"word"});
+  CHECK(comm::most_of_ranks(alone, -3) == -3);
+  CHECK(comm::on_all_ranks(alone, true));
+  alone.abort("nobody hears it");
+  CHECK_THROWS_WITH_AS(comm::together(alone, [] { fail(exit_code::io_failure, "no"); }), "no", error);
+}
+
+TEST_CASE("what fails on some ranks fails on all, as on the first of them") {
+  test::threads_of_a_process groups;
+  for (int const first : {0, 1}) {
+    auto const outcomes = groups.run(3, [&](auto&, auto& group) {
+      comm::host_group const ranks{group};
+      comm::together(ranks, [] {});
+      try {
+        comm::together(ranks, [&] {
+          if (group.rank() >= first) {
+            fail(exit_code::io_failure, "disk ", group.rank(), " is full");
+          }
+        });
+      } catch (comm::agreed_error const& e) {
+        require(e.code() == exit_code::io_failure && e.is_first() == (group.rank() == 0), "another error");
+        throw;
+      }
+    });
+    for (auto const& said : outcomes) {
+      CHECK(said == (first == 0 ? "disk 0 is full" : "rank 1: disk 1 is full"));
+    }
   }
 }
 

@@ -8,10 +8,24 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <string>
 #include <string_view>
 #include <vector>
 
 namespace superoffload::comm {
+
+/// What every rank of a group throws, with one text: whoever would show it on all of them shows it on the
+/// first.
+class agreed_error : public error {
+public:
+  agreed_error(exit_code code, std::string const& message, bool is_first)
+      : error{code, message}, is_first_{is_first} {}
+  [[nodiscard]] bool is_first() const noexcept { return is_first_; }
+
+private:
+  bool is_first_;
+};
 
 /// The sum over all ranks, in their order.
 template <class Group, class Number>
@@ -29,8 +43,68 @@ template <class Group>
   return sum_over_ranks(group, own ? 1 : 0) > 0;
 }
 
-/// Throws `error` (bad_input) on every rank, with one text, unless all have the same `value` for `what`, such
-/// as "the learning rate". Of a long value its beginning is shown, and all of it compared.
+/// The largest of all ranks.
+template <class Group, class Number>
+[[nodiscard]] Number most_of_ranks(Group& group, Number own) {
+  std::vector<Number> all(static_cast<std::size_t>(group.ranks()));
+  group.gather(&own, all.data(), sizeof own);
+  return *std::max_element(all.begin(), all.end());
+}
+
+/// Whether all ranks say so.
+template <class Group>
+[[nodiscard]] bool on_all_ranks(Group& group, bool own) {
+  return sum_over_ranks(group, own ? 1 : 0) == group.ranks();
+}
+
+/// The texts of all ranks, in their order.
+template <class Group>
+[[nodiscard]] std::vector<std::string> gather_texts(Group& group, std::string_view own) {
+  auto const ranks = static_cast<std::size_t>(group.ranks());
+  std::uint64_t const size = own.size();
+  std::vector<std::uint64_t> sizes(ranks);
+  group.gather(&size, sizes.data(), sizeof size);
+  auto const most = *std::max_element(sizes.begin(), sizes.end());
+  std::vector<char> mine(most);
+  std::copy(own.begin(), own.end(), mine.begin());
+  std::vector<char> all(most * ranks);
+  group.gather(mine.data(), all.data(), most);
+  std::vector<std::string> texts;
+  for (std::size_t r = 0; r < ranks; ++r) { texts.emplace_back(all.data() + r * most, sizes[r]); }
+  return texts;
+}
+
+/// Runs `work`, which exchanges nothing, and throws on every rank what the first one of them that failed has
+/// thrown, if any did.
+template <class Group, class Work>
+void together(Group& group, Work&& work) {
+  std::string reason;
+  int code = 0;
+  try {
+    work();
+  } catch (error const& e) {
+    reason = e.what();
+    code = static_cast<int>(e.code());
+  } catch (std::exception const& e) {
+    reason = e.what();
+    code = static_cast<int>(exit_code::internal);
+  }
+  std::vector<int> codes(static_cast<std::size_t>(group.ranks()));
+  group.gather(&code, codes.data(), sizeof code);
+  auto const failed = std::find_if(codes.begin(), codes.end(), [](int c) { return c != 0; });
+  if (failed == codes.end()) {
+    return;
+  }
+  auto const first = failed - codes.begin();
+  auto const texts = gather_texts(group, reason);
+  throw agreed_error{
+      static_cast<exit_code>(*failed),
+      (first == 0 ? std::string{} : concat("rank ", first, ": ")) + texts[static_cast<std::size_t>(first)],
+      group.rank() == 0};
+}
+
+/// Throws `agreed_error` (bad_input) on every rank, with one text, unless all have the same `value` for
+/// `what`, such as "the learning rate". Of a long value its beginning is shown, and all of it compared.
 template <class Group>
 void expect_same(Group& group, std::string_view what, std::string_view value) {
   struct summary {
@@ -50,9 +124,11 @@ void expect_same(Group& group, std::string_view what, std::string_view value) {
     auto const shown = [](summary const& s) {
       return printable({s.start.data(), std::min<std::size_t>(s.size, s.start.size())});
     };
-    fail(exit_code::bad_input, "ranks differ in ", what, ": rank 0 has '", shown(all.front()), "' (",
-         all.front().size, " bytes), rank ", other - all.begin(), " has '", shown(*other), "' (", other->size,
-         " bytes); expected the same on all");
+    throw agreed_error{exit_code::bad_input,
+                       concat("ranks differ in ", what, ": rank 0 has '", shown(all.front()), "' (",
+                              all.front().size, " bytes), rank ", other - all.begin(), " has '",
+                              shown(*other), "' (", other->size, " bytes); expected the same on all"),
+                       group.rank() == 0};
   }
 }
 
