@@ -143,6 +143,52 @@ TEST_CASE("a checkpoint gives back the state and every byte") {
                 "'x' is missing");
 }
 
+TEST_CASE("parts that ranks have written are read as one, whatever their sizes") {
+  scratch_directory const root;
+  auto const state = state_of(7, 10'000);
+  std::vector<std::uint64_t> const ends{4096, 4096, 9000, 10'000};  // of each rank's part; one is empty
+  {
+    checkpoint_draft draft{root.path(), 5};
+    std::vector<std::string> parts;
+    for (std::size_t rank = 0; rank < ends.size(); ++rank) {
+      auto const begin = rank == 0 ? 0 : ends[rank - 1];
+      std::vector<blob> blobs{{"state", ends[rank] - begin, [&, begin](auto offset, auto out) {
+                                 std::memcpy(out.data(), state.data() + begin + offset, out.size());
+                               }}};
+      if (rank == 2) {
+        blobs.push_back({"its own", 1, [](auto, auto out) { out[0] = std::byte{42}; }});
+      }
+      parts.push_back(write_checkpoint_part(draft.directory(), static_cast<int>(rank), blobs));
+    }
+    CHECK_FALSE(fs::exists(root.path() / "checkpoint-5"));
+    draft.finish("{}", parts);
+  }
+  auto const reader = checkpoint_reader::open(root.path() / "checkpoint-5");
+  reader.verify();
+  CHECK(reader.world_size() == 4);
+  CHECK(reader.whole_bytes("state") == state.size());
+  CHECK(reader.whole_bytes("its own") == 1);
+  CHECK_THROWS_AS((void)reader.whole_bytes("nothing"), error);
+  for (std::uint64_t const first : {0, 4000, 4096, 8999, 9999, 10'000}) {
+    CAPTURE(first);
+    std::vector<std::byte> some(std::min<std::uint64_t>(3000, state.size() - first));
+    reader.read_whole("state", first, some);
+    CHECK(std::equal(some.begin(), some.end(), state.begin() + static_cast<std::ptrdiff_t>(first)));
+  }
+  std::vector<std::byte> beyond(2);
+  CHECK_THROWS_AS(reader.read_whole("state", state.size() - 1, beyond), error);
+}
+
+TEST_CASE("a draft that is not finished leaves nothing") {
+  scratch_directory const root;
+  {
+    checkpoint_draft const draft{root.path(), 5};
+    write_checkpoint_part(draft.directory(), 3, {});
+    CHECK(!fs::is_empty(root.path()));
+  }
+  CHECK(fs::is_empty(root.path()));
+}
+
 TEST_CASE("the last checkpoints are kept, and of an abandoned run none") {
   scratch_directory const root;
   for (int step = 1; step <= 4; ++step) { save(root.path(), step, 1, 3); }

@@ -177,27 +177,45 @@ void retire(fs::path const& root, std::int64_t step, int keep_last) {
 
 }  // namespace
 
-void save_checkpoint(fs::path const& root, std::int64_t step, std::string const& state_json,
-                     std::span<blob const> blobs, int keep_last) {
-  expect(step >= 0 && keep_last >= 0 && blobs.size() <= most_blobs, exit_code::internal, shown(root),
-         ": expected a step and a number of checkpoints from 0 on, and at most ", most_blobs, " blobs");
-  make_directories(root);
-  remove_leftovers(root);
-  staging_directory const staged{root / concat(staging_prefix, step, "-", random_suffix())};
-  auto const data = write_blobs(staged.path() / rank_file_name(0), blobs);
+checkpoint_draft::checkpoint_draft(fs::path root, std::int64_t step)
+    : root_{std::move(root)}, step_{step}, staged_{[&] {
+        expect(step >= 0, exit_code::internal, shown(root_), ": expected a step from 0 on");
+        make_directories(root_);
+        remove_leftovers(root_);
+        return root_ / concat(staging_prefix, step, "-", random_suffix());
+      }()} {}
+
+void checkpoint_draft::finish(std::string const& state_json, std::span<std::string const> parts,
+                              int keep_last) {
+  expect(keep_last >= 0, exit_code::internal, shown(root_), ": expected a number of checkpoints from 0 on");
+  std::string files;
+  for (auto const& part : parts) { files += concat(files.empty() ? "" : ",\n ", part); }
   auto const content =
       concat(after_digest, R"({"format":")", format_name, R"(","version":)", format_version, R"(,"step":)",
-             step, R"(,"world_size":1,"chunk_bytes":)", checkpoint_chunk_bytes,
-             ",\n \"state\":", quoted(state_json, "state"), ",\n \"files\":[", data, "]}}\n");
+             step_, R"(,"world_size":)", parts.size(), R"(,"chunk_bytes":)", checkpoint_chunk_bytes,
+             ",\n \"state\":", quoted(state_json, "state"), ",\n \"files\":[", files, "]}}\n");
   auto const digest = sha256_hex(std::as_bytes(std::span{content}));
   auto const whole = concat(before_digest, digest, content);
-  parse_json(whole, shown(root / manifest_name), manifest_limits);  // what is saved can be opened
-  write_new_file(staged.path() / manifest_name, whole);
-  sync_directory(staged.path());
-  replace_directory(staged.path(), checkpoint_path(root, step));
+  parse_json(whole, shown(root_ / manifest_name), manifest_limits);  // what is saved can be opened
+  write_new_file(directory() / manifest_name, whole);
+  sync_directory(directory());
+  replace_directory(directory(), checkpoint_path(root_, step_));
   if (keep_last > 0) {
-    retire(root, step, keep_last);
+    retire(root_, step_, keep_last);
   }
+}
+
+std::string write_checkpoint_part(fs::path const& directory, int rank, std::span<blob const> blobs) {
+  expect(blobs.size() <= most_blobs, exit_code::internal, shown(directory), ": expected at most ", most_blobs,
+         " blobs");
+  return write_blobs(directory / rank_file_name(static_cast<std::size_t>(rank)), blobs);
+}
+
+void save_checkpoint(fs::path const& root, std::int64_t step, std::string const& state_json,
+                     std::span<blob const> blobs, int keep_last) {
+  checkpoint_draft draft{root, step};
+  std::string const part = write_checkpoint_part(draft.directory(), 0, blobs);
+  draft.finish(state_json, {&part, 1}, keep_last);
 }
 
 checkpoint_reader checkpoint_reader::open(fs::path const& directory) {
@@ -315,6 +333,36 @@ void checkpoint_reader::read(std::string_view name, std::uint64_t offset, std::s
     }
     out = out.subspan(wanted);
     offset += wanted;
+  }
+}
+
+std::uint64_t checkpoint_reader::whole_bytes(std::string_view name) const {
+  std::uint64_t bytes = 0;
+  bool found = false;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    if (has(name, rank)) {
+      found = true;
+      bytes += blob_bytes(name, rank);
+    }
+  }
+  return found ? bytes : blob_bytes(name);  // which says that it is missing
+}
+
+void checkpoint_reader::read_whole(std::string_view name, std::uint64_t offset,
+                                   std::span<std::byte> out) const {
+  auto const bytes = whole_bytes(name);
+  expect(offset <= bytes && out.size() <= bytes - offset, exit_code::internal, shown(directory_),
+         ": bytes beyond the end of '", printable(name), "' were asked for");
+  for (int rank = 0; rank < world_size() && !out.empty(); ++rank) {
+    auto const here = has(name, rank) ? blob_bytes(name, rank) : 0;
+    if (offset >= here) {
+      offset -= here;
+      continue;
+    }
+    auto const part = out.first(std::min<std::uint64_t>(out.size(), here - offset));
+    read(name, offset, part, rank);
+    out = out.subspan(part.size());
+    offset = 0;
   }
 }
 

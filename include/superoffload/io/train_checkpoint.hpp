@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/io/directory.hpp>
 #include <superoffload/io/file.hpp>
 
 #include <cstddef>
@@ -21,7 +22,9 @@ namespace superoffload::io {
 // complete and on stable storage: it was written aside, synced, and renamed. One process per root may save at
 // a time.
 //
-//   rank-00000.bin  the blobs of a rank one after the other, each from a multiple of 4096 bytes on
+//   rank-00000.bin  the blobs of a rank one after the other, each from a multiple of 4096 bytes on; of what
+//   ranks
+//                   share each has a part under the same name
 //   manifest.json   its own SHA-256, every file and blob with sizes, the CRC-32C of every chunk of 1 MiB, the
 //   step, the
 //                   number of ranks, and the caller's state
@@ -37,12 +40,38 @@ struct blob {
   std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
 };
 
-/// Saves <root>/checkpoint-<step>, replacing one of that name, then removes all but the last `keep_last`
-/// checkpoints (0: none is removed). Checkpoints of later steps count as older than this one: they belong to
-/// an abandoned run. What killed saves left behind is removed too.
-/// \throws error(io_failure) naming the path; every earlier checkpoint is then as it was, except that those
-/// to be removed
-///         may be gone if the new one is in place.
+/// A checkpoint that is being written, by one process or by several ranks: one of them makes this, each
+/// writes its part, and when all are there the first one finishes it. Until then it is a directory that is
+/// removed with this.
+class checkpoint_draft {
+public:
+  /// Of <root>/checkpoint-<step>. What killed saves left behind is removed. \throws error(io_failure).
+  checkpoint_draft(std::filesystem::path root, std::int64_t step);
+
+  /// Where the parts are to be written.
+  [[nodiscard]] std::filesystem::path const& directory() const noexcept { return staged_.path(); }
+
+  /// Puts the checkpoint in its place, of an older one of that name too, then removes all but the last
+  /// `keep_last` checkpoints (0: none is removed). Checkpoints of later steps count as older than this one:
+  /// they belong to an abandoned run. `parts`: what write_checkpoint_part() gave, by rank.
+  /// \throws error(io_failure) naming the path; every earlier checkpoint is then as it was, except that those
+  /// to be
+  ///         removed may be gone if the new one is in place.
+  void finish(std::string const& state_json, std::span<std::string const> parts, int keep_last = 0);
+
+private:
+  std::filesystem::path root_;
+  std::int64_t step_;
+  staging_directory staged_;
+};
+
+/// Writes the blobs of a rank. Blobs of one name that several ranks have are parts of one, in the order of
+/// the ranks.
+/// \returns what the manifest says of them. \throws error(io_failure) naming the file.
+std::string write_checkpoint_part(std::filesystem::path const& directory, int rank,
+                                  std::span<blob const> blobs);
+
+/// All of this by one process.
 void save_checkpoint(std::filesystem::path const& root, std::int64_t step, std::string const& state_json,
                      std::span<blob const> blobs, int keep_last = 0);
 
@@ -68,6 +97,11 @@ public:
   /// Bytes [offset, offset + out.size()) of a blob.
   /// \throws error(bad_input) when a chunk they lie in is not what was saved; `out` must not be used then.
   void read(std::string_view name, std::uint64_t offset, std::span<std::byte> out, int rank = 0) const;
+
+  /// Of the blobs of that name of all ranks. \throws error(bad_input) when there is none.
+  [[nodiscard]] std::uint64_t whole_bytes(std::string_view name) const;
+  /// The same as read(), of all ranks' blobs of that name one after the other.
+  void read_whole(std::string_view name, std::uint64_t offset, std::span<std::byte> out) const;
 
   /// Reads and verifies everything. \throws error(bad_input) naming the file and the blob.
   void verify() const;
