@@ -87,8 +87,9 @@ struct group_of<Sharding, Device> {
 /// is the number of label tokens of the whole step: every loss and gradient is that of the sum over all
 /// targets / N. All calls from one thread. Errors of the device surface at the next call that waits.
 ///
-/// With zero::sharded this is one rank's engine. All ranks make the same calls with the same arguments but
-/// for the batches, of which each has its own; losses and norms that they get are those of all of them.
+/// With zero::sharded, and with zero::streamed_or_sharded where there is a group, this is one rank's engine.
+/// All ranks make the same calls with the same arguments but for the batches, of which each has its own;
+/// losses and norms that they get are those of all of them.
 template <class Architecture, class Device, class Precision, class Sharding, class Offload, class Recompute,
           profile::profile_policy Profile>
 class basic_engine {
@@ -102,7 +103,7 @@ public:
   static constexpr bool arranges = Offload::arranges;
   /// And where weights live, and which gradients leave the device as they come?
   static constexpr bool flows = Sharding::flows;
-  /// Is this one rank of several, with a shard of everything?
+  /// Can it be a rank of a group, with a shard of everything?
   static constexpr bool shards = Sharding::shards;
   using group_type = typename detail::group_of<Sharding, Device>::type;
   static_assert(arranges || !flows,
@@ -110,15 +111,14 @@ public:
 
   /// Lays the model out and computes the plan; allocates nothing on the device yet.
   basic_engine(Device& device, model::config const& config, engine_options options)
-    requires(!shards)
+    requires(flows || !shards)
       : basic_engine{device, nullptr, config, std::move(options)} {}
   /// The same for a rank of `group`, which outlives this. Whoever ends it by an exception has the group abort
   /// before (comm::abort_on_exception): what is queued waits for the other ranks.
   basic_engine(Device& device, group_type& group, model::config const& config, engine_options options)
     requires shards
       : basic_engine{device, &group, config, std::move(options)} {}
-
-private:
+  /// Either of them: `group` is null for one who is alone.
   basic_engine(Device& device, group_type* group, model::config const& config, engine_options options)
       : device_{&device},
         group_{group},
@@ -127,13 +127,15 @@ private:
     optim::check(options_.adamw);
     expect(options_.max_rows > 0 && options_.max_positions > 0, exit_code::bad_input,
            "the largest micro-batch must have at least one token");
+    expect(flows || !shards || group_ != nullptr, exit_code::internal, "zero::sharded needs a group");
     if constexpr (shards) {
-      owned_ = zero::shards_of(model_.units(), group_->rank(), group_->ranks());
+      if (is_rank()) {
+        owned_ = zero::shards_of(model_.units(), group_->rank(), group_->ranks());
+      }
     }
     make_plan();
   }
 
-public:
   basic_engine(basic_engine const&) = delete;
   basic_engine& operator=(basic_engine const&) = delete;
   ~basic_engine() {
@@ -144,16 +146,14 @@ public:
 
   [[nodiscard]] train::plan const& plan() const noexcept { return plan_; }
   [[nodiscard]] Architecture const& model() const noexcept { return model_; }
+  /// Is this a rank's, with a shard of everything?
+  [[nodiscard]] bool is_rank() const noexcept { return shards && group_ != nullptr; }
   [[nodiscard]] engine_options const& options() const noexcept { return options_; }
 
   /// The units that state is kept of, and that engine_options::arrangement is about: the model's, or this
   /// rank's shards of them.
   [[nodiscard]] std::vector<autograd::unit_layout> const& units_of_state() const {
-    if constexpr (shards) {
-      return owned_;
-    } else {
-      return model_.units();
-    }
+    return is_rank() ? owned_ : model_.units();
   }
 
   /// Lets recompute::choice::automatic keep as much as makes a plan of at most `bytes`; before initialize()
@@ -182,8 +182,11 @@ public:
           static_cast<basic_engine*>(self)->hand_over(unit, gradient);
         },
         [](void* self, int unit) { static_cast<basic_engine*>(self)->state_->await_gradient(unit); }};
-    if constexpr (shards) {
-      store_.emplace(*device_, *stream_, units, options_.accumulates, *group_, options_.rooms, sink);
+    if constexpr (shards && flows) {
+      store_.emplace(*device_, *stream_, units, options_.accumulates, group_, options_.rooms,
+                     options_.arrangement.flow, sink, times());
+    } else if constexpr (shards) {
+      store_.emplace(*device_, *stream_, units, options_.accumulates, *group_, options_.rooms, sink, times());
     } else if constexpr (flows) {
       store_.emplace(*device_, *stream_, units, options_.accumulates, options_.arrangement.flow, sink,
                      times());
@@ -203,16 +206,17 @@ public:
     load(read);
   }
 
-  /// Fills masters and weights from `read`, moments stay.
+  /// Fills masters and weights from `read`, which a rank asks for no more than it owns; moments stay.
   void load(tensor_reader const& read) {
     enter_range("loading of weights");
     std::vector<float> chunk(std::size_t{1} << 20);
     for (auto const& unit : model_.units()) {
+      store_->expect_writes(unit.id());
       for (auto const& tensor : unit.tensors()) {
-        for (std::int64_t first = 0; first < tensor.count();
-             first += static_cast<std::int64_t>(chunk.size())) {
-          auto const n =
-              std::min<std::int64_t>(static_cast<std::int64_t>(chunk.size()), tensor.count() - first);
+        auto const own = owned_part(unit, tensor.offset, static_cast<std::size_t>(tensor.count()));
+        auto const end = own.skip + own.count;
+        for (std::int64_t first = own.skip; first < end; first += static_cast<std::int64_t>(chunk.size())) {
+          auto const n = std::min<std::int64_t>(static_cast<std::int64_t>(chunk.size()), end - first);
           std::span<float> const to{chunk.data(), static_cast<std::size_t>(n)};
           read(tensor.name, first, to);
           check_range(tensor, to);
@@ -250,7 +254,7 @@ public:
     expect(!lost_, exit_code::nonfinite,
            "a gradient was not finite, and buckets are updated as it comes: go on from the last checkpoint");
     store_->set_last_micro_batch(micro_batch_ + 1 == micro_batches_);
-    if (micro_batch_ == 0 || shards) {  // a sharded store adds up micro-batches itself
+    if (micro_batch_ == 0 || is_rank()) {  // a sharded store adds up micro-batches itself
       tape_->forget_gradients();
     }
     return run_forward(batch, label_tokens_, true) /
@@ -262,7 +266,7 @@ public:
     tape_->backward();
     ++micro_batch_;
     if constexpr (shards) {
-      if (micro_batch_ == micro_batches_) {
+      if (is_rank() && micro_batch_ == micro_batches_) {
         store_->settle();
       }
     }
@@ -286,7 +290,9 @@ public:
       profile::range const named{"optimizer step"};
       state_->update(record_of(rate, result.factor));
       if constexpr (shards) {
-        store_->weights_changed();
+        if (is_rank()) {
+          store_->weights_changed();
+        }
       }
       ++accepted_steps_;
     } else {
@@ -406,7 +412,34 @@ public:
                   });
     }
   }
-  /// The same, written; working weights follow their masters.
+  /// Of a field, the bytes that are kept here: all of them, or a rank's part. The parts of all ranks one
+  /// after the other are the field.
+  struct kept_bytes {
+    std::size_t offset = 0, bytes = 0;
+  };
+  [[nodiscard]] kept_bytes kept_here(state_field const& field) const {
+    auto const& unit = model_.units()[static_cast<std::size_t>(field.unit)];
+    auto const number = field.part ? sizeof(float) : sizeof(T);
+    auto const own = owned_part(unit, 0, static_cast<std::size_t>(unit.elements()));
+    return {static_cast<std::size_t>(own.skip) * number, static_cast<std::size_t>(own.count) * number};
+  }
+  /// As read_state(), of bytes that are kept here, and without the other ranks.
+  void read_kept_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
+    check_piece(field, offset, to.size());
+    auto const& unit = model_.units()[static_cast<std::size_t>(field.unit)];
+    auto const number = field.part ? sizeof(float) : sizeof(T);
+    auto const own = owned_part(unit, static_cast<std::int64_t>(offset / number), to.size() / number);
+    expect(static_cast<std::size_t>(own.count) * number == to.size(), exit_code::internal, "bytes ", offset,
+           " to ", offset + to.size(), " of state '", field.name, "' are another rank's");
+    if (field.part) {
+      state_->read(field.unit, *field.part, own.begin,
+                   {reinterpret_cast<float*>(to.data()), static_cast<std::size_t>(own.count)});
+    } else {
+      stream_->copy(to.data(), store_->weights(field.unit) + own.begin, to.size());
+      stream_->synchronize();
+    }
+  }
+  /// As read_state(), written, by a rank as far as it is kept there; working weights follow their masters.
   void write_state(state_field const& field, std::size_t offset, std::span<std::byte const> from) {
     check_piece(field, offset, from.size());
     store_->expect_writes(field.unit);
@@ -424,6 +457,29 @@ public:
     }
   }
 
+  /// The working weights of a unit, all of them, while this lives. One at a time; all ranks make it for the
+  /// same units in the same order.
+  class whole_weights {
+  public:
+    whole_weights(basic_engine& engine, autograd::unit_layout const& unit)
+        : engine_{&engine}, unit_{unit.id()} {
+      engine.state_->await(unit_, engine.store_->reader(unit_));
+      weights_ = static_cast<T const*>(engine.store_->acquire(unit_, autograd::pass::forward).weights);
+    }
+    whole_weights(whole_weights const&) = delete;
+    whole_weights& operator=(whole_weights const&) = delete;
+    ~whole_weights() { engine_->store_->release(unit_, autograd::pass::forward); }
+
+    [[nodiscard]] int unit() const noexcept { return unit_; }
+    /// Elements [first, first + size). Waits for the device.
+    void read(std::int64_t first, std::span<float> to) const { engine_->fetch(weights_ + first, to); }
+
+  private:
+    basic_engine* engine_;
+    int unit_;
+    T const* weights_;
+  };
+
 private:
   /// The store, whose weights may only be used once the state has updated them.
   struct gate {
@@ -433,7 +489,7 @@ private:
       try {
         // What has not returned cannot be fetched. But ranks exchange by the order of calls alone: there it
         // is waited for.
-        if (shards || engine->state_->returned(unit)) {
+        if (engine->is_rank() || engine->state_->returned(unit)) {
           engine->state_->await(unit, engine->store_->reader(unit));
           engine->store_->prefetch(unit, p);
         }
@@ -470,14 +526,18 @@ private:
   template <class Number>
   Number over_ranks(Number own) {
     if constexpr (shards) {
-      return comm::sum_over_ranks(*group_, own);
-    } else {
-      return own;
+      if (is_rank()) {
+        return comm::sum_over_ranks(*group_, own);
+      }
     }
+    return own;
   }
   /// What must be the same on all ranks, before anything is exchanged that depends on it.
   void expect_same_on_ranks() {
     if constexpr (shards) {
+      if (!is_rank()) {
+        return;
+      }
       std::string layout;
       for (auto const& unit : model_.units()) {
         layout += concat(unit.name(), " ", unit.elements(), unit.wide_gradient() ? " wide" : "", ":");
@@ -491,30 +551,32 @@ private:
       comm::expect_same(*group_, "the layout of the model", layout);
       comm::expect_same(*group_, "max_grad_norm", concat(o.max_grad_norm));
       comm::expect_same(*group_, "the settings of AdamW",
-                        concat("betas ", o.adamw.beta1, " ", o.adamw.beta2, ", eps ", o.adamw.epsilon, ", decay ",
-                               o.adamw.weight_decay));
+                        concat("betas ", o.adamw.beta1, " ", o.adamw.beta2, ", eps ", o.adamw.epsilon,
+                               ", decay ", o.adamw.weight_decay));
       comm::expect_same(*group_, "accumulates", concat(o.accumulates));
       comm::expect_same(*group_, "rooms", concat(o.rooms.weights, " ", o.rooms.gradients));
     }
   }
   offload::verdict judge() {
     if constexpr (shards) {
-      return state_->judge(group_->ranks(), [this](double const* from, double* to, std::size_t count) {
-        group_->gather(from, to, count * sizeof(double));
-      });
-    } else {
-      return state_->judge();
+      if (is_rank()) {
+        return state_->judge(group_->ranks(), [this](double const* from, double* to, std::size_t count) {
+          group_->gather(from, to, count * sizeof(double));
+        });
+      }
     }
+    return state_->judge();
   }
   /// This rank's part of elements [first, first + count) of a unit.
   [[nodiscard]] zero::owned_range owned_part(autograd::unit_layout const& unit, std::int64_t first,
                                              std::size_t count) const {
     auto const n = static_cast<std::int64_t>(count);
     if constexpr (shards) {
-      return zero::owned_part(unit, group_->rank(), group_->ranks(), first, n);
-    } else {
-      return {first, 0, n};
+      if (is_rank()) {
+        return zero::owned_part(unit, group_->rank(), group_->ranks(), first, n);
+      }
     }
+    return {first, 0, n};
   }
   template <class Value>
   static std::span<Value> piece_of(std::span<Value> values, zero::owned_range const& own) {
@@ -528,6 +590,9 @@ private:
       read(own.begin, piece_of(to, own));
     }
     if constexpr (shards) {
+      if (!is_rank()) {
+        return;
+      }
       auto const part = [&](int r) {
         return zero::owned_part(unit, r, group_->ranks(), first, static_cast<std::int64_t>(to.size()));
       };
@@ -548,9 +613,12 @@ private:
 
   [[nodiscard]] auto bytes_of_store(std::vector<autograd::unit_layout> const& units,
                                     engine_options const& o) const {
-    if constexpr (shards) {
-      expect(o.arrangement.flow == zero::flow{}, exit_code::internal,
-             "an arrangement lets weights or gradients flow, but this engine has zero::sharded");
+    expect(!is_rank() || o.arrangement.flow == zero::flow{}, exit_code::internal,
+           "an arrangement lets weights or gradients flow, but this is a rank's engine, whose units are "
+           "sharded");
+    if constexpr (shards && flows) {
+      return store_type::bytes(units, o.accumulates, group_, o.rooms, o.arrangement.flow);
+    } else if constexpr (shards) {
       return store_type::bytes(units, o.accumulates, *group_, o.rooms);
     } else if constexpr (flows) {
       return store_type::bytes(units, o.accumulates, o.arrangement.flow);
@@ -641,12 +709,8 @@ private:
   }
 
   void put(autograd::unit_layout const& unit, std::int64_t first, std::span<float const> values) {
-    store_->expect_writes(unit.id());
     auto const own = owned_part(unit, first, values.size());
     values = piece_of(values, own);
-    if (values.empty()) {
-      return;
-    }
     if (unit.trainable()) {
       state_->write(unit.id(), offload::state_part::master, own.begin, values);
       return;

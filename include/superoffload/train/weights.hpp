@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,9 +37,22 @@ inline tensor_reader weights_of(io::hub_checkpoint const& checkpoint) {
 
 /// Writes the engine's weights as a directory that transformers loads, in the engine's element type:
 /// configuration, tokenizer and the like are taken over from `source`. What stands at `to` is replaced at
-/// once or not at all.
+/// once or not at all. Of ranks the first one writes, and all gather one unit after the other.
 template <class Engine>
-void export_model(Engine& engine, std::filesystem::path const& source, std::filesystem::path const& to) {
+void export_model(Engine& engine, std::filesystem::path const& source, std::filesystem::path const& to,
+                  bool writes = true) {
+  std::optional<typename Engine::whole_weights> whole;
+  auto const gather = [&](autograd::unit_layout const& unit) {
+    if (!whole || whole->unit() != unit.id()) {
+      whole.reset();
+      whole.emplace(engine, unit);
+    }
+  };
+  if (!writes) {
+    for (auto const& unit : engine.model().units()) { gather(unit); }
+    engine.synchronize();
+    return;
+  }
   std::vector<io::export_tensor> tensors;
   std::vector<std::pair<autograd::unit_layout const*, std::int64_t>> places;
   for (auto const& unit : engine.model().units()) {
@@ -50,7 +64,8 @@ void export_model(Engine& engine, std::filesystem::path const& source, std::file
   io::hub_export(source, to, tensors,
                  [&](std::size_t index, std::uint64_t first, std::span<float> values) {
                    auto const& [unit, offset] = places[index];
-                   engine.read_weights(*unit, offset + static_cast<std::int64_t>(first), values);
+                   gather(*unit);
+                   whole->read(offset + static_cast<std::int64_t>(first), values);
                  },
                  {.type = dtype_of<typename Engine::element_type>});
 }

@@ -7,6 +7,7 @@
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/recorder.hpp>
 #include <superoffload/zero/gradient_layout.hpp>
 #include <superoffload/zero/look_ahead.hpp>
 #include <superoffload/zero/shard.hpp>
@@ -27,6 +28,29 @@ struct gather_rooms {
   int gradients = 3;  ///< one for each unit whose gradient is written at once, one that is being summed
 };
 
+/// The rooms of a rank, as many as there are units for.
+struct room_sizes {
+  std::size_t weight = 0, gradient = 0;  ///< bytes of one, as large as the largest unit wants
+  int weights = 0, gradients = 0;
+
+  [[nodiscard]] std::size_t weight_bytes() const { return weight * static_cast<std::size_t>(weights); }
+  [[nodiscard]] std::size_t gradient_bytes() const { return gradient * static_cast<std::size_t>(gradients); }
+};
+template <element T>
+room_sizes rooms_of(std::vector<autograd::unit_layout> const& units, int ranks, gather_rooms rooms) {
+  room_sizes all;
+  for (auto const& u : units) {
+    auto const n = static_cast<std::size_t>(shard_elements(u, ranks) * ranks);
+    all.weight = std::max(all.weight, n * sizeof(T));
+    all.weights = std::min(all.weights + 1, rooms.weights);
+    if (u.trainable()) {
+      all.gradient = std::max(all.gradient, n * (keeps_wide<T>(u, false) ? sizeof(wide<T>) : sizeof(T)));
+      all.gradients = std::min(all.gradients + 1, rooms.gradients);
+    }
+  }
+  return all;
+}
+
 /// Weights and gradients in shards, one for each rank of a group (ZeRO-3). A unit's weights are gathered into
 /// a room ahead of each forward and backward; its gradient is written to a room, exchanged, summed in the
 /// order of the ranks, and what a rank keeps of it is its shard. Of several micro-batches each is summed so,
@@ -46,14 +70,14 @@ public:
   static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
                      gather_rooms rooms) {
     auto const need = needs_of(units, accumulates, group, rooms);
-    return {.weights = need.shards + need.weight_room * static_cast<std::size_t>(need.weight_rooms),
-            .gradients = need.gradients + need.scratch +
-                         need.gradient_room * static_cast<std::size_t>(need.gradient_rooms)};
+    return {.weights = need.shards + need.rooms.weight_bytes(),
+            .gradients = need.gradients + need.scratch + need.rooms.gradient_bytes()};
   }
 
-  /// The group outlives this.
+  /// The group outlives this. `times` sees what gathers weights, if it is given.
   sharded_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                bool accumulates, C& group, gather_rooms rooms, gradient_sink sink)
+                bool accumulates, C& group, gather_rooms rooms, gradient_sink sink,
+                recorder<D>* times = nullptr)
       : stream_{&stream},
         group_{&group},
         sink_{sink},
@@ -62,16 +86,16 @@ public:
         weights_{device, need_.shards},
         gradients_{device, need_.gradients},
         scratch_{device, need_.scratch},
-        room_memory_{device, need_.gradient_room * static_cast<std::size_t>(need_.gradient_rooms)},
+        room_memory_{device, need_.rooms.gradient_bytes()},
         written_{device},
-        rooms_{device, stream, need_.weight_room, need_.weight_rooms} {
+        rooms_{device, stream, need_.rooms.weight, need_.rooms.weights, times} {
     stream.fill_zero(weights_.data(), weights_.bytes());
     stream.fill_zero(gradients_.data(), gradients_.bytes());
     auto* weight = weights_.template as<std::byte>();
     auto* gradient = gradients_.template as<std::byte>();
-    for (int i = 0; i < need_.gradient_rooms; ++i) {
+    for (int i = 0; i < need_.rooms.gradients; ++i) {
       gradient_rooms_.emplace_back(
-          room_memory_.template as<std::byte>() + static_cast<std::size_t>(i) * need_.gradient_room,
+          room_memory_.template as<std::byte>() + static_cast<std::size_t>(i) * need_.rooms.gradient,
           typename D::event{device}, typename D::event{device});
     }
     for (auto const& u : units) {
@@ -164,8 +188,7 @@ private:
 
   struct needs {
     std::size_t shards = 0, gradients = 0, scratch = 0;
-    std::size_t weight_room = 0, gradient_room = 0;
-    int weight_rooms = 0, gradient_rooms = 0;
+    room_sizes rooms;
   };
   struct entry {
     T* weights = nullptr;
@@ -186,28 +209,21 @@ private:
 
   static needs needs_of(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
                         gather_rooms rooms) {
-    auto const ranks = static_cast<std::size_t>(group.ranks());
     needs all;
-    int trainable = 0;
+    all.rooms = rooms_of<T>(units, group.ranks(), rooms);
     for (auto const& u : units) {
       auto const n = static_cast<std::size_t>(shard_elements(u, group.ranks()));
       all.shards += n * sizeof(T);
-      all.weight_room = std::max(all.weight_room, ranks * n * sizeof(T));
       if (!u.trainable()) {
         continue;
       }
-      ++trainable;
       bool const whole_is_wide = keeps_wide<T>(u, false);
       all.gradients += n * (keeps_wide<T>(u, accumulates) ? sizeof(wide<T>) : sizeof(T));
-      all.gradient_room =
-          std::max(all.gradient_room, ranks * n * (whole_is_wide ? sizeof(wide<T>) : sizeof(T)));
       auto const count = static_cast<std::int64_t>(n);
       all.scratch = std::max(
           all.scratch, whole_is_wide ? group.scratch_bytes(comm::reduce_scatter<wide<T>>{.count = count})
                                      : group.scratch_bytes(comm::reduce_scatter<T>{.count = count}));
     }
-    all.weight_rooms = std::min(rooms.weights, static_cast<int>(units.size()));
-    all.gradient_rooms = std::min(rooms.gradients, trainable);
     return all;
   }
 

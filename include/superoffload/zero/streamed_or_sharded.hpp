@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/comm/communicator.hpp>
+#include <superoffload/core/recorder.hpp>
+#include <superoffload/zero/flow.hpp>
+#include <superoffload/zero/sharded.hpp>
+#include <superoffload/zero/streamed.hpp>
+#include <superoffload/zero/unit_store.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+namespace superoffload::zero {
+
+/// The sharded store of a rank, or the streamed one of whoever has no group: which of them is known when a
+/// run begins. A program has one engine for both, whose model code is compiled once.
+template <device_policy D, element T, comm::communicator<D> C>
+class streamed_or_sharded_store {
+public:
+  using alone = streamed_store<D, T>;
+  using of_rank = sharded_store<D, T, C>;
+  struct sizes {
+    std::size_t weights = 0, gradients = 0, host = 0;
+  };
+
+  /// `group` is null for one who is alone; otherwise nothing flows.
+  static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, C const* group,
+                     gather_rooms rooms, flow const& f) {
+    if (group == nullptr) {
+      auto const all = alone::bytes(units, accumulates, f);
+      return {all.weights, all.gradients, all.host};
+    }
+    auto const all = of_rank::bytes(units, accumulates, *group, rooms);
+    return {all.weights, all.gradients, all.host};
+  }
+  streamed_or_sharded_store(D& device, typename D::stream& stream,
+                            std::vector<autograd::unit_layout> const& units, bool accumulates, C* group,
+                            gather_rooms rooms, flow const& f, gradient_sink sink,
+                            recorder<D>* times = nullptr) {
+    if (group == nullptr) {
+      alone_.emplace(device, stream, units, accumulates, f, sink, times);
+    } else {
+      of_rank_.emplace(device, stream, units, accumulates, *group, rooms, sink, times);
+    }
+  }
+
+  void prefetch(int unit, autograd::pass p) noexcept {
+    with([&](auto& store) { store.prefetch(unit, p); });
+  }
+  autograd::unit_buffers acquire(int unit, autograd::pass p) {
+    return with([&](auto& store) { return store.acquire(unit, p); });
+  }
+  void release(int unit, autograd::pass p) noexcept {
+    with([&](auto& store) { store.release(unit, p); });
+  }
+  void reduce(int unit) {
+    with([&](auto& store) { store.reduce(unit); });
+  }
+  void set_last_micro_batch(bool last) {
+    with([&](auto& store) { store.set_last_micro_batch(last); });
+  }
+  [[nodiscard]] T* weights(int unit) {
+    return with([&](auto& store) { return store.weights(unit); });
+  }
+  [[nodiscard]] typename D::stream& reader(int unit) {
+    return with([&](auto& store) -> typename D::stream& { return store.reader(unit); });
+  }
+  void expect_writes(int unit) {
+    with([&](auto& store) { store.expect_writes(unit); });
+  }
+  [[nodiscard]] unit_gradient gradient(int unit) {
+    return with([&](auto& store) { return store.gradient(unit); });
+  }
+  // Of a rank only.
+  void settle() { of_rank_->settle(); }
+  void weights_changed() { of_rank_->weights_changed(); }
+
+private:
+  template <class Use>
+  decltype(auto) with(Use&& use) {
+    return of_rank_ ? use(*of_rank_) : use(*alone_);
+  }
+
+  std::optional<alone> alone_;
+  std::optional<of_rank> of_rank_;
+};
+
+/// The policy: shards where the engine has a group of kind `Comm`, otherwise what zero::streamed does.
+template <class Comm>
+struct streamed_or_sharded {
+  using policy_category = category::sharding;
+  static constexpr bool flows = true;
+  static constexpr bool shards = true;
+  template <device_policy D>
+  using communicator = typename Comm::template communicator<D>;
+  template <device_policy D, element T>
+  using store = streamed_or_sharded_store<D, T, communicator<D>>;
+};
+
+}  // namespace superoffload::zero
