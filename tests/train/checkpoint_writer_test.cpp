@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "comm/groups.hpp"
+#include "conformance/communicator.hpp"
 #include "support/scratch_directory.hpp"
 
 #include <cstring>
@@ -56,15 +58,66 @@ TEST_CASE("a checkpoint holds the state of the moment it was asked for, whatever
   CHECK_FALSE(std::filesystem::exists(root.path() / "checkpoint-2"));
 }
 
-TEST_CASE("a failure is reported by the next call that looks") {
+TEST_CASE("a failure is reported at once, or by the next call that looks") {
   test::scratch_directory const root;
   auto const file = root.path() / "file";
   std::ofstream{file} << "not a directory";
   changing_state state;
   train::checkpoint_writer writer{file, 0};
-  writer.save(1, "{}", state.blobs());
-  CHECK_THROWS_AS(writer.wait(), error);
+  CHECK_THROWS_AS(writer.save(1, "{}", state.blobs()), error);
   CHECK_FALSE(writer.wait());
+  train::checkpoint_writer other{root.path(), 0};
+  auto blobs = state.blobs();
+  blobs.front().name = std::string(1000, 'x');  // refused where it is written
+  other.save(1, "{}", blobs);
+  CHECK_THROWS_AS(other.wait(), error);
+  CHECK_FALSE(other.wait());
+}
+
+TEST_CASE("ranks write a checkpoint together, which is complete on all of them at once or on none") {
+  test::scratch_directory const root;
+  test::threads_of_a_process groups;
+  conformance::all_succeeded(groups.run(3, [&](auto&, auto& group) {
+    train::checkpoint_writer writer{root.path(), 1, comm::host_group{group}};
+    for (int step = 1; step <= 3; ++step) {
+      changing_state state;
+      state.bytes.resize(static_cast<std::size_t>(2 - group.rank()) * 1000);  // the last one has nothing
+      state.become(10 * step + group.rank());
+      writer.save(step, concat("{\"rank\":", group.rank(), "}"), state.blobs());
+      std::optional<std::filesystem::path> done;
+      while (!done) { done = writer.completed(); }
+      conformance::require(*done == root.path() / concat("checkpoint-", step), "another checkpoint");
+    }
+    conformance::require(!writer.wait(), "there is another one");
+  }));
+  auto const reader = io::checkpoint_reader::open(root.path() / "checkpoint-3");
+  CHECK(reader.world_size() == 3);
+  CHECK(reader.state_json() == "{\"rank\":0}");
+  REQUIRE(reader.whole_bytes("state") == 3000);
+  std::vector<std::byte> some(1000);
+  reader.read_whole("state", 1500, some);
+  CHECK(std::count(some.begin(), some.end(), std::byte{30}) == 500);
+  CHECK(std::count(some.begin(), some.end(), std::byte{31}) == 500);
+  CHECK_FALSE(std::filesystem::exists(root.path() / "checkpoint-2"));
+}
+
+TEST_CASE("what one rank cannot write no rank has saved") {
+  test::scratch_directory const root;
+  test::threads_of_a_process groups;
+  auto const outcomes = groups.run(2, [&](auto&, auto& group) {
+    changing_state state;
+    auto blobs = state.blobs();
+    if (group.rank() == 1) {
+      blobs.front().name = std::string(1000, 'x');
+    }
+    train::checkpoint_writer writer{root.path(), 0, comm::host_group{group}};
+    comm::abort_on_exception const guard{group};
+    writer.save(1, "{}", blobs);
+    writer.wait();
+  });
+  CHECK(outcomes[1].find("expected a name of its own") != std::string::npos);
+  CHECK(outcomes[0].find("rank 1") == 0);
+  CHECK(std::filesystem::is_empty(root.path()));
 }
 
 }  // namespace

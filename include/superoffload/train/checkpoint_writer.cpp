@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/comm/agreement.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/cpu/memory.hpp>
 #include <superoffload/train/checkpoint_writer.hpp>
@@ -32,42 +33,69 @@ std::vector<io::blob> copied(std::vector<io::blob> const& blobs) {
 }  // namespace
 
 checkpoint_writer::~checkpoint_writer() {
-  if (done_.valid()) {
-    done_.wait();
+  if (part_.valid()) {
+    part_.wait();
   }
 }
 
 void checkpoint_writer::save(std::int64_t step, std::string state_json, std::vector<io::blob> blobs) {
-  if (done_.valid()) {
-    done_.get();
-  }
-  std::size_t bytes = 0;
+  wait();
+  comm::together(ranks_, [&] {
+    if (ranks_.is_first()) {
+      draft_.emplace(root_, step);
+    }
+  });
+  auto const directory =
+      comm::gather_texts(ranks_, draft_ ? draft_->directory().native() : std::string{}).front();
+  std::uint64_t bytes = 0;
   for (auto const& blob : blobs) { bytes += blob.bytes; }
-  bool const alongside = copy_fits(bytes);
-  auto write = [root = root_, step, state = std::move(state_json), keep = keep_last_,
-                what = alongside ? copied(blobs) : std::move(blobs)] {
-    io::save_checkpoint(root, step, state, what, keep);
+  bool const alongside = comm::on_all_ranks(ranks_, copy_fits(comm::sum_over_ranks(ranks_, bytes)));
+  bool const alone = ranks_.ranks() == 1;
+  state_json_ = std::move(state_json);
+  auto write = [this, alone, directory, what = alongside ? copied(blobs) : std::move(blobs)] {
+    auto const part = io::write_checkpoint_part(directory, ranks_.rank(), what);
+    if (alone) {
+      draft_->finish(state_json_, {&part, 1}, keep_last_);
+    }
+    return part;
   };
   writing_ = root_ / concat("checkpoint-", step);
-  done_ = std::async(alongside ? std::launch::async : std::launch::deferred, std::move(write));
+  part_ = std::async(alongside ? std::launch::async : std::launch::deferred, std::move(write));
   if (!alongside) {
-    done_.wait();
+    part_.wait();
   }
 }
 
 std::optional<std::filesystem::path> checkpoint_writer::completed() {
-  if (!done_.valid() || done_.wait_for(std::chrono::seconds{0}) != std::future_status::ready) {
+  if (writing_.empty() ||
+      !comm::on_all_ranks(ranks_, part_.wait_for(std::chrono::seconds{0}) == std::future_status::ready)) {
     return std::nullopt;
   }
-  return wait();
+  return finish();
 }
 
 std::optional<std::filesystem::path> checkpoint_writer::wait() {
-  if (!done_.valid()) {
+  if (writing_.empty()) {
     return std::nullopt;
   }
-  done_.get();
-  return writing_;
+  // Whoever has written goes on answering the others, for whom it would be missing otherwise.
+  while (!comm::on_all_ranks(ranks_,
+                             part_.wait_for(std::chrono::milliseconds{200}) == std::future_status::ready)) {}
+  return finish();
+}
+
+std::filesystem::path checkpoint_writer::finish() {
+  auto const done = std::exchange(writing_, {});
+  auto const parts = comm::gather_texts(ranks_, part_.get());
+  if (ranks_.ranks() > 1) {
+    comm::together(ranks_, [&] {
+      if (ranks_.is_first()) {
+        draft_->finish(state_json_, parts, keep_last_);
+      }
+    });
+  }
+  draft_.reset();
+  return done;
 }
 
 }  // namespace superoffload::train
