@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/command_line.hpp"
 
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/comm/region.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/train/deepspeed_options.hpp>
 
@@ -14,8 +16,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <new>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace examples {
@@ -28,7 +32,7 @@ constexpr char const* exit_codes =
     "Exit codes: 0 done, 1 internal error, 2 bad input, 3 does not fit into memory, 4 reading or writing "
     "failed,\n"
     "5 no usable device, 6 gradient not finite, 7 stopped by a signal after saving a checkpoint, 8 no\n"
-    "driver for the GPU or one too old, 9 the GPU was lost in mid-run.\n"
+    "driver for the GPU or one too old, 9 the GPU was lost in mid-run, 10 another rank failed.\n"
     "Flags may be written with dashes or underscores. SUPEROFFLOAD_NUM_THREADS sets the number of CPU "
     "threads,\n"
     "SUPEROFFLOAD_ISA the instruction set (scalar, avx2, avx512, neon).";
@@ -199,6 +203,58 @@ void add_execution(CLI::App& app, command_line& c) {
       ->group(group);
 }
 
+/// \returns the option for GPUs, which is the other one and --device cuda.
+void add_ranks(CLI::App& app, command_line& c, std::optional<int>& ranks, std::optional<int>& gpus) {
+  constexpr char const* group = "Ranks";
+  app.add_option("--ranks", ranks,
+                 "processes that train together, each with a shard of weights, gradients and state; on the "
+                 "cpu unless "
+                 "--device says cuda. Not with torchrun, srun, mpirun and the like, which start them")
+      ->group(group);
+  app.add_option("--gpus", gpus, "the same, one process for each GPU")->group(group);
+  on_off(app, "--bind_cores_to_rank", c.bind_cores,
+         "divide the cores of a host between its ranks, those near a GPU to that GPU's")
+      ->group(group);
+}
+
+/// Which rank this is of how many, by the flags and by whoever started this process.
+void settle_ranks(command_line& c, std::optional<int> ranks, std::optional<int> gpus) {
+  auto const in_range = [](char const* flag, std::optional<int> value) {
+    so::expect(!value || (1 <= *value && *value <= so::comm::region::most_ranks), so::exit_code::bad_input,
+               flag, " is ", value.value_or(0), ", expected 1 to ", so::comm::region::most_ranks);
+  };
+  in_range("--ranks", ranks);
+  in_range("--gpus", gpus);
+  so::expect(!ranks || !gpus || *ranks == *gpus, so::exit_code::bad_input, "--ranks is ", ranks.value_or(0),
+             ", but --gpus is ", gpus.value_or(0), "; expected one of them");
+  so::expect(!gpus || c.device != device_choice::cpu, so::exit_code::bad_input, "--gpus is ",
+             gpus.value_or(0), ", but --device is cpu; expected --ranks for processes on the cpu");
+  auto const told = gpus ? gpus : ranks;
+  auto run = so::comm::read_environment();
+  if (run && run->ranks == 1) {
+    run.reset();  // a launcher of one process
+  }
+  so::expect(!run || !told || *told == run->ranks, so::exit_code::bad_input, gpus ? "--gpus" : "--ranks",
+             " is ", told.value_or(0), ", but ", run ? run->launcher : "", " has started ",
+             run ? run->ranks : 0, " ranks; leave the flag out");
+  c.training.ranks = run ? run->ranks : told.value_or(1);
+  c.training.rank = run ? run->rank : 0;
+  if (gpus) {
+    c.device = device_choice::cuda;
+  } else if (ranks && c.training.ranks > 1 && c.device == device_choice::automatic) {
+    c.device = device_choice::cpu;
+  }
+  so::expect(!run || c.device != device_choice::automatic, so::exit_code::bad_input, run ? run->launcher : "",
+             " has started ", c.training.ranks,
+             " ranks, and --device is auto; expected cpu or cuda, the same for all");
+#if defined(EXAMPLES_CUDA) && !defined(SUPEROFFLOAD_HAS_NCCL)
+  bool const plans_only = c.training.dry_run && !c.training.offload.hardware.empty();
+  so::expect(c.training.ranks == 1 || c.device != device_choice::cuda || plans_only, so::exit_code::device,
+             c.training.ranks, " ranks on GPUs, but this program was built without NCCL");
+#endif
+  c.run = std::move(run);
+}
+
 void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& deepspeed_file) {
   constexpr char const* group = "Offloading";
   using mode = so::offload::mode;
@@ -288,10 +344,11 @@ void add_reporting(CLI::App& app, training_options& o) {
 }
 
 /// What the file says joins the flags. \returns what to tell the user about it.
+/// After the ranks are settled, over which its batch is cut.
 std::string apply_deepspeed(std::filesystem::path const& path, CLI::App const& app, command_line& c) {
   auto const file = so::train::read_deepspeed_config(path);
   auto const given = [&](std::string_view flag) { return app.get_option(std::string{flag})->count() > 0; };
-  so::train::apply(file, given, 1, c.training);
+  so::train::apply(file, given, c.training.ranks, c.training);
   if (file.bf16) {
     auto const wanted = *file.bf16.value ? precision_choice::bf16 : precision_choice::float32;
     so::expect(!given("--dtype") || c.precision == wanted, so::exit_code::bad_input, file.bf16.where, ": ",
@@ -307,6 +364,7 @@ std::string apply_deepspeed(std::filesystem::path const& path, CLI::App const& a
 
 std::optional<command_line> read_command_line(int argc, char** argv, char const* summary) {
   command_line c;
+  c.arguments.assign(argv, argv + argc);
   CLI::App app{summary, std::filesystem::path{argc > 0 ? argv[0] : ""}.filename()};
   app.footer(exit_codes);
   app.option_defaults()->multi_option_policy(
@@ -314,6 +372,8 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
   add_model_and_data(app, c.training);
   add_optimization(app, c.training);
   add_execution(app, c);
+  std::optional<int> ranks, gpus;
+  add_ranks(app, c, ranks, gpus);
   std::filesystem::path deepspeed_file;
   add_offloading(app, c.training, deepspeed_file);
   add_reporting(app, c.training);
@@ -325,9 +385,10 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
   } catch (CLI::ParseError const& e) {
     so::fail(so::exit_code::bad_input, so::printable(e.what(), 400), "; --help lists the flags");
   }
+  settle_ranks(c, ranks, gpus);
   auto const note = deepspeed_file.empty() ? std::string{} : apply_deepspeed(deepspeed_file, app, c);
   so::train::check(c.training);
-  if (!note.empty()) {
+  if (!note.empty() && (c.run ? c.run->rank : 0) == 0) {
     std::fprintf(stderr, "%s\n", note.c_str());
   }
   return c;
@@ -342,6 +403,8 @@ int run_program(char const* name, int (*body)(int, char**), int argc, char** arg
   };
   try {
     return body(argc, argv);
+  } catch (so::comm::agreed_error const& e) {
+    return e.is_first() ? report(e.what(), e.code()) : static_cast<int>(e.code());
   } catch (so::error const& e) {
     auto const code = report(e.what(), e.code());
     if (e.code() == so::exit_code::device_lost) {

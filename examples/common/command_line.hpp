@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/comm/environment.hpp>
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/train/options.hpp>
 
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace examples {
 
@@ -14,18 +17,23 @@ enum class precision_choice { float32, bf16 };
 
 /// What a fine-tuner was asked to do.
 struct command_line {
+  std::vector<std::string> arguments;  ///< as they were given, the program's name first
   superoffload::train::training_options training;
   device_choice device = device_choice::automatic;
   precision_choice precision = precision_choice::bf16;
   superoffload::kernel::attention_implementation attention =
       superoffload::kernel::attention_implementation::automatic;
+  bool bind_cores = true;  ///< ranks of a host divide its cores
+  /// What whoever started this process as one of several ranks has said; nothing for the only one.
+  std::optional<superoffload::comm::environment> run;
 };
 
 /// Reads the flags that all fine-tuners share. Nothing when --help was asked for, which is then printed.
 /// \throws superoffload::error(bad_input) for an unknown flag or a wrong value.
 std::optional<command_line> read_command_line(int argc, char** argv, char const* summary);
 
-/// Calls body() and turns what it throws into one line on standard error and the documented exit code.
+/// Calls body() and turns what it throws, once for all ranks that throw the same, into one line on standard
+/// error and the documented exit code.
 int run_program(char const* name, int (*body)(int, char**), int argc, char** argv);
 
 }  // namespace examples

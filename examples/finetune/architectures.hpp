@@ -3,13 +3,7 @@
 #pragma once
 
 #include "common/command_line.hpp"
-
-namespace superoffload::cpu {
-class device;
-}
-namespace superoffload::cuda {
-class device;
-}
+#include "common/ranks.hpp"
 
 // Each architecture is instantiated in a source of its own for each device, and in one for plans. Those for
 // CUDA are there where EXAMPLES_CUDA is defined.
@@ -18,10 +12,10 @@ class device;
 #else
 #define EXAMPLES_ON_CUDA(NAME) nullptr
 #endif
-#define EXAMPLES_ARCHITECTURE(NAME)                                                     \
-  int finetune_##NAME(superoffload::cpu::device& device, command_line const& command);  \
-  int finetune_##NAME(superoffload::cuda::device& device, command_line const& command); \
-  int plan_##NAME(command_line const& command);                                         \
+#define EXAMPLES_ARCHITECTURE(NAME)                                                                      \
+  int finetune_##NAME(cpu_device& device, rank_group<cpu_device>* group, command_line const& command);   \
+  int finetune_##NAME(cuda_device& device, rank_group<cuda_device>* group, command_line const& command); \
+  int plan_##NAME(command_line const& command);                                                          \
   inline constexpr architecture of_##NAME{#NAME, finetune_##NAME, EXAMPLES_ON_CUDA(NAME), plan_##NAME};
 
 namespace examples {
@@ -29,9 +23,9 @@ namespace examples {
 /// What a program can do with the models of one architecture.
 struct architecture {
   char const* model_type;
-  /// Fine-tune on a device.
-  int (*on_cpu)(superoffload::cpu::device& device, command_line const& command);
-  int (*on_cuda)(superoffload::cuda::device& device, command_line const& command);
+  /// Fine-tune on a device, alone where `group` is null, or as a rank of it.
+  int (*on_cpu)(cpu_device& device, rank_group<cpu_device>* group, command_line const& command);
+  int (*on_cuda)(cuda_device& device, rank_group<cuda_device>* group, command_line const& command);
   /// Plan such a run for the machine that --hardware describes.
   int (*plan)(command_line const& command);
 };

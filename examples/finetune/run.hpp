@@ -5,32 +5,51 @@
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/plan_file.hpp>
 #include <superoffload/train/trainer.hpp>
-#include <superoffload/zero/streamed.hpp>
+#include <superoffload/zero/streamed_or_sharded.hpp>
 
 #include "common/attention.hpp"
 #include "common/command_line.hpp"
+#include "common/ranks.hpp"
 
 #include <cstdio>
+#include <exception>
+#include <optional>
 
 namespace examples {
 
-/// A whole run: the plan, the training, and where its results are.
+/// A whole run: the plan, the training, and where its results are. Of ranks, the first one speaks.
 template <class Engine>
-int finetune_with(typename Engine::device_type& device, command_line const& command) {
+int finetune_with(typename Engine::device_type& device, typename Engine::group_type* group,
+                  command_line const& command) {
   namespace so = superoffload;
   auto const no_cudnn = choose_attention(device, command);
-  so::train::trainer<Engine> trainer{device, command.training};
-  std::fputs(trainer.plan_text().c_str(), stdout);
-  if (!no_cudnn.empty()) {
-    std::printf("--attn_implementation auto is flash: %s\n", no_cudnn.c_str());
+  std::optional<so::train::trainer<Engine>> made;
+  try {
+    made.emplace(device, command.training, group);
+  } catch (std::exception const& e) {
+    if (group != nullptr) {
+      group->abort(e.what());  // so that the others can say why
+    }
+    throw;
   }
-  std::fflush(stdout);
-  so::train::write_plan(trainer.plan(), trainer.machine_name(), command.training.offload);
+  auto& trainer = *made;
+  bool const speaks = trainer.speaks();
+  if (speaks) {
+    std::fputs(trainer.plan_text().c_str(), stdout);
+    if (!no_cudnn.empty()) {
+      std::printf("--attn_implementation auto is flash: %s\n", no_cudnn.c_str());
+    }
+    std::fflush(stdout);
+    so::train::write_plan(trainer.plan(), trainer.machine_name(), command.training.offload);
+  }
   if (command.training.dry_run) {
     trainer.expect_fits();
     return 0;
   }
   auto const done = trainer.run();
+  if (!speaks) {
+    return done.signal == 0 ? 0 : static_cast<int>(so::exit_code::interrupted);
+  }
   if (done.median_step_time) {
     std::printf("step: %.1f ms planned with full micro-batches, %.1f ms in the median, %.2f of the plan\n",
                 1e3 * done.planned_step_time, 1e3 * *done.median_step_time,
@@ -50,19 +69,19 @@ int finetune_with(typename Engine::device_type& device, command_line const& comm
 
 /// Chooses the instantiation, once.
 template <class Architecture, class Device, class Profile = superoffload::profile::none>
-int finetune(Device& device, command_line const& command) {
+int finetune(Device& device, rank_group<Device>* group, command_line const& command) {
   namespace so = superoffload;
   using so::offload::super;
-  using so::zero::streamed;
+  using store = so::zero::streamed_or_sharded<typename rank_kind<Device>::type>;
   switch (command.precision) {
     case precision_choice::float32:
       return finetune_with<
-          so::train::engine<Architecture, Device, so::precision::fp32, streamed, super, Profile>>(device,
-                                                                                                  command);
+          so::train::engine<Architecture, Device, so::precision::fp32, store, super, Profile>>(device, group,
+                                                                                               command);
     case precision_choice::bf16:
       return finetune_with<
-          so::train::engine<Architecture, Device, so::precision::bf16, streamed, super, Profile>>(device,
-                                                                                                  command);
+          so::train::engine<Architecture, Device, so::precision::bf16, store, super, Profile>>(device, group,
+                                                                                               command);
   }
   return 1;
 }

@@ -6,6 +6,7 @@
 #include <superoffload/io/hub.hpp>
 
 #include "examples/finetune.hpp"
+#include "examples/reference_run.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -15,39 +16,6 @@ namespace {
 
 using namespace superoffload;
 using namespace superoffload::test;
-
-std::vector<std::string> flags_of(io::json const& args) {
-  auto const text = [&](char const* name) { return args[name].dump(); };
-  auto const clip = args["clip"].get<double>();
-  return {"--template",
-          "deepspeed",
-          "--shuffle",
-          "off",
-          "--lr",
-          text("lr"),
-          "--lr_scheduler",
-          args["schedule"].get<std::string>(),
-          "--lr_warmup_steps",
-          text("warmup_steps"),
-          "--weight_decay",
-          text("weight_decay"),
-          "--max_grad_norm",
-          std::to_string(clip),
-          "--label_mask",
-          args["label_mask"].get<std::string>(),
-          "--append_eos",
-          args["eos"].get<bool>() ? "on" : "off",
-          "--packing",
-          args["packing"].get<bool>() ? "on" : "off",
-          "--gradient_accumulation_steps",
-          text("accumulation"),
-          "--batch_size",
-          text("batch"),
-          "--max_length",
-          text("max_length"),
-          "--max_steps",
-          text("steps")};
-}
 
 void check_final_weights(io::json const& final, std::filesystem::path const& exported) {
   auto const checkpoint = io::hub_checkpoint::open(exported);

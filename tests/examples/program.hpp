@@ -75,6 +75,8 @@ public:
     }
     return child_ > 0;
   }
+  /// Of a program that has not been waited for.
+  [[nodiscard]] pid_t id() const noexcept { return child_; }
   [[nodiscard]] std::string errors_so_far() const { return contents_of(directory_.path() / "err"); }
 
   outcome wait() {

@@ -185,8 +185,8 @@ private:
         kept += n;
       }
     }
-    device.weights += weights.bytes(flow.weight_rooms);
-    device.gradients += gradients.bytes(flow.gradient_rooms);
+    device.weights += weights.bytes(flow.weight_rooms) + w_.gathered_weights;
+    device.gradients += gradients.bytes(flow.gradient_rooms) + w_.gathered_gradients;
     if (gradients.units > 0) {
       p.gradient_room =
           static_cast<std::int64_t>(kept + gradients.bytes(flow.gradient_rooms) / element_bytes());

@@ -41,10 +41,12 @@ struct workload {
   std::vector<unit_work> units;         ///< in the order of the forward, as the layouts
   std::vector<retention_level> levels;  ///< from the one that keeps most to the one that keeps least
   int micro_batches = 1;
-  std::int64_t tokens = 0;   ///< of a whole step
-  double model_flops = 0.0;  ///< of a whole step, forward and backward, nothing computed again
+  std::int64_t tokens = 0;   ///< of a whole step, on all ranks
+  double model_flops = 0.0;  ///< of a whole step on all ranks, forward and backward, nothing computed again
   /// Bytes beside weights, gradients, state and activations, of device and of host memory.
   std::size_t workspaces = 0, host_workspaces = 0;
+  /// Of device memory, for units that are whole for a while where the layouts are shards.
+  std::size_t gathered_weights = 0, gathered_gradients = 0;
   int element_bytes = 2;           ///< of working weights: 2 or 4
   bool judges = true;              ///< is a step clipped, or skipped where it is not finite?
   bool weights_may_stream = true;  ///< is there a store for weights on the host?

@@ -7,19 +7,28 @@
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/report.hpp>
 #include <superoffload/train/step_plan.hpp>
+#include <superoffload/zero/sharded.hpp>
 
 #include <algorithm>
 
 namespace superoffload::train {
 
-/// The plan of a run on a machine that is only described. Of the model, config.json is enough.
+/// The plan of a run, or of one of its ranks, on a machine that is only described. Of the model, config.json
+/// is enough.
 template <model::architecture Architecture, element T>
 offload::plan plan_on(offload::machine const& m, offload::settings const& s, training_options const& o) {
   check(o);
   auto const model = lay_out<Architecture>(model::read_config(o.model), trained_by(o));
   described_device const device{m.name, m.device.memory - std::min(m.device.memory, m.device.reserve)};
   auto const planned = [&](training_options const& wanted) {
-    return plan_step<T>(device, model, shape_of(wanted), m, s);
+    auto shape = shape_of(wanted);
+    if (shape.ranks > 1) {
+      auto const rooms = zero::rooms_of<T>(model.units(), shape.ranks, {});
+      // Parts of a gradient that have come from other ranks wait in one more room for their sum.
+      shape.gathered = {rooms.weight_bytes(), rooms.gradient_bytes() + rooms.gradient};
+      shape.weights_may_stream = false;
+    }
+    return plan_step<T>(device, model, shape, m, s);
   };
   auto plan = planned(o);
   if (!plan.fits) {

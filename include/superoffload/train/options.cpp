@@ -51,6 +51,64 @@ void check(training_options const& o) {
   expect(!o.export_best || !o.eval_dataset.empty(), exit_code::bad_input,
          "--export_best needs --eval_dataset FILE to judge by");
   offload::check(o.offload);
+  expect(o.ranks == 1 || o.offload.stream_weights != offload::choice::on, exit_code::bad_input,
+         "--stream_weights is on, but ", o.ranks,
+         " ranks train together: expected auto or off, since each of them has only a shard of the weights "
+         "and keeps it "
+         "on its device");
+}
+
+std::vector<std::pair<std::string, std::string>> shared_settings(training_options const& o) {
+  std::string schedule;
+  if (auto const& d = o.deepspeed_schedule) {
+    schedule = concat(static_cast<int>(d->kind), " ", static_cast<int>(d->warmup), " from ", d->begin, " to ",
+                      d->peak, " in ", d->warmup_steps, ", to ", d->end, " in ", d->total_steps);
+  }
+  std::string freeze;
+  for (auto const& pattern : o.freeze) { freeze += (freeze.empty() ? "" : " ") + pattern; }
+  auto const share = [](std::optional<double> const& value) { return value ? concat(*value) : "auto"; };
+  auto const& s = o.offload;
+  return {{"--output_dir", o.output.string()},
+          {"--dataset_percentage", concat(o.dataset_percentage)},
+          {"--max_length", concat(o.max_length)},
+          {"--batch_size", concat(o.batch_size)},
+          {"--gradient_accumulation_steps", concat(o.accumulation)},
+          {"--num_train_epochs", concat(o.epochs)},
+          {"--max_steps", concat(o.max_steps)},
+          {"--lr", concat(o.lr)},
+          {"--lr_scheduler", concat(static_cast<int>(o.scheduler))},
+          {"--lr_warmup_steps", concat(o.warmup_steps)},
+          {"the schedule of --deepspeed_config", schedule},
+          {"--adam_beta1", concat(o.adamw.beta1)},
+          {"--adam_beta2", concat(o.adamw.beta2)},
+          {"--adam_eps", concat(o.adamw.epsilon)},
+          {"--weight_decay", concat(o.adamw.weight_decay)},
+          {"--no_decay", concat(static_cast<int>(o.undecayed))},
+          {"--freeze", freeze},
+          {"--max_grad_norm", concat(o.max_grad_norm)},
+          {"--on_nonfinite", concat(static_cast<int>(o.nonfinite))},
+          {"the steps that may be skipped in a row", concat(o.most_skips)},
+          {"--seed", concat(o.seed)},
+          {"--template", concat(static_cast<int>(o.prompt_template))},
+          {"--label_mask", o.mask_prompt ? "prompt" : "none"},
+          {"--append_eos", concat(o.append_eos)},
+          {"--padding", concat(static_cast<int>(o.padding))},
+          {"--packing", concat(o.packing)},
+          {"--shuffle", concat(o.shuffle)},
+          {"--activation_checkpointing", concat(static_cast<int>(o.recompute))},
+          {"--offload", concat(static_cast<int>(s.how))},
+          {"--ratio", share(s.ratio)},
+          {"--streamed_share", share(s.streamed_share)},
+          {"--stream_weights", concat(static_cast<int>(s.stream_weights))},
+          {"--cpuadam_cores_perc", concat(s.cpuadam_cores_perc)},
+          {"--bucket_mib", concat(s.bucket_bytes >> 20)},
+          {"--eval_steps", concat(o.eval_steps)},
+          {"--save_steps", concat(o.save_steps)},
+          {"--save_total_limit", concat(o.save_total_limit)},
+          {"--resume", o.resume},
+          {"--export_every_save", concat(o.export_every_save)},
+          {"--export_best", concat(o.export_best)},
+          {"--dry_run", concat(o.dry_run)}};
 }
 
 double learning_rate(training_options const& o, std::int64_t k, std::int64_t steps) {

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace superoffload::train {
@@ -69,7 +70,19 @@ struct training_options {
   bool export_every_save = false;
   bool export_best = false;
   bool dry_run = false;
+
+  int rank = 0, ranks = 1;  ///< which of how many processes this is, that share every step
+
+  /// Parts that a step's batch is cut into: micro-batches, over all ranks.
+  [[nodiscard]] std::int64_t parts() const noexcept { return accumulation * ranks; }
+  /// Sequences of the largest of them.
+  [[nodiscard]] std::int64_t sequences_per_part() const noexcept {
+    return (batch_size + parts() - 1) / parts();
+  }
 };
+
+/// Names and values of what all ranks of a run must have been told alike.
+std::vector<std::pair<std::string, std::string>> shared_settings(training_options const& options);
 
 /// \throws error(bad_input) naming the flag for a value that makes no sense.
 void check(training_options const& options);

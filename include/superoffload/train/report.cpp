@@ -42,7 +42,8 @@ std::string describe(offload::plan const& p, plan const& of_engine, model::confi
     text += line("attention", outline.attention);
   }
   text += line("batch", concat(o.batch_size, " sequences of up to ", o.max_length, " tokens a step, in ",
-                               o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches"));
+                               o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches",
+                               o.ranks == 1 ? std::string{} : concat(" on each of ", o.ranks, " ranks")));
   if (outline.sequences > 0) {
     text += line("data", concat(outline.sequences, " examples"));
   }
@@ -68,7 +69,8 @@ std::string refusal_of(offload::plan const& p, std::string const& device, traini
       return planned(other).fits;
     });
     if (steps > 0) {
-      auto const sequences = (o.batch_size + steps - 1) / steps;
+      other.accumulation = steps;
+      auto const sequences = other.sequences_per_part();
       bool const recomputes_more = recomputed != o.recompute && o.recompute == recompute::choice::none;
       return concat(p.refusal.substr(0, p.refusal.find(';')), " on ", device,
                     "; the largest micro-batch that fits has ", sequences,

@@ -35,13 +35,13 @@ std::int64_t count_rows(training_options const& o) {
       data::rows_of_percentage(data::read_instructions(o.dataset).size(), o.dataset_percentage));
 }
 
-std::int64_t most_rows(training_options const& o) {
-  return (o.batch_size + o.accumulation - 1) / o.accumulation * o.max_length;
-}
+std::int64_t most_rows(training_options const& o) { return o.sequences_per_part() * o.max_length; }
 
 data::loader_options run_data::loader_options(training_options const& o) const {
   return {.batch_size = o.batch_size,
           .micro_batches = o.accumulation,
+          .rank = o.rank,
+          .world = o.ranks,
           .seed = o.seed,
           .shuffle = o.shuffle,
           .packing = o.packing,
@@ -52,7 +52,7 @@ data::loader_options run_data::loader_options(training_options const& o) const {
 
 data::loader_options run_data::evaluation_options(training_options const& o) const {
   auto options = loader_options(o);
-  options.batch_size = (o.batch_size + o.accumulation - 1) / o.accumulation;
+  options.batch_size = o.sequences_per_part() * o.ranks;
   options.micro_batches = 1;
   options.shuffle = false;
   return options;

@@ -23,7 +23,8 @@ struct run_data {
   std::int32_t pad_id = 0;
 
   [[nodiscard]] data::loader_options loader_options(training_options const& o) const;
-  /// Batches for an evaluation in file order, each of at most the rows of a training micro-batch.
+  /// Batches for an evaluation in file order, each of at most the rows of a training micro-batch
+  /// on every rank.
   [[nodiscard]] data::loader_options evaluation_options(training_options const& o) const;
 };
 
@@ -37,7 +38,7 @@ void expect_length(training_options const& o, model::config const& config);
 /// Rows of the data set that the options use; nothing is tokenised.
 std::int64_t count_rows(training_options const& o);
 
-/// Tokens of the largest micro-batch that the options allow, padding included.
+/// Tokens of a rank's largest micro-batch that the options allow, padding included.
 std::int64_t most_rows(training_options const& o);
 
 /// Settings that a resumed run must share with the one that was saved: see run_state::identity.

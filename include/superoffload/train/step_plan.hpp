@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/comm/host_group.hpp>
 #include <superoffload/offload/measure.hpp>
 #include <superoffload/offload/planner.hpp>
+#include <superoffload/train/host_share.hpp>
 #include <superoffload/train/machine_file.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/run_data.hpp>
 #include <superoffload/train/step_workload.hpp>
+#include <superoffload/zero/shard.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -19,10 +22,11 @@ namespace superoffload::train {
 /// The steps that the options ask for.
 inline step_shape shape_of(training_options const& o) {
   return {.micro_batch = {most_rows(o), o.max_length},
-          .sequences = (o.batch_size + o.accumulation - 1) / o.accumulation,
+          .sequences = o.sequences_per_part(),
           .micro_batches = static_cast<int>(o.accumulation),
           .recompute = o.recompute,
-          .judges = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip};
+          .judges = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip,
+          .ranks = o.ranks};
 }
 
 /// Plans the steps of a model; what memory a plan with recompute leaves is spent on keeping more.
@@ -30,30 +34,32 @@ template <element T, device_policy D, model::architecture Architecture>
 offload::plan plan_step(D const& device, Architecture const& model, step_shape const& shape,
                         offload::machine const& m, offload::settings const& s) {
   auto work = workload_of<T>(device, model, shape);
-  auto plan = offload::make_plan(model.units(), work, m, s);
+  auto const units = shape.ranks > 1 ? zero::shards_of(model.units(), 0, shape.ranks) : model.units();
+  auto plan = offload::make_plan(units, work, m, s);
   if (!plan.fits || plan.level == 0 || shape.recompute != recompute::choice::automatic) {
     return plan;
   }
   auto const taken = plan.on_device.total() + (m.device.is_the_host ? plan.on_host.total() : 0);
   work.levels = {level_within<T>(device, model, shape.micro_batch,
                                  plan.on_device.activations + plan.device_available - taken)};
-  auto better = offload::make_plan(model.units(), work, m, s);
+  auto better = offload::make_plan(units, work, m, s);
   return better.fits && better.step_time <= plan.step_time ? better : plan;
 }
 
 /// The machine that a run on `device` is planned for: this one. Its rates are measured, at the sizes of the
-/// run, or those of the machine that `s.hardware` describes. What is measured is what the run may use.
+/// run, or those of the machine that `s.hardware` describes. What is measured is what the run may use. Ranks
+/// get one answer: what is a rank's share of its host, and the slowest rates of any, measured on all at once.
 template <element T, device_policy D, model::architecture Architecture>
 offload::machine machine_for(D& device, Architecture const& model, step_shape const& shape,
-                             offload::settings const& s) {
-  auto m = offload::this_machine(device);
+                             offload::settings const& s, comm::host_group const& ranks = {}) {
+  auto m = share_of_host(ranks, offload::this_machine(device));
   if (!s.hardware.empty()) {
     auto described = read_machine(s.hardware);
     described.device.memory = m.device.memory;
     described.device.reserve = m.device.reserve;
     described.device.is_the_host = m.device.is_the_host;
     described.host = m.host;
-    return described;
+    return slowest_of(ranks, described);
   }
   auto const& c = model.settings();
   offload::probe p{.rows = shape.micro_batch.rows,
@@ -68,8 +74,8 @@ offload::machine machine_for(D& device, Architecture const& model, step_shape co
                                  .longest = static_cast<std::int32_t>(shape.micro_batch.positions),
                                  .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim))},
                    .cores_share = s.cpuadam_cores_perc};
-  for (auto const& b :
-       offload::buckets_of(model.units(), s.bucket_bytes / static_cast<std::int64_t>(sizeof(T)))) {
+  auto const units = shape.ranks > 1 ? zero::shards_of(model.units(), 0, shape.ranks) : model.units();
+  for (auto const& b : offload::buckets_of(units, s.bucket_bytes / static_cast<std::int64_t>(sizeof(T)))) {
     p.bucket = std::max(p.bucket, b.count);
     p.state += b.count;
   }
@@ -80,7 +86,7 @@ offload::machine machine_for(D& device, Architecture const& model, step_shape co
     offload::measure_offloading<T>(device, p, m);
   }
   device.forget_peaks();
-  return m;
+  return slowest_of(ranks, m);
 }
 
 }  // namespace superoffload::train

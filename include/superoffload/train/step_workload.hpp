@@ -16,6 +16,11 @@
 
 namespace superoffload::train {
 
+/// Of device memory, what a rank takes for units that are whole for a while.
+struct gathered_bytes {
+  std::size_t weights = 0, gradients = 0;
+};
+
 /// Of a step, what its workload depends on besides the model.
 struct step_shape {
   batch_shape micro_batch;
@@ -25,6 +30,8 @@ struct step_shape {
   bool judges = true;              ///< as in offload::workload
   double acceptance = 1.0;         ///< as in offload::workload
   bool weights_may_stream = true;  ///< as in offload::workload
+  int ranks = 1;                   ///< that share the step: all other numbers are those of one
+  gathered_bytes gathered{};       ///< by one of several
 };
 
 namespace detail {
@@ -86,12 +93,23 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
     forward = forward + detail::device_work_of(a.again);
     products += a.again.flops;
   }
+  double const share = 1.0 / s.ranks;
   for (std::size_t u = 0; u < units.size(); ++u) {
     auto& [forward, backward] = w.units[u];
     backward = {2.0 * forward.products, 2.5 * forward.attention, 2.0 * forward.bytes};
     if (units[u].trainable()) {  // the norm
-      backward.bytes += static_cast<double>(units[u].elements()) *
+      backward.bytes += share * static_cast<double>(units[u].elements()) *
                         (units[u].wide_gradient() || s.micro_batches > 1 ? wide_bytes : element_bytes);
+    }
+    if (s.ranks > 1) {
+      // Weights are gathered twice, a gradient is exchanged and summed: read and written where they are kept,
+      // on their way, and where they are used.
+      auto const elements = static_cast<double>(units[u].elements());
+      forward.bytes += 2.0 * (1.0 + share) * elements * element_bytes;
+      backward.bytes += 2.0 * (1.0 + share) * elements * element_bytes;
+      if (units[u].trainable()) {
+        backward.bytes += (3.0 + share) * elements * (units[u].wide_gradient() ? wide_bytes : element_bytes);
+      }
     }
   }
   // Outside of blocks: rows of the table, copied and added back into its gradient, which is cleared first;
@@ -132,11 +150,11 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
   }
 
   w.micro_batches = s.micro_batches;
-  w.tokens = s.micro_batches * s.micro_batch.rows;
+  w.tokens = s.ranks * s.micro_batches * s.micro_batch.rows;
   auto const visible = [&](std::int32_t window) {
     return s.sequences * kernel::visible_pairs(s.micro_batch.positions, window);
   };
-  w.model_flops = 3.0 * s.micro_batches * model.forward_flops(s.micro_batch.rows, visible);
+  w.model_flops = 3.0 * s.ranks * s.micro_batches * model.forward_flops(s.micro_batch.rows, visible);
   w.workspaces = batch_staging<D>::bytes(s.micro_batch.rows) +
                  model.template table_bytes<T>(s.micro_batch.positions) + D::product_workspace_bytes;
   w.host_workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + sizeof(double);
@@ -144,6 +162,8 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
   w.judges = s.judges;
   w.acceptance = s.acceptance;
   w.weights_may_stream = s.weights_may_stream;
+  w.gathered_weights = s.gathered.weights;
+  w.gathered_gradients = s.gathered.gradients;
   return w;
 }
 

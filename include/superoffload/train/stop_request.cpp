@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <mutex>
 
 namespace superoffload::train {
 namespace {
@@ -13,6 +14,8 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not t
 
 constexpr int handled[] = {SIGTERM, SIGINT};
 struct sigaction former[2];
+std::mutex mutex;  // of what follows
+int objects = 0;
 
 void remember(int number) {
   if (requested.exchange(number) != 0) {
@@ -24,6 +27,10 @@ void remember(int number) {
 }  // namespace
 
 stop_request::stop_request() {
+  std::lock_guard const lock{mutex};
+  if (objects++ > 0) {
+    return;
+  }
   requested = 0;
   struct sigaction action{};
   action.sa_handler = remember;
@@ -32,6 +39,10 @@ stop_request::stop_request() {
 }
 
 stop_request::~stop_request() {
+  std::lock_guard const lock{mutex};
+  if (--objects > 0) {
+    return;
+  }
   for (int i = 0; i < 2; ++i) { sigaction(handled[i], &former[i], nullptr); }
 }
 

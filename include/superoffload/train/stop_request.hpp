@@ -5,8 +5,8 @@
 namespace superoffload::train {
 
 /// Turns SIGTERM and SIGINT into a request to finish the step, save and leave. A second signal ends the
-/// program at once, as if this did not exist. One object at a time; its destructor restores the former
-/// handlers.
+/// program at once, as if this did not exist. Objects that live at the same time, of ranks that are threads,
+/// see the same request; the destructor of the last one restores the former handlers.
 class stop_request {
 public:
   stop_request();

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/comm/host_group.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/data/loader.hpp>
 #include <superoffload/io/hub.hpp>
@@ -16,10 +18,12 @@
 #include <superoffload/train/report.hpp>
 #include <superoffload/train/run_data.hpp>
 #include <superoffload/train/run_state.hpp>
+#include <superoffload/train/shared_run.hpp>
 #include <superoffload/train/step_plan.hpp>
 #include <superoffload/train/step_trace.hpp>
 #include <superoffload/train/stop_request.hpp>
 #include <superoffload/train/weights.hpp>
+#include <superoffload/zero/gradient_layout.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -54,20 +58,25 @@ class trainer {
 public:
   using device_type = typename Engine::device_type;
   using element_type = typename Engine::element_type;
+  using group_type = typename Engine::group_type;
 
-  /// Reads configuration and data and makes the plan; allocates nothing large.
-  trainer(device_type& device, training_options options)
+  /// Reads configuration and data and makes the plan; allocates nothing large. Ranks that train together each
+  /// have a trainer, with the same options but for their number, and a group that outlives it: null for one
+  /// alone.
+  explicit trainer(device_type& device, training_options options, group_type* group = nullptr)
       : device_{&device},
-        options_{checked(std::move(options))},
-        config_{model::read_config(options_.model)},
-        engine_{device, config_, engine_options_of(options_)} {
+        ranks_{host_group_of(group)},
+        options_{checked(std::move(options), ranks_)},
+        config_{config_of(options_, ranks_)},
+        engine_{device, group, config_, engine_options_of(options_)} {
+    expect_told_alike(ranks_, options_, element_name());
     expect_length(options_, config_);
     expect_trainable();
     settle_plan();
     if (options_.dry_run && (options_.dataset.empty() || !has_tokenizer())) {
       outline_without_tokens();
     } else {
-      data_.emplace(load_data(options_, config_));
+      comm::together(ranks_, [this] { data_.emplace(load_data(options_, config_)); });
       loader_.emplace(data_->training, data_->loader_options(options_));
       total_steps_ = options_.max_steps > 0 ? options_.max_steps : loader_->steps_in(options_.epochs);
     }
@@ -79,6 +88,8 @@ public:
   [[nodiscard]] offload::plan const& plan() const noexcept { return plan_; }
   /// The machine that it was made for.
   [[nodiscard]] std::string const& machine_name() const noexcept { return machine_name_; }
+  /// Is this the rank that tells how the run goes, and writes what is not sharded?
+  [[nodiscard]] bool speaks() const noexcept { return ranks_.is_first(); }
   /// The plan as text.
   [[nodiscard]] std::string plan_text() const {
     return describe(plan_, engine_.plan(), config_, options_,
@@ -99,6 +110,7 @@ public:
     try {
       return run_to_the_end();
     } catch (error const& e) {
+      ranks_.abort(e.what());  // before what waits for the others is destroyed
       if (e.code() != exit_code::device_lost) {
         throw;
       }
@@ -107,6 +119,9 @@ public:
       } catch (error const&) {}  // the one before stands
       fail(e.code(), e.what(), "; ", last_checkpoint(),
            checkpoint_.empty() ? "" : ", --resume goes on from it");
+    } catch (std::exception const& e) {
+      ranks_.abort(e.what());
+      throw;
     }
   }
 
@@ -126,12 +141,14 @@ private:
       trace_.emplace(unit_names_);
       write_file(options_.trace, trace_->json({}));  // what cannot be written ends the run now, not later
     }
-    progress_.emplace(state_.step, total_steps_, options_.log_interval);
-    checkpoints_.emplace(options_.output, options_.save_total_limit);
+    if (speaks()) {
+      progress_.emplace(state_.step, total_steps_, options_.log_interval);
+    }
+    checkpoints_.emplace(options_.output, options_.save_total_limit, ranks_);
     if (!data_->held_out.empty()) {
       summary.eval_before = evaluate();
     }
-    while (state_.step < total_steps_ && stop.signal() == 0) {
+    while (state_.step < total_steps_ && (summary.signal = comm::most_of_ranks(ranks_, stop.signal())) == 0) {
       train_one_step();
       announce(checkpoints_->completed());
       if (due(options_.eval_steps) && state_.step < total_steps_) {
@@ -147,7 +164,6 @@ private:
     summary.steps = state_.step;
     summary.planned_step_time = plan_.step_time;
     summary.median_step_time = median_step_time();
-    summary.signal = stop.signal();
     if (summary.signal != 0) {
       save();
     } else {
@@ -165,8 +181,29 @@ private:
     return summary;
   }
 
-  static training_options checked(training_options options) {
+  static comm::host_group host_group_of(group_type* group) {
+    if constexpr (Engine::shards) {
+      if (group != nullptr) {
+        return comm::host_group{*group};
+      }
+    }
+    return {};
+  }
+  static model::config config_of(training_options const& options, comm::host_group const& ranks) {
+    std::optional<model::config> config;
+    comm::together(ranks, [&] { config = model::read_config(options.model); });
+    return *std::move(config);
+  }
+  static training_options checked(training_options options, comm::host_group const& ranks) {
     check(options);
+    expect(options.rank == ranks.rank() && options.ranks == ranks.ranks(), exit_code::internal,
+           "options of rank ", options.rank, " of ", options.ranks, " for rank ", ranks.rank(), " of ",
+           ranks.ranks());
+    if (!ranks.is_first()) {  // it does not speak
+      options.metrics.clear();
+      options.trace.clear();
+      options.wall_clock_breakdown = false;
+    }
     return options;
   }
 
@@ -179,13 +216,15 @@ private:
              exit_code::bad_input, "--offload super|zero needs an engine with offload::super");
       s.how = offload::mode::none;
     }
-    auto const machine = machine_for<element_type>(*device_, engine_.model(), shape_of(options_), s);
+    auto const machine = machine_for<element_type>(*device_, engine_.model(), shape_of(options_), s, ranks_);
     machine_name_ = machine.name;
     auto const planned = [&](training_options const& o) {
       auto of_engine = shape_of(o);
-      of_engine.weights_may_stream = Engine::flows;
+      of_engine.weights_may_stream = Engine::flows && !engine_.is_rank();
+      of_engine.gathered = gathered_;
       return plan_step<element_type>(*device_, engine_.model(), of_engine, machine, s);
     };
+    note_gathered();
     plan_ = planned(options_);
     if constexpr (Engine::arranges) {
       engine_.arrange(plan_.state, plan_.on_device.total());
@@ -195,6 +234,20 @@ private:
     if (!plan_.fits) {
       plan_.refusal = refusal_of(plan_, device_->description(), options_, planned);
     }
+  }
+
+  /// What a rank's store takes beside its shards, as the engine says as long as nothing is arranged.
+  void note_gathered() {
+    if (!engine_.is_rank()) {
+      return;
+    }
+    std::size_t weights = 0, gradients = 0;
+    for (auto const& unit : engine_.units_of_state()) {
+      weights += static_cast<std::size_t>(unit.elements()) * sizeof(element_type);
+      gradients += unit.trainable() ? zero::gradient_bytes<element_type>(unit, options_.accumulation > 1)
+                                    : std::size_t{0};
+    }
+    gathered_ = {engine_.plan().weights - weights, engine_.plan().gradients - gradients};
   }
 
   static engine_options engine_options_of(training_options const& o) {
@@ -249,10 +302,14 @@ private:
     expect_fits();  // sizes that the tensors have, too
     state_.identity = identity_of(options_, config_, *data_, element_name());
     expect_resumable();
-    io::expect_exportable(options_.model, options_.output / "model");
+    comm::together(ranks_, [this] {
+      if (speaks()) {
+        io::expect_exportable(options_.model, options_.output / "model");
+      }
+    });
     engine_.initialize(weights_of(weights));
     if constexpr (Engine::arranges) {
-      if (auto const* workers = engine_.state().workers()) {
+      if (auto const* workers = engine_.state().workers(); workers != nullptr && speaks()) {
         for (auto const& line : workers->notes()) { std::fprintf(stderr, "note: %s\n", line.c_str()); }
       }
     }
@@ -312,9 +369,13 @@ private:
     } else {
       take(io::checkpoint_reader::open(options_.resume));
     }
+    comm::expect_same(ranks_, "the step to go on from", concat(state_.step));
     expect(found || rejected.empty(), exit_code::bad_input, options_.output.string(),
            ": no checkpoint is valid: ", rejected.empty() ? "" : rejected.front(),
            "; start without --resume to begin anew");
+    if (!speaks()) {
+      return;
+    }
     for (auto const& reason : rejected) { std::fprintf(stderr, "passed over: %s\n", reason.c_str()); }
     if (found) {
       std::fprintf(stderr, "resumed at step %lld from %s\n", static_cast<long long>(state_.step),
@@ -326,25 +387,35 @@ private:
 
   /// Overwrites the whole state: where reading fails in the middle, another checkpoint may be taken.
   void take(io::checkpoint_reader const& checkpoint) {
+    comm::expect_same(ranks_, "the checkpoint to go on from", concat(checkpoint.step()));
     auto saved = saved_state(checkpoint);
-    auto const origin = checkpoint.directory().string();
-    std::vector<std::byte> chunk(std::size_t{4} << 20);
-    for (auto const& field : engine_.state_fields()) {
-      expect(checkpoint.blob_bytes(field.name) == field.bytes, exit_code::bad_input, origin, ": '",
-             field.name, "' has ", checkpoint.blob_bytes(field.name), " bytes, expected ", field.bytes);
-      for (std::size_t done = 0; done < field.bytes; done += chunk.size()) {
-        std::span<std::byte> const part{chunk.data(), std::min(chunk.size(), field.bytes - done)};
-        checkpoint.read(field.name, done, part);
-        engine_.write_state(field, done, part);
-      }
-    }
-    take_tuning(checkpoint);
+    // What one rank cannot read none of them takes.
+    comm::together(ranks_, [&] {
+      read_state(checkpoint);
+      take_tuning(checkpoint);
+    });
     engine_.set_accepted_steps(saved.accepted_steps);
     loader_->seek(saved.where);
     saved.identity = state_.identity;
     state_ = std::move(saved);
     saved_step_ = state_.step;
     checkpoint_ = checkpoint.directory();
+  }
+
+  void read_state(io::checkpoint_reader const& checkpoint) {
+    std::vector<std::byte> chunk(std::size_t{4} << 20);
+    for (auto const& field : engine_.state_fields()) {
+      auto const bytes = checkpoint.whole_bytes(field.name);
+      expect(bytes == field.bytes, exit_code::bad_input, checkpoint.directory().string(), ": '", field.name,
+             "' has ", bytes, " bytes, expected ", field.bytes);
+      auto const kept = engine_.kept_here(field);
+      engine_.write_state(field, 0, {});  // also where nothing of it is
+      for (std::size_t done = 0; done < kept.bytes; done += chunk.size()) {
+        std::span<std::byte> const part{chunk.data(), std::min(chunk.size(), kept.bytes - done)};
+        checkpoint.read_whole(field.name, kept.offset + done, part);
+        engine_.write_state(field, kept.offset + done, part);
+      }
+    }
   }
 
   /// How products were computed, so that they still are: older checkpoints, and other devices', do not say.
@@ -420,9 +491,11 @@ private:
     if (metrics_) {
       metrics_->write(to_json(m, unit_names_));
     }
-    progress_->step(m.step, m.loss, m.lr, m.tokens_per_second, m.skipped);
+    if (progress_) {
+      progress_->step(m.step, m.loss, m.lr, m.tokens_per_second, m.skipped);
+    }
     if (m.breakdown && due(options_.log_interval)) {
-      progress_->say(describe(*m.breakdown, unit_names_));
+      say(describe(*m.breakdown, unit_names_));
     }
   }
 
@@ -448,8 +521,8 @@ private:
   }
   void write_trace() {
     write_file(options_.trace, trace_->json(engine_.times()->tracks()));
-    progress_->say(concat("wrote a timeline of ", trace_->steps(), trace_->steps() == 1 ? " step" : " steps",
-                          " to ", options_.trace.string()));
+    say(concat("wrote a timeline of ", trace_->steps(), trace_->steps() == 1 ? " step" : " steps", " to ",
+               options_.trace.string()));
     trace_.reset();
   }
   /// What became of the buckets whose state is off the device.
@@ -514,7 +587,7 @@ private:
     char text[96];
     std::snprintf(text, sizeof text, "step %lld  held-out loss %.4f", static_cast<long long>(state_.step),
                   loss);
-    progress_->say(text);
+    say(text);
     if (options_.export_best && state_.step > 0 &&
         (state_.best_eval_loss < 0.0 || loss < state_.best_eval_loss)) {
       state_.best_eval_loss = loss;
@@ -530,11 +603,15 @@ private:
     engine_.synchronize();
     std::vector<io::blob> blobs;
     for (auto const& field : engine_.state_fields()) {
-      blobs.push_back({field.name, field.bytes, [this, field](std::uint64_t offset, std::span<std::byte> to) {
-                         engine_.read_state(field, offset, to);
-                       }});
+      auto const kept = engine_.kept_here(field);
+      blobs.push_back(
+          {field.name, kept.bytes, [this, field, kept](std::uint64_t offset, std::span<std::byte> to) {
+             engine_.read_kept_state(field, kept.offset + offset, to);
+           }});
     }
-    add_tuning(blobs);
+    if (speaks()) {
+      add_tuning(blobs);
+    }
     checkpoints_->save(state_.step, to_json(state_), std::move(blobs));
     saved_step_ = state_.step;
     if (options_.export_every_save) {
@@ -551,24 +628,32 @@ private:
   void announce(std::optional<std::filesystem::path> const& saved) {
     if (saved) {
       checkpoint_ = *saved;
-      progress_->say(concat("saved ", checkpoint_.string()));
+      say(concat("saved ", checkpoint_.string()));
     }
   }
 
   std::filesystem::path export_to(std::string const& name) {
     announce(checkpoints_->wait());  // one writer at a time in the output directory
     auto const to = options_.output / name;
-    export_model(engine_, options_.model, to);
-    progress_->say(concat("exported ", to.string()));
+    export_model(engine_, options_.model, to, speaks());
+    say(concat("exported ", to.string()));
     return to;
   }
 
+  void say(std::string const& line) {
+    if (progress_) {
+      progress_->say(line);
+    }
+  }
+
   device_type* device_;
+  comm::host_group ranks_;
   training_options options_;
   model::config config_;
   Engine engine_;
   offload::plan plan_;
   std::string machine_name_;
+  gathered_bytes gathered_;
   std::optional<run_data> data_;
   std::optional<data::loader> loader_;
   std::int64_t rows_ = 0;  // where there are no examples

@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The real program with several ranks, each a process of its own.
+#include "examples/finetune.hpp"
+#include "examples/reference_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <random>
+#include <sstream>
+#include <sys/resource.h>
+#include <thread>
+
+namespace {
+
+using namespace superoffload;
+using namespace superoffload::test;
+namespace fs = std::filesystem;
+
+std::vector<std::string> joined(std::vector<std::string> flags, std::vector<std::string> const& more) {
+  flags.insert(flags.end(), more.begin(), more.end());
+  return flags;
+}
+bool contains(std::string const& text, std::string_view part) { return text.find(part) != std::string::npos; }
+std::string weights_of(fs::path const& output) { return contents_of(output / "model" / "model.safetensors"); }
+
+std::vector<std::string> const short_run{"--max_steps", "6",    "--batch_size", "4",       "--max_length",
+                                         "64",          "--lr", "1e-3",         "--dtype", "float32"};
+
+void check_near(std::vector<double> const& a, std::vector<double> const& b, double tolerance) {
+  REQUIRE(a.size() == b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(a[i] - b[i]) <= tolerance * std::abs(b[i]));
+  }
+}
+
+/// The processes that `program` has started, by their rank, as long as they are there.
+std::vector<pid_t> ranks_of(pid_t program) {
+  std::vector<std::pair<int, pid_t>> found;
+  std::error_code failure;
+  for (auto const& entry : fs::directory_iterator{"/proc", failure}) {
+    auto const name = entry.path().filename().native();
+    if (name.find_first_not_of("0123456789") != std::string::npos) {
+      continue;
+    }
+    auto const stat = contents_of(entry.path() / "stat");  // pid (name) state parent
+    auto const end = stat.rfind(')');
+    if (end == std::string::npos || end + 4 > stat.size() || std::atoi(stat.c_str() + end + 4) != program) {
+      continue;
+    }
+    auto const variables = contents_of(entry.path() / "environ");
+    auto const at = variables.find(std::string{'\0'} + "RANK=");
+    if (at != std::string::npos) {
+      found.emplace_back(std::atoi(variables.c_str() + at + 6), std::stoi(name));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<pid_t> ids;
+  for (auto const& [rank, id] : found) { ids.push_back(id); }
+  return ids;
+}
+
+TEST_CASE("every reference run gives the losses of one rank on 2, 3 and 4, with and without offloading") {
+  int runs = 0;
+  for (std::string const model : {"llama", "llama_tied"}) {
+    auto const expected = io::read_json(models / model / "expected.json", {.bytes = std::size_t{4} << 20});
+    for (auto const& truth : expected["train"]) {
+      auto const& args = truth["args"];
+      for (std::string const dtype : {"float32", "bf16"}) {
+        if (dtype == "float32" && args["dtype"] == "bfloat16") {
+          continue;
+        }
+        auto const name = args["name"].get<std::string>();
+        CAPTURE(model);
+        CAPTURE(name);
+        CAPTURE(dtype);
+        auto const flags = joined(flags_of(args), {"--dtype", dtype});
+        scratch_directory const one;
+        REQUIRE(finetune_run{model, flags}.run_in(one.path()).status == 0);
+        for (int const ranks : {2, 3, 4}) {
+          CAPTURE(ranks);
+          scratch_directory const output;
+          auto all = joined(flags, {"--ranks", std::to_string(ranks)});
+          if ((ranks + runs) % 2 == 0) {
+            all = joined(all, {"--offload", "super", "--ratio", "0.7", "--bucket_mib", "1"});
+          }
+          auto const done = finetune_run{model, all}.run_in(output.path());
+          CAPTURE(done.err);
+          REQUIRE(done.status == 0);
+          check_near(series(output.path(), "loss"), series(one.path(), "loss"),
+                     dtype == "bf16" ? 2e-3 : 2e-5);
+          CHECK(series(output.path(), "label_tokens") == series(one.path(), "label_tokens"));
+        }
+        ++runs;
+      }
+    }
+  }
+  CHECK(runs == 11);
+}
+
+TEST_CASE("two identical runs on several ranks are identical bit for bit") {
+  scratch_directory const first, second;
+  finetune_run const r{"llama", joined(short_run, {"--dtype", "bf16", "--ranks", "3", "--offload", "super",
+                                                   "--ratio", "0.6", "--bind_cores_to_rank", "off"})};
+  REQUIRE(r.run_in(first.path()).status == 0);
+  REQUIRE(r.run_in(second.path()).status == 0);
+  CHECK(series(first.path(), "loss").size() == 6);
+  CHECK(series(first.path(), "loss") == series(second.path(), "loss"));
+  CHECK(weights_of(first.path()) == weights_of(second.path()));
+}
+
+TEST_CASE("the first rank tells of a run, and what it tells is of all") {
+  scratch_directory const output;
+  auto const done =
+      finetune_run{"llama", joined(short_run, {"--ranks", "3", "--wall_clock_breakdown", "--plan",
+                                               (output.path() / "plan.json").string()})}
+          .run_in(output.path());
+  CAPTURE(done.err);
+  REQUIRE(done.status == 0);
+  CHECK(contains(done.out, "in 1 micro-batch on each of 3 ranks"));
+  CHECK(done.out.find("plan for") == done.out.rfind("plan for"));
+  CHECK(contains(done.err, "step 6/6"));
+  CHECK(!contains(done.err, "rank 1"));
+  CHECK(series(output.path(), "tokens").size() == 6);
+  auto const plan = io::json::parse(contents_of(output.path() / "plan.json"));
+  CHECK(plan["fits"] == true);
+}
+
+TEST_CASE("ranks that somebody else starts find each other, and say what differs between them once") {
+  auto const start = [](fs::path const& output, int rank, std::vector<std::string> const& flags) {
+    return program{finetune_llama, finetune_run{"llama", joined(short_run, flags)}.arguments(output),
+                   [rank, output] {
+                     auto const text = std::to_string(rank);
+                     ::setenv("RANK", text.c_str(), 1);
+                     ::setenv("LOCAL_RANK", text.c_str(), 1);
+                     ::setenv("WORLD_SIZE", "2", 1);
+                     ::setenv("LOCAL_WORLD_SIZE", "2", 1);
+                     ::setenv("SUPEROFFLOAD_JOB", output.filename().c_str(), 1);
+                   }};
+  };
+  scratch_directory const one, output;
+  REQUIRE(finetune_run{"llama", short_run}.run_in(one.path()).status == 0);
+  {
+    auto first = start(output.path(), 0, {});
+    auto second = start(output.path(), 1, {});
+    CHECK(first.wait().status == 0);
+    auto const other = second.wait();
+    CHECK(other.status == 0);
+    CHECK(other.out == "");
+    CHECK(other.err == "");
+    check_near(series(output.path(), "loss"), series(one.path(), "loss"), 2e-5);
+  }
+  {
+    auto first = start(output.path(), 0, {});
+    auto second = start(output.path(), 1, {"--lr", "2e-3"});
+    auto const said = first.wait();
+    auto const other = second.wait();
+    CHECK(said.status == 2);
+    CHECK(contains(said.err,
+                   "ranks differ in --lr: rank 0 has '0.001' (5 bytes), rank 1 has '0.002' (5 bytes)"));
+    CHECK(other.status == 2);
+    CHECK(other.err == "");
+  }
+  {
+    auto first = start(output.path(), 0, {"--ranks", "3"});
+    auto const said = first.wait();
+    CHECK(said.status == 2);
+    CHECK(contains(said.err, "--ranks is 3, but torchrun has started 2 ranks; leave the flag out"));
+  }
+}
+
+TEST_CASE("wrong numbers of ranks and what ranks cannot do are refused in one line") {
+  scratch_directory const output;
+  auto const refused = [&](std::vector<std::string> const& flags, std::string_view said) {
+    auto const done = finetune_run{"llama", joined(short_run, flags)}.run_in(output.path());
+    CAPTURE(done.err);
+    CHECK(done.status == 2);
+    CHECK(contains(done.err, said));
+    CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
+  };
+  refused({"--ranks", "0"}, "--ranks is 0, expected 1 to 1024");
+  refused({"--ranks", "many"}, "--ranks");
+  refused({"--gpus", "2"}, "--gpus is 2, but --device is cpu; expected --ranks for processes on the cpu");
+  refused({"--ranks", "2", "--gpus", "3"}, "--ranks is 2, but --gpus is 3");
+  refused({"--ranks", "2", "--stream_weights", "on"}, "--stream_weights is on, but 2 ranks train together");
+  auto const missing = finetune_run{"nowhere", joined(short_run, {"--ranks", "3"})}.run_in(output.path());
+  CHECK(missing.status == 2);
+  CHECK(missing.err.find("config.json") == missing.err.rfind("config.json"));
+}
+
+TEST_CASE("a signal stops all ranks after the same step, and any number of them goes on from there") {
+  std::vector<std::string> const flags{"--max_steps", "2000", "--batch_size", "2",       "--max_length",
+                                       "64",          "--lr", "1e-4",         "--dtype", "float32"};
+  for (bool const one_rank_only : {false, true}) {
+    scratch_directory const output;
+    program p{finetune_llama,
+              finetune_run{"llama", joined(flags, {"--ranks", "2"})}.arguments(output.path())};
+    while (p.running() && series(output.path(), "loss").size() < 3) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{2});
+    }
+    auto const ranks = ranks_of(p.id());
+    REQUIRE(ranks.size() == 2);
+    if (one_rank_only) {
+      ::kill(ranks[1], SIGTERM);
+    } else {
+      p.send(SIGTERM);
+    }
+    auto const done = p.wait();
+    CAPTURE(done.err);
+    CHECK(done.status == 7);
+    auto const steps = series(output.path(), "loss").size();
+    CHECK(fs::exists(output.path() / ("checkpoint-" + std::to_string(steps)) / "rank-00001.bin"));
+    auto const resumed =
+        finetune_run{"llama", joined(flags, {"--ranks", one_rank_only ? "1" : "3", "--resume", "auto",
+                                             "--max_steps", std::to_string(steps + 2)})}
+            .run_in(output.path());
+    CHECK(resumed.status == 0);
+    CHECK(series(output.path(), "loss").size() == steps + 2);
+  }
+}
+
+// Of the engine, at many more points: tests/train/rank_faults_test.cpp.
+TEST_CASE("the end of a rank in mid-run ends the program, which names it, and leaves no process") {
+  std::mt19937 random{11};
+  enum class fault { killed, full, stopped };
+  for (int i = 0; i < 10; ++i) {
+    auto const what = i == 4 ? fault::stopped : i % 3 == 2 ? fault::full : fault::killed;
+    auto const culprit =
+        what == fault::full ? 0 : static_cast<std::size_t>(random() % 3);  // who has something to save
+    CAPTURE(i);
+    CAPTURE(culprit);
+    scratch_directory const output;
+    program p{finetune_llama,
+              finetune_run{"llama",
+                           {"--max_steps", "100000", "--batch_size", "4", "--max_length", "64", "--dtype",
+                            "bf16", "--ranks", "3", "--save_steps", "2", "--save_total_limit", "1",
+                            "--offload", i % 2 == 0 ? "none" : "super"}}
+                  .arguments(output.path())};
+    std::vector<pid_t> ranks;
+    while (p.running() && (ranks = ranks_of(p.id())).size() < 3) {
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    }
+    REQUIRE(ranks.size() == 3);
+    if (what == fault::full) {  // a disk that is: the limit is met by its next checkpoint
+      while (p.running() && series(output.path(), "loss").empty()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds{2});
+      }
+      rlimit const none{1000, 1000};
+      REQUIRE(::prlimit(ranks[culprit], RLIMIT_FSIZE, &none, nullptr) == 0);
+    } else {  // anywhere from its start on
+      std::this_thread::sleep_for(std::chrono::milliseconds{random() % 400});
+      ::kill(ranks[culprit], what == fault::killed ? SIGKILL : SIGSTOP);
+    }
+    auto const done = p.wait();
+    CAPTURE(done.err);
+    CHECK(done.status == (what == fault::full ? 4 : 10));
+    CHECK(contains(done.err, "rank " + std::to_string(culprit) + " of 3 "));
+    for (auto const id : ranks) { CHECK((::kill(id, 0) != 0 && errno == ESRCH)); }
+  }
+}
+
+}  // namespace
