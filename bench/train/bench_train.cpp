@@ -24,6 +24,13 @@ namespace {
 
 namespace so = superoffload;
 
+/// A window on the layers 0, 2, 4 ...
+std::vector<std::int32_t> on_every_other(std::int32_t window, std::int64_t layers) {
+  std::vector<std::int32_t> windows;
+  for (std::int64_t i = 0; i < layers; ++i) { windows.push_back(i % 2 == 0 ? window : 0); }
+  return windows;
+}
+
 std::map<std::string, so::model::config> const shapes{
     {"tiny",  // examples/models/tiny_llama, which the quickstart trains
      {.model_type = "llama",
@@ -105,13 +112,51 @@ std::map<std::string, so::model::config> const shapes{
       .qkv_bias = true,
       .attention_dropout = 0.1,
       .residual_dropout = 0.1}},
+    {"qwen3-30b-a3b",
+     {.model_type = "qwen3_moe",
+      .vocabulary = 151936,
+      .hidden = 2048,
+      .intermediate = 768,
+      .layers = 48,
+      .heads = 32,
+      .kv_heads = 4,
+      .head_dim = 128,
+      .max_positions = 1 << 20,
+      .rms_norm_epsilon = 1e-6,
+      .rope_theta = 1e6,
+      .experts = 128,
+      .experts_per_token = 8,
+      .normalizes_experts = true}},
+    {"gpt-oss-20b",
+     {.model_type = "gpt_oss",
+      .vocabulary = 201088,
+      .hidden = 2880,
+      .intermediate = 2880,
+      .layers = 24,
+      .heads = 64,
+      .kv_heads = 8,
+      .head_dim = 64,
+      .max_positions = 1 << 20,
+      .rope_theta = 15e4,
+      .scaling = {.kind = so::model::rope_scaling::rule::yarn,
+                  .factor = 32.0,
+                  .original_positions = 4096,
+                  .whole_turns = false,
+                  .attention_factor = 1.3465735902799727},
+      .padding_token = 199999,
+      .qkv_bias = true,
+      .output_bias = true,
+      .windows = on_every_other(128, 24),
+      .has_sinks = true,
+      .experts = 32,
+      .experts_per_token = 4,
+      .swiglu_limit = 7.0}},
 };
 
 std::map<std::string, void (*)(so::bench::job const&, std::optional<so::comm::environment> const&)> const
-    measures{{"llama", so::bench::measure_llama},
-             {"phi3", so::bench::measure_phi3},
-             {"qwen3", so::bench::measure_qwen3},
-             {"seed_oss", so::bench::measure_seed_oss}};
+    measures{{"llama", so::bench::measure_llama},       {"phi3", so::bench::measure_phi3},
+             {"qwen3", so::bench::measure_qwen3},       {"qwen3_moe", so::bench::measure_qwen3_moe},
+             {"seed_oss", so::bench::measure_seed_oss}, {"gpt_oss", so::bench::measure_gpt_oss}};
 
 }  // namespace
 
@@ -180,6 +225,9 @@ int main(int argc, char** argv) try {
   j.config = shapes.at(j.shape);
   if (j.layers > 0) {
     j.config.layers = j.layers;
+    if (auto const window = j.config.longest_window(); window > 0) {
+      j.config.windows = on_every_other(window, j.layers);
+    }
   }
   if (!dropout) {
     j.config.attention_dropout = j.config.residual_dropout = 0.0;

@@ -34,23 +34,32 @@ public:
     auto const rows = documents_ * longest_;
     auto const heads = config_.heads * config_.head_dim;
     auto const hidden = config_.hidden, intermediate = config_.intermediate;
+    // Of experts, as if one product could do all of them.
+    auto const expert_rows = rows * std::max<std::int64_t>(1, config_.experts_per_token);
     struct layer {
-      std::int64_t out, in;
+      std::int64_t out, in, rows;
     };
     double flops = 0.0;
     micro_batch_bound bound;
-    for (auto const [out, in] :
-         {layer{heads + 2 * config_.kv_heads * config_.head_dim, hidden}, layer{hidden, heads},
-          layer{2 * intermediate, hidden}, layer{hidden, intermediate}}) {
-      bound.products += seconds_of<T>({.m = rows, .n = out, .k = in, .transpose_b = true}) +
-                        seconds_of<T>({.m = rows, .n = in, .k = out}) +
-                        seconds_of<T>({.m = out, .n = in, .k = rows, .transpose_a = true});
-      flops += 6.0 * static_cast<double>(rows) * static_cast<double>(out) * static_cast<double>(in);
+    for (auto const [out, in, m] :
+         {layer{heads + 2 * config_.kv_heads * config_.head_dim, hidden, rows}, layer{hidden, heads, rows},
+          layer{2 * intermediate, hidden, expert_rows}, layer{hidden, intermediate, expert_rows}}) {
+      bound.products += seconds_of<T>({.m = m, .n = out, .k = in, .transpose_b = true}) +
+                        seconds_of<T>({.m = m, .n = in, .k = out}) +
+                        seconds_of<T>({.m = out, .n = in, .k = m, .transpose_a = true});
+      flops += 6.0 * static_cast<double>(m) * static_cast<double>(out) * static_cast<double>(in);
     }
     auto const layers = static_cast<double>(config_.layers);
     bound.again = flops_again * bound.products / flops;
     bound.products *= layers;
-    bound.attention = layers * attention();
+    auto const windowed = static_cast<double>(std::count_if(config_.windows.begin(), config_.windows.end(),
+                                                            [](auto window) { return window > 0; }));
+    if (windowed > 0) {
+      bound.attention = windowed * attention(config_.longest_window());
+    }
+    if (windowed < layers) {
+      bound.attention += (layers - windowed) * attention(0);
+    }
     bound.products += head();
     return bound;
   }
@@ -131,7 +140,7 @@ private:
     return once * static_cast<double>(rows) / static_cast<double>(chunk);
   }
 
-  double attention() {
+  double attention(std::int32_t window) {
     std::vector<std::int32_t> starts;
     for (std::int64_t i = 0; i <= documents_; ++i) {
       starts.push_back(static_cast<std::int32_t>(i * longest_));
@@ -145,6 +154,7 @@ private:
                                         .kv_heads = static_cast<std::int32_t>(config_.kv_heads),
                                         .head_dim = static_cast<std::int32_t>(config_.head_dim),
                                         .longest = static_cast<std::int32_t>(longest_),
+                                        .window = window,
                                         .scale = 1 / std::sqrt(static_cast<double>(config_.head_dim))};
     auto const width = shape.rows * shape.heads * shape.head_dim;
     auto const qkv = numbers(shape.rows * shape.qkv_columns(), sizeof(T)), d_out = numbers(width, sizeof(T));

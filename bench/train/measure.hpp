@@ -57,8 +57,12 @@ inline double median(std::vector<double> values) {
 }
 
 /// A deterministic sequence in place of weights, small enough to train: one million numbers, begun at
-/// another place for each piece.
+/// another place for each piece. Biases of routers are zero, so that experts have about as many tokens each.
 inline void random_weights(std::string const& name, std::int64_t first, std::span<float> to) {
+  if (name.ends_with("router.bias")) {
+    std::fill(to.begin(), to.end(), 0.0F);
+    return;
+  }
   static std::vector<float> const numbers = [] {
     std::vector<float> made(std::size_t{1} << 20);
     for (std::size_t i = 0; i < made.size(); ++i) {
@@ -369,8 +373,9 @@ inline void choose_attention(job const& j, so::cuda::device& device) {
                                                  .kv_heads = static_cast<std::int32_t>(config.kv_heads),
                                                  .head_dim = static_cast<std::int32_t>(config.head_dim),
                                                  .longest = static_cast<std::int32_t>(j.seq),
+                                                 .window = config.longest_window(),
                                                  .scale = 1},
-                                                false, j.dtype == "bf16");
+                                                config.has_sinks, j.dtype == "bf16");
   if (!note.empty()) {
     std::fprintf(stderr, "bench_train: attention by flash: %s\n", note.c_str());
   }

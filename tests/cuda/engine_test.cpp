@@ -5,8 +5,10 @@
 // the CPU.
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
+#include <superoffload/model/gpt_oss.hpp>
 #include <superoffload/model/phi3.hpp>
 #include <superoffload/model/qwen3.hpp>
+#include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/model/seed_oss.hpp>
 
 #include <doctest/doctest.h>
@@ -36,7 +38,10 @@ TEST_CASE_TEMPLATE("on a GPU, loss, gradients of every parameter and logits are 
   check<Precision, model::phi3>("phi3");
   check<Precision, model::qwen3>("qwen3");
   check<Precision, model::qwen3>("qwen3_tied");
+  check<Precision, model::qwen3_moe>("qwen3_moe");
   check<Precision, model::seed_oss>("seed_oss");
+  check<Precision, model::gpt_oss>("gpt_oss");
+  check<Precision, model::gpt_oss>("gpt_oss_mxfp4");
 }
 
 TEST_CASE_TEMPLATE("on a GPU, the plan is what is then allocated", Precision, precision::fp32,
