@@ -219,6 +219,9 @@ int main(int argc, char** argv) try {
       {"auto", attention::automatic}, {"flash", attention::flash}, {"cudnn", attention::cudnn}};
   app.add_option("--attn_implementation", j.attention, "on a GPU; auto: the faster one")
       ->transform(CLI::CheckedTransformer(implementations));
+  app.add_option(
+      "--trace", j.trace,
+      "a file for what device, links and CPU Adam did in two steps, as trace events; costs a little");
   app.add_option("--timeline", j.timeline, "a file for what the GPU did in two steps, as trace events");
   app.add_flag("--dropout", dropout, "with the dropout that the model is trained with");
   CLI11_PARSE(app, argc, argv);

@@ -21,9 +21,11 @@
 #endif
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
+#include <superoffload/train/breakdown.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/step_plan.hpp>
+#include <superoffload/train/step_trace.hpp>
 #include <superoffload/zero/sharded.hpp>
 #include <superoffload/zero/streamed.hpp>
 
@@ -33,6 +35,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -175,7 +178,8 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
                                     .max_rows = j.batch * j.seq,
                                     .max_positions = j.seq,
                                     .accumulates = j.accumulation > 1,
-                                    .recompute = j.recompute};
+                                    .recompute = j.recompute,
+                                    .records = !j.trace.empty()};
   std::optional<engine_type> made;
   std::string service;
   if constexpr (shards) {
@@ -257,6 +261,21 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
   // From verdict to verdict: a step's update runs while the next one's batch is being made.
   double const seconds = median_of(one_step);
   auto const device_bytes = device.bytes_in_use();  // an engine gives nothing back
+  if (auto* const times = engine.times(); times != nullptr && group.rank() == 0) {
+    std::vector<std::string> units;
+    for (auto const& unit : engine.model().units()) { units.push_back(unit.name()); }
+    so::train::step_trace trace{units};
+    for (int i = 0; i < 3; ++i) {
+      one_step();
+      auto seen = times->collect();
+      if (i > 0) {  // the first one has all the steps before in it
+        std::fprintf(stderr, "%s\n",
+                     describe(so::train::break_down(seen, times->tracks(), units.size()), units).c_str());
+        trace.add(i, std::move(seen));
+      }
+    }
+    std::ofstream{j.trace} << trace.json(times->tracks());
+  }
   [[maybe_unused]] std::string idle = "null";
 #if defined(BENCH_TRAIN_CUPTI)
   if (j.device == "cuda") {

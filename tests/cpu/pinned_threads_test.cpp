@@ -44,6 +44,27 @@ TEST_CASE("slices cover every element once, in order, at whole pages") {
   }
 }
 
+TEST_CASE("shared slices are done once each, whoever does them, also by one thread for all") {
+  for (std::int64_t const count :
+       {std::int64_t{0}, std::int64_t{1}, std::int64_t{70001}, std::int64_t{300000}}) {
+    for (int const idle : {0, 2}) {
+      shared_slices slices{3};
+      slices.reset(count);
+      std::vector<std::atomic<int>> done(static_cast<std::size_t>(count));
+      std::vector<std::thread> threads;
+      for (int t = idle; t < 3; ++t) {
+        threads.emplace_back([&, t] {
+          slices.each_piece(t, [&](slice const& piece) {
+            for (auto i = piece.begin; i < piece.end; ++i) { ++done[static_cast<std::size_t>(i)]; }
+          });
+        });
+      }
+      for (auto& thread : threads) { thread.join(); }
+      CHECK(std::all_of(done.begin(), done.end(), [](auto const& n) { return n == 1; }));
+    }
+  }
+}
+
 TEST_CASE("every thread does its part of every task, and done is called once, by the last") {
   for (int const threads : {1, 2, 5}) {
     pinned_threads pool{somewhere(threads)};

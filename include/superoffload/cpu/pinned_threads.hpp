@@ -51,6 +51,48 @@ constexpr slice slice_of(std::int64_t count, int thread, int threads) {
   return {cut(thread), cut(thread + 1)};
 }
 
+/// An array that threads work on together. Each takes pieces of its slice_of it, and then of what others have
+/// left of theirs: processors of one host are not always equally fast, and a task is complete with the last.
+/// For what does not depend on who does it.
+class shared_slices {
+public:
+  explicit shared_slices(int threads) : cursors_(static_cast<std::size_t>(threads)) {}
+
+  /// Begins again, with `count` elements. Nobody works.
+  void reset(std::int64_t count) noexcept {
+    auto const threads = static_cast<int>(cursors_.size());
+    for (int i = 0; i < threads; ++i) {
+      auto const whole = slice_of(count, i, threads);
+      auto& c = cursors_[static_cast<std::size_t>(i)];
+      c.next.store(whole.begin, std::memory_order_relaxed);
+      c.end = whole.end;
+    }
+  }
+  /// work(slice) for pieces, until nothing is left.
+  template <class Work>
+  void each_piece(int thread, Work const& work) {
+    auto const threads = cursors_.size();
+    for (std::size_t i = 0; i < threads; ++i) {
+      auto& c = cursors_[(static_cast<std::size_t>(thread) + i) % threads];
+      while (c.next.load(std::memory_order_relaxed) < c.end) {
+        auto const begin = c.next.fetch_add(piece, std::memory_order_relaxed);
+        if (begin >= c.end) {
+          break;
+        }
+        work(slice{begin, std::min(begin + piece, c.end)});
+      }
+    }
+  }
+
+private:
+  static constexpr std::int64_t piece = 16 * 2048;  // tens of microseconds of work
+  struct alignas(64) cursor {
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+  std::vector<cursor> cursors_;
+};
+
 /// Threads, each on a processor of its own, that do every task together, each its own part of it. A thread
 /// goes on to the next task when it has done its part, without waiting for the others; so tasks are complete
 /// in the order in which they were submitted, and what one thread does for later tasks finds what it did for

@@ -60,7 +60,7 @@ public:
     }
     return memory;
   }
-  /// Told by each thread when it begins and ends its part of each_slice.
+  /// Told by each thread when it begins and ends its part of each_piece.
   struct listener {
     void* self = nullptr;
     void (*begins)(void* self, int thread) = nullptr;
@@ -68,24 +68,26 @@ public:
   };
   void tell(listener to) noexcept { listener_ = to; }
 
-  /// work(segment) for what each thread has of the segments of a bucket of `count` elements: always the same
-  /// slice of it. Returns when all is done.
+  /// work(segment) for pieces of the segments of a bucket of `count` elements, on all threads. Returns when
+  /// all is done; one call at a time.
   template <class Work>
-  void each_slice(std::int64_t count, std::vector<segment> const& segments, Work const& work) {
-    threads_.run([&](int thread, int threads) {
+  void each_piece(std::int64_t count, std::vector<segment> const& segments, Work const& work) {
+    pieces_.reset(count);
+    threads_.run([&](int thread, int) {
       if (listener_.self != nullptr) {
         listener_.begins(listener_.self, thread);
       }
-      auto const mine = cpu::slice_of(count, thread, threads);
-      for (auto s : segments) {
-        auto const begin = std::max(s.offset, mine.begin);
-        auto const end = std::min(s.offset + s.count, mine.end);
-        if (begin < end) {
-          s.offset = begin;
-          s.count = end - begin;
-          work(s);
+      pieces_.each_piece(thread, [&](cpu::slice const& piece) {
+        for (auto s : segments) {
+          auto const begin = std::max(s.offset, piece.begin);
+          auto const end = std::min(s.offset + s.count, piece.end);
+          if (begin < end) {
+            s.offset = begin;
+            s.count = end - begin;
+            work(s);
+          }
         }
-      }
+      });
       if (listener_.self != nullptr) {
         listener_.ends(listener_.self, thread);
       }
@@ -99,6 +101,7 @@ public:
 private:
   cpu::optimizer_seat seat_;
   cpu::pinned_threads threads_;
+  cpu::shared_slices pieces_{threads_.size()};
   listener listener_;
   std::vector<std::string> notes_;
 };

@@ -62,7 +62,7 @@ public:
 
   /// A step with its true factor; the new weights take the gradient's place.
   void update(std::size_t index, step_record const& record, T* gradient) {
-    each_slice(index, gradient, [=](piece const& p, segment const& s) {
+    each_piece(index, gradient, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
       cpu::run(kernel::adamw_update<T>{p.master + at, p.m + at, p.v + at, gradient + at, gradient + at,
                                        s.count, record.numbers(s.decays)});
@@ -70,7 +70,7 @@ public:
   }
   /// The weights that a step would give; the state stays.
   void emit(std::size_t index, step_record const& record, T const* gradient, T* weights) {
-    each_slice(index, weights, [=](piece const& p, segment const& s) {
+    each_piece(index, weights, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
       cpu::run(kernel::adamw_emit<T>{p.master + at, p.m + at, p.v + at, gradient + at, weights + at, s.count,
                                      record.numbers(s.decays)});
@@ -78,7 +78,7 @@ public:
   }
   /// The state of a step that was emitted.
   void commit(std::size_t index, step_record const& pending, T const* kept) {
-    each_slice(index, nullptr, [=](piece const& p, segment const& s) {
+    each_piece(index, nullptr, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
       cpu::run(kernel::adamw_commit<T>{p.master + at, p.m + at, p.v + at, kept + at, s.count,
                                        pending.numbers(s.decays)});
@@ -87,7 +87,7 @@ public:
   /// Both; the weights take the place of the pending step's gradient.
   void commit_emit(std::size_t index, step_record const& pending, T* kept, step_record const& record,
                    T const* gradient) {
-    each_slice(index, kept, [=](piece const& p, segment const& s) {
+    each_piece(index, kept, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
       cpu::run(kernel::adamw_commit_emit<T>{p.master + at, p.m + at, p.v + at, kept + at, gradient + at,
                                             kept + at, s.count, pending.numbers(s.decays),
@@ -97,7 +97,7 @@ public:
   /// A pending step and one with its true factor; the weights take the place of the latter's gradient.
   void commit_update(std::size_t index, step_record const& pending, T const* kept, step_record const& record,
                      T* gradient) {
-    each_slice(index, gradient, [=](piece const& p, segment const& s) {
+    each_piece(index, gradient, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
       cpu::run(kernel::adamw_commit_update<T>{p.master + at, p.m + at, p.v + at, kept + at, gradient + at,
                                               gradient + at, s.count, pending.numbers(s.decays),
@@ -129,7 +129,7 @@ private:
 
   /// update(piece, segment) of what trains; what does not gives its plain weights, unless `weights` is null.
   template <class Update>
-  void each_slice(std::size_t index, T* weights, Update const& update) {
+  void each_piece(std::size_t index, T* weights, Update const& update) {
     on_threads(index, [&update, weights](piece const& p, segment const& s) {
       if (s.trainable) {
         update(p, s);
@@ -142,7 +142,7 @@ private:
   template <class Work>
   void on_threads(std::size_t index, Work const& work) {
     auto const& p = pieces_[index];
-    workers_->each_slice(p.count, p.segments, [&](segment const& s) { work(p, s); });
+    workers_->each_piece(p.count, p.segments, [&](segment const& s) { work(p, s); });
   }
   static void plain_weights(piece const& p, segment const& s, T* to) {
     cpu::run(kernel::emit_weights<T>{p.master + s.offset, to + s.offset, s.count});

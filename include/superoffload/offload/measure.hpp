@@ -383,11 +383,10 @@ private:
   }
   template <class Arguments>
   void share(Arguments const& all) {
-    threads_->run([&](int thread, int threads) {
-      auto const mine = cpu::slice_of(all.count, thread, threads);
-      if (mine.size() > 0) {
-        cpu::run(all.slice(mine.begin, mine.size()));
-      }
+    pieces_.reset(all.count);
+    threads_->run([&](int thread, int) {
+      pieces_.each_piece(thread,
+                         [&](cpu::slice const& piece) { cpu::run(all.slice(piece.begin, piece.size())); });
     });
   }
   float* part(int i) { return state_.as<float>() + (3 * bucket_ + i) * count_; }
@@ -396,6 +395,7 @@ private:
   static constexpr kernel::adamw_step numbers{0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F};
 
   cpu::pinned_threads* threads_;
+  cpu::shared_slices pieces_{threads_->size()};
   std::int64_t count_, buckets_, bucket_ = 0;
   cpu::state_memory state_, slots_;
 };

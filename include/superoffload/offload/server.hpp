@@ -307,6 +307,8 @@ private:
 
   static std::size_t bytes_of(entry const& e) { return static_cast<std::size_t>(e.bucket.count) * sizeof(T); }
   static constexpr std::size_t most_fetches = 3;
+  // Of streamed state. Gradients and weights wait behind them; a task of CPU Adam is about as long as one.
+  static constexpr std::size_t most_early_uploads = 6, most_uploads = 3, most_writes = 2;
   static constexpr double least_acceptance = 0.5;  // below, an emission is wasted too often
 
   void rethrow() const {
@@ -457,14 +459,17 @@ private:
     }
   }
 
-  /// Streamed buckets: the first ones are uploaded as soon as a backward runs, all are updated after the
-  /// verdict in the order of the forward; immediate, in the order in which their gradients come. A few at a
-  /// time, so that the others are not kept waiting.
+  /// Streamed buckets: the first ones are uploaded while a backward runs, all are updated after the verdict
+  /// in the order of the forward, each staging that gets free taking the next one's state; immediate, in the
+  /// order in which their gradients come. A few at a time, so that the others are not kept waiting.
   bool advance_streamed() {
     if (gathering_ && !immediate_) {
       std::size_t uploaded = 0;
       for (std::size_t i = 0; i < entries_.size() && uploaded < streamed_.stagings(); ++i) {
         if (entries_[i].bucket.where == place::streamed) {
+          if (!streamed_.uploaded(i) && streamed_.uploads_under_way() >= most_early_uploads) {
+            break;
+          }
           streamed_.upload(i);
           ++uploaded;
         }
@@ -477,7 +482,7 @@ private:
     }
     constexpr int at_a_time = 2;
     int done = 0;
-    for (; done < at_a_time; ++done) {
+    for (; done < at_a_time && streamed_.writes_under_way() < most_writes; ++done) {
       auto const next = next_streamed();
       if (!next) {
         break;
@@ -493,10 +498,28 @@ private:
       }
       ++counts_.updated;
     }
+    if (!gathering_) {
+      upload_ahead();
+    }
     if (done > 0) {
       news_.notify_all();
     }
     return done > 0;
+  }
+  void upload_ahead() {
+    for (std::size_t i = 0; i < entries_.size() && !streamed_.full(); ++i) {
+      auto const& e = entries_[i];
+      if (e.bucket.where == place::streamed && e.state == stage::final && !streamed_.uploaded(i)) {
+        if (streamed_.uploads_under_way() >= most_uploads) {
+          return;
+        }
+        streamed_.upload(i);
+      }
+    }
+  }
+  /// May they be updated now?
+  [[nodiscard]] bool updates_streamed() const {
+    return gathering_ ? immediate_ && announced_.has_value() : record_.has_value();
   }
   [[nodiscard]] std::optional<std::size_t> next_streamed() const {
     std::optional<std::size_t> first;
@@ -547,6 +570,11 @@ private:
         entries_[index].down->wait();
         lock.lock();
         arrive(index);
+      } else if (updates_streamed() && next_streamed()) {
+        auto const& written = streamed_.next_written();
+        lock.unlock();
+        written.wait();
+        lock.lock();
       } else if (!sending_.empty() && (flushing_ || next_in(stage::final) || next_in(stage::arrived))) {
         auto const index = sending_.front().index;
         lock.unlock();

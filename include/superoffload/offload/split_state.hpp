@@ -75,7 +75,7 @@ public:
   /// A step with its true factor. Nobody reads the weights meanwhile.
   void update(std::size_t index, step_record const& record, T const* gradient) {
     auto const& p = pieces_[index];
-    workers_->each_slice(p.count, p.segments, [&](segment const& s) {
+    workers_->each_piece(p.count, p.segments, [&](segment const& s) {
       if (s.trainable) {
         auto const at = s.offset;
         cpu::run(kernel::adamw<T>{p.weights + at, p.low == nullptr ? nullptr : p.low + at, p.m + at, p.v + at,

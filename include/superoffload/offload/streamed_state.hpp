@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <span>
 #include <utility>
@@ -106,6 +107,7 @@ public:
     next_ = (next_ + 1) % static_cast<int>(stagings_.size());
     expect(s.holds < 0, exit_code::internal, "a staging was taken before its bucket was updated");
     s.holds = static_cast<std::int64_t>(index);
+    ++held_;
     // In its own stream's order, the bucket's last writing back is behind this staging's or an earlier one's.
     if (s.in_use) {
       up_.wait(*s.written);
@@ -120,8 +122,17 @@ public:
       }
     });
     up_.record(*s.uploaded);
+    uploads_.push_back(s.uploaded.get());
   }
   [[nodiscard]] bool uploaded(std::size_t index) const { return pieces_[index].staging >= 0; }
+  /// Uploads, and writings back, that are not done. Each copy engine does what is ready in the order in which
+  /// it became so: what is queued here keeps the link's other users waiting.
+  [[nodiscard]] std::size_t uploads_under_way() { return under_way(uploads_); }
+  [[nodiscard]] std::size_t writes_under_way() { return under_way(writes_); }
+  /// Do buckets that wait for their update have all stagings?
+  [[nodiscard]] bool full() const noexcept { return held_ == stagings_.size(); }
+  /// The end of the oldest writing back, of those under way.
+  [[nodiscard]] typename D::event const& next_written() const { return *writes_.front(); }
   [[nodiscard]] std::size_t stagings() const noexcept { return stagings_.size(); }
 
   /// Queues the update of an uploaded bucket and its writing back. From the point `is_final` on the gradient
@@ -159,10 +170,12 @@ public:
       down_.copy(p.host, s.memory, bytes_of(p.bucket));
     });
     down_.record(*s.written);
+    writes_.push_back(s.written.get());
     p.written = s.written.get();
     p.ever_updated = true;
     p.staging = -1;
     s.holds = -1;
+    --held_;
     s.in_use = true;
   }
   /// Lets `stream` wait until the bucket's weights are where they live, after their last update.
@@ -183,10 +196,13 @@ public:
     up_.synchronize();
     update_.synchronize();
     down_.synchronize();
+    uploads_.clear();
+    writes_.clear();
     for (auto& s : stagings_) {
       if (s.holds >= 0) {
         pieces_[static_cast<std::size_t>(s.holds)].staging = -1;
         s.holds = -1;
+        --held_;
       }
     }
   }
@@ -228,6 +244,10 @@ private:
     bool in_use = false;      // `written` was recorded
   };
 
+  static std::size_t under_way(std::deque<typename D::event const*>& ends) {
+    while (!ends.empty() && ends.front()->done()) { ends.pop_front(); }
+    return ends.size();
+  }
   /// Of the largest streamed bucket: its state, and its weights where they flow.
   static std::size_t staging_bytes(arrangement const& a) {
     std::size_t most = 0;
@@ -263,6 +283,8 @@ private:
   buffer<D> memory_, staging_memory_;
   std::vector<piece> pieces_;  // one for each bucket, empty where it lives elsewhere
   std::vector<staging> stagings_;
+  std::size_t held_ = 0;
+  std::deque<typename D::event const*> uploads_, writes_;  // their ends, in order
   int next_ = 0;
 };
 
