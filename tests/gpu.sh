@@ -17,6 +17,8 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   nccl_tests       several ranks: needs two GPUs or more, as the next ones
   collectives      what two GPUs exchange for the units of Llama-8B, beside NCCL's own calls
   train_2_gpus     steps of the Llama-8B shape on one GPU, and on two with a batch each
+  train_36b        of the Seed-OSS-36B shape on two GPUs, as planned
+  train_70b        of the Llama-70B shape on four, as planned: at once without clipping, and with it
   memcheck racecheck initcheck synccheck
                    compute-sanitizer over the suites of the library's own kernels, one by one
   train_8_layers train_32_layers train_accumulated train_8192 train_32768
@@ -36,7 +38,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
   offload_planned kernels attention)
-known=" build tests examples nccl_tests collectives train_2_gpus memcheck racecheck initcheck synccheck ${measuring[*]} "
+known=" build tests examples nccl_tests collectives train_2_gpus train_36b train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
 while (($# > 0)); do
@@ -129,6 +131,17 @@ stage() {
       local gpus
       for gpus in 1 2; do
         train "train_${gpus}_gpus" 240 --gpus "$gpus" --batch 4 --seq 2048 --steps 8 || return 1
+      done
+      ;;
+    train_36b)
+      measured "$1" 420 "$build/bin/bench_train" --device cuda --shape seed-oss-36b --gpus 2 --offload auto \
+        --batch 1 --seq 4096 --steps 3
+      ;;
+    train_70b)
+      local norm
+      for norm in 0 1; do
+        measured "${1}_clipped_at_$norm" 540 "$build/bin/bench_train" --device cuda --shape llama-70b --gpus 4 \
+          --offload auto --batch $((4 - 2 * norm)) --seq 4096 --steps 3 --max_grad_norm "$norm" || return 1
       done
       ;;
     memcheck) sanitized memcheck 120 ;;

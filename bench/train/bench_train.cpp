@@ -8,7 +8,6 @@
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/launcher.hpp>
 #include <superoffload/core/error.hpp>
-#include <superoffload/cpu/topology.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -169,7 +168,7 @@ int main(int argc, char** argv) try {
   app.add_option("--shape", j.shape)->check(CLI::IsMember(names))->capture_default_str();
   app.add_option("--device", j.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   app.add_option("--dtype", j.dtype)->check(CLI::IsMember({"float32", "bf16"}))->capture_default_str();
-  app.add_option("--gpus", j.gpus, "as many processes, with a shard of everything each; no offloading then")
+  app.add_option("--gpus", j.gpus, "as many processes, with a shard of everything each")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--layers", j.layers, "0: as the shape has")
@@ -237,14 +236,10 @@ int main(int argc, char** argv) try {
   }
   std::optional<so::comm::environment> run;
   if (j.gpus > 1) {
-    so::expect(j.device == "cuda" && j.offload == so::offload::mode::none, so::exit_code::bad_input,
-               "--gpus ", j.gpus, ": expected --device cuda and --offload none");
+    so::expect(j.device == "cuda", so::exit_code::bad_input, "--gpus ", j.gpus, ": expected --device cuda");
     run = so::comm::read_environment();
     if (!run) {
-      return so::comm::launch({.shared = {.ranks = j.gpus},
-                               .processors = so::cpu::divide_processors(
-                                   so::cpu::read_topology(so::cpu::allowed_processors()), j.gpus)},
-                              "/proc/self/exe", {argv, argv + argc});
+      return so::comm::launch({.shared = {.ranks = j.gpus}}, "/proc/self/exe", {argv, argv + argc});
     }
     so::expect(run->ranks == j.gpus, so::exit_code::bad_input, "--gpus ", j.gpus, " in a run of ", run->ranks,
                " ranks");

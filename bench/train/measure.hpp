@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/comm/communicator.hpp>
 #include <superoffload/comm/environment.hpp>
+#include <superoffload/comm/host_group.hpp>
 #include <superoffload/comm/rendezvous.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/instruction_set.hpp>
 #include <superoffload/cpu/kernels.hpp>
+#include <superoffload/cpu/topology.hpp>
 #if defined(BENCH_TRAIN_CUDA)
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
@@ -23,6 +26,7 @@
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/breakdown.hpp>
 #include <superoffload/train/engine.hpp>
+#include <superoffload/train/host_share.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/step_plan.hpp>
 #include <superoffload/train/step_trace.hpp>
@@ -38,6 +42,7 @@
 #include <fstream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -161,14 +166,25 @@ double product_tflops(D& device, std::int64_t n) {
 struct alone {
   static constexpr int rank() { return 0; }
   static constexpr int ranks() { return 1; }
+  static void abort(std::string_view) noexcept {}
 };
+
+/// The group that an engine takes, and what ranks tell each other; of one alone nothing.
+template <class Group>
+so::comm::host_group host_group_of(Group& group) {
+  if constexpr (std::is_same_v<Group, alone>) {
+    return {};
+  } else {
+    return so::comm::host_group{group};
+  }
+}
 
 template <class Architecture, class Precision, class Sharding, class Offload, class D, class Group>
 void measure(job const& j, D& device, Group& group, std::int64_t product_size, std::string const& processor) {
-  constexpr bool shards = Sharding::shards;
   using engine_type = so::train::engine<Architecture, D, Precision, Sharding, Offload, profile>;
   using element = typename Precision::element;
   auto const& config = j.config;
+  auto const ranks = host_group_of(group);
   std::string attention = D::name();
   if constexpr (requires { device.attention(); }) {
     attention = device.attention() != nullptr ? device.attention()->name() : "flash";
@@ -181,45 +197,35 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
                                     .recompute = j.recompute,
                                     .records = !j.trace.empty()};
   std::optional<engine_type> made;
-  std::string service;
-  if constexpr (shards) {
-    auto& e = made.emplace(device, group, config, options);
-    auto const available = device.available_bytes();
-    std::vector<std::size_t> all(static_cast<std::size_t>(group.ranks()));
-    group.gather(&available, all.data(), sizeof available);
-    e.fit_into(*std::min_element(all.begin(), all.end()));
-    so::expect(e.plan().total() <= available, so::exit_code::cannot_fit, "the plan needs ", e.plan().total(),
-               " bytes of the device, ", available, " are free; use fewer layers or a smaller batch");
+  if constexpr (Sharding::shards && !std::is_same_v<Group, alone>) {
+    made.emplace(device, group, config, options);
   } else {
-    auto& e = made.emplace(device, config, options);
-    so::train::step_shape const shape{.micro_batch = {options.max_rows, options.max_positions},
-                                      .sequences = j.batch,
-                                      .micro_batches = static_cast<int>(j.accumulation),
-                                      .recompute = j.recompute,
-                                      .judges = j.max_grad_norm > 0.0,
-                                      .acceptance = j.acceptance,
-                                      .weights_may_stream = Offload::arranges};
-    auto const began = clock_type::now();
-    auto const machine = so::train::machine_for<element>(device, e.model(), shape, settings_of(j));
-    double const measuring = seconds_since(began);
-    auto const planned = so::train::plan_step<element>(device, e.model(), shape, machine, settings_of(j));
-    std::fputs(so::offload::describe(planned).c_str(), stderr);
-    so::offload::expect_fits(planned);
-    if constexpr (Offload::arranges) {
-      e.arrange(arranged(j, planned.state), planned.on_device.total());
-    } else {
-      e.fit_into(planned.on_device.total());
-    }
-    service =
-        so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
-                   ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
-    if constexpr (Offload::arranges) {
-      service += so::concat("\"resident\": ", planned.resident, ", \"host\": ", planned.host,
-                            ", \"streamed\": ", planned.streamed,
-                            ", \"weight_bytes_on_host\": ", planned.on_host.weights, ", ");
-    }
+    made.emplace(device, config, options);
   }
   auto& engine = *made;
+  so::comm::abort_on_exception const guard{group};
+  so::train::step_shape shape{.micro_batch = {options.max_rows, options.max_positions},
+                              .sequences = j.batch,
+                              .micro_batches = static_cast<int>(j.accumulation),
+                              .recompute = j.recompute,
+                              .judges = j.max_grad_norm > 0.0,
+                              .acceptance = j.acceptance,
+                              .weights_may_stream = Sharding::flows && !engine.is_rank(),
+                              .ranks = group.ranks()};
+  shape.gathered = so::train::gathered_by(engine);
+  auto const began = clock_type::now();
+  auto const machine = so::train::machine_for<element>(device, engine.model(), shape, settings_of(j), ranks);
+  double const measuring = seconds_since(began);
+  auto const planned = so::train::plan_step<element>(device, engine.model(), shape, machine, settings_of(j));
+  if (ranks.is_first()) {
+    std::fputs(so::offload::describe(planned).c_str(), stderr);
+  }
+  so::offload::expect_fits(planned);
+  if constexpr (Offload::arranges) {
+    engine.arrange(arranged(j, planned.state), planned.on_device.total());
+  } else {
+    engine.fit_into(planned.on_device.total());
+  }
   auto const& plan = engine.plan();
   auto const least = so::bench::bound_measurement<element, D>{device, config, j.batch, j.seq}.measure(
       plan.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq));
@@ -289,15 +295,20 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
     }
   }
 #endif
+  auto service =
+      so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
+                 ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
   if constexpr (Offload::arranges) {
     auto const counts = engine.state().counts();
     auto const& a = engine.options().arrangement;
-    service += so::concat("\"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
-                          ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings,
-                          ", \"workers\": ", a.workers, ", \"speculation\": \"", j.speculation,
-                          "\", \"acceptance\": ", engine.state().acceptance(),
-                          ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
-                          ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
+    service += so::concat(
+        "\"resident\": ", planned.resident, ", \"host\": ", planned.host,
+        ", \"streamed\": ", planned.streamed, ", \"weight_bytes_on_host\": ", planned.on_host.weights,
+        ", \"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
+        ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings, ", \"workers\": ", a.workers,
+        ", \"speculation\": \"", j.speculation, "\", \"acceptance\": ", engine.state().acceptance(),
+        ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
+        ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
   } else {
     // The same without the optimizer, whose time depends on the number of ranks.
     auto const without = median_of([&] {
@@ -419,13 +430,21 @@ void measure_on_cuda(job const&) {
 /// As one of several ranks.
 template <class Architecture>
 void measure_as_rank(job const& j, so::comm::environment const& run) {
+  using so::zero::sharded;
   auto shared = so::comm::meet(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
   choose_attention(j, device);
   so::nccl::communicator group{shared, run.rank, device};
-  so::comm::abort_on_exception const guard{group};
+  so::train::bind_cores(so::comm::host_group{group}, so::cpu::node_of_pci(device.pci_address()));
   with_precision<Architecture>(j, [&]<class P>(P) {
-    measure<Architecture, P, so::zero::sharded<so::nccl::gpus>, so::offload::none>(
+    if constexpr (std::is_same_v<Architecture, so::model::llama>) {
+      if (j.offload == so::offload::mode::none) {
+        measure<Architecture, P, sharded<so::nccl::gpus>, so::offload::none>(
+            j, device, group, product_size_on_cuda, so::cuda::device::name());
+        return;
+      }
+    }
+    measure<Architecture, P, sharded<so::nccl::gpus>, so::offload::super>(
         j, device, group, product_size_on_cuda, so::cuda::device::name());
   });
 }

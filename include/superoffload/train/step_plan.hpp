@@ -10,6 +10,7 @@
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/run_data.hpp>
 #include <superoffload/train/step_workload.hpp>
+#include <superoffload/zero/gradient_layout.hpp>
 #include <superoffload/zero/shard.hpp>
 
 #include <algorithm>
@@ -27,6 +28,22 @@ inline step_shape shape_of(training_options const& o) {
           .recompute = o.recompute,
           .judges = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip,
           .ranks = o.ranks};
+}
+
+/// What a rank's engine takes beside its shards, as its plan says as long as nothing is arranged.
+template <class Engine>
+gathered_bytes gathered_by(Engine const& e) {
+  if (!e.is_rank()) {
+    return {};
+  }
+  using T = typename Engine::element_type;
+  gathered_bytes shards;
+  for (auto const& unit : e.units_of_state()) {
+    shards.weights += static_cast<std::size_t>(unit.elements()) * sizeof(T);
+    shards.gradients +=
+        unit.trainable() ? zero::gradient_bytes<T>(unit, e.options().accumulates) : std::size_t{0};
+  }
+  return {e.plan().weights - shards.weights, e.plan().gradients - shards.gradients};
 }
 
 /// Plans the steps of a model; what memory a plan with recompute leaves is spent on keeping more.

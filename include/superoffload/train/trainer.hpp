@@ -218,13 +218,13 @@ private:
     }
     auto const machine = machine_for<element_type>(*device_, engine_.model(), shape_of(options_), s, ranks_);
     machine_name_ = machine.name;
+    auto const gathered = gathered_by(engine_);
     auto const planned = [&](training_options const& o) {
       auto of_engine = shape_of(o);
       of_engine.weights_may_stream = Engine::flows && !engine_.is_rank();
-      of_engine.gathered = gathered_;
+      of_engine.gathered = gathered;
       return plan_step<element_type>(*device_, engine_.model(), of_engine, machine, s);
     };
-    note_gathered();
     plan_ = planned(options_);
     if constexpr (Engine::arranges) {
       engine_.arrange(plan_.state, plan_.on_device.total());
@@ -234,20 +234,6 @@ private:
     if (!plan_.fits) {
       plan_.refusal = refusal_of(plan_, device_->description(), options_, planned);
     }
-  }
-
-  /// What a rank's store takes beside its shards, as the engine says as long as nothing is arranged.
-  void note_gathered() {
-    if (!engine_.is_rank()) {
-      return;
-    }
-    std::size_t weights = 0, gradients = 0;
-    for (auto const& unit : engine_.units_of_state()) {
-      weights += static_cast<std::size_t>(unit.elements()) * sizeof(element_type);
-      gradients += unit.trainable() ? zero::gradient_bytes<element_type>(unit, options_.accumulation > 1)
-                                    : std::size_t{0};
-    }
-    gathered_ = {engine_.plan().weights - weights, engine_.plan().gradients - gradients};
   }
 
   static engine_options engine_options_of(training_options const& o) {
@@ -653,7 +639,6 @@ private:
   Engine engine_;
   offload::plan plan_;
   std::string machine_name_;
-  gathered_bytes gathered_;
   std::optional<run_data> data_;
   std::optional<data::loader> loader_;
   std::int64_t rows_ = 0;  // where there are no examples
