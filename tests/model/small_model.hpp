@@ -87,6 +87,7 @@ struct small_model {
     loss(true);
     g.on.backward();
     g.stream.synchronize();
+    g.on.retain(nullptr);  // `kept` may end here
   }
   std::vector<double> all_gradients() {
     std::vector<double> all;
