@@ -75,7 +75,7 @@ if ((gpus > 1)); then
   command+=(--gpus "$gpus")
 fi
 if [[ " $* " == *" --dry_run "* && " $* " != *" --hardware"* ]] && ! nvidia-smi >/dev/null 2>&1; then
-  command+=(--hardware "$root/bench/hardware/gh200.json")  # what these runs are made for
+  command+=(--hardware "$root/bench/hardware/gb200.json")  # which all of them fit
 fi
 command+=("$@")
 printf '%q ' "${command[@]}"

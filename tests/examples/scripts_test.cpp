@@ -55,7 +55,10 @@ TEST_CASE("scripts plan published models from config.json alone") {
   script const all[] = {{"finetune_llama-8b_1gpu", "llama-8b", 0.80, 4096},
                         {"finetune_phi-4_1gpu", "phi-4", 0.90, 4096},
                         {"finetune_qwen3-14b_1gpu", "qwen3-14b", 0.90, 4096},
-                        {"finetune_gpt-oss-20b_1gpu", "gpt-oss-20b", 0.90, 8192}};
+                        {"finetune_gpt-oss-20b_1gpu", "gpt-oss-20b", 0.90, 8192},
+                        {"finetune_seed-oss-36b_2gpu", "seed-oss-36b", 0.90, 4096},
+                        {"finetune_qwen3-30b-a3b_2gpu", "qwen3-30b-a3b", 0.90, 4096},
+                        {"finetune_llama-70b_4gpu", "llama-70b", 0.90, 4096}};
   scripts const s;
   for (auto const& of : all) {
     for (std::string const mode : {"superoffload", "zerooffload"}) {
@@ -64,7 +67,7 @@ TEST_CASE("scripts plan published models from config.json alone") {
       auto const plan = s.place.path() / "plan.json";
       auto const done = s.run(
           of.name,
-          {mode, "2", "--dry_run", "--hardware", (hardware / "gh200.json").string(), "--plan", plan.string()},
+          {mode, "4", "--dry_run", "--hardware", (hardware / "gb200.json").string(), "--plan", plan.string()},
           of.model);
       CAPTURE(done.out);
       CAPTURE(done.err);
@@ -74,7 +77,7 @@ TEST_CASE("scripts plan published models from config.json alone") {
       CHECK(io::read_json(plan)["fits"] == true);
       auto const file = std::string{of.name} + "_" + mode;
       auto const config = io::read_json(s.directory() / (file + ".json"));
-      CHECK(config["train_batch_size"] == 2);
+      CHECK(config["train_batch_size"] == 4);
       auto const& offload = config["zero_optimization"]["offload_optimizer"];
       CHECK(offload["device"] == "cpu");
       CHECK(offload.contains("super_offload") == (mode == "superoffload"));
@@ -107,7 +110,7 @@ TEST_CASE("scripts refuse what they cannot do in one line") {
   }
   auto const another =
       s.run("finetune_phi-4_1gpu",
-            {"superoffload", "--dry_run", "--hardware", (hardware / "gh200.json").string()}, "qwen3-14b");
+            {"superoffload", "--dry_run", "--hardware", (hardware / "gb200.json").string()}, "qwen3-14b");
   CHECK(another.status == 2);
   CHECK((another.out + another.err).find("this program trains 'phi3'") != std::string::npos);
 }
