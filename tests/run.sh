@@ -58,8 +58,9 @@ check() {
     return
   fi
   say "testing '$preset'"
+  # One more than there are cores: some tests mostly wait.
+  local run=(ctest --preset "$preset" -j$((jobs + 1)) "$@")
   # ThreadSanitizer needs a memory layout that kernels with much randomisation do not give.
-  local run=(ctest --preset "$preset" -j2 "$@")
   if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then
     run=(setarch -R "${run[@]}")
   fi

@@ -8,16 +8,18 @@
 
 #include "conformance/kernels/lab.hpp"
 
+#include <initializer_list>
 #include <optional>
 
 namespace superoffload::cpu {
 
 enum class across_sets { may_differ, same_bits };
 
-/// Runs `check(lab)` for every instruction set of this machine on 1, 2 and 5 threads: the number of threads
-/// never changes a bit, and the set does not where that is promised.
+/// Runs `check(lab)` for every instruction set of this machine on 1, 2 and 5 threads, or as many as are
+/// given: the number of threads never changes a bit, and the set does not where that is promised.
 template <class Check>
-void for_every_set(across_sets promise, Check check) {
+void for_every_set(across_sets promise, Check check,
+                   std::initializer_list<int> numbers_of_threads = {1, 2, 5}) {
   std::optional<std::uint64_t> of_all;
   auto const before = active_instruction_set();
   for (auto const set :
@@ -28,7 +30,7 @@ void for_every_set(across_sets promise, Check check) {
     INFO("instruction set ", std::string{name_of(set)});
     use(set);
     std::optional<std::uint64_t> of_set;
-    for (int const threads : {1, 2, 5}) {
+    for (int const threads : numbers_of_threads) {
       device on{threads};
       conformance::lab<device> lab{on};
       check(lab);

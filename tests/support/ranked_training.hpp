@@ -11,6 +11,7 @@
 #include <superoffload/train/engine.hpp>
 
 #include "conformance/communicator.hpp"
+#include "support/sanitizer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -99,12 +100,14 @@ inline superoffload::train::engine_options options_of(settings const& s) {
           .recompute = s.recompute};
 }
 
+inline constexpr int steps = under_sanitizer ? 3 : 6;
+
 /// Steps of an engine of which this is rank `rank` of `ranks`.
 template <class Engine>
 record train(Engine& e, settings const& s, int rank, int ranks) {
   record r;
   e.initialize(some_weights);
-  for (int step = 0; step < 6; ++step) {
+  for (int step = 0; step < steps; ++step) {
     e.begin_step(label_tokens_of(step), s.micro_batches);
     double loss = 0.0;
     for (int b = 0; b < s.micro_batches; ++b) {

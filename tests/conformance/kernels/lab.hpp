@@ -49,7 +49,9 @@ struct lab {
 
   void take_in(void const* data, std::size_t bytes) {
     auto const* const byte = static_cast<unsigned char const*>(data);
-    for (std::size_t i = 0; i < bytes; ++i) { digest = (digest ^ byte[i]) * 1099511628211U; }
+    auto sum = digest;
+    for (std::size_t i = 0; i < bytes; ++i) { sum = (sum ^ byte[i]) * 1099511628211U; }
+    digest = sum;
   }
   template <class T>
   std::vector<T> normal(std::int64_t count, double deviation = 1) {
