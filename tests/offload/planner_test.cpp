@@ -321,6 +321,58 @@ TEST_CASE("what does not fit is refused in one line that says what would") {
   says(refusal(model{}, tiny, {}), "device");
 }
 
+TEST_CASE("whether anything fits is known without a plan, wherever it stops to fit") {
+  model m{};
+  for (bool const judges : {true, false}) {
+    m.work.judges = judges;
+    for (int const micro_batches : {1, 2}) {
+      m.work.micro_batches = micro_batches;
+      for (settings const& s : {settings{}, settings{.how = mode::none}, settings{.ratio = 0.7},
+                                settings{.stream_weights = choice::on}, settings{.how = mode::zero}}) {
+        int fitting = 0;
+        for (std::size_t const device : {14, 30, 50, 140}) {
+          for (std::size_t const host : {40, 300}) {
+            auto machine = server();
+            machine.device.memory = device * gib;
+            machine.host.memory = host * gib;
+            bool const fits = make_plan(m.units, m.work, machine, s).fits;
+            CAPTURE(device);
+            CAPTURE(host);
+            CHECK(can_fit(m.units, m.work, machine, s) == fits);
+            fitting += fits ? 1 : 0;
+          }
+        }
+        CHECK(fitting > 0);
+        CHECK(fitting < 8);
+      }
+    }
+  }
+}
+
+TEST_CASE("what takes more of the host is planned where it is clearly faster, although less would do") {
+  // Without a verdict nothing is held, and what weights leave on the device keeps state there.
+  model m{32, 2};
+  m.work.judges = false;
+  auto const planned = [&](std::size_t device, settings const& s) {
+    auto machine = server();
+    machine.device.memory = device * gib;
+    machine.host.memory = 500 * gib;
+    return make_plan(m.units, m.work, machine, s);
+  };
+  for (std::size_t const device : {40, 50, 60}) {
+    CAPTURE(device);
+    auto const free = planned(device, {}), without = planned(device, {.stream_weights = choice::off});
+    REQUIRE(without.fits);
+    REQUIRE(free.fits);
+    CHECK_FALSE(free.streamed_weights.empty());
+    CHECK(free.step_time < 0.95 * without.step_time);
+  }
+  // Where it is not, they stay: so much fits that little is won.
+  auto const roomy = planned(80, {});
+  CHECK(roomy.streamed_weights.empty());
+  CHECK(roomy.step_time < 1.04 * planned(80, {.stream_weights = choice::on}).step_time);
+}
+
 TEST_CASE("plans are deterministic, and quick") {
   model const m{};
   auto const a = make_plan(m.units, m.work, server(), {.how = mode::super, .ratio = 1.0});

@@ -67,6 +67,31 @@ io::json read_json(fs::path const& file) {
   return io::json::parse(text.str());
 }
 
+TEST_CASE("a resumed run is planned for as much clipping as there was before it") {
+  test::scratch_directory const scratch;
+  auto o = options(scratch.path());
+  o.offload.streamed_share = 0.0;
+  o.max_grad_norm = 1e-3;  // every step is clipped
+  o.max_steps = 40;
+  o.save_steps = 40;
+  o.metrics.clear();
+  cpu::device device{2};
+  auto const emitted = [&] {
+    train::trainer<engine> const trainer{device, o};
+    return trainer.plan().step.emitted;
+  };
+  CHECK(emitted() > 0.0);
+  {
+    train::trainer<engine> trainer{device, o};
+    trainer.run();
+  }
+  CHECK(emitted() > 0.0);
+  o.resume = "auto";
+  CHECK(emitted() == 0.0);
+  o.resume = (scratch.path() / "nothing").string();
+  CHECK(emitted() > 0.0);  // that there is nothing is said later
+}
+
 TEST_CASE("what is said of every step adds up, and to be watched changes no bit") {
   test::scratch_directory const plain, watched;
   auto o = options(watched.path());

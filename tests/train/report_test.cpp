@@ -30,10 +30,8 @@ struct situation {
     p.fits = false;
     p.refusal = "the plan needs more; the planner's advice";
     auto const text = train::refusal_of(p, "the device", o, [this](train::training_options const& other) {
-      offload::plan planned;
-      planned.fits = bytes((other.batch_size + other.accumulation - 1) / other.accumulation,
-                           other.recompute) <= available;
-      return planned;
+      return bytes((other.batch_size + other.accumulation - 1) / other.accumulation, other.recompute) <=
+             available;
     });
     CHECK(text.starts_with("the plan needs more"));
     return text.substr(text.find("; ") + 2);

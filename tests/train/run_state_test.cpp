@@ -19,6 +19,7 @@ train::run_state sample() {
   s.skips_in_a_row = 2;
   s.where = {3, 44};
   s.best_eval_loss = 1.2345678901234567;
+  s.acceptance = 0.25;
   s.identity = {{"dtype", "bf16"}, {"seed", "7"}};
   return s;
 }
@@ -30,7 +31,16 @@ TEST_CASE("what is saved comes back") {
   CHECK(back.skips_in_a_row == 2);
   CHECK(back.where == data::position{3, 44});
   CHECK(back.best_eval_loss == 1.2345678901234567);
+  CHECK(back.acceptance == 0.25);
   CHECK_NOTHROW(train::expect_same_identity(back, sample(), "manifest"));
+}
+
+TEST_CASE("a state that says nothing of how often steps were accepted stands for a run of which all were") {
+  auto text = to_json(sample());
+  std::string const field = "\"acceptance\":0.25,";
+  auto const at = text.find(field);
+  REQUIRE(at != std::string::npos);
+  CHECK(train::parse_run_state(text.erase(at, field.size()), "manifest").acceptance == 1.0);
 }
 
 TEST_CASE("a run that differs from the saved one is refused by the setting's name") {
@@ -54,6 +64,7 @@ TEST_CASE("a damaged state is refused by field") {
   for (auto const& [from, to, field] : {std::array<std::string, 3>{"\"step\":17", "\"step\":-1", "step"},
                                         {"\"step\":17", "\"step\":\"x\"", "step"},
                                         {"\"accepted_steps\":15", "\"accepted_steps\":99", "accepted_steps"},
+                                        {"\"acceptance\":0.25", "\"acceptance\":1.5", "acceptance"},
                                         {"\"epoch\":3", "\"epoch\":3.5", "data_position.epoch"},
                                         {"\"dtype\":\"bf16\"", "\"dtype\":16", "identity.dtype"},
                                         {"{", "[", "valid JSON"}}) {

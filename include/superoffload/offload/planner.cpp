@@ -39,23 +39,30 @@ public:
     bool const must = s_.stream_weights == choice::on;
     expect(!must || may(flowing::weights), exit_code::bad_input,
            "--stream_weights is on: expected --offload auto, super or zero, and blocks to stream");
-    for (auto const what : {flowing::nothing, flowing::gradients, flowing::weights}) {
-      if (!best_ && (what == flowing::weights || !must) && may(what)) {
-        try_all(what);
+    for (auto const what : kinds) {
+      if ((what == flowing::weights || !must) && may(what) && !is_perfect()) {
+        try_kind(what);
       }
     }
-    if (!best_) {
-      return refused();
-    }
-    refine_share();
-    save_memory();
-    return *std::move(best_);
+    return best_ ? *std::move(best_) : refused();
+  }
+
+  /// Would run() find a plan? Simulates nothing.
+  [[nodiscard]] bool can_fit() const {
+    bool const must = s_.stream_weights == choice::on;
+    return std::any_of(std::begin(kinds), std::end(kinds), [&](flowing what) {
+      auto const tried = shares(what);
+      return (what == flowing::weights || !must) && may(what) &&
+             std::any_of(tried.begin(), tried.end(),
+                         [&](double share) { return fits(filled(w_.levels.size() - 1, share, what)); });
+    });
   }
 
 private:
   /// What of a block does not stay on the device: nothing; gradients, which leave as they come; or gradients
   /// and weights. Each takes less memory than the one before, and more of the link or the host.
   enum class flowing { nothing, gradients, weights };
+  static constexpr flowing kinds[] = {flowing::nothing, flowing::gradients, flowing::weights};
 
   [[nodiscard]] bool may(flowing what) const {
     if (what == flowing::nothing) {
@@ -122,11 +129,6 @@ private:
         gradients[static_cast<std::size_t>(b.unit)] = false;
       }
     }
-  }
-  [[nodiscard]] static flowing flows(plan const& p) {
-    return !p.streamed_weights.empty()       ? flowing::weights
-           : !p.state.flow.gradients.empty() ? flowing::gradients
-                                             : flowing::nothing;
   }
   /// Must the host hold gradients until the verdict?
   [[nodiscard]] static bool holds(plan const& p) {
@@ -340,6 +342,26 @@ private:
     return {0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0};
   }
 
+  /// Nothing leaves the device and nothing is computed again: no plan is faster.
+  [[nodiscard]] bool is_perfect() const {
+    return best_ && best_->level == 0 && off_the_device(*best_) == 0 && best_->streamed_weights.empty();
+  }
+
+  /// The best plan of a kind, in the place of those before it where it is clearly faster: they take less of
+  /// the host and of the link.
+  void try_kind(flowing what) {
+    constexpr double clearly = 0.03;
+    auto before = std::exchange(best_, std::nullopt);
+    try_all(what);
+    if (best_) {
+      refine_share(what);
+      save_memory();
+    }
+    if (before && (!best_ || best_->step_time > before->step_time * (1.0 - clearly))) {
+      best_ = std::move(before);
+    }
+  }
+
   void try_all(flowing what) {
     for (std::size_t level = 0; level < w_.levels.size(); ++level) {
       for (double const share : shares(what)) {
@@ -353,8 +375,8 @@ private:
     }
   }
 
-  void refine_share() {
-    if (shares(flows(*best_)).size() < 2) {
+  void refine_share(flowing what) {
+    if (shares(what).size() < 2) {
       return;
     }
     for (double const by : {0.05, 0.025}) {
@@ -362,7 +384,7 @@ private:
       double const now = off > 0.0 ? best_->streamed / off : 0.0;
       for (double const share : {now - by, now + by}) {
         if (share > 0.0 && share < 1.0) {
-          consider(filled(best_->level, share, flows(*best_)));
+          consider(filled(best_->level, share, what));
         }
       }
     }
@@ -517,11 +539,23 @@ schedule schedule_of(plan const& p, workload const& w, machine const& m) {
           .imitates = {}};
 }
 
-plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
-               settings const& s) {
+namespace {
+void check(std::vector<autograd::unit_layout> const& units, workload const& w) {
   expect(units.size() == w.units.size() && !w.levels.empty() && w.tokens > 0, exit_code::internal,
          "a workload has the work of every unit, a level and tokens");
+}
+}  // namespace
+
+plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
+               settings const& s) {
+  check(units, w);
   return search{units, w, m, s}.run();
+}
+
+bool can_fit(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
+             settings const& s) {
+  check(units, w);
+  return search{units, w, m, s}.can_fit();
 }
 
 }  // namespace superoffload::offload

@@ -20,19 +20,21 @@ offload::plan plan_on(offload::machine const& m, offload::settings const& s, tra
   check(o);
   auto const model = lay_out<Architecture>(model::read_config(o.model), trained_by(o));
   described_device const device{m.name, m.device.memory - std::min(m.device.memory, m.device.reserve)};
-  auto const planned = [&](training_options const& wanted) {
-    auto shape = shape_of(wanted);
-    if (shape.ranks > 1) {
-      auto const rooms = zero::rooms_of<T>(model.units(), shape.ranks, {});
+  auto const shape = [&](training_options const& wanted) {
+    auto of_engine = shape_of(wanted);
+    if (of_engine.ranks > 1) {
+      auto const rooms = zero::rooms_of<T>(model.units(), of_engine.ranks, {});
       // Parts of a gradient that have come from other ranks wait in one more room for their sum.
-      shape.gathered = {rooms.weight_bytes(), rooms.gradient_bytes() + rooms.gradient};
-      shape.weights_may_stream = false;
+      of_engine.gathered = {rooms.weight_bytes(), rooms.gradient_bytes() + rooms.gradient};
+      of_engine.weights_may_stream = false;
     }
-    return plan_step<T>(device, model, shape, m, s);
+    return of_engine;
   };
-  auto plan = planned(o);
+  auto plan = plan_step<T>(device, model, shape(o), m, s);
   if (!plan.fits) {
-    plan.refusal = refusal_of(plan, m.name, o, planned);
+    plan.refusal = refusal_of(plan, m.name, o, [&](training_options const& other) {
+      return step_fits<T>(device, model, shape(other), m, s);
+    });
   }
   return plan;
 }

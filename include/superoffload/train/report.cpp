@@ -56,7 +56,7 @@ std::string describe(offload::plan const& p, plan const& of_engine, model::confi
 }
 
 std::string refusal_of(offload::plan const& p, std::string const& device, training_options const& o,
-                       planned_with const& planned) {
+                       fits_with const& fits) {
   // Automatic recompute keeps nothing but the inputs of blocks if it has to.
   for (auto const recomputed : {recompute::choice::none, recompute::choice::every_block}) {
     if (recomputed == recompute::choice::none && o.recompute != recompute::choice::none) {
@@ -66,7 +66,7 @@ std::string refusal_of(offload::plan const& p, std::string const& device, traini
     other.recompute = recomputed;
     auto const steps = smallest_fitting(o.accumulation, o.batch_size, [&](std::int64_t accumulation) {
       other.accumulation = accumulation;
-      return planned(other).fits;
+      return fits(other);
     });
     if (steps > 0) {
       other.accumulation = steps;

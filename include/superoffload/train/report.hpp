@@ -27,12 +27,12 @@ struct run_outline {
 std::string describe(offload::plan const& p, plan const& of_engine, model::config const& config,
                      training_options const& o, run_outline const& outline);
 
-/// The plan of a run with other options.
-using planned_with = std::function<offload::plan(training_options const&)>;
+/// Does a run with other options fit?
+using fits_with = std::function<bool(training_options const&)>;
 
 /// Why a plan does not fit the memory of `device` or of the host, with the largest micro-batch that fits and
 /// the flags that ask for it, or else with what the planner says.
 std::string refusal_of(offload::plan const& p, std::string const& device, training_options const& o,
-                       planned_with const& planned);
+                       fits_with const& fits);
 
 }  // namespace superoffload::train

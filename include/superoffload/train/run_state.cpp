@@ -13,6 +13,7 @@ std::string to_json(run_state const& state) {
                   {"skips_in_a_row", state.skips_in_a_row},
                   {"data_position", {{"epoch", state.where.epoch}, {"sequence", state.where.sequence}}},
                   {"best_eval_loss", state.best_eval_loss},
+                  {"acceptance", state.acceptance},
                   {"identity", identity}}
       .dump();
 }
@@ -28,6 +29,9 @@ run_state parse_run_state(std::string const& text, std::string const& origin) {
   state.where.epoch = root["data_position"]["epoch"].integer(0, most);
   state.where.sequence = root["data_position"]["sequence"].integer(0, most);
   state.best_eval_loss = root["best_eval_loss"].number(-1.0, 1e300);
+  if (root.has("acceptance")) {  // older ones have none
+    state.acceptance = root["acceptance"].number(0.0, 1.0);
+  }
   auto const identity = root["identity"];
   identity.require_object();
   for (auto const& [name, value] : identity.raw().items()) {

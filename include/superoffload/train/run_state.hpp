@@ -18,6 +18,9 @@ struct run_state {
   std::int64_t skips_in_a_row = 0;
   data::position where;          ///< of the next step in the data
   double best_eval_loss = -1.0;  ///< -1: none yet
+  /// How often a step's clip factor was 1, as the engine estimated it: a resumed run is planned for it. It is
+  /// no part of what a run computes.
+  double acceptance = 1.0;
   /// Name and value of everything that must be the same to go on: data, their order, sizes, element type.
   std::vector<std::pair<std::string, std::string>> identity;
 };

@@ -63,6 +63,17 @@ offload::plan plan_step(D const& device, Architecture const& model, step_shape c
   return better.fits && better.step_time <= plan.step_time ? better : plan;
 }
 
+/// Does a plan of such steps fit the machine?
+template <element T, device_policy D, model::architecture Architecture>
+bool step_fits(D const& device, Architecture const& model, step_shape shape, offload::machine const& m,
+               offload::settings const& s) {
+  if (shape.recompute == recompute::choice::automatic) {
+    shape.recompute = recompute::choice::every_block;  // which takes least
+  }
+  auto const units = shape.ranks > 1 ? zero::shards_of(model.units(), 0, shape.ranks) : model.units();
+  return offload::can_fit(units, workload_of<T>(device, model, shape), m, s);
+}
+
 /// The machine that a run on `device` is planned for: this one. Its rates are measured, at the sizes of the
 /// run, or those of the machine that `s.hardware` describes. What is measured is what the run may use. Ranks
 /// get one answer: what is a rank's share of its host, and the slowest rates of any, measured on all at once.

@@ -218,22 +218,34 @@ private:
     }
     auto const machine = machine_for<element_type>(*device_, engine_.model(), shape_of(options_), s, ranks_);
     machine_name_ = machine.name;
-    auto const gathered = gathered_by(engine_);
-    auto const planned = [&](training_options const& o) {
+    auto const shape = [&, gathered = gathered_by(engine_),
+                        acceptance = acceptance_before()](training_options const& o) {
       auto of_engine = shape_of(o);
+      of_engine.acceptance = acceptance;
       of_engine.weights_may_stream = Engine::flows && !engine_.is_rank();
       of_engine.gathered = gathered;
-      return plan_step<element_type>(*device_, engine_.model(), of_engine, machine, s);
+      return of_engine;
     };
-    plan_ = planned(options_);
+    plan_ = plan_step<element_type>(*device_, engine_.model(), shape(options_), machine, s);
     if constexpr (Engine::arranges) {
       engine_.arrange(plan_.state, plan_.on_device.total());
     } else {
       engine_.fit_into(plan_.on_device.total());
     }
     if (!plan_.fits) {
-      plan_.refusal = refusal_of(plan_, device_->description(), options_, planned);
+      plan_.refusal = refusal_of(plan_, device_->description(), options_, [&](training_options const& o) {
+        return step_fits<element_type>(*device_, engine_.model(), shape(o), machine, s);
+      });
     }
+  }
+
+  /// How often steps were accepted in the run that is resumed; 1 where that is not known, or cannot be read:
+  /// who resumes says why.
+  [[nodiscard]] double acceptance_before() const {
+    try {
+      auto const found = checkpoint_to_resume();
+      return found ? parse_run_state(found->state_json(), found->directory().string()).acceptance : 1.0;
+    } catch (error const&) { return 1.0; }
   }
 
   static engine_options engine_options_of(training_options const& o) {
@@ -321,16 +333,17 @@ private:
 
   /// What the manifest tells, before weights are read.
   void expect_resumable() const {
-    if (options_.resume.empty()) {
-      return;
-    }
-    auto const found = options_.resume == "auto"
-                           ? io::newest_checkpoint(
-                                 options_.output, [](std::string const&) {}, [](auto const&) {})
-                           : io::checkpoint_reader::open(options_.resume);
-    if (found) {
+    if (auto const found = checkpoint_to_resume()) {
       saved_state(*found);
     }
+  }
+  [[nodiscard]] std::optional<io::checkpoint_reader> checkpoint_to_resume() const {
+    if (options_.resume.empty()) {
+      return std::nullopt;
+    }
+    return options_.resume == "auto" ? io::newest_checkpoint(
+                                           options_.output, [](std::string const&) {}, [](auto const&) {})
+                                     : io::checkpoint_reader::open(options_.resume);
   }
 
   /// \throws error(bad_input) unless the checkpoint is of such a run as this one.
@@ -597,6 +610,9 @@ private:
     }
     if (speaks()) {
       add_tuning(blobs);
+    }
+    if constexpr (Engine::arranges) {
+      state_.acceptance = engine_.state().acceptance();
     }
     checkpoints_->save(state_.step, to_json(state_), std::move(blobs));
     saved_step_ = state_.step;
