@@ -31,6 +31,9 @@ offload::plan some_plan() {
   p.step.busy = {0.5, 0.1, 0.2, 0.3, 0.4};
   p.step.waits = {0.001, 0.0};
   p.step.emitted = 3.0;
+  p.step.intervals = {{offload::lane::compute, offload::activity::forward, 0, 0.0, 0.125},
+                      {offload::lane::compute, offload::activity::forward, 1, 0.25, 0.5},
+                      {offload::lane::cpu, offload::activity::commit_update, 1, 0.25, 0.5}};
   return p;
 }
 
@@ -55,6 +58,10 @@ TEST_CASE("a plan in JSON") {
   CHECK(j["busy"]["cpu_adam"] == 0.4);
   CHECK(j["buckets_per_step"]["emitted"] == 3.0);
   CHECK(j["waits_ms"][0] == 1.0);
+  CHECK(j["activities"].size() == 2);
+  CHECK(j["activities"]["forward"]["count"] == 2);
+  CHECK(j["activities"]["forward"]["ms"] == 375.0);
+  CHECK(j["activities"]["commit + update"]["ms"] == 250.0);
 }
 
 TEST_CASE("of a plan that does not fit, what is not known is null") {

@@ -12,23 +12,10 @@
 namespace superoffload::offload {
 namespace {
 
-struct look {
-  char const* name;
-  char const* color;
-};
-constexpr std::array<look, 13> looks{{{"forward", "#4c78a8"},
-                                      {"backward", "#2f4b7c"},
-                                      {"device update", "#72b7b2"},
-                                      {"gradient", "#f58518"},
-                                      {"weights", "#54a24b"},
-                                      {"unit", "#88d27a"},
-                                      {"state up", "#b279a2"},
-                                      {"state down", "#9467bd"},
-                                      {"update", "#e45756"},
-                                      {"emit", "#eeca3b"},
-                                      {"commit", "#9d755d"},
-                                      {"commit + emit", "#d6a21e"},
-                                      {"commit + update", "#b23a3a"}}};
+/// Of each activity.
+constexpr std::array<char const*, activities> colors{"#4c78a8", "#2f4b7c", "#72b7b2", "#f58518", "#54a24b",
+                                                     "#88d27a", "#b279a2", "#9467bd", "#e45756", "#eeca3b",
+                                                     "#9d755d", "#d6a21e", "#b23a3a"};
 constexpr std::array<char const*, lanes> lane_names{"device", "device Adam", "device to host",
                                                     "host to device", "CPU Adam"};
 
@@ -108,7 +95,7 @@ std::string draw(timeline const& t, std::string const& title) {
   end = end > 0.0 ? end : 1.0;
   double const scale = plot / end;
   double const height = top + row * lanes + 92;
-  std::array<bool, looks.size()> seen{};
+  std::array<bool, colors.size()> seen{};
   picture p;
   p.add(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %.0f\" font-family=\"sans-serif\" "
@@ -151,7 +138,7 @@ std::string draw(timeline const& t, std::string const& title) {
         "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%.0f\" fill=\"%s\"><title>%s, unit %d: %.3f to "
         "%.3f "
         "ms</title></rect>\n",
-        x, y, width, box, looks[what].color, looks[what].name, i.unit, 1e3 * i.begin, 1e3 * i.end);
+        x, y, width, box, colors[what], activity_names[what], i.unit, 1e3 * i.begin, 1e3 * i.end);
     if (width > 9.0 + 7.0 * static_cast<double>(std::to_string(i.unit).size())) {
       p.add(
           "<text x=\"%.2f\" y=\"%.1f\" text-anchor=\"middle\" fill=\"white\" "
@@ -160,13 +147,13 @@ std::string draw(timeline const& t, std::string const& title) {
     }
   }
   double x = left;
-  for (std::size_t i = 0; i < looks.size(); ++i) {
+  for (std::size_t i = 0; i < colors.size(); ++i) {
     if (seen[i]) {
       p.add(
           "<rect x=\"%.0f\" y=\"%.0f\" width=\"12\" height=\"12\" fill=\"%s\"/><text x=\"%.0f\" "
           "y=\"%.0f\">%s</text>\n",
-          x, axis + 54, looks[i].color, x + 17, axis + 64, looks[i].name);
-      x += 34 + 7.0 * static_cast<double>(std::string{looks[i].name}.size());
+          x, axis + 54, colors[i], x + 17, axis + 64, activity_names[i]);
+      x += 34 + 7.0 * static_cast<double>(std::string{activity_names[i]}.size());
     }
   }
   p.raw("</svg>\n");

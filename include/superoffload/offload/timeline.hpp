@@ -33,6 +33,11 @@ enum class activity {
   commit_update,
 };
 
+inline constexpr int activities = 13;
+inline constexpr std::array<char const*, activities> activity_names{
+    "forward",    "backward", "device update", "gradient", "weights",       "unit",           "state up",
+    "state down", "update",   "emit",          "commit",   "commit + emit", "commit + update"};
+
 /// One thing that a lane did, in seconds since the step began.
 struct interval {
   lane where;

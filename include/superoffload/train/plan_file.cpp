@@ -7,6 +7,8 @@
 #include <superoffload/train/plan_file.hpp>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace superoffload::train {
 namespace {
@@ -17,6 +19,23 @@ ordered bytes_of(offload::tier_bytes const& t, std::size_t available) {
   return {{"weights", t.weights},       {"gradients", t.gradients}, {"state", t.state},
           {"slots", t.slots},           {"stagings", t.stagings},   {"activations", t.activations},
           {"workspaces", t.workspaces}, {"total", t.total()},       {"available", available}};
+}
+
+/// Of the step that is shown: how often each thing is done, and how long in all.
+ordered activities_of(offload::timeline const& t) {
+  std::array<std::pair<int, double>, offload::activities> sums{};
+  for (auto const& i : t.intervals) {
+    auto& [count, seconds] = sums[static_cast<std::size_t>(i.what)];
+    ++count;
+    seconds += i.end - i.begin;
+  }
+  auto all = ordered::object();
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    if (sums[i].first > 0) {
+      all[offload::activity_names[i]] = {{"count", sums[i].first}, {"ms", 1e3 * sums[i].second}};
+    }
+  }
+  return all;
 }
 
 }  // namespace
@@ -59,6 +78,7 @@ std::string to_json(offload::plan const& p, std::string const& machine) {
         {"updated", known(p.step.updated)},
         {"sent_again", known(p.step.sent_again)}}},
       {"waits_ms", std::move(waits)},
+      {"activities", activities_of(p.step)},
   };
   return json.dump(2) + "\n";
 }
