@@ -26,6 +26,7 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   offload_8_layers offload_32_layers offload_planned
                    the same with state in host memory, clipped never and always, updated in several ways; with state
                    streamed; and as planned
+  models_1_gpu     steps of the published shapes that are for one GPU, 4 sequences of their length, as planned
   kernels          every kernel beside a copy, every product beside a square one
   attention        the device's own attention and cuDNN's
 
@@ -37,7 +38,7 @@ END
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
-  offload_planned kernels attention)
+  offload_planned models_1_gpu kernels attention)
 known=" build tests examples nccl_tests collectives train_2_gpus train_36b train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
@@ -74,12 +75,12 @@ train() {
   measured "$name" "$seconds" "$build/bin/bench_train" --device cuda --dtype bf16 --shape llama-8b "$@"
 }
 
-# offloaded STAGE SECONDS ARGUMENTS ARGUMENTS_OF_ONE_RUN...
-offloaded() {
+# several STAGE SECONDS ARGUMENTS ARGUMENTS_OF_ONE_RUN...
+several() {
   local name=$1 seconds=$2 all=$3 one runs=
   shift 3
   for one in "$@"; do
-    runs+="$build/bin/bench_train --device cuda --dtype bf16 --shape llama-8b --batch 4 --seq 2048 $all $one; "
+    runs+="$build/bin/bench_train --device cuda --dtype bf16 --batch 4 $all $one; "
   done
   measured "$name" "$seconds" bash -ec "$runs"
 }
@@ -154,18 +155,24 @@ stage() {
     train_8192) train "$1" 300 --batch 1 --seq 8192 --steps 4 ;;
     train_32768) train "$1" 300 --batch 1 --seq 32768 --steps 3 ;;
     offload_8_layers)
-      offloaded "$1" 300 '--layers 8 --steps 8 --recompute every_block --ratio .9 --streamed_share 0' \
+      several "$1" 300 \
+        '--shape llama-8b --seq 2048 --layers 8 --steps 8 --recompute every_block --ratio .9 --streamed_share 0' \
         '--offload super --max_grad_norm 1000' '--offload super --max_grad_norm 1000 --speculation off' \
         '--offload super --max_grad_norm 1e-4 --acceptance 0' \
         '--offload super --max_grad_norm 1e-4 --acceptance 0 --speculation on' \
         '--offload zero --max_grad_norm 1000'
       ;;
     offload_32_layers)
-      offloaded "$1" 500 '--steps 4 --recompute every_block --ratio 1 --offload super' '--streamed_share 0 --max_grad_norm 1000' \
-        '--streamed_share 0 --max_grad_norm 1e-4 --acceptance 0' '--max_grad_norm 1000'
+      several "$1" 500 '--shape llama-8b --seq 2048 --steps 4 --recompute every_block --ratio 1 --offload super' \
+        '--streamed_share 0 --max_grad_norm 1000' '--streamed_share 0 --max_grad_norm 1e-4 --acceptance 0' \
+        '--max_grad_norm 1000'
       ;;
     offload_planned)
-      offloaded "$1" 500 '--steps 4' '--offload auto'
+      several "$1" 500 '--shape llama-8b --seq 2048 --steps 4' '--offload auto'
+      ;;
+    models_1_gpu)
+      several "$1" 580 '--steps 3 --offload auto --max_grad_norm 0' '--shape llama-8b --seq 4096' \
+        '--shape phi-4 --seq 4096' '--shape qwen3-14b --seq 4096' '--shape gpt-oss-20b --seq 8192'
       ;;
     kernels) measured "$1" 420 "$build/bin/cuda_bench" ;;
     attention) measured "$1" 420 "$build/bin/attention_bench" ;;
