@@ -7,37 +7,19 @@
 
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
+#include "support/rank_fault.hpp"
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <random>
 #include <string>
-#include <unistd.h>
 
 namespace {
 
 using namespace superoffload;
 
-enum class fault { killed, exits, throws, stops, hangs };
-
-void commit(fault what) {
-  switch (what) {
-    case fault::killed:
-      raise(SIGKILL);
-      break;
-    case fault::exits:
-      _exit(0);
-    case fault::throws:
-      fail(exit_code::io_failure, "the disk is gone");
-    case fault::stops:
-      raise(SIGSTOP);
-      break;
-    case fault::hangs:
-      while (true) { usleep(100000); }
-  }
-}
+using test::fault;
 
 // In processes, at points chosen at random: before an operation, while operations are queued, on the stream's
 // own thread, between pieces of a large one, and while the others are on the host.

@@ -7,11 +7,10 @@
 #include <doctest/doctest.h>
 
 #include "nccl/groups.hpp"
+#include "support/rank_fault.hpp"
 
 #include <chrono>
-#include <csignal>
 #include <string>
-#include <unistd.h>
 
 namespace {
 
@@ -63,23 +62,7 @@ TEST_SUITE("gpus") {
   }
 
   TEST_CASE("the end of a rank with a GPU ends all others by its name") {
-    enum class fault { killed, exits, throws, stops, hangs };
-    auto const commit = [](fault what) {
-      switch (what) {
-        case fault::killed:
-          raise(SIGKILL);
-          break;
-        case fault::exits:
-          _exit(0);
-        case fault::throws:
-          fail(exit_code::io_failure, "the disk is gone");
-        case fault::stops:
-          raise(SIGSTOP);
-          break;
-        case fault::hangs:
-          while (true) { usleep(100000); }
-      }
-    };
+    using test::fault;
     for (auto const what : {fault::killed, fault::exits, fault::throws, fault::stops, fault::hangs}) {
       for (int const phase : {0, 1, 2}) {
         bool const lives = what == fault::stops || what == fault::hangs;

@@ -11,18 +11,17 @@
 #include <doctest/doctest.h>
 
 #include "comm/groups.hpp"
+#include "support/rank_fault.hpp"
 #include "support/small_inputs.hpp"
 
 #include <array>
 #include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <limits>
 #include <random>
 #include <span>
 #include <string>
 #include <thread>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -32,7 +31,7 @@ using namespace superoffload;
 using engine =
     train::engine<model::llama, precision::bf16, zero::streamed_or_sharded<comm::shared>, offload::super>;
 
-enum class fault { killed, exits, throws, stops };
+using test::fault;
 /// Where in its work a rank is when it happens: `anywhere` by a clock that nothing waits for.
 enum class phase {
   loading,
@@ -44,21 +43,6 @@ enum class phase {
   anywhere
 };
 constexpr int phases = 7;
-
-void commit(fault what) {
-  switch (what) {
-    case fault::killed:
-      raise(SIGKILL);
-      break;
-    case fault::exits:
-      _exit(0);
-    case fault::throws:
-      fail(exit_code::io_failure, "the disk is gone");
-    case fault::stops:
-      raise(SIGSTOP);
-      break;
-  }
-}
 
 /// Its first unit has a cell of the norm's grid for each rank, so that all have something to read.
 model::config tiny() {
