@@ -5,6 +5,7 @@
 // the kernel must and computes next to nothing; of its two orders, array by array and all at once, the faster
 // counts.
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/core/memory_account.hpp>
 #include <superoffload/cpu/cores.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/cpu/pinned_threads.hpp>
@@ -122,9 +123,10 @@ void measure(benchmark::State& state, traffic const& does, Make const& make) {
   auto const host = cpu::read_topology(cpu::allowed_processors());
   auto const node = host.nearest_node(-1);
   cpu::pinned_threads threads{host.processors_near(node.value_or(-1), static_cast<int>(state.range(0)))};
+  memory_account account;
   std::vector<cpu::state_memory> memory;
   auto const take = [&]<class U>() {
-    memory.emplace_back(parameters * sizeof(U), node);
+    memory.emplace_back(account, parameters * sizeof(U), node);
     threads.fill_zero(memory.back().data(), parameters, sizeof(U));
     return memory.back().template as<U>();
   };
