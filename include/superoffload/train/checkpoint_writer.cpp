@@ -22,7 +22,9 @@ std::vector<io::blob> copied(std::vector<io::blob> const& blobs) {
   std::vector<io::blob> copies;
   for (auto const& blob : blobs) {
     auto const memory = std::make_shared<std::vector<std::byte>>(blob.bytes);
-    blob.read(0, *memory);
+    if (blob.bytes > 0) {  // a rank may own nothing of a unit
+      blob.read(0, *memory);
+    }
     copies.push_back({blob.name, blob.bytes, [memory](std::uint64_t offset, std::span<std::byte> to) {
                         std::memcpy(to.data(), memory->data() + offset, to.size());
                       }});
