@@ -7,6 +7,7 @@
 
 #include "examples/finetune.hpp"
 #include "examples/reference_run.hpp"
+#include "support/sanitizer.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -76,10 +77,13 @@ TEST_CASE("every reference run is reproduced step by step") {
       auto const name = truth["args"]["name"].get<std::string>();
       CAPTURE(model);
       CAPTURE(name);
-      if (truth["args"]["dtype"] != "bfloat16") {
+      bool const each_once = superoffload::test::under_sanitizer && !model.starts_with("llama");
+      if (truth["args"]["dtype"] != "bfloat16" && !(each_once && name == "schedule")) {
         check_run(model, truth, "float32");
       }
-      check_run(model, truth, "bf16");
+      if (!(each_once && name == "plain")) {
+        check_run(model, truth, "bf16");
+      }
       seen.insert(model + "/" + name);
     }
   }

@@ -4,6 +4,7 @@
 // The real program with several ranks, each a process of its own.
 #include "examples/finetune.hpp"
 #include "examples/reference_run.hpp"
+#include "support/sanitizer.hpp"
 
 #include <algorithm>
 #include <array>
@@ -85,6 +86,9 @@ TEST_CASE("every reference run gives the losses of one rank on 2, 3 and 4, with 
         scratch_directory const one;
         REQUIRE(finetune_run{model, flags}.run_in(one.path()).status == 0);
         for (int const ranks : {2, 3, 4}) {
+          if (superoffload::test::under_sanitizer && ranks != 2 + runs % 3) {
+            continue;
+          }
           CAPTURE(ranks);
           scratch_directory const output;
           auto all = joined(flags, {"--ranks", std::to_string(ranks)});

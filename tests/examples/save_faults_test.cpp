@@ -6,6 +6,7 @@
 #include <superoffload/io/train_checkpoint.hpp>
 
 #include "examples/rejection.hpp"
+#include "support/sanitizer.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -232,11 +233,12 @@ TEST_CASE("kill -9 at any moment loses at most a step, and the end is the same b
     return std::chrono::microseconds{std::uniform_int_distribution<>{0, most}(random)};
   };
   int kills = 0, in_a_save = 0;
-  while (kills < 30) {
+  constexpr int all_kills = under_sanitizer ? 12 : 30;
+  while (kills < all_kills) {
     scratch_directory const output;
     std::int64_t newest = 0;
     // Each run begins where the last one died: at the start, in a step, in a save, in the export.
-    for (bool running = true; running && kills < 30; kills += running ? 1 : 0) {
+    for (bool running = true; running && kills < all_kills; kills += running ? 1 : 0) {
       CAPTURE(kills);
       bool const at_start = kills % 4 == 0;
       bool const at_end = kills % 10 == 9;
