@@ -86,8 +86,8 @@ several() {
 }
 
 # Test cases whose kernels finish under a sanitizer, one after the other.
-kernel_cases=(adamw attention cross_entropy elementwise embedding expert_swiglu gemm grouped_gemm reduction rms_norm
-  rotary routing swiglu 'groups as models have them'
+kernel_cases=(adamw attention cross_entropy dropout elementwise embedding expert_swiglu gemm grouped_gemm head_norm
+  reduction rms_norm rotary routing swiglu 'groups as models have them'
   'attention in bfloat16 on the matrix units is that in float')
 
 # sanitized TOOL SECONDS_FOR_A_CASE: the library's own kernels alone.
