@@ -47,6 +47,19 @@ public:
     }
     return made;
   }
+  /// Queries, keys and values, a tensor each.
+  nn::linear qkv(bool bias = false) {
+    auto const& c = *config_;
+    return linear({{"self_attn.q_proj", c.query_columns()},
+                   {"self_attn.k_proj", c.key_columns()},
+                   {"self_attn.v_proj", c.key_columns()}},
+                  c.hidden, bias);
+  }
+  /// Gates and ups of a dense layer, a tensor each.
+  nn::linear gate_up() {
+    auto const& c = *config_;
+    return linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden);
+  }
   [[nodiscard]] nn::attention_heads heads() const {
     auto const& c = *config_;
     return {static_cast<std::int32_t>(c.heads), static_cast<std::int32_t>(c.kv_heads),

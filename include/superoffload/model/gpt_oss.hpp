@@ -41,10 +41,7 @@ struct gpt_oss_block {
     };
     return {
         .attention_norm = layer.norm("input_layernorm"),
-        .qkv = layer.linear({{"self_attn.q_proj", c.query_columns()},
-                             {"self_attn.k_proj", c.key_columns()},
-                             {"self_attn.v_proj", c.key_columns()}},
-                            c.hidden, c.qkv_bias),
+        .qkv = layer.qkv(c.qkv_bias),
         .sinks = {tensor("self_attn.sinks", {c.heads})},
         .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
         .mlp_norm = layer.norm("post_attention_layernorm"),

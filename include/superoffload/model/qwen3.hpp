@@ -26,15 +26,11 @@ struct qwen3_block {
 
   static qwen3_block lay_out(config const& c, layer_layout& layer) {
     return {.attention_norm = layer.norm("input_layernorm"),
-            .qkv = layer.linear({{"self_attn.q_proj", c.query_columns()},
-                                 {"self_attn.k_proj", c.key_columns()},
-                                 {"self_attn.v_proj", c.key_columns()}},
-                                c.hidden),
+            .qkv = layer.qkv(),
             .head_norm = layer.head_norm("self_attn.q_norm", "self_attn.k_norm"),
             .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
             .mlp_norm = layer.norm("post_attention_layernorm"),
-            .gate_up =
-                layer.linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden),
+            .gate_up = layer.gate_up(),
             .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate),
             .heads = layer.heads()};
   }

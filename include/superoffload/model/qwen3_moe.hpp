@@ -34,10 +34,7 @@ struct qwen3_moe_block {
       down.emplace_back(prefix + "down_proj", c.hidden);
     }
     return {.attention_norm = layer.norm("input_layernorm"),
-            .qkv = layer.linear({{"self_attn.q_proj", c.query_columns()},
-                                 {"self_attn.k_proj", c.key_columns()},
-                                 {"self_attn.v_proj", c.key_columns()}},
-                                c.hidden),
+            .qkv = layer.qkv(),
             .head_norm = layer.head_norm("self_attn.q_norm", "self_attn.k_norm"),
             .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
             .mlp_norm = layer.norm("post_attention_layernorm"),

@@ -28,14 +28,10 @@ struct seed_oss_block {
   static seed_oss_block lay_out(config const& c, layer_layout& layer) {
     auto const site = 3 * static_cast<std::uint64_t>(layer.layer());
     return {.attention_norm = layer.norm("input_layernorm"),
-            .qkv = layer.linear({{"self_attn.q_proj", c.query_columns()},
-                                 {"self_attn.k_proj", c.key_columns()},
-                                 {"self_attn.v_proj", c.key_columns()}},
-                                c.hidden, c.qkv_bias),
+            .qkv = layer.qkv(c.qkv_bias),
             .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
             .mlp_norm = layer.norm("post_attention_layernorm"),
-            .gate_up =
-                layer.linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden),
+            .gate_up = layer.gate_up(),
             .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate),
             .heads = layer.heads(),
             .attention_dropout = {c.attention_dropout, site},
