@@ -31,6 +31,8 @@ struct arrangement {
   bool immediate = false;      ///< there will be no clipping, and a step that is not finite ends the run
   bool waits_for_all = false;  ///< every weight is back before the next step begins
 
+  /// The share of accepted steps below which nothing is served ahead: it would be in vain too often.
+  [[nodiscard]] double least_acceptance() const { return adapts ? 0.5 : 0.0; }
   /// Does a bucket's working weight live in host memory?
   [[nodiscard]] bool flows(bucket const& b) const { return flow.weights_of(b.unit); }
 

@@ -70,7 +70,7 @@ public:
         compute_{&compute},
         units_{&units},
         speculates_{a.speculates},
-        least_acceptance_{a.adapts ? least_acceptance : 0.0},
+        least_acceptance_{a.least_acceptance()},
         immediate_{a.immediate},
         flow_{a.flow},
         workers_{a.largest(place::host) == 0
@@ -309,7 +309,6 @@ private:
   static constexpr std::size_t most_fetches = 3;
   // Of streamed state. Gradients and weights wait behind them; a task of CPU Adam is about as long as one.
   static constexpr std::size_t most_early_uploads = 6, most_uploads = 3, most_writes = 2;
-  static constexpr double least_acceptance = 0.5;  // below, an emission is wasted too often
 
   void rethrow() const {
     if (failure_) {
@@ -476,7 +475,7 @@ private:
       }
       return false;
     }
-    auto const& record = gathering_ ? announced_ : record_;
+    auto const record = record_of_streamed();
     if (!record) {
       return false;
     }
@@ -517,9 +516,9 @@ private:
       }
     }
   }
-  /// May they be updated now?
-  [[nodiscard]] bool updates_streamed() const {
-    return gathering_ ? immediate_ && announced_.has_value() : record_.has_value();
+  /// What they are updated with, if they may be now.
+  [[nodiscard]] std::optional<step_record> record_of_streamed() const {
+    return !gathering_ ? record_ : immediate_ ? announced_ : std::nullopt;
   }
   [[nodiscard]] std::optional<std::size_t> next_streamed() const {
     std::optional<std::size_t> first;
@@ -570,7 +569,7 @@ private:
         entries_[index].down->wait();
         lock.lock();
         arrive(index);
-      } else if (updates_streamed() && next_streamed()) {
+      } else if (record_of_streamed() && next_streamed()) {
         auto const& written = streamed_.next_written();
         lock.unlock();
         written.wait();

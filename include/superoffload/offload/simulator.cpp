@@ -532,9 +532,8 @@ private:
 
   /// May weights be sent before the verdict? Not where that was in vain too often.
   [[nodiscard]] bool speculating() const {
-    constexpr double least_acceptance = 0.5;
     return !judged_ && s_.state.speculates && !s_.state.immediate &&
-           (!s_.state.adapts || acceptance_ >= least_acceptance);
+           acceptance_ >= s_.state.least_acceptance();
   }
 
   static bool emits(adam_task task) { return task == adam_task::emit || task == adam_task::commit_emit; }
