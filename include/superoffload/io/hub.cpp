@@ -176,9 +176,14 @@ void hub_checkpoint::find_quantised() {
   }
 }
 
-template <class Use>
-void hub_checkpoint::dequantise(std::string_view name, quantised_matrix const& matrix, std::uint64_t first,
-                                std::uint64_t count, Use&& use) const {
+template <class Number>
+bool hub_checkpoint::read_quantised(std::string_view name, std::uint64_t first, std::span<Number> to) const {
+  auto const found = quantised_.find(name);
+  if (found == quantised_.end()) {
+    return false;
+  }
+  auto const& matrix = found->second;
+  auto const count = std::uint64_t{to.size()};
   auto const in = matrix.whole.shape[1], out = matrix.whole.shape[2];
   auto const size = static_cast<std::uint64_t>(in * out);
   auto const all = static_cast<std::uint64_t>(matrix.whole.shape[0]) * size;
@@ -190,11 +195,11 @@ void hub_checkpoint::dequantise(std::string_view name, quantised_matrix const& m
     auto const expert = (first + done) / size;
     if (kept.blocks != matrix.blocks.tensor || kept.expert != expert) {
       kept.blocks = nullptr;  // until it is whole
-      auto const read = [&](place const& from, std::vector<std::byte>& to) {
+      auto const read = [&](place const& from, std::vector<std::byte>& room) {
         auto const bytes =
             (from.tensor->end - from.tensor->begin) / static_cast<std::uint64_t>(matrix.whole.shape[0]);
-        to.resize(bytes);
-        shards_[from.shard].read_raw(*from.tensor, expert * bytes, to);
+        room.resize(bytes);
+        shards_[from.shard].read_raw(*from.tensor, expert * bytes, room);
       };
       read(matrix.blocks, kept.packed);
       read(matrix.scales, kept.scales);
@@ -207,9 +212,10 @@ void hub_checkpoint::dequantise(std::string_view name, quantised_matrix const& m
     auto const piece =
         std::span<bfloat16 const>{kept.values}.subspan(from, std::min(size - from, count - done));
     expect_trainable(piece, shards_[matrix.blocks.shard].path(), name, first + done);
-    use(piece, done);
+    std::ranges::copy(piece, to.begin() + static_cast<std::ptrdiff_t>(done));
     done += piece.size();
   }
+  return true;
 }
 
 std::vector<std::string> hub_checkpoint::names() const {
@@ -237,11 +243,7 @@ hub_checkpoint::place const& hub_checkpoint::at(std::string_view name) const {
 }
 
 void hub_checkpoint::read(std::string_view name, std::uint64_t first, std::span<float> out) const {
-  if (auto const matrix = quantised_.find(name); matrix != quantised_.end()) {
-    dequantise(name, matrix->second, first, out.size(),
-               [&](std::span<bfloat16 const> piece, std::uint64_t at) {
-                 std::ranges::copy(piece, out.begin() + static_cast<std::ptrdiff_t>(at));
-               });
+  if (read_quantised(name, first, out)) {
     return;
   }
   auto const& where = at(name);
@@ -250,11 +252,7 @@ void hub_checkpoint::read(std::string_view name, std::uint64_t first, std::span<
 }
 
 void hub_checkpoint::read_bf16(std::string_view name, std::uint64_t first, std::span<bfloat16> out) const {
-  if (auto const matrix = quantised_.find(name); matrix != quantised_.end()) {
-    dequantise(name, matrix->second, first, out.size(),
-               [&](std::span<bfloat16 const> piece, std::uint64_t at) {
-                 std::ranges::copy(piece, out.begin() + static_cast<std::ptrdiff_t>(at));
-               });
+  if (read_quantised(name, first, out)) {
     return;
   }
   auto const& where = at(name);

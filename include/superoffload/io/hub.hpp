@@ -74,10 +74,9 @@ private:
 
   hub_checkpoint();
   void find_quantised();
-  /// Elements of a quantised tensor, in pieces that lie in one expert: use(piece, its first).
-  template <class Use>
-  void dequantise(std::string_view name, quantised_matrix const& matrix, std::uint64_t first,
-                  std::uint64_t count, Use&& use) const;
+  /// Elements of a quantised tensor; false, and nothing is done, where it is none.
+  template <class Number>
+  bool read_quantised(std::string_view name, std::uint64_t first, std::span<Number> to) const;
   void open_shards(std::filesystem::path const& index, hub_limits limits);
   [[nodiscard]] place const& at(std::string_view name) const;
 
