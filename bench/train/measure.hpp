@@ -28,6 +28,7 @@
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/host_share.hpp>
 #include <superoffload/train/metrics.hpp>
+#include <superoffload/train/plan_file.hpp>
 #include <superoffload/train/step_plan.hpp>
 #include <superoffload/train/step_trace.hpp>
 #include <superoffload/zero/sharded.hpp>
@@ -39,7 +40,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -280,7 +280,7 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
         trace.add(i, std::move(seen));
       }
     }
-    std::ofstream{j.trace} << trace.json(times->tracks());
+    so::train::write_file(j.trace, trace.json(times->tracks()));
   }
   [[maybe_unused]] std::string idle = "null";
 #if defined(BENCH_TRAIN_CUPTI)
