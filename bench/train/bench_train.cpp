@@ -221,6 +221,7 @@ int main(int argc, char** argv) try {
   app.add_option(
       "--trace", j.trace,
       "a file for what device, links and CPU Adam did in two steps, as trace events; costs a little");
+  app.add_option("--plan", j.plan, "a file for the plan, as JSON");
   app.add_option("--timeline", j.timeline, "a file for what the GPU did in two steps, as trace events");
   app.add_flag("--dropout", dropout, "with the dropout that the model is trained with");
   CLI11_PARSE(app, argc, argv);

@@ -28,7 +28,7 @@ struct job {
   std::int64_t seq = 256;
   std::int64_t accumulation = 1;
   std::int64_t steps = 20;
-  std::string timeline, trace;
+  std::string timeline, trace, plan;
   so::kernel::attention_implementation attention = so::kernel::attention_implementation::automatic;
   so::recompute::choice recompute = so::recompute::choice::automatic;
   so::offload::mode offload = so::offload::mode::none;

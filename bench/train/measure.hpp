@@ -27,6 +27,7 @@
 #include <superoffload/train/breakdown.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/host_share.hpp>
+#include <superoffload/train/machine_file.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/plan_file.hpp>
 #include <superoffload/train/step_plan.hpp>
@@ -219,6 +220,9 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
   auto const planned = so::train::plan_step<element>(device, engine.model(), shape, machine, settings_of(j));
   if (ranks.is_first()) {
     std::fputs(so::offload::describe(planned).c_str(), stderr);
+    if (!j.plan.empty()) {
+      so::train::write_file(j.plan, so::train::to_json(planned, machine.name));
+    }
   }
   so::offload::expect_fits(planned);
   if constexpr (Offload::arranges) {
@@ -308,7 +312,8 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
         ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings, ", \"workers\": ", a.workers,
         ", \"speculation\": \"", j.speculation, "\", \"acceptance\": ", engine.state().acceptance(),
         ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
-        ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again, ", ");
+        ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again,
+        ", \"machine\": ", so::train::to_json(machine, "measured when this run began"), ", ");
   } else {
     // The same without the optimizer, whose time depends on the number of ranks.
     auto const without = median_of([&] {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -68,6 +69,41 @@ TEST_CASE("figures arrive in SI units") {
   CHECK(m.adam_time(offload::adam_task::update, 15, 0) == doctest::Approx(.144e-9));
   CHECK(m.adam_time(offload::adam_task::update, 15, 1) == doctest::Approx(.1645e-9));
   CHECK(m.adam_time(offload::adam_task::commit_emit, 15, 2) == doctest::Approx(.201e-9));
+}
+
+TEST_CASE("a description that is written is read as it was") {
+  test::scratch_directory const directory;
+  auto const file = directory.path() / "machine.json";
+  auto const m = train::read_machine(hardware / "gh200.json");
+  std::ofstream{file} << train::to_json(m, "a test");
+  auto const again = train::read_machine(file);
+  CHECK(again.name == m.name);
+  CHECK(again.device.memory == m.device.memory);
+  CHECK(again.device.reserve == m.device.reserve);
+  CHECK(again.host.memory == m.host.memory);
+  CHECK(again.host.reserve == m.host.reserve);
+  CHECK(again.host.cores == m.host.cores);
+  CHECK(again.adam.threads == m.adam.threads);
+  auto const rates = [](offload::machine const& of) {
+    std::vector<double> all{of.device.products,
+                            of.device.attention_forward,
+                            of.device.attention_backward,
+                            of.device.bandwidth,
+                            of.device.round_trip,
+                            of.link.alone.down,
+                            of.link.alone.up,
+                            of.link.both.down,
+                            of.link.both.up,
+                            of.link.beside_adam,
+                            of.link.latency,
+                            of.adam.latency,
+                            of.adam.one_thread};
+    all.insert(all.end(), of.adam.links_idle.begin(), of.adam.links_idle.end());
+    all.insert(all.end(), of.adam.links_busy.begin(), of.adam.links_busy.end());
+    return all;
+  };
+  auto const expected = rates(m), found = rates(again);
+  for (std::size_t i = 0; i < expected.size(); ++i) { CHECK(found[i] == doctest::Approx(expected[i])); }
 }
 
 TEST_CASE("a bad description is refused by file and field") {

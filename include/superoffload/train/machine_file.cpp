@@ -4,12 +4,15 @@
 #include <superoffload/train/machine_file.hpp>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace superoffload::train {
 namespace {
+
+using ordered = nlohmann::ordered_json;
 
 /// An object of which every member is read, and which has no others.
 class section {
@@ -44,14 +47,20 @@ private:
   std::vector<std::string> known_;
 };
 
+constexpr std::array<char const*, offload::adam_tasks> tasks{"update", "emit", "commit", "commit_emit",
+                                                             "commit_update"};
+
 offload::machine::adam_seconds adam_seconds(io::json_field const& field) {
-  constexpr char const* tasks[offload::adam_tasks] = {"update", "emit", "commit", "commit_emit",
-                                                      "commit_update"};
   section s{field};
   offload::machine::adam_seconds seconds;
   for (std::size_t i = 0; i < seconds.size(); ++i) { seconds[i] = s.positive(tasks[i], 1e-9); }
   s.expect_no_more();
   return seconds;
+}
+ordered json_of(offload::machine::adam_seconds const& seconds) {
+  ordered json;
+  for (std::size_t i = 0; i < seconds.size(); ++i) { json[tasks[i]] = 1e9 * seconds[i]; }
+  return json;
 }
 
 }  // namespace
@@ -101,6 +110,41 @@ offload::machine read_machine(std::filesystem::path const& file) {
 
   all.expect_no_more();
   return m;
+}
+
+std::string to_json(offload::machine const& m, std::string const& source) {
+  constexpr double gib = 1024.0 * 1024.0 * 1024.0;
+  auto const gibibytes = [](std::size_t bytes) { return static_cast<double>(bytes) / gib; };
+  ordered const json{
+      {"name", m.name},
+      {"sources", {source}},
+      {"device",
+       {{"memory_gib", gibibytes(m.device.memory)},
+        {"reserve_gib", gibibytes(m.device.reserve)},
+        {"products_tflops", 1e-12 * m.device.products},
+        {"attention_forward_tflops", 1e-12 * m.device.attention_forward},
+        {"attention_backward_tflops", 1e-12 * m.device.attention_backward},
+        {"memory_gb_per_s", 1e-9 * m.device.bandwidth},
+        {"round_trip_us", 1e6 * m.device.round_trip}}},
+      {"link",
+       {{"down_gb_per_s", 1e-9 * m.link.alone.down},
+        {"up_gb_per_s", 1e-9 * m.link.alone.up},
+        {"down_both_gb_per_s", 1e-9 * m.link.both.down},
+        {"up_both_gb_per_s", 1e-9 * m.link.both.up},
+        {"share_beside_adam", m.link.beside_adam},
+        {"latency_us", 1e6 * m.link.latency}}},
+      {"host",
+       {{"memory_gib", gibibytes(m.host.memory)},
+        {"reserve_gib", gibibytes(m.host.reserve)},
+        {"cores", m.host.cores},
+        {"task_us", 1e6 * m.adam.latency}}},
+      {"adam_seconds_per_1e9",
+       {{"threads", m.adam.threads},
+        {"update_by_one_thread", 1e9 * m.adam.one_thread},
+        {"links_idle", json_of(m.adam.links_idle)},
+        {"links_busy", json_of(m.adam.links_busy)}}},
+  };
+  return json.dump();
 }
 
 }  // namespace superoffload::train

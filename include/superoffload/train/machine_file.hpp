@@ -5,6 +5,7 @@
 #include <superoffload/offload/machine.hpp>
 
 #include <filesystem>
+#include <string>
 
 namespace superoffload::train {
 
@@ -12,5 +13,8 @@ namespace superoffload::train {
 /// unknown.
 /// \throws error(bad_input) naming file and field.
 offload::machine read_machine(std::filesystem::path const& file);
+
+/// Such a description, in one line. `source` says where the figures come from.
+std::string to_json(offload::machine const& m, std::string const& source);
 
 }  // namespace superoffload::train
