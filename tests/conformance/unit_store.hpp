@@ -48,7 +48,7 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
     std::vector<autograd::unit_layout> units;
     std::vector<arrival> all;
   } reader{&stream, units, {}};
-  zero::gradient_sink const sink{
+  zero::gradient_sink<typename D::stream> const sink{
       &reader,
       [](void* self, int unit, zero::unit_gradient gradient) {
         auto& r = *static_cast<arrivals*>(self);
@@ -59,7 +59,7 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
           r.all.push_back({unit, gradient, std::move(values)});
         });
       },
-      [](void*, int) {}};
+      [](void*, int, typename D::stream&) {}};
   auto const& arrived = reader.all;
   auto store = make(device, stream, units, micro_batches > 1, sink);
   static_assert(zero::unit_store<std::remove_reference_t<decltype(*store)>>);

@@ -20,7 +20,8 @@ TEST_CASE_TEMPLATE("the resident store keeps a store's contract on a GPU", T, fl
     CAPTURE(micro_batches);
     conformance::unit_store_keeps_its_contract<T>(
         device,
-        [](auto& d, auto& stream, auto const& units, bool accumulates, zero::gradient_sink sink) {
+        [](auto& d, auto& stream, auto const& units, bool accumulates,
+           zero::gradient_sink<cuda::stream> sink) {
           return std::make_unique<zero::resident_store<cuda::device, T>>(d, stream, units, accumulates, sink);
         },
         micro_batches);

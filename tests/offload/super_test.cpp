@@ -116,7 +116,7 @@ struct trained {
       auto& gradient = gradients[static_cast<std::size_t>(u)];
       auto const seed = static_cast<std::size_t>(4 * t + u);
       float const scale = t % 4 == 2 ? 2e-3F : 1e-3F;
-      state.await_gradient(u);  // as if it had been another's place meanwhile
+      state.await_gradient(u, stream);  // as if it had been another's place meanwhile
       stream.synchronize();
       for (auto const& tensor : unit.tensors()) {
         for (std::int64_t i = 0; i < tensor.count(); ++i) {

@@ -20,7 +20,8 @@ TEST_CASE_TEMPLATE("the resident store keeps a store's contract", T, float, bflo
     CAPTURE(micro_batches);
     conformance::unit_store_keeps_its_contract<T>(
         device,
-        [](auto& d, auto& stream, auto const& units, bool accumulates, zero::gradient_sink sink) {
+        [](auto& d, auto& stream, auto const& units, bool accumulates,
+           zero::gradient_sink<cpu::stream> sink) {
           return std::make_unique<zero::resident_store<cpu::device, T>>(d, stream, units, accumulates, sink);
         },
         micro_batches);

@@ -73,7 +73,7 @@ struct store_and_sink {
                  require(gradient.data == s.store.gradient(unit).data, "another gradient");
                  s.arrived.push_back(unit);
                },
-               [](void*, int) {}}} {}
+               [](void*, int, cpu::stream&) {}}} {}
 
   [[nodiscard]] autograd::unit_layout const& at(int unit) const {
     return units[static_cast<std::size_t>(unit)];
@@ -283,7 +283,7 @@ TEST_CASE("a group of one owns everything") {
       false,
       group,
       {},
-      {nullptr, [](void*, int, zero::unit_gradient) {}, [](void*, int) {}}};
+      {nullptr, [](void*, int, zero::unit_gradient) {}, [](void*, int, cpu::stream&) {}}};
   auto const buffers = store.acquire(1, pass::backward);
   stream.synchronize();
   CHECK(static_cast<float const*>(buffers.weights)[3] == 0.0F);

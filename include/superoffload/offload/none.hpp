@@ -55,8 +55,8 @@ public:
   /// The working weights of a unit may be used by work queued from now on.
   void await(int, typename D::stream&) noexcept {}
   [[nodiscard]] bool returned(int) const noexcept { return true; }
-  /// The last gradient of a unit may be overwritten by work queued from now on.
-  void await_gradient(int) noexcept {}
+  /// The last gradient of a unit may be overwritten by work queued on `stream` from now on.
+  void await_gradient(int, typename D::stream&) noexcept {}
   /// Writes down whatever was put off.
   void flush() noexcept {}
 

@@ -209,9 +209,9 @@ public:
     return !failure_ && !any_stale_;
   }
 
-  /// Work queued on the compute stream from now on may overwrite the last gradient of the unit. Blocks until
-  /// its readers have been queued.
-  void await_gradient(int unit) {
+  /// Work queued on `stream` from now on may overwrite the last gradient of the unit, as far as the server
+  /// reads it. Blocks until that has been queued.
+  void await_gradient(int unit, typename D::stream& stream) {
     std::unique_lock lock{mutex_};
     for (std::size_t i = 0; i < entries_.size(); ++i) {
       auto& e = entries_[i];
@@ -221,9 +221,9 @@ public:
       news_.wait(lock, [&] { return e.state != stage::final || failure_; });
       rethrow();
       if (e.bucket.where == place::streamed) {
-        streamed_.await_gradient(i, *compute_);
+        streamed_.await_gradient(i, stream);
       } else if (e.fetched) {
-        compute_->wait(*e.down);
+        stream.wait(*e.down);
       }
     }
   }

@@ -80,8 +80,9 @@ public:
   void await(int unit, typename D::stream& stream) { server_.await(unit, stream); }
   /// Would await(unit) return at once?
   [[nodiscard]] bool returned(int unit) const { return server_.returned(unit); }
-  /// The last gradient of a unit may be overwritten by work queued on the compute stream from now on.
-  void await_gradient(int unit) { server_.await_gradient(unit); }
+  /// The last gradient of a unit may be overwritten by work queued on `stream` from now on, should it also
+  /// wait for what ready() has queued on the compute stream.
+  void await_gradient(int unit, typename D::stream& stream) { server_.await_gradient(unit, stream); }
   /// Writes down whatever was put off. Between steps.
   void flush() { server_.flush(); }
 

@@ -176,12 +176,14 @@ public:
       wait_track_ = times_->add_track(resource::waiting, "device waits for weights");
     }
     auto const& units = model_.units();
-    zero::gradient_sink const sink{
+    zero::gradient_sink<typename Device::stream> const sink{
         this,
         [](void* self, int unit, zero::unit_gradient gradient) {
           static_cast<basic_engine*>(self)->hand_over(unit, gradient);
         },
-        [](void* self, int unit) { static_cast<basic_engine*>(self)->state_->await_gradient(unit); }};
+        [](void* self, int unit, typename Device::stream& stream) {
+          static_cast<basic_engine*>(self)->state_->await_gradient(unit, stream);
+        }};
     if constexpr (shards && flows) {
       store_.emplace(*device_, *stream_, units, options_.accumulates, group_, options_.rooms,
                      options_.arrangement.flow, sink, times());

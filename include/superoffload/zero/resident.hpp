@@ -37,7 +37,7 @@ public:
   }
 
   resident_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                 bool accumulates, gradient_sink sink)
+                 bool accumulates, gradient_sink<typename D::stream> sink)
       : stream_{&stream}, sink_{sink} {
     auto const total = bytes(units, accumulates);
     weights_ = buffer<D>{device, total.weights};
@@ -98,7 +98,7 @@ private:
   [[nodiscard]] entry const& at(int unit) const { return entries_[static_cast<std::size_t>(unit)]; }
 
   typename D::stream* stream_;
-  gradient_sink sink_;
+  gradient_sink<typename D::stream> sink_;
   buffer<D> weights_, gradients_;
   std::vector<entry> entries_;
   bool last_ = true;

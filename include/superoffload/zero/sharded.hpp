@@ -76,7 +76,7 @@ public:
 
   /// The group outlives this. `times` sees what gathers weights, if it is given.
   sharded_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                bool accumulates, C& group, gather_rooms rooms, gradient_sink sink,
+                bool accumulates, C& group, gather_rooms rooms, gradient_sink<typename D::stream> sink,
                 recorder<D>* times = nullptr)
       : stream_{&stream},
         group_{&group},
@@ -273,7 +273,7 @@ private:
 
   typename D::stream* stream_;
   C* group_;
-  gradient_sink sink_;
+  gradient_sink<typename D::stream> sink_;
   needs need_;
   std::vector<autograd::unit_layout> owned_;
   buffer<D> weights_, gradients_, scratch_, room_memory_;

@@ -9,6 +9,7 @@
 #include <superoffload/core/recorder.hpp>
 #include <superoffload/zero/flow.hpp>
 #include <superoffload/zero/gradient_layout.hpp>
+#include <superoffload/zero/gradient_rooms.hpp>
 #include <superoffload/zero/look_ahead.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -23,6 +24,8 @@ namespace superoffload::zero {
 /// Weights in device memory or in pinned host memory, from where they are brought into rooms on the device
 /// ahead of each forward and backward; gradients in device memory of their own, or in rooms that they leave
 /// as soon as their reader has them. `flow` says which; where it says nothing, this is the resident store.
+/// Where several micro-batches are added up, the sum of a gradient that flows lives in pinned host memory, as
+/// wide<T>, and is added to in such a room.
 ///
 /// The sink is told of each gradient that is final, and, by its `taken`, when the room of one that flows is
 /// about to be written again. What a unit's weights are from then on is for others to write, in host memory:
@@ -32,34 +35,34 @@ class streamed_store {
 public:
   struct sizes {
     std::size_t weights = 0, gradients = 0;  ///< of device memory
-    std::size_t host = 0;                    ///< weights that live there
+    std::size_t host = 0;                    ///< weights and sums that live there
   };
   /// What a store takes.
   static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, flow const& f) {
-    sizes total;
-    for (auto const& u : units) {
-      (f.weights_of(u.id()) ? total.host : total.weights) += weight_bytes(u);
-      if (u.trainable() && !f.gradient_of(u.id())) {
-        total.gradients += gradient_bytes<T>(u, accumulates);
-      }
-    }
+    auto total = outside_of_rooms(units, accumulates, f);
     auto const weights = rooms_for_weights(units, f);
     auto const gradients = rooms_for_gradients(units, accumulates, f);
     total.weights += weights.bytes * static_cast<std::size_t>(weights.count);
     total.gradients += gradients.bytes * static_cast<std::size_t>(gradients.count);
+    for (auto const sum : sums_of(units, accumulates, f)) { total.host += sum; }
     return total;
   }
 
   streamed_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                 bool accumulates, flow const& f, gradient_sink sink, recorder<D>* times = nullptr)
+                 bool accumulates, flow const& f, gradient_sink<typename D::stream> sink,
+                 recorder<D>* times = nullptr)
       : stream_{&stream},
         sink_{sink},
+        gradient_rooms_{device,
+                        stream,
+                        rooms_for_gradients(units, accumulates, f).bytes,
+                        rooms_for_gradients(units, accumulates, f).count,
+                        sums_of(units, accumulates, f),
+                        sink,
+                        times},
         rooms_{device, stream, rooms_for_weights(units, f).bytes, rooms_for_weights(units, f).count, times} {
-    check(units, accumulates, f);
-    auto const total = bytes(units, accumulates, f);
-    auto const rooms = rooms_for_gradients(units, accumulates, f);
-    auto const flowing = rooms_for_weights(units, f);
-    weights_ = buffer<D>{device, total.weights - flowing.bytes * static_cast<std::size_t>(flowing.count)};
+    auto const total = outside_of_rooms(units, accumulates, f);
+    weights_ = buffer<D>{device, total.weights};
     host_weights_ = buffer<D>{device, total.host, memory::host};
     gradients_ = buffer<D>{device, total.gradients};
     stream.fill_zero(weights_.data(), weights_.bytes());
@@ -70,9 +73,6 @@ public:
     auto* weight = weights_.template as<std::byte>();
     auto* host_weight = host_weights_.template as<std::byte>();
     auto* gradient = gradients_.template as<std::byte>();
-    for (int i = 0; i < rooms.count; ++i) {
-      gradient_rooms_.push_back({std::exchange(gradient, gradient + rooms.bytes), nobody, false});
-    }
     for (auto const& u : units) {
       entry e;
       e.flows = f.weights_of(u.id());
@@ -92,25 +92,26 @@ public:
     }
   }
 
-  /// Begins to fetch the unit where there is a room. What its weights are must be settled by now.
-  void prefetch(int unit, autograd::pass) noexcept {
+  /// Begins to fetch the unit where there is a room. What its weights are must be settled by now. The sum of
+  /// its gradient is fetched after the next reduce().
+  void prefetch(int unit, autograd::pass p) noexcept {
     auto const& e = at(unit);
     if (e.flows) {
       try {
         rooms_.fetch(unit, copy_of(e));
       } catch (...) {}  // a device that failed says so at the next call
     }
+    if (e.gradient_flows && p != autograd::pass::forward) {
+      gradient_rooms_.expect_next(unit);
+    }
   }
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
-    auto& e = at(unit);
+    auto const& e = at(unit);
     void const* const weights = e.flows ? rooms_.acquire(unit, copy_of(e)) : e.weights;
     if (p == autograd::pass::forward) {
       return {.weights = weights};
     }
-    if (e.gradient_flows) {
-      e.gradient.data = gradient_room_of(unit);
-    }
-    return {weights, e.gradient.data, e.gradient.is_wide};
+    return {weights, e.gradient_flows ? gradient_rooms_.acquire(unit) : e.gradient.data, e.gradient.is_wide};
   }
   void release(int unit, autograd::pass) noexcept {
     if (at(unit).flows) {
@@ -119,16 +120,22 @@ public:
   }
 
   void reduce(int unit) {
-    auto& e = at(unit);
-    if (!e.trains || !last_) {
-      return;
+    auto const& e = at(unit);
+    if (e.trains && last_) {
+      auto const final = gradient(unit);
+      clear<T>(*stream_, final, e.unwritten);
+      if (e.flows) {
+        rooms_.forget(unit);  // its update is what comes next
+      }
+      if (e.gradient_flows) {
+        gradient_rooms_.finish(unit, final);
+      } else {
+        sink_.ready(sink_.self, unit, final);
+      }
+    } else if (e.gradient_flows) {
+      gradient_rooms_.to_host(unit);
     }
-    clear<T>(*stream_, e.gradient, e.unwritten);
-    if (e.flows) {
-      rooms_.forget(unit);  // its update is what comes next
-    }
-    for (auto& room : gradient_rooms_) { room.is_final = room.is_final || room.unit == unit; }
-    sink_.ready(sink_.self, unit, e.gradient);
+    gradient_rooms_.bring_next();
   }
 
   /// Is the micro-batch that runs now the step's last, after which gradients are final?
@@ -146,24 +153,23 @@ public:
   }
   /// The final gradient of the last step, zero in frozen tensors; null for a unit that is frozen as a whole,
   /// and for one whose gradient flows and has made room for another.
-  [[nodiscard]] unit_gradient gradient(int unit) const { return at(unit).gradient; }
+  [[nodiscard]] unit_gradient gradient(int unit) const {
+    auto g = at(unit).gradient;
+    if (at(unit).gradient_flows) {
+      g.data = gradient_rooms_.memory_of(unit);
+    }
+    return g;
+  }
 
 private:
-  static constexpr int nobody = -1;
-
   struct entry {
     T* weights = nullptr;
     std::size_t bytes = 0;  // of weights
     bool flows = false;
     bool trains = false;
     bool gradient_flows = false;
-    unit_gradient gradient;
+    unit_gradient gradient;  // without data where it flows
     std::vector<unit_range> unwritten;
-  };
-  struct gradient_room {
-    void* memory;
-    int unit;
-    bool is_final;  // and told to the sink
   };
   struct room_sizes {
     std::size_t bytes = 0;
@@ -194,52 +200,41 @@ private:
     }
     return rooms;
   }
-  static void check(std::vector<autograd::unit_layout> const& units, bool accumulates, flow const& f) {
+  /// By unit, the bytes of a sum that lives in host memory.
+  static std::vector<std::size_t> sums_of(std::vector<autograd::unit_layout> const& units, bool accumulates,
+                                          flow const& f) {
+    std::vector<std::size_t> sums;
     for (auto const& u : units) {
-      expect(!accumulates || !f.gradient_of(u.id()), exit_code::internal, "the gradient of unit ", u.id(),
-             " leaves the device, but several micro-batches add to it: expected it to stay");
+      bool const has = accumulates && u.trainable() && f.gradient_of(u.id());
+      sums.push_back(has ? gradient_bytes<T>(u, true) : 0);
     }
+    return sums;
+  }
+  /// What neither takes turns nor is a sum.
+  static sizes outside_of_rooms(std::vector<autograd::unit_layout> const& units, bool accumulates,
+                                flow const& f) {
+    sizes total;
+    for (auto const& u : units) {
+      (f.weights_of(u.id()) ? total.host : total.weights) += weight_bytes(u);
+      if (u.trainable() && !f.gradient_of(u.id())) {
+        total.gradients += gradient_bytes<T>(u, accumulates);
+      }
+    }
+    return total;
   }
 
   static auto copy_of(entry const& e) {
     return [&e](auto& stream, void* room) { stream.copy(room, e.weights, e.bytes); };
   }
 
-  /// The room that the unit's gradient is being written to; at first the one that was taken longest ago of
-  /// those whose gradients are final, behind their reader.
-  void* gradient_room_of(int unit) {
-    for (auto const& room : gradient_rooms_) {
-      if (room.unit == unit && !room.is_final) {
-        return room.memory;
-      }
-    }
-    for (std::size_t i = 0; i < gradient_rooms_.size(); ++i) {
-      auto& room = gradient_rooms_[next_gradient_room_];
-      next_gradient_room_ = (next_gradient_room_ + 1) % gradient_rooms_.size();
-      if (room.unit != nobody && !room.is_final) {
-        continue;
-      }
-      if (room.unit != nobody) {
-        sink_.taken(sink_.self, room.unit);
-        at(room.unit).gradient.data = nullptr;
-      }
-      room = {room.memory, unit, false};
-      return room.memory;
-    }
-    fail(exit_code::internal, "the gradient of unit ", unit, " finds all ", gradient_rooms_.size(),
-         " rooms taken by gradients that are not final: expected a room for each");
-  }
-
-  [[nodiscard]] entry& at(int unit) { return entries_[static_cast<std::size_t>(unit)]; }
   [[nodiscard]] entry const& at(int unit) const { return entries_[static_cast<std::size_t>(unit)]; }
 
   typename D::stream* stream_;
-  gradient_sink sink_;
+  gradient_sink<typename D::stream> sink_;
   buffer<D> weights_, host_weights_, gradients_;
   std::vector<entry> entries_;
-  std::vector<gradient_room> gradient_rooms_;
-  std::size_t next_gradient_room_ = 0;
   bool last_ = true;
+  gradient_rooms<D> gradient_rooms_;
   look_ahead<D> rooms_;  // last: what it still fetches comes from the buffers above
 };
 

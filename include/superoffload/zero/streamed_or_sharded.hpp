@@ -39,7 +39,7 @@ public:
   }
   streamed_or_sharded_store(D& device, typename D::stream& stream,
                             std::vector<autograd::unit_layout> const& units, bool accumulates, C* group,
-                            gather_rooms rooms, flow const& f, gradient_sink sink,
+                            gather_rooms rooms, flow const& f, gradient_sink<typename D::stream> sink,
                             recorder<D>* times = nullptr) {
     if (group == nullptr) {
       alone_.emplace(device, stream, units, accumulates, f, sink, times);

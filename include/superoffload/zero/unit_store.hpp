@@ -41,12 +41,13 @@ struct unit_gradient {
 };
 
 /// Told by a store when the gradient of a unit is final for the step. It stays until the next step, or, where
-/// it flows (zero::flow), until `taken` is called for its unit: that returns when work queued on the compute
-/// stream from then on may overwrite it.
+/// it flows (zero::flow), until `taken` is called for its unit: that returns when work queued on `stream`
+/// from then on may overwrite it, should it also wait for what `ready` has queued on the compute stream.
+template <class Stream>
 struct gradient_sink {
   void* self = nullptr;
   void (*ready)(void*, int unit, unit_gradient) = nullptr;
-  void (*taken)(void*, int unit) = nullptr;
+  void (*taken)(void*, int unit, Stream& stream) = nullptr;
 };
 
 }  // namespace superoffload::zero
