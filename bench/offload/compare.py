@@ -32,6 +32,8 @@ STREAMS = {
     ("gradients to host", "gradient of "): "gradient",
     ("weights to device", "weights of "): "weights",
     ("weights ahead of use", "weights of "): "unit",
+    ("sums ahead of use", "sum of "): "sum up",
+    ("sums to host", "sum of "): "sum down",
     ("state to device", "state of "): "state up",
     ("state to host", "state of "): "state down",
     ("device waits for weights", "wait for "): "wait",
@@ -39,8 +41,8 @@ STREAMS = {
 LANES = {
     "device": ["forward", "backward"],
     "device_adam": ["device update"],
-    "link_down": ["gradient", "state down"],
-    "link_up": ["weights", "unit", "state up"],
+    "link_down": ["gradient", "sum down", "state down"],
+    "link_up": ["weights", "unit", "sum up", "state up"],
     "cpu_adam": list(CPU_ADAM.values()),
 }
 

@@ -282,6 +282,35 @@ TEST_CASE("copies and CPU Adam slow each other down") {
   CHECK(simulate(m, s).step_time == doctest::Approx(6.0));
 }
 
+TEST_CASE("sums on the host go down after each backward but the last and come before each but the first") {
+  auto s = of_units({host, host});
+  s.state.immediate = true;
+  s.micro_batches = 2;
+  auto const m = slow_machine();
+  // Gradient, update and weights of unit 0 are exposed, 3 s, then two forwards and backwards.
+  CHECK(simulate(m, s).step_time == doctest::Approx(3.0 + 12.0));
+  s.sums_on_host = {1, 1};  // two seconds each way
+  auto const t = simulate(m, s);
+  CHECK(span(t, activity::sum_down, 1) == at{7.0, 9.0});
+  CHECK(span(t, activity::sum_down, 0) == at{9.0, 11.0});
+  CHECK(span(t, activity::sum_up, 1) == at{11.0, 13.0});  // not before the second backward
+  CHECK(span(t, activity::sum_up, 0) == at{13.0, 15.0});
+  CHECK(t.step_time == doctest::Approx(17.0));
+  CHECK(t.waits[1] == doctest::Approx(2.0));
+  CHECK(t.waits[0] == doctest::Approx(3.0));
+  // One room: what is in it has to leave first, a sum in 2 s, a final gradient in 1.
+  s.gradient_rooms = 1;
+  auto const narrow = simulate(m, s);
+  CHECK(narrow.step_time == doctest::Approx(22.0));
+  CHECK(narrow.waits[1] == doctest::Approx(2.0));
+  CHECK(narrow.waits[0] == doctest::Approx(3.0 + 2.0 + 1.0 + 2.0));
+  // One that stays needs neither.
+  s.sums_on_host = {0, 1};
+  auto const half = simulate(m, s);
+  CHECK(half.step_time == doctest::Approx(17.0));
+  CHECK(span(half, activity::sum_up, 0) == at{-1.0, -1.0});
+}
+
 /// A model of a real one's proportions on an H200, in one of many arrangements.
 schedule random_schedule(std::mt19937& random) {
   auto const up_to = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
@@ -302,6 +331,10 @@ schedule random_schedule(std::mt19937& random) {
   s.state.stagings = 1 + up_to(4);
   s.state.workers = 15;
   s.state.waits_for_all = up_to(4) == 0;
+  if (s.micro_batches > 1 && s.state.immediate) {
+    s.gradient_rooms = 1 + up_to(3);
+    for (int u = 0; u < units; ++u) { s.sums_on_host.push_back(up_to(2) * (buckets << 24)); }
+  }
   return s;
 }
 machine server() {

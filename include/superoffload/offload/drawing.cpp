@@ -14,8 +14,8 @@ namespace {
 
 /// Of each activity.
 constexpr std::array<char const*, activities> colors{"#4c78a8", "#2f4b7c", "#72b7b2", "#f58518", "#54a24b",
-                                                     "#88d27a", "#b279a2", "#9467bd", "#e45756", "#eeca3b",
-                                                     "#9d755d", "#d6a21e", "#b23a3a"};
+                                                     "#88d27a", "#ff9da6", "#d67195", "#b279a2", "#9467bd",
+                                                     "#e45756", "#eeca3b", "#9d755d", "#d6a21e", "#b23a3a"};
 constexpr std::array<char const*, lanes> lane_names{"device", "device Adam", "device to host",
                                                     "host to device", "CPU Adam"};
 

@@ -38,9 +38,17 @@ public:
     auto const units = s.units.size();
     for (int k = 0; k < s.micro_batches; ++k) {
       bool const first = k == 0, last = k + 1 == s.micro_batches;
-      for (std::size_t u = 0; u < units; ++u) { passes_.push_back({static_cast<int>(u), true, first}); }
-      for (std::size_t u = units; u-- > 0;) { passes_.push_back({static_cast<int>(u), false, last}); }
+      for (std::size_t u = 0; u < units; ++u) { passes_.push_back({static_cast<int>(u), true, first, k}); }
+      for (std::size_t u = units; u-- > 0;) {
+        if (!first && sum_elements(static_cast<int>(u)) > 0) {
+          sum_uses_.push_back(passes_.size());
+        }
+        passes_.push_back({static_cast<int>(u), false, last, k});
+      }
     }
+    free_rooms_ = s.gradient_rooms;
+    in_room_.resize(units);
+    sum_is_home_.resize(units);
     of_unit_.resize(units);
     missing_.resize(units);
     sum_.waits.resize(units);
@@ -123,6 +131,7 @@ private:
     int unit;
     bool forward;
     bool at_the_edge;  // forward: of the first micro-batch; backward: of the last
+    int micro_batch;
   };
   /// Passes in a row that use a unit's streamed weights.
   struct visit {
@@ -134,6 +143,10 @@ private:
   bool streams_weights(int unit) const {
     auto const u = static_cast<std::size_t>(unit);
     return u < s_.streamed_weights.size() && s_.streamed_weights[u] > 0;
+  }
+  std::int64_t sum_elements(int unit) const {
+    auto const u = static_cast<std::size_t>(unit);
+    return u < s_.sums_on_host.size() ? s_.sums_on_host[u] : 0;
   }
   running& on(lane l) { return running_[static_cast<std::size_t>(l)]; }
   bucket const& plan(int b) const { return s_.state.buckets[static_cast<std::size_t>(b)]; }
@@ -157,9 +170,13 @@ private:
   void start(lane l, activity what, int unit, int b, double amount) {
     on(l) = {true, what, unit, b, amount, now_};
   }
-  void start_copy(lane l, activity what, int b, double bytes) {
+  void start_copy(lane l, activity what, int unit, int b, double bytes) {
     double const rate = l == lane::down ? m_.link.alone.down : m_.link.alone.up;
-    start(l, what, plan(b).unit, b, bytes + m_.link.latency * rate);
+    start(l, what, unit, b, bytes + m_.link.latency * rate);
+  }
+  void start_copy(lane l, activity what, int b, double bytes) { start_copy(l, what, plan(b).unit, b, bytes); }
+  void start_copy_of_sum(lane l, activity what, int unit) {
+    start_copy(l, what, unit, 0, 4.0 * static_cast<double>(sum_elements(unit)));
   }
 
   // Time
@@ -272,8 +289,15 @@ private:
     if (!p.forward && p.at_the_edge) {
       can = can && (gradients_ == 0 || gradients_ + trained(unit) <= s_.gradient_room);
     }
+    bool const adds_up = !p.forward && sum_elements(p.unit) > 0;
+    if (adds_up) {
+      can = can && (p.micro_batch == 0 ? free_rooms_ > 0 : sums_there_ > sum_use_);
+    }
     if (!can) {
       return false;
+    }
+    if (adds_up && p.micro_batch == 0) {
+      --free_rooms_;
     }
     if (!p.forward && p.at_the_edge) {
       gradients_ += trained(unit);
@@ -302,6 +326,16 @@ private:
     may_compute();
     if (streams_weights(p.unit) && visits_[visit_].last == pass_) {
       ++visit_;
+    }
+    if (!p.forward && sum_elements(p.unit) > 0) {
+      sum_use_ += p.micro_batch > 0 ? 1U : 0U;
+      auto const unit = static_cast<std::size_t>(p.unit);
+      if (p.at_the_edge) {
+        in_room_[unit] = of_unit_[unit].size();
+      } else {
+        sum_is_home_[unit] = false;
+        sums_to_go_.push_back(p.unit);
+      }
     }
     if (!p.forward && p.at_the_edge) {
       for (int const b : of_unit_[static_cast<std::size_t>(p.unit)]) { gradient_ready(b); }
@@ -365,6 +399,7 @@ private:
     judged_ = true;
     pass_ = 0;
     visit_ = units_sent_ = units_there_ = 0;
+    sum_use_ = sums_sent_ = sums_there_ = 0;
     may_compute();
     for (int const b : emitted_) {
       if (accepted) {
@@ -414,7 +449,7 @@ private:
     return true;
   }
   void device_updated(int b) {
-    gradients_ -= plan(b).count;
+    gradient_left(b);
     if (plan(b).where == place::streamed) {
       state(b).staged = false;
       to_go_home_.push_back(b);
@@ -423,6 +458,14 @@ private:
       }
     }
     weights_are_back(b);
+  }
+
+  /// The device does not need the bucket's gradient any more.
+  void gradient_left(int b) {
+    gradients_ -= plan(b).count;
+    if (sum_elements(plan(b).unit) > 0 && --in_room_[static_cast<std::size_t>(plan(b).unit)] == 0) {
+      ++free_rooms_;
+    }
   }
 
   // The link
@@ -440,6 +483,12 @@ private:
       start_copy(lane::down, activity::gradient, b, wire_bytes(b));
       return true;
     }
+    if (!sums_to_go_.empty()) {
+      int const unit = sums_to_go_.front();
+      sums_to_go_.pop_front();
+      start_copy_of_sum(lane::down, activity::sum_down, unit);
+      return true;
+    }
     if (!to_go_home_.empty()) {
       int const b = to_go_home_.front();
       to_go_home_.pop_front();
@@ -449,6 +498,11 @@ private:
     return false;
   }
   void came_down(running const& r) {
+    if (r.what == activity::sum_down) {
+      sum_is_home_[static_cast<std::size_t>(r.unit)] = true;
+      ++free_rooms_;
+      return;
+    }
     if (r.what == activity::state_down) {
       state(r.bucket).at_home = true;
       --stagings_used_;
@@ -457,7 +511,7 @@ private:
       }
       return;
     }
-    gradients_ -= plan(r.bucket).count;
+    gradient_left(r.bucket);
     bool const held = streams_weights(r.unit) && !judged_ && !s_.state.immediate;
     (held ? held_ : to_serve_).insert(r.bucket);
     if (s_.imitates.judges_on_host && pass_ == passes_.size() && gradients_on_the_way() == 0) {
@@ -469,7 +523,7 @@ private:
     if (on(lane::up).on) {
       return false;
     }
-    return start_unit() || start_weights() || start_state();
+    return start_unit() || start_sum() || start_weights() || start_state();
   }
   bool start_unit() {
     if (units_sent_ == visits_.size() || units_sent_ == visit_ + static_cast<std::size_t>(s_.weight_rooms)) {
@@ -482,7 +536,21 @@ private:
     ++units_sent_;
     auto const elements = s_.streamed_weights[static_cast<std::size_t>(v.unit)];
     double const bytes = static_cast<double>(elements) * s_.element_bytes;
-    start(lane::up, activity::unit, v.unit, 0, bytes + m_.link.latency * m_.link.alone.up);
+    start_copy(lane::up, activity::unit, v.unit, 0, bytes);
+    return true;
+  }
+  bool start_sum() {
+    if (sums_sent_ == sum_uses_.size() || free_rooms_ == 0) {
+      return false;
+    }
+    auto const& next = passes_[sum_uses_[sums_sent_]];
+    bool const due = !passes_[pass_].forward && passes_[pass_].micro_batch == next.micro_batch;
+    if (!due || !sum_is_home_[static_cast<std::size_t>(next.unit)]) {
+      return false;
+    }
+    ++sums_sent_;
+    --free_rooms_;
+    start_copy_of_sum(lane::up, activity::sum_up, next.unit);
     return true;
   }
   bool start_weights() {
@@ -513,6 +581,10 @@ private:
   void went_up(running const& r) {
     if (r.what == activity::unit) {
       ++units_there_;
+      return;
+    }
+    if (r.what == activity::sum_up) {
+      ++sums_there_;
       return;
     }
     if (r.what == activity::state_up) {
@@ -680,6 +752,13 @@ private:
 
   std::size_t visit_ = 0;                         // the next or running one of the step
   std::size_t units_sent_ = 0, units_there_ = 0;  // for visits of the step
+
+  std::vector<std::size_t> sum_uses_;  // the passes that need a sum, which come in this order
+  std::size_t sum_use_ = 0, sums_sent_ = 0, sums_there_ = 0;  // of the step
+  std::deque<int> sums_to_go_;                                // units
+  std::vector<bool> sum_is_home_;                             // by unit
+  std::vector<std::size_t> in_room_;                          // by unit, buckets of a final gradient
+  int free_rooms_ = 0;
 
   totals sum_;
   std::vector<interval> done_;

@@ -26,6 +26,10 @@ struct schedule {
   /// device.
   std::vector<std::int64_t> streamed_weights;
   int weight_rooms = 2;  ///< units with streamed weights that fit the device at once
+  /// By unit, the elements of those whose sums of micro-batches live on the host, 4 bytes each; 0 or none: on
+  /// the device.
+  std::vector<std::int64_t> sums_on_host{};
+  int gradient_rooms = 3;  ///< units of these whose gradients fit the device at once
 
   /// What other systems do and this engine does not, to compare it with them.
   struct imitation {
@@ -52,6 +56,9 @@ struct schedule {
 /// * Not accepted: what was emitted is updated with the true factor.
 /// * Weights go up in the order in which they were made. With streamed weights, units go first, each when
 ///   everything of its own has been served. State of streamed buckets fills what time is left.
+/// * The sum of a unit whose sums live on the host goes down after each backward but the last, and comes up
+/// before each but the first, as soon as the micro-batch's backward runs and there is a room for it. A final
+/// gradient leaves its room with the last bucket.
 /// * A streamed bucket is updated when its state is staged, its gradient ready, and the verdict known, or not
 ///   needed.
 /// * A unit's first forward in a step waits for its own weights, or for all.

@@ -24,6 +24,8 @@ enum class activity {
   gradient,  ///< down
   weights,   ///< up, of a bucket that CPU Adam has served
   unit,      ///< up: streamed weights ahead of their use
+  sum_up,    ///< the sum of a gradient, to be added to
+  sum_down,
   state_up,  ///< state of a streamed bucket
   state_down,
   update,  ///< the rest: adam_task
@@ -33,10 +35,11 @@ enum class activity {
   commit_update,
 };
 
-inline constexpr int activities = 13;
+inline constexpr int activities = 15;
 inline constexpr std::array<char const*, activities> activity_names{
-    "forward",    "backward", "device update", "gradient", "weights",       "unit",           "state up",
-    "state down", "update",   "emit",          "commit",   "commit + emit", "commit + update"};
+    "forward", "backward", "device update", "gradient",      "weights",
+    "unit",    "sum up",   "sum down",      "state up",      "state down",
+    "update",  "emit",     "commit",        "commit + emit", "commit + update"};
 
 /// One thing that a lane did, in seconds since the step began.
 struct interval {
