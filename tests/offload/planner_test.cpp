@@ -5,6 +5,7 @@
 #include <superoffload/offload/planner.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/zero/resident.hpp>
+#include <superoffload/zero/streamed.hpp>
 
 #include <doctest/doctest.h>
 
@@ -271,6 +272,78 @@ TEST_CASE("sums of several micro-batches stay on the device beside weights that 
   CHECK(p.streamed_weights[1] > 0);
   CHECK(std::none_of(p.state.flow.gradients.begin(), p.state.flow.gradients.end(), [](bool b) { return b; }));
   CHECK(p.on_device.gradients >= 32 * static_cast<std::size_t>(m.units[1].elements()) * 4);
+}
+
+std::vector<int> sums_on_host(plan const& p) {
+  std::vector<int> units;
+  for (int u = 0; u < static_cast<int>(p.state.flow.gradients.size()); ++u) {
+    if (p.state.flow.gradient_of(u)) {
+      units.push_back(u);
+    }
+  }
+  return units;
+}
+
+TEST_CASE("sums live on the host where the device is short of memory for them, and no more than that") {
+  using state = placed_state<cpu::device, bfloat16>;
+  using store = zero::streamed_store<cpu::device, bfloat16>;
+  model m{};
+  m.work.micro_batches = 4;
+  auto machine = server();
+  machine.host.memory = 500 * gib;
+  auto const sum = static_cast<std::size_t>(m.units[1].elements()) * 4;
+  double slower = 1e9;
+  for (std::size_t const device : {22, 26, 30, 34, 44, 64, 80}) {
+    for (auto const weights : {choice::automatic, choice::off}) {
+      machine.device.memory = device * gib;
+      auto const p = make_plan(m.units, m.work, machine, {.stream_weights = weights});
+      CAPTURE(device);
+      CAPTURE(describe(p));
+      if (weights == choice::off && device < 30) {
+        CHECK_FALSE(p.fits);
+        continue;
+      }
+      REQUIRE(p.fits);
+      auto const there = sums_on_host(p);
+      CHECK(p.on_host.gradients == there.size() * sum);
+      CHECK(static_cast<std::size_t>(p.sums_on_host()) == there.size());
+      CHECK(p.on_device.total() <= p.device_available);
+      auto const held = store::bytes(m.units, true, p.state.flow);
+      CHECK(p.on_device.weights == held.weights);
+      CHECK(p.on_device.gradients == held.gradients);
+      auto const placed = state::bytes(m.units, p.state);
+      CHECK(p.on_host.total() == placed.host + held.host);
+      if (weights == choice::automatic) {
+        CHECK(p.step_time <= slower * 1.03);
+        slower = p.step_time;
+        CHECK((there.empty()) == (device >= 64));
+        if (device == 22) {
+          CHECK(there.size() > 20);
+        }
+      }
+      if (there.empty()) {
+        continue;
+      }
+      // Another one would not fit, and those that go are as far apart as they can be.
+      CHECK(p.device_available - p.on_device.total() < 2 * sum);
+      for (std::size_t i = 1; i < there.size(); ++i) {
+        auto const apart = static_cast<double>(there[i] - there[i - 1]);
+        CHECK(std::abs(apart - 32.0 / static_cast<double>(there.size())) < 1.0);
+      }
+    }
+  }
+  // What the sums cost of the link is in the step.
+  machine.device.memory = 26 * gib;
+  auto const p = make_plan(m.units, m.work, machine, {});
+  CHECK(describe(p).find(concat("sums of the gradients of ", p.sums_on_host(), " units live on the host")) !=
+        std::string::npos);
+  auto slow = machine;
+  slow.link = {{20e9, 20e9}, {18e9, 18e9}, 0.78, 1e-5};
+  CHECK(make_plan(m.units, m.work, slow, {}).step_time > 1.5 * p.step_time);
+  // Where the host's memory is the device's they stay: it would be the same.
+  machine.device.is_the_host = true;
+  machine.device.memory = machine.host.memory = 500 * gib;
+  CHECK(sums_on_host(make_plan(m.units, m.work, machine, {.stream_weights = choice::on})).empty());
 }
 
 TEST_CASE("without a verdict 12 bytes a parameter are enough, in both memories together") {

@@ -20,7 +20,8 @@ offload::plan some_plan() {
   p.host = 0.75;
   p.resident = 0.25;
   p.on_device = {.weights = 10, .gradients = 20, .state = 30};
-  p.on_host = {.state = 5, .slots = 6};
+  p.on_host = {.gradients = 4, .state = 5, .slots = 6};
+  p.state.flow.gradients = {false, true, true};
   p.device_available = 100;
   p.host_available = 50;
   p.step_time = 0.5;
@@ -54,6 +55,8 @@ TEST_CASE("a plan in JSON") {
   CHECK(j["device_bytes"]["weights"] == 10);
   CHECK(j["device_bytes"]["total"] == 60);
   CHECK(j["device_bytes"]["available"] == 100);
+  CHECK(j["units_with_sums_on_host"] == 2);
+  CHECK(j["host_bytes"]["gradients"] == 4);
   CHECK(j["host_bytes"]["slots"] == 6);
   CHECK(j["busy"]["cpu_adam"] == 0.4);
   CHECK(j["buckets_per_step"]["emitted"] == 3.0);

@@ -57,6 +57,10 @@ std::string describe(plan const& p) {
     text += formatted("  weights of %td units live on the host, %d at a time on the device\n", units,
                       p.state.flow.weight_rooms);
   }
+  if (p.on_host.gradients > 0) {
+    text += formatted("  sums of the gradients of %td units live on the host, %d at a time on the device\n",
+                      p.sums_on_host(), p.state.flow.gradient_rooms);
+  }
   text += concat("  recompute: ", p.recompute, "\n");
   if (!p.fits) {
     return text + "  does not fit: " + p.refusal + "\n";

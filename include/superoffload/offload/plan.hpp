@@ -5,6 +5,7 @@
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/timeline.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -50,6 +51,12 @@ struct plan {
   double tokens_per_second = 0.0;
   double model_flops_per_second = 0.0;
   timeline step;
+
+  /// Units whose gradients are added up on the host.
+  [[nodiscard]] std::ptrdiff_t sums_on_host() const {
+    auto const& leave = state.flow.gradients;
+    return on_host.gradients > 0 ? std::count(leave.begin(), leave.end(), true) : 0;
+  }
 };
 
 /// For people, a few lines.

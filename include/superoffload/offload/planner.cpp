@@ -36,11 +36,11 @@ public:
   }
 
   plan run() {
-    bool const must = s_.stream_weights == choice::on;
-    expect(!must || may(flowing::weights), exit_code::bad_input,
+    auto const all = kinds();
+    expect(!all.empty(), exit_code::bad_input,
            "--stream_weights is on: expected --offload auto, super or zero, and blocks to stream");
-    for (auto const what : kinds) {
-      if ((what == flowing::weights || !must) && may(what) && !is_perfect()) {
+    for (auto const what : all) {
+      if (!is_perfect()) {
         try_kind(what);
       }
     }
@@ -49,33 +49,50 @@ public:
 
   /// Would run() find a plan? Simulates nothing.
   [[nodiscard]] bool can_fit() const {
-    bool const must = s_.stream_weights == choice::on;
-    return std::any_of(std::begin(kinds), std::end(kinds), [&](flowing what) {
-      auto const tried = shares(what);
-      return (what == flowing::weights || !must) && may(what) &&
-             std::any_of(tried.begin(), tried.end(),
-                         [&](double share) { return fits(filled(w_.levels.size() - 1, share, what)); });
-    });
+    for (auto const what : kinds()) {
+      for (double const share : shares(what)) {
+        auto const all = candidates(w_.levels.size() - 1, share, what);
+        if (std::any_of(all.begin(), all.end(), [this](plan const& p) { return fits(p); })) {
+          return true;
+        }
+      }
+    }
+    return false;
   }
 
 private:
-  /// What of a block does not stay on the device: nothing; gradients, which leave as they come; or gradients
-  /// and weights. Each takes less memory than the one before, and more of the link or the host.
-  enum class flowing { nothing, gradients, weights };
-  static constexpr flowing kinds[] = {flowing::nothing, flowing::gradients, flowing::weights};
+  /// What of a block does not stay on the device. Gradients leave as they come; where several micro-batches
+  /// are added up, their sum waits on the host for the next one.
+  struct flowing {
+    bool weights = false, gradients = false;
 
+    [[nodiscard]] bool nothing() const { return !weights && !gradients; }
+  };
+
+  /// Those that may be, each taking less memory than the one before, and more of the link or the host. A
+  /// gradient that goes once takes little of the link; a sum goes and comes with every micro-batch.
+  [[nodiscard]] std::vector<flowing> kinds() const {
+    std::vector<flowing> all{{}, {.gradients = true}, {.weights = true, .gradients = true}};
+    if (adds_up()) {
+      all.insert(all.begin() + 1, {.weights = true});
+    }
+    std::erase_if(all, [this](flowing what) { return !may(what); });
+    return all;
+  }
   [[nodiscard]] bool may(flowing what) const {
-    if (what == flowing::nothing) {
-      return true;
+    bool const must = s_.stream_weights == choice::on;
+    if (what.nothing()) {
+      return !must;
     }
     if (!w_.weights_may_stream || s_.how == mode::none || units_.size() < 3) {
       return false;
     }
-    if (what == flowing::weights && s_.stream_weights != choice::automatic) {
-      return s_.stream_weights == choice::on;
+    if (m_.device.is_the_host && (!must || (what.gradients && adds_up()))) {
+      return false;  // it would take of the same memory
     }
-    return !m_.device.is_the_host && (what == flowing::weights || w_.micro_batches == 1);
+    return what.weights ? s_.stream_weights != choice::off : !must;
   }
+  [[nodiscard]] bool adds_up() const { return w_.micro_batches > 1; }
 
   // Bytes
   // ----------------------------------------------------------------------------------------------------
@@ -112,15 +129,12 @@ private:
     }
     flow.weight_rooms = weight_rooms;
   }
-  /// Gradients of blocks that leave the device as they come. Sums of several micro-batches stay; and what the
-  /// device updates after the verdict is held there.
+  /// Gradients of blocks that leave the device as they come. What the device updates after the verdict is
+  /// held there.
   void let_gradients_go(plan& p) const {
     p.state.flow.gradient_rooms = gradient_rooms;
     auto& gradients = p.state.flow.gradients;
     gradients.assign(units_.size(), false);
-    if (w_.micro_batches > 1) {
-      return;
-    }
     for (std::size_t u = 0; u < units_.size(); ++u) {
       gradients[u] = is_block(static_cast<int>(u)) && units_[u].trainable();
     }
@@ -129,6 +143,35 @@ private:
         gradients[static_cast<std::size_t>(b.unit)] = false;
       }
     }
+  }
+  /// Lets sums stay on the device as far as there is memory. Those that go are evenly spread, so that the
+  /// link has the time of those that stay.
+  void keep_sums(plan& p) const {
+    auto& gradients = p.state.flow.gradients;
+    std::vector<std::size_t> going;
+    std::size_t largest = 0;
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      if (p.state.flow.gradient_of(static_cast<int>(u))) {
+        going.push_back(u);
+        largest = std::max(largest, gradient_bytes(u));
+      }
+    }
+    if (!adds_up() || going.empty()) {
+      return;
+    }
+    auto const count = going.size();
+    auto stay = static_cast<std::size_t>(rooms(left_on_device(p), largest));
+    stay = stay + static_cast<std::size_t>(gradient_rooms) >= count ? count : stay;  // instead of rooms
+    for (std::size_t i = 0; i < count; ++i) {
+      gradients[going[i]] = (i + 1) * stay / count == i * stay / count;
+    }
+    set_slots(p);
+    count_bytes(p);
+  }
+  /// Of a unit's whole gradient.
+  [[nodiscard]] std::size_t gradient_bytes(std::size_t unit) const {
+    bool const wide = units_[unit].wide_gradient() || adds_up();
+    return static_cast<std::size_t>(units_[unit].elements()) * (wide ? 4 : element_bytes());
   }
   /// Must the host hold gradients until the verdict?
   [[nodiscard]] static bool holds(plan const& p) {
@@ -178,10 +221,10 @@ private:
       if (!units_[u].trainable()) {
         continue;
       }
-      bool const wide = w_.element_bytes == 2 && (units_[u].wide_gradient() || w_.micro_batches > 1);
-      auto const bytes = n * (wide ? 4 : element_bytes());
+      auto const bytes = gradient_bytes(u);
       if (flow.gradient_of(units_[u].id())) {
         gradients.add(bytes);
+        host.gradients += adds_up() ? bytes : 0;
       } else {
         device.gradients += bytes;
         kept += n;
@@ -189,7 +232,7 @@ private:
     }
     device.weights += weights.bytes(flow.weight_rooms) + w_.gathered_weights;
     device.gradients += gradients.bytes(flow.gradient_rooms) + w_.gathered_gradients;
-    if (gradients.units > 0) {
+    if (gradients.units > 0 && !adds_up()) {
       p.gradient_room =
           static_cast<std::int64_t>(kept + gradients.bytes(flow.gradient_rooms) / element_bytes());
     }
@@ -246,7 +289,7 @@ private:
     p.recompute = w_.levels[level].name;
     p.state.buckets = cut_;
     place_by_share(p.state.buckets, ratio, share);
-    if (what == flowing::weights) {
+    if (what.weights) {
       stream(p);
     }
     p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
@@ -254,16 +297,17 @@ private:
     p.state.immediate = !w_.judges && s_.how != mode::zero && off_the_device(p) > 0;
     p.state.speculates = s_.how != mode::zero;
     p.state.waits_for_all = s_.how == mode::zero;
-    p.state.slots = std::min(least_slots, count(p, place::host) + 1);
     p.state.stagings = std::min(least_stagings, count(p, place::streamed));
-    if (what != flowing::nothing) {
+    if (what.gradients) {
       let_gradients_go(p);
     }
-    if (holds(p)) {
-      p.state.slots = count(p, place::host) + least_slots;
-    }
+    set_slots(p);
     count_bytes(p);
     return p;
+  }
+  static void set_slots(plan& p) {
+    int const hosts = count(p, place::host);
+    p.state.slots = holds(p) ? hosts + least_slots : std::min(least_slots, hosts + 1);
   }
   static int count(plan const& p, place where) {
     return static_cast<int>(std::count_if(p.state.buckets.begin(), p.state.buckets.end(),
@@ -284,13 +328,26 @@ private:
     double ratio = 0.0;
     while (left_on_device(p) < 0 && ratio < 1.0 && !m_.device.is_the_host) {
       // Whole buckets move: a step of half a bucket at least.
-      auto const each = state_bytes() + (what == flowing::weights ? 2 * element_bytes() : 0);
+      auto const each = state_bytes() + (what.weights ? 2 * element_bytes() : 0);
       double const over = static_cast<double>(-left_on_device(p)) / static_cast<double>(each);
       double const half = 0.5 * static_cast<double>(cut_.front().count);
       ratio = std::min(1.0, ratio + std::max(over, half) / static_cast<double>(elements_));
       p = candidate(level, ratio, share, what);
     }
     return p;
+  }
+
+  /// The candidates of a kind. Sums that stay are worth more of the device than state: they would go and come
+  /// with every micro-batch. But state of which some stays takes less of the host.
+  [[nodiscard]] std::vector<plan> candidates(std::size_t level, double share, flowing what) const {
+    std::vector<plan> all{filled(level, share, what)};
+    if (what.gradients && adds_up()) {
+      keep_sums(all.front());
+      if (!s_.ratio) {
+        keep_sums(all.emplace_back(candidate(level, 1.0, share, what)));
+      }
+    }
+    return all;
   }
 
   /// Slots and stagings as far as memory goes.
@@ -336,7 +393,7 @@ private:
       return {*s_.streamed_share};
     }
     // What the device updates after the verdict holds its gradients there.
-    if (s_.how == mode::zero || (what != flowing::nothing && w_.judges)) {
+    if (s_.how == mode::zero || (!what.nothing() && w_.judges)) {
       return {0.0};
     }
     return {0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0};
@@ -365,9 +422,9 @@ private:
   void try_all(flowing what) {
     for (std::size_t level = 0; level < w_.levels.size(); ++level) {
       for (double const share : shares(what)) {
-        auto p = filled(level, share, what);
-        bool const all_resident = count(p, place::resident) == static_cast<int>(cut_.size());
-        consider(std::move(p));
+        auto all = candidates(level, share, what);
+        bool const all_resident = off_the_device(all.front()) == 0;
+        for (auto& p : all) { consider(std::move(p)); }
         if (all_resident) {
           break;  // nothing is left to be streamed
         }
@@ -384,7 +441,7 @@ private:
       double const now = off > 0.0 ? best_->streamed / off : 0.0;
       for (double const share : {now - by, now + by}) {
         if (share > 0.0 && share < 1.0) {
-          consider(filled(best_->level, share, what));
+          for (auto& p : candidates(best_->level, share, what)) { consider(std::move(p)); }
         }
       }
     }
@@ -432,8 +489,9 @@ private:
       sent += b.where == place::host && !p.state.flows(b) ? bytes : 0.0;
       along += b.where == place::streamed && p.state.flows(b) ? bytes : 0.0;
     }
-    double const down = host * e + streamed * state + along;
-    double const up = 2.0 * w_.micro_batches * weights + sent + streamed * state + along;
+    double const sums = (w_.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
+    double const down = host * e + sums + streamed * state + along;
+    double const up = 2.0 * w_.micro_batches * weights + sums + sent + streamed * state + along;
     p.bound = compute;
     if (host + streamed + weights > 0.0) {
       p.bound = std::max({compute, host * m_.adam_time(adam_task::update, p.state.workers, 0),
@@ -447,9 +505,10 @@ private:
   // -------------------------------------------------------------------------------------------------
 
   plan refused() const {
-    auto p = least(s_.stream_weights == choice::on ? flowing::weights : flowing::nothing);
-    for (auto const what : {flowing::gradients, flowing::weights}) {
-      if (left_on_device(p) < 0 && may(what)) {
+    auto const all = kinds();
+    auto p = least(all.front());
+    for (auto const what : all) {
+      if (left_on_device(p) < 0) {
         p = least(what);
       }
     }
@@ -460,7 +519,7 @@ private:
   /// What takes least memory: streaming state, where that is allowed, for it keeps 10 bytes on the host and
   /// not 12.
   [[nodiscard]] plan least(flowing what) const {
-    bool const held = what != flowing::nothing && w_.judges;
+    bool const held = !what.nothing() && w_.judges;
     double const share = held || s_.how == mode::zero ? 0.0 : 1.0;
     return filled(w_.levels.size() - 1, s_.streamed_share.value_or(share), what);
   }
@@ -479,10 +538,6 @@ private:
     }
     if (s_.stream_weights == choice::off && w_.weights_may_stream) {
       return text + "let weights be streamed (--stream_weights auto)";
-    }
-    if (w_.micro_batches > 1 && !p.streamed_weights.empty()) {
-      return text +
-             "use one micro-batch per step, so that gradients can leave the device, or a larger device";
     }
     return text + concat("it takes a device with ", gib(need - device_),
                          " more, shorter sequences or a smaller model");
@@ -528,6 +583,11 @@ private:
 }  // namespace
 
 schedule schedule_of(plan const& p, workload const& w, machine const& m) {
+  std::vector<std::int64_t> sums(w.units.size());
+  for (auto const& b : p.state.buckets) {
+    bool const goes = w.micro_batches > 1 && p.state.flow.gradient_of(b.unit);
+    sums[static_cast<std::size_t>(b.unit)] += goes ? b.count : 0;
+  }
   return {.units = unit_times(m, w, w.levels[p.level]),
           .state = p.state,
           .micro_batches = w.micro_batches,
@@ -536,6 +596,8 @@ schedule schedule_of(plan const& p, workload const& w, machine const& m) {
           .gradient_room = p.gradient_room,
           .streamed_weights = p.streamed_weights,
           .weight_rooms = p.state.flow.weight_rooms,
+          .sums_on_host = std::move(sums),
+          .gradient_rooms = p.state.flow.gradient_rooms,
           .imitates = {}};
 }
 

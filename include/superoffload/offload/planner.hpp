@@ -18,7 +18,8 @@ namespace superoffload::offload {
 ///
 /// State goes to the device first, as much as fits beside the activations, in the order of place_by_share;
 /// the rest is split between CPU Adam and streaming. Gradients, or weights and gradients, of blocks leave the
-/// device where nothing else fits, and where a step takes 3 % less time so. Every candidate is judged by
+/// device where nothing else fits, and where a step takes 3 % less time so; of the sums of several
+/// micro-batches no more than the device is short of. Every candidate is judged by
 /// simulating it; among those within a third of a percent of the fastest the one that takes less memory is
 /// preferred. Deterministic.
 ///

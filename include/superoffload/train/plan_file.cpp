@@ -64,6 +64,7 @@ std::string to_json(offload::plan const& p, std::string const& machine) {
       {"immediate", p.state.immediate},
       {"units_with_streamed_weights", std::count_if(p.streamed_weights.begin(), p.streamed_weights.end(),
                                                     [](std::int64_t elements) { return elements > 0; })},
+      {"units_with_sums_on_host", p.sums_on_host()},
       {"device_bytes", bytes_of(p.on_device, p.device_available)},
       {"host_bytes", bytes_of(p.on_host, p.host_available)},
       {"busy",
