@@ -19,6 +19,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -68,12 +69,14 @@ data::batch some_batch(int step) {
 }
 
 template <class Engine>
-std::vector<double> train(Engine& e, int steps) {
+std::vector<double> train(Engine& e, int steps, int micro_batches) {
   std::vector<double> numbers;
   for (int i = 0; i < steps; ++i) {
-    e.begin_step(31, 1, 1e-3);
-    numbers.push_back(e.forward(some_batch(i)));
-    e.backward();
+    e.begin_step(31 * micro_batches, micro_batches, 1e-3);
+    for (int k = 0; k < micro_batches; ++k) {
+      numbers.push_back(e.forward(some_batch(3 * i + k)));
+      e.backward();
+    }
     numbers.push_back(e.step(1e-3).grad_norm);
   }
   for (auto const& unit : e.model().units()) {
@@ -86,11 +89,16 @@ std::vector<double> train(Engine& e, int steps) {
 
 TEST_CASE_TEMPLATE("on a GPU, weights in host memory change no bit", P, precision::fp32, precision::bf16) {
   cuda::device device;
-  for (bool const clips : {true, false}) {
-    train::engine_options options{.max_grad_norm = clips ? 0.3 : 0.0, .max_rows = 32, .max_positions = 32};
+  for (auto const& [clips, micro_batches] : {std::pair{true, 1}, {false, 1}, {true, 3}, {false, 3}}) {
+    CAPTURE(clips);
+    CAPTURE(micro_batches);
+    train::engine_options options{.max_grad_norm = clips ? 0.3 : 0.0,
+                                  .max_rows = 32,
+                                  .max_positions = 32,
+                                  .accumulates = micro_batches > 1};
     train::engine<model::llama, cuda::device, P> simple{device, small(), options};
     simple.initialize(some_weights);
-    auto const expected = train(simple, 60);
+    auto const expected = train(simple, 60, micro_batches);
     for (auto const where : {place::host, place::streamed}) {
       auto& a = options.arrangement = {};
       auto const units = simple.model().units().size();
@@ -103,7 +111,7 @@ TEST_CASE_TEMPLATE("on a GPU, weights in host memory change no bit", P, precisio
       train::engine<model::llama, cuda::device, P, zero::streamed, offload::super> flowing{device, small(),
                                                                                            options};
       flowing.initialize(some_weights);
-      CHECK(train(flowing, 60) == expected);
+      CHECK(train(flowing, 60, micro_batches) == expected);
     }
   }
 }

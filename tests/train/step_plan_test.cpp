@@ -11,9 +11,11 @@
 
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
+#include "support/small_inputs.hpp"
 
 #include <algorithm>
 #include <filesystem>
+#include <vector>
 
 namespace {
 
@@ -147,6 +149,82 @@ TEST_CASE("state leaves a device that is too small for it, and what is left of t
     CHECK(e.plan().host == p.on_host.total());
   }
   CHECK(smaller > 4);
+}
+
+/// Losses and masters of a few steps of three micro-batches.
+template <class Engine>
+std::vector<double> trained(Engine& e) {
+  std::vector<double> numbers;
+  e.initialize(test::some_weights);
+  for (int step = 0; step < 4; ++step) {
+    e.begin_step(3 * 7, 3, 1e-2);
+    for (int i = 0; i < 3; ++i) {
+      numbers.push_back(e.forward(test::batch_of({1, 2, 3 + step, 4, 5 + i, 6, 7, 8})));
+      e.backward();
+    }
+    numbers.push_back(e.step(1e-2).grad_norm);
+  }
+  for (auto const& unit : e.model().units()) {
+    std::vector<float> weights(static_cast<std::size_t>(unit.elements()));
+    e.read_weights(unit, 0, weights);
+    numbers.insert(numbers.end(), weights.begin(), weights.end());
+  }
+  return numbers;
+}
+
+TEST_CASE(
+    "sums leave a device that is too small for them, and the run has its plan's bytes and the same bits") {
+  model::config const config{.model_type = "llama",
+                             .vocabulary = 64,
+                             .hidden = 64,
+                             .intermediate = 128,
+                             .layers = 12,
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .head_dim = 16,
+                             .max_positions = 32};
+  auto const model = train::lay_out<model::llama>(config);
+  cpu::device device{2};
+  train::engine_options o{.max_grad_norm = 0.5,
+                          .max_rows = 8,
+                          .max_positions = 8,
+                          .accumulates = true,
+                          .recompute = recompute::choice::automatic};
+  train::engine<model::llama, precision::bf16> simple{device, config, o};
+  auto const expected = trained(simple);
+  train::step_shape const shape{
+      .micro_batch = {8, 8}, .micro_batches = 3, .recompute = recompute::choice::automatic};
+  constexpr std::size_t host = std::size_t{1} << 30;
+  auto const planned = [&](std::size_t memory) {
+    return train::plan_step<bfloat16>(device, model, shape, small_machine(memory, host),
+                                      {.bucket_bytes = 1 << 20});
+  };
+  std::size_t most = 0, with_sums = 0;
+  for (auto memory = planned(host).on_device.total();; memory -= 100'000) {
+    auto const p = planned(memory);
+    if (!p.fits) {
+      break;
+    }
+    CAPTURE(memory);
+    auto const sums = static_cast<std::size_t>(p.sums_on_host());
+    CHECK(p.on_device.total() <= memory);
+    if (sums <= most) {
+      continue;
+    }
+    most = sums;
+    ++with_sums;
+    o.arrangement = p.state;
+    cpu::device other{2};
+    engine<precision::bf16> e{other, config, o};
+    e.fit_into(p.on_device.total());
+    CHECK(e.plan().total() == p.on_device.total());
+    CHECK(e.plan().host == p.on_host.total());
+    CHECK(trained(e) == expected);
+    CHECK(number(other.peak_bytes()) == doctest::Approx(number(p.on_device.total())).epsilon(0.03));
+    CHECK(number(other.peak_bytes(memory::host)) == doctest::Approx(number(p.on_host.total())).epsilon(0.03));
+  }
+  CHECK(with_sums >= 3);
+  CHECK(most > 8);
 }
 
 }  // namespace
