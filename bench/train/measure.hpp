@@ -43,7 +43,6 @@
 #include <cstdio>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -163,29 +162,13 @@ double product_tflops(D& device, std::int64_t n) {
   return 2.0 * size * size * size / median(times) * 1e-12;
 }
 
-/// Who trains alone has this one for a group.
-struct alone {
-  static constexpr int rank() { return 0; }
-  static constexpr int ranks() { return 1; }
-  static void abort(std::string_view) noexcept {}
-};
-
-/// The group that an engine takes, and what ranks tell each other; of one alone nothing.
-template <class Group>
-so::comm::host_group host_group_of(Group& group) {
-  if constexpr (std::is_same_v<Group, alone>) {
-    return {};
-  } else {
-    return so::comm::host_group{group};
-  }
-}
-
-template <class Architecture, class Precision, class Sharding, class Offload, class D, class Group>
-void measure(job const& j, D& device, Group& group, std::int64_t product_size, std::string const& processor) {
-  using engine_type = so::train::engine<Architecture, D, Precision, Sharding, Offload, profile>;
-  using element = typename Precision::element;
+/// Where `group` is null, of one alone.
+template <class Engine, class D = typename Engine::device_type>
+void measure(job const& j, D& device, typename Engine::group_type* group, std::int64_t product_size,
+             std::string const& processor) {
+  using element = typename Engine::element_type;
   auto const& config = j.config;
-  auto const ranks = host_group_of(group);
+  auto const ranks = so::comm::host_group_of(group);
   std::string attention = D::name();
   if constexpr (requires { device.attention(); }) {
     attention = device.attention() != nullptr ? device.attention()->name() : "flash";
@@ -197,22 +180,16 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
                                     .accumulates = j.accumulation > 1,
                                     .recompute = j.recompute,
                                     .records = !j.trace.empty()};
-  std::optional<engine_type> made;
-  if constexpr (Sharding::shards && !std::is_same_v<Group, alone>) {
-    made.emplace(device, group, config, options);
-  } else {
-    made.emplace(device, config, options);
-  }
-  auto& engine = *made;
-  so::comm::abort_on_exception const guard{group};
+  Engine engine{device, group, config, options};
+  so::comm::abort_on_exception const guard{ranks};
   so::train::step_shape shape{.micro_batch = {options.max_rows, options.max_positions},
                               .sequences = j.batch,
                               .micro_batches = static_cast<int>(j.accumulation),
                               .recompute = j.recompute,
                               .judges = j.max_grad_norm > 0.0,
                               .acceptance = j.acceptance,
-                              .weights_may_stream = Sharding::flows && !engine.is_rank(),
-                              .ranks = group.ranks()};
+                              .weights_may_stream = Engine::flows && !engine.is_rank(),
+                              .ranks = ranks.ranks()};
   shape.gathered = so::train::gathered_by(engine);
   auto const began = clock_type::now();
   auto const machine = so::train::machine_for<element>(device, engine.model(), shape, settings_of(j), ranks);
@@ -225,7 +202,7 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
     }
   }
   so::offload::expect_fits(planned);
-  if constexpr (Offload::arranges) {
+  if constexpr (Engine::arranges) {
     engine.arrange(arranged(j, planned.state), planned.on_device.total());
   } else {
     engine.fit_into(planned.on_device.total());
@@ -240,9 +217,9 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
     std::vector<so::data::batch> batches;
     std::int64_t targets = 0;
     for (std::int64_t k = 0; k < j.accumulation; ++k) {
-      auto const number = (done * j.accumulation + k) * group.ranks() + group.rank();
+      auto const number = (done * j.accumulation + k) * ranks.ranks() + ranks.rank();
       batches.push_back(random_batch(config, j, static_cast<std::uint64_t>(number)));
-      targets += batches.back().label_tokens() * group.ranks();
+      targets += batches.back().label_tokens() * ranks.ranks();
     }
     ++done;
     engine.begin_step(targets, j.accumulation, rate);
@@ -271,7 +248,7 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
   // From verdict to verdict: a step's update runs while the next one's batch is being made.
   double const seconds = median_of(one_step);
   auto const device_bytes = device.bytes_in_use();  // an engine gives nothing back
-  if (auto* const times = engine.times(); times != nullptr && group.rank() == 0) {
+  if (auto* const times = engine.times(); times != nullptr && ranks.is_first()) {
     std::vector<std::string> units;
     for (auto const& unit : engine.model().units()) { units.push_back(unit.name()); }
     so::train::step_trace trace{units};
@@ -294,7 +271,7 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
     engine.synchronize();
     activity.finish();
     idle = std::to_string(activity.idle_share());
-    if (!j.timeline.empty() && group.rank() == 0) {
+    if (!j.timeline.empty() && ranks.is_first()) {
       activity.write_trace(j.timeline);
     }
   }
@@ -302,7 +279,7 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
   auto service =
       so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
                  ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
-  if constexpr (Offload::arranges) {
+  if constexpr (Engine::arranges) {
     auto const counts = engine.state().counts();
     auto const& a = engine.options().arrangement;
     service += so::concat(
@@ -322,7 +299,7 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
     });
     service += so::concat("\"forward_backward_ms\": ", 1e3 * without, ", ");
   }
-  if (group.rank() != 0) {
+  if (!ranks.is_first()) {
     return;
   }
   double const least_seconds = least.total() * static_cast<double>(j.accumulation);
@@ -345,11 +322,11 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
       "\"share_of_measured_bound\": %.3f, \"device_bytes\": %zu, \"plan_bytes\": "
       "%zu, "
       "\"host_bytes\": %zu, \"gpu_idle_share\": %s, %s\"loss\": %.4f}\n",
-      j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(), group.ranks(),
+      j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(), ranks.ranks(),
       static_cast<long long>(config.layers), static_cast<long long>(j.batch), static_cast<long long>(j.seq),
       static_cast<long long>(j.accumulation), static_cast<long long>(plan.results),
       static_cast<long long>(plan.results_recomputed), static_cast<long long>(plan.parameters),
-      static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens * group.ranks()) / seconds,
+      static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens * ranks.ranks()) / seconds,
       static_cast<double>(tokens) / seconds, model / seconds * 1e-12, (model + again) / seconds * 1e-12,
       bound, (model + again) / seconds * 1e-12 / bound, least_seconds * 1e3,
       least.products * static_cast<double>(j.accumulation) * 1e3,
@@ -361,16 +338,16 @@ void measure(job const& j, D& device, Group& group, std::int64_t product_size, s
 /// Llama with state on the device is measured without what serves state elsewhere, too.
 template <class Architecture, class Precision, class D>
 void measure_alone(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
-  alone group;
+  using so::train::engine;
   if constexpr (std::is_same_v<Architecture, so::model::llama>) {
     if (j.offload == so::offload::mode::none) {
-      measure<Architecture, Precision, so::zero::resident, so::offload::none>(j, device, group, product_size,
-                                                                              processor);
+      measure<engine<Architecture, D, Precision, so::zero::resident, so::offload::none, profile>>(
+          j, device, nullptr, product_size, processor);
       return;
     }
   }
-  measure<Architecture, Precision, so::zero::streamed, so::offload::super>(j, device, group, product_size,
-                                                                           processor);
+  measure<engine<Architecture, D, Precision, so::zero::streamed, so::offload::super, profile>>(
+      j, device, nullptr, product_size, processor);
 }
 
 /// Calls with(precision), the one that the flags name; float32 is for Llama.
@@ -435,7 +412,8 @@ void measure_on_cuda(job const&) {
 /// As one of several ranks.
 template <class Architecture>
 void measure_as_rank(job const& j, so::comm::environment const& run) {
-  using so::zero::sharded;
+  using so::train::engine;
+  using sharded = so::zero::sharded<so::nccl::gpus>;
   auto shared = so::comm::meet(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
   choose_attention(j, device);
@@ -444,13 +422,13 @@ void measure_as_rank(job const& j, so::comm::environment const& run) {
   with_precision<Architecture>(j, [&]<class P>(P) {
     if constexpr (std::is_same_v<Architecture, so::model::llama>) {
       if (j.offload == so::offload::mode::none) {
-        measure<Architecture, P, sharded<so::nccl::gpus>, so::offload::none>(
-            j, device, group, product_size_on_cuda, so::cuda::device::name());
+        measure<engine<Architecture, so::cuda::device, P, sharded, so::offload::none, profile>>(
+            j, device, &group, product_size_on_cuda, so::cuda::device::name());
         return;
       }
     }
-    measure<Architecture, P, sharded<so::nccl::gpus>, so::offload::super>(
-        j, device, group, product_size_on_cuda, so::cuda::device::name());
+    measure<engine<Architecture, so::cuda::device, P, sharded, so::offload::super, profile>>(
+        j, device, &group, product_size_on_cuda, so::cuda::device::name());
   });
 }
 #else

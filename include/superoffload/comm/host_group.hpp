@@ -47,4 +47,10 @@ private:
   std::function<void(std::string_view)> abort_;
 };
 
+/// The ranks of a group that may be missing: one alone where `group` is null.
+template <class C>
+[[nodiscard]] host_group host_group_of(C* group) {
+  return group != nullptr ? host_group{*group} : host_group{};
+}
+
 }  // namespace superoffload::comm

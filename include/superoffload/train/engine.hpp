@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/comm/agreement.hpp>
+#include <superoffload/comm/single.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/precision.hpp>
 #include <superoffload/core/profile.hpp>
@@ -68,11 +69,10 @@ struct step_result {
 };
 
 namespace detail {
-/// The group that a sharding policy is made for, if any.
-struct no_group {};
+/// The group that a sharding policy is made for; of the others, which have none, that of one rank.
 template <class Sharding, class Device>
 struct group_of {
-  using type = no_group;
+  using type = comm::single_communicator<Device>;
 };
 template <class Sharding, class Device>
   requires Sharding::shards

@@ -65,7 +65,7 @@ public:
   /// alone.
   explicit trainer(device_type& device, training_options options, group_type* group = nullptr)
       : device_{&device},
-        ranks_{host_group_of(group)},
+        ranks_{comm::host_group_of(group)},
         options_{checked(std::move(options), ranks_)},
         config_{config_of(options_, ranks_)},
         engine_{device, group, config_, engine_options_of(options_)} {
@@ -181,14 +181,6 @@ private:
     return summary;
   }
 
-  static comm::host_group host_group_of(group_type* group) {
-    if constexpr (Engine::shards) {
-      if (group != nullptr) {
-        return comm::host_group{*group};
-      }
-    }
-    return {};
-  }
   static model::config config_of(training_options const& options, comm::host_group const& ranks) {
     std::optional<model::config> config;
     comm::together(ranks, [&] { config = model::read_config(options.model); });
