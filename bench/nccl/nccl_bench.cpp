@@ -20,6 +20,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "train/shapes.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -32,18 +34,6 @@
 namespace {
 
 namespace so = superoffload;
-
-/// A block of it, and what is before and behind the blocks.
-so::model::config const llama_8b{.model_type = "llama",
-                                 .vocabulary = 128256,
-                                 .hidden = 4096,
-                                 .intermediate = 14336,
-                                 .layers = 1,
-                                 .heads = 32,
-                                 .kv_heads = 8,
-                                 .head_dim = 128,
-                                 .max_positions = 1 << 20,
-                                 .rope_theta = 5e5};
 
 void check(ncclResult_t status, std::string_view call) {
   so::expect(status == ncclSuccess, so::exit_code::device, call,
@@ -176,7 +166,9 @@ void measure(so::comm::environment const& run) {
   auto shared = so::comm::meet(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
   so::nccl::communicator group{shared, run.rank, device};
-  auto const model = so::train::lay_out<so::model::llama>(llama_8b, {}, {});
+  auto config = so::bench::shapes.at("llama-8b");
+  config.layers = 1;  // with what is before and behind the blocks
+  auto const model = so::train::lay_out<so::model::llama>(config, {}, {});
   bench on{device, group};
   so::comm::abort_on_exception const guard{group};
   for (auto const& unit : model.units()) { on.unit(unit); }

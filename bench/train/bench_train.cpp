@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "job.hpp"
+#include "shapes.hpp"
 
 #include <cstdio>
 #include <map>
@@ -22,135 +23,6 @@
 namespace {
 
 namespace so = superoffload;
-
-/// A window on the layers 0, 2, 4 ...
-std::vector<std::int32_t> on_every_other(std::int32_t window, std::int64_t layers) {
-  std::vector<std::int32_t> windows;
-  for (std::int64_t i = 0; i < layers; ++i) { windows.push_back(i % 2 == 0 ? window : 0); }
-  return windows;
-}
-
-std::map<std::string, so::model::config> const shapes{
-    {"tiny",  // examples/models/tiny_llama, which the quickstart trains
-     {.model_type = "llama",
-      .vocabulary = 2048,
-      .hidden = 128,
-      .intermediate = 384,
-      .layers = 4,
-      .heads = 4,
-      .kv_heads = 2,
-      .head_dim = 32,
-      .max_positions = 1 << 20}},
-    {"llama-160m",
-     {.model_type = "llama",
-      .vocabulary = 32000,
-      .hidden = 768,
-      .intermediate = 3072,
-      .layers = 12,
-      .heads = 12,
-      .kv_heads = 12,
-      .head_dim = 64,
-      .max_positions = 1 << 20}},
-    {"llama-8b",
-     {.model_type = "llama",
-      .vocabulary = 128256,
-      .hidden = 4096,
-      .intermediate = 14336,
-      .layers = 32,
-      .heads = 32,
-      .kv_heads = 8,
-      .head_dim = 128,
-      .max_positions = 1 << 20,
-      .rope_theta = 5e5}},
-    {"llama-70b",
-     {.model_type = "llama",
-      .vocabulary = 128256,
-      .hidden = 8192,
-      .intermediate = 28672,
-      .layers = 80,
-      .heads = 64,
-      .kv_heads = 8,
-      .head_dim = 128,
-      .max_positions = 1 << 20,
-      .rope_theta = 5e5}},
-    {"phi-4",
-     {.model_type = "phi3",
-      .vocabulary = 100352,
-      .hidden = 5120,
-      .intermediate = 17920,
-      .layers = 40,
-      .heads = 40,
-      .kv_heads = 10,
-      .head_dim = 128,
-      .max_positions = 1 << 20,
-      .rope_theta = 25e4}},
-    {"qwen3-14b",
-     {.model_type = "qwen3",
-      .vocabulary = 151936,
-      .hidden = 5120,
-      .intermediate = 17408,
-      .layers = 40,
-      .heads = 40,
-      .kv_heads = 8,
-      .head_dim = 128,
-      .max_positions = 1 << 20,
-      .rms_norm_epsilon = 1e-6,
-      .rope_theta = 1e6}},
-    {"seed-oss-36b",
-     {.model_type = "seed_oss",
-      .vocabulary = 155136,
-      .hidden = 5120,
-      .intermediate = 27648,
-      .layers = 64,
-      .heads = 80,
-      .kv_heads = 8,
-      .head_dim = 128,
-      .max_positions = 1 << 20,
-      .rms_norm_epsilon = 1e-6,
-      .rope_theta = 1e7,
-      .qkv_bias = true,
-      .attention_dropout = 0.1,
-      .residual_dropout = 0.1}},
-    {"qwen3-30b-a3b",
-     {.model_type = "qwen3_moe",
-      .vocabulary = 151936,
-      .hidden = 2048,
-      .intermediate = 768,
-      .layers = 48,
-      .heads = 32,
-      .kv_heads = 4,
-      .head_dim = 128,
-      .max_positions = 1 << 20,
-      .rms_norm_epsilon = 1e-6,
-      .rope_theta = 1e6,
-      .experts = 128,
-      .experts_per_token = 8,
-      .normalizes_experts = true}},
-    {"gpt-oss-20b",
-     {.model_type = "gpt_oss",
-      .vocabulary = 201088,
-      .hidden = 2880,
-      .intermediate = 2880,
-      .layers = 24,
-      .heads = 64,
-      .kv_heads = 8,
-      .head_dim = 64,
-      .max_positions = 1 << 20,
-      .rope_theta = 15e4,
-      .scaling = {.kind = so::model::rope_scaling::rule::yarn,
-                  .factor = 32.0,
-                  .original_positions = 4096,
-                  .whole_turns = false,
-                  .attention_factor = 1.3465735902799727},
-      .padding_token = 199999,
-      .qkv_bias = true,
-      .output_bias = true,
-      .windows = on_every_other(128, 24),
-      .has_sinks = true,
-      .experts = 32,
-      .experts_per_token = 4,
-      .swiglu_limit = 7.0}},
-};
 
 std::map<std::string, void (*)(so::bench::job const&, std::optional<so::comm::environment> const&)> const
     measures{{"llama", so::bench::measure_llama},       {"phi3", so::bench::measure_phi3},
@@ -164,7 +36,7 @@ int main(int argc, char** argv) try {
   bool dropout = false;
   CLI::App app{"Times training steps of a model shape on random weights."};
   std::vector<std::string> names;
-  for (auto const& [name, config] : shapes) { names.push_back(name); }
+  for (auto const& [name, config] : so::bench::shapes) { names.push_back(name); }
   app.add_option("--shape", j.shape)->check(CLI::IsMember(names))->capture_default_str();
   app.add_option("--device", j.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
   app.add_option("--dtype", j.dtype)->check(CLI::IsMember({"float32", "bf16"}))->capture_default_str();
@@ -225,11 +97,11 @@ int main(int argc, char** argv) try {
   app.add_option("--timeline", j.timeline, "a file for what the GPU did in two steps, as trace events");
   app.add_flag("--dropout", dropout, "with the dropout that the model is trained with");
   CLI11_PARSE(app, argc, argv);
-  j.config = shapes.at(j.shape);
+  j.config = so::bench::shapes.at(j.shape);
   if (j.layers > 0) {
     j.config.layers = j.layers;
     if (auto const window = j.config.longest_window(); window > 0) {
-      j.config.windows = on_every_other(window, j.layers);
+      j.config.windows = so::bench::on_every_other(window, j.layers);
     }
   }
   if (!dropout) {
