@@ -110,6 +110,9 @@ int main(int argc, char** argv) try {
   std::optional<so::comm::environment> run;
   if (j.gpus > 1) {
     so::expect(j.device == "cuda", so::exit_code::bad_input, "--gpus ", j.gpus, ": expected --device cuda");
+#if !defined(SUPEROFFLOAD_HAS_NCCL)
+    so::fail(so::exit_code::device, "--gpus ", j.gpus, ": this program was built without NCCL; use --gpus 1");
+#endif
     run = so::comm::read_environment();
     if (!run) {
       return so::comm::launch({.shared = {.ranks = j.gpus}}, "/proc/self/exe", {argv, argv + argc});

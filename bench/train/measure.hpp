@@ -431,18 +431,17 @@ void measure_as_rank(job const& j, so::comm::environment const& run) {
         j, device, &group, product_size_on_cuda, so::cuda::device::name());
   });
 }
-#else
-template <class Architecture>
-void measure_as_rank(job const&, so::comm::environment const&) {
-  so::fail(so::exit_code::device, "--gpus: this program was built without NCCL; use --gpus 1");
-}
 #endif
 
 template <class Architecture>
-void measure_architecture(job const& j, std::optional<comm::environment> const& run) {
+void measure_architecture(job const& j, [[maybe_unused]] std::optional<comm::environment> const& run) {
+#if defined(SUPEROFFLOAD_HAS_NCCL)
   if (run) {
     measure_as_rank<Architecture>(j, *run);
-  } else if (j.device == "cuda") {
+    return;
+  }
+#endif
+  if (j.device == "cuda") {
     measure_on_cuda<Architecture>(j);
   } else {
     measure_on_cpu<Architecture>(j);

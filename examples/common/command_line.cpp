@@ -247,12 +247,36 @@ void settle_ranks(command_line& c, std::optional<int> ranks, std::optional<int> 
   so::expect(!run || c.device != device_choice::automatic, so::exit_code::bad_input, run ? run->launcher : "",
              " has started ", c.training.ranks,
              " ranks, and --device is auto; expected cpu or cuda, the same for all");
-#if defined(EXAMPLES_CUDA) && !defined(SUPEROFFLOAD_HAS_NCCL)
-  bool const plans_only = c.training.dry_run && !c.training.offload.hardware.empty();
-  so::expect(c.training.ranks == 1 || c.device != device_choice::cuda || plans_only, so::exit_code::device,
-             c.training.ranks, " ranks on GPUs, but this program was built without NCCL");
-#endif
   c.run = std::move(run);
+}
+
+#ifdef EXAMPLES_CUDA
+constexpr bool built_with_cuda = true;
+#else
+constexpr bool built_with_cuda = false;
+#endif
+#ifdef SUPEROFFLOAD_HAS_NCCL
+constexpr bool built_with_nccl = true;
+#else
+constexpr bool built_with_nccl = false;
+#endif
+
+/// GPUs that this program was built without are refused before it starts ranks; where somebody else has
+/// started them, all find the same, and the first one says it.
+void expect_built_for_gpus(command_line const& c, bool by_gpus) {
+  auto const expect = [&](bool built, auto const&... why) {
+    if (!built) {
+      throw so::comm::agreed_error{so::exit_code::device,
+                                   so::concat(by_gpus ? "--gpus" : "--device cuda", ": ", why...),
+                                   c.training.rank == 0};
+    }
+  };
+  expect(built_with_cuda,
+         "this program was built without CUDA; expected a build where CMake finds a CUDA toolkit, or ",
+         by_gpus ? "--ranks" : "--device cpu");
+  expect(
+      built_with_nccl || c.training.ranks == 1, c.training.ranks,
+      " ranks, but this program was built without NCCL; expected a build where CMake finds it, or one rank");
 }
 
 void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& deepspeed_file) {
@@ -388,6 +412,10 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
   settle_ranks(c, ranks, gpus);
   auto const note = deepspeed_file.empty() ? std::string{} : apply_deepspeed(deepspeed_file, app, c);
   so::train::check(c.training);
+  bool const plans_only = c.training.dry_run && !c.training.offload.hardware.empty();
+  if (c.device == device_choice::cuda && !plans_only) {
+    expect_built_for_gpus(c, gpus.has_value());
+  }
   if (!note.empty() && (c.run ? c.run->rank : 0) == 0) {
     std::fprintf(stderr, "%s\n", note.c_str());
   }

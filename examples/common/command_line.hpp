@@ -29,7 +29,8 @@ struct command_line {
 };
 
 /// Reads the flags that all fine-tuners share. Nothing when --help was asked for, which is then printed.
-/// \throws superoffload::error(bad_input) for an unknown flag or a wrong value.
+/// \throws superoffload::error: bad_input for an unknown flag or a wrong value, device for GPUs that this
+/// program was built without.
 std::optional<command_line> read_command_line(int argc, char** argv, char const* summary);
 
 /// Calls body() and turns what it throws, once for all ranks that throw the same, into one line on standard

@@ -65,6 +65,31 @@ TEST_CASE("a GPU that CUDA_VISIBLE_DEVICES hides is missed by that name") {
 
 #else
 
+TEST_CASE("GPUs that this program was built without are refused once, however many ranks there would be") {
+  auto const refused = [](words const& flags, words const& says) {
+    scratch_directory const output;
+    check_rejected(finetune_run{"llama", flags}.run_in(output.path()), exit_code::device, says);
+  };
+  refused({"--device", "auto", "--gpus", "3"}, {"--gpus: this program was built without CUDA", "or --ranks"});
+  refused({"--device", "cuda", "--ranks", "3"}, {"--device cuda: this program was built without CUDA"});
+
+  words said;
+  for (char const* const rank : {"0", "1"}) {  // of torchrun's
+    scratch_directory const output;
+    auto const done = program{
+        finetune_llama, finetune_run{"llama", {"--device", "cuda"}}.arguments(output.path()), [rank] {
+          ::setenv("RANK", rank, 1);
+          ::setenv("LOCAL_RANK", rank, 1);
+          ::setenv("WORLD_SIZE", "2", 1);
+          ::setenv("LOCAL_WORLD_SIZE", "2", 1);
+        }}.wait();
+    CHECK(done.status == static_cast<int>(exit_code::device));
+    said.push_back(done.err);
+  }
+  CHECK(said[0].find("built without CUDA") != std::string::npos);
+  CHECK(said[1] == "");
+}
+
 TEST_CASE("a device that this program does not have is an error of its own") {
   check_rejected(run(finetune_llama, plan_on("cuda")), exit_code::device,
                  {"--device cuda", "built without CUDA", "--device cpu"});
