@@ -7,27 +7,16 @@
 # Beside the toolkit, and as pip lays them out: with S the site-packages, nvidia-cudnn-frontend is found by
 # CMAKE_PREFIX_PATH=S, and nvidia-cudnn-cu13, which has no libcudnn.so, by S/nvidia/cudnn.
 
+include(${CMAKE_CURRENT_LIST_DIR}/superoffload-nvidia.cmake)
+
 find_package(CUDAToolkit 12 QUIET)
 find_path(CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(CUDNN_LIBRARY NAMES cudnn libcudnn.so.9 HINTS ${CUDAToolkit_LIBRARY_DIR})
 find_path(CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 mark_as_advanced(CUDNN_INCLUDE_DIR CUDNN_LIBRARY CUDNN_FRONTEND_INCLUDE_DIR)
 
-# _cudnn_version(VARIABLE FILE MACROS...): the numbers of these macros, with dots between them.
-function(_cudnn_version variable file)
-  set(version)
-  if(EXISTS ${file})
-    foreach(part IN LISTS ARGN)
-      file(STRINGS ${file} line REGEX "#define +${part} +[0-9]+" LIMIT_COUNT 1)
-      string(REGEX MATCH "[0-9]+$" number "${line}")
-      list(APPEND version "${number}")
-    endforeach()
-    list(JOIN version "." version)
-  endif()
-  set(${variable} "${version}" PARENT_SCOPE)
-endfunction()
-_cudnn_version(CUDNN_VERSION "${CUDNN_INCLUDE_DIR}/cudnn_version.h" CUDNN_MAJOR CUDNN_MINOR CUDNN_PATCHLEVEL)
-_cudnn_version(CUDNN_FRONTEND_VERSION "${CUDNN_FRONTEND_INCLUDE_DIR}/cudnn_frontend_version.h"
+superoffload_read_version(CUDNN_VERSION "${CUDNN_INCLUDE_DIR}/cudnn_version.h" CUDNN_MAJOR CUDNN_MINOR CUDNN_PATCHLEVEL)
+superoffload_read_version(CUDNN_FRONTEND_VERSION "${CUDNN_FRONTEND_INCLUDE_DIR}/cudnn_frontend_version.h"
   CUDNN_FRONTEND_MAJOR_VERSION CUDNN_FRONTEND_MINOR_VERSION CUDNN_FRONTEND_PATCH_VERSION)
 
 unset(CUDNN_REASON)
@@ -42,16 +31,5 @@ elseif(NOT CUDNN_FRONTEND_INCLUDE_DIR)
 elseif(CUDNN_FRONTEND_VERSION VERSION_LESS 1.14.1)
   set(CUDNN_REASON
     "cuDNN's front end ${CUDNN_FRONTEND_VERSION} in ${CUDNN_FRONTEND_INCLUDE_DIR} is too old; expected 1.14.1 or newer")
-elseif(NOT CUDAToolkit_FOUND)
-  set(CUDNN_REASON "cuDNN needs a CUDA toolkit 12 or newer; install one or set CUDAToolkit_ROOT")
 endif()
-set(CUDNN_FOUND TRUE)
-if(CUDNN_REASON)
-  set(CUDNN_FOUND FALSE)
-endif()
-
-if(CUDNN_FOUND AND NOT TARGET CUDNN::frontend)
-  add_library(CUDNN::frontend INTERFACE IMPORTED GLOBAL)
-  target_include_directories(CUDNN::frontend INTERFACE ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR})
-  target_link_libraries(CUDNN::frontend INTERFACE CUDA::cudart ${CMAKE_DL_LIBS})
-endif()
+superoffload_found_headers(CUDNN CUDNN::frontend ${CUDNN_FRONTEND_INCLUDE_DIR} ${CUDNN_INCLUDE_DIR})

@@ -23,7 +23,8 @@ set(superoffload_offload_LINKS zero optim cpu)
 set(superoffload_nn_LINKS autograd)
 set(superoffload_model_LINKS nn io)
 set(superoffload_train_LINKS model data offload)
-# Added by superoffload-<component>.cmake alone.
+# Added by superoffload-nvidia.cmake alone.
+set(superoffload_nvidia_COMPONENTS cudnn nccl)
 set(superoffload_cudnn_LINKS cuda)
 set(superoffload_nccl_LINKS cuda comm)
 
@@ -51,8 +52,7 @@ endif()
 set(superoffload_CMAKE_DIR ${CMAKE_CURRENT_LIST_DIR})
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cpu.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cuda.cmake OPTIONAL)
-include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cudnn.cmake OPTIONAL)
-include(${CMAKE_CURRENT_LIST_DIR}/superoffload-nccl.cmake OPTIONAL)
+include(${CMAKE_CURRENT_LIST_DIR}/superoffload-nvidia.cmake OPTIONAL)
 
 # superoffload_add_components(components...): these and what they link. Sets superoffload_<component>_FOUND in the
 # caller's scope, and superoffload_<component>_REASON where it is false.
@@ -90,6 +90,13 @@ endfunction()
 function(_superoffload_add_component name)
   set(superoffload_${name}_FOUND FALSE PARENT_SCOPE)
 
+  foreach(component IN LISTS superoffload_${name}_LINKS)
+    if(NOT superoffload_${component}_FOUND)
+      set(superoffload_${name}_REASON "it needs ${component}: ${superoffload_${component}_REASON}" PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+
   # The packages are looked for in every call: their targets must be seen in every directory that asks for ours.
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
   list(PREPEND CMAKE_MODULE_PATH ${superoffload_CMAKE_DIR})
@@ -100,19 +107,16 @@ function(_superoffload_add_component name)
       list(GET superoffload_package_${package} 1 debian_package)
       find_package(${package} QUIET)
       if(NOT TARGET ${target})
-        set(superoffload_${name}_REASON
-          "${package} was not found; install it (Debian, Ubuntu: apt install ${debian_package}) or add its prefix to CMAKE_PREFIX_PATH"
-          PARENT_SCOPE)
+        set(reason
+          "${package} was not found; install it (Debian, Ubuntu: apt install ${debian_package}) or add its prefix to CMAKE_PREFIX_PATH")
+        if(${package}_REASON)
+          set(reason "${${package}_REASON}")
+        endif()
+        set(superoffload_${name}_REASON "${reason}" PARENT_SCOPE)
         return()
       endif()
       list(APPEND ${kind} ${target})
     endforeach()
-  endforeach()
-  foreach(component IN LISTS superoffload_${name}_LINKS)
-    if(NOT superoffload_${component}_FOUND)
-      set(superoffload_${name}_REASON "it needs ${component}: ${superoffload_${component}_REASON}" PARENT_SCOPE)
-      return()
-    endif()
   endforeach()
   set(superoffload_${name}_FOUND TRUE PARENT_SCOPE)
   if(TARGET superoffload::${name})
