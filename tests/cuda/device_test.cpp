@@ -6,6 +6,7 @@
 #include <superoffload/core/range.hpp>
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/device.hpp>
+#include <superoffload/zero/look_ahead.hpp>
 
 #include <doctest/doctest.h>
 
@@ -27,6 +28,22 @@ struct conformance::tasks<cuda::device> {
 };
 
 TEST_CASE_TEMPLATE_INVOKE(device_conformance, cuda::device);
+
+TEST_CASE("what other ranks wait for, and weights that come ahead of use, go before other work") {
+  cuda::device device;
+  auto const priority_of = [](cuda::stream const& stream) {
+    int priority = 1;
+    REQUIRE(cudaStreamGetPriority(stream.handle(), &priority) == cudaSuccess);
+    return priority;
+  };
+  int lowest = 0, highest = 0;
+  REQUIRE(cudaDeviceGetStreamPriorityRange(&lowest, &highest) == cudaSuccess);
+  REQUIRE(highest < 0);
+  cuda::stream compute{device};
+  zero::look_ahead<cuda::device> ahead{device, compute, 256, 1};
+  CHECK(priority_of(compute) == 0);
+  CHECK(priority_of(ahead.transfer()) == highest);
+}
 
 TEST_CASE("a GPU counts its memory by kind") {
   cuda::device device;

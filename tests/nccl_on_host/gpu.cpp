@@ -54,7 +54,7 @@ bool event::done() const noexcept { return handle_->point.done(); }
 timed_event::timed_event(device& device) : event{device} {}
 double timed_event::seconds_since(timed_event const&) const { return 0.0; }
 
-stream::stream(device& device) : device_{&device}, number_{0}, handle_{new CUstream_st} {}
+stream::stream(device& device, priority) : device_{&device}, number_{0}, handle_{new CUstream_st} {}
 stream::~stream() { delete handle_; }
 void stream::copy(void* to, void const* from, std::size_t bytes) { handle_->queue.copy(to, from, bytes); }
 void stream::fill_zero(void* to, std::size_t bytes) { handle_->queue.fill_zero(to, bytes); }

@@ -78,6 +78,19 @@ concept tuned_device = device_policy<D> && requires(D& device, std::string const
   device.tuning().load(text, text);
 };
 
+/// A stream for work that other processors wait for: it goes before that of other streams, where the device
+/// has such streams.
+template <device_policy D>
+[[nodiscard]] typename D::stream urgent_stream(D& device) {
+  if constexpr (requires {
+                  { device.urgent_stream() } -> std::same_as<typename D::stream>;
+                }) {
+    return device.urgent_stream();
+  } else {
+    return typename D::stream{device};
+  }
+}
+
 /// Waits for what is queued, for destructors: buffers may go afterwards. What failed has been reported to
 /// whoever waited for it, or nobody did.
 template <class Stream>

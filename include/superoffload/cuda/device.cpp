@@ -266,10 +266,15 @@ double timed_event::seconds_since(timed_event const& other) const {
   return 1e-3 * double{milliseconds};
 }
 
-stream::stream(device& device) : device_{&device}, number_{device.streams_++} {
+stream::stream(device& device, priority wanted) : device_{&device}, number_{device.streams_++} {
   activate();
-  detail::check(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags",
-                name());
+  int number = 0;
+  if (wanted == priority::highest) {
+    detail::check(cudaDeviceGetStreamPriorityRange(nullptr, &number), "cudaDeviceGetStreamPriorityRange",
+                  name());
+  }
+  detail::check(cudaStreamCreateWithPriority(&handle_, cudaStreamNonBlocking, number),
+                "cudaStreamCreateWithPriority", name());
 }
 
 stream::~stream() {

@@ -104,6 +104,9 @@ public:
     }
   }
 
+  /// A stream of the highest priority.
+  [[nodiscard]] stream urgent_stream() { return stream{*this, priority::highest}; }
+
   /// Makes it the calling thread's current device, as calls of the CUDA runtime need it.
   void activate() const;
 

@@ -54,11 +54,14 @@ public:
   [[nodiscard]] double seconds_since(timed_event const& other) const;
 };
 
+/// Of the kernels that could begin, a GPU begins those of streams of higher priority first.
+enum class priority { normal, highest };
+
 /// An in-order queue of a GPU that does not synchronise with any other. One thread at a time gives it work.
 /// A kernel that fails takes its device with it: every later call on any stream throws `error` (device).
 class stream {
 public:
-  explicit stream(device& device);
+  explicit stream(device& device, priority wanted = priority::normal);
   stream(stream const&) = delete;
   stream& operator=(stream const&) = delete;
   /// Waits for all tasks.

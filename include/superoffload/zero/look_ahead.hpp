@@ -36,7 +36,7 @@ public:
       : times_{rooms == 0 ? nullptr : times},
         track_{times_ == nullptr ? -1 : times_->add_track(resource::link_up, "weights ahead of use")},
         compute_{&compute},
-        transfer_{device},
+        transfer_{urgent_stream(device)},
         memory_{device, bytes(room_bytes, rooms)} {
     auto* next = memory_.template as<std::byte>();
     for (int i = 0; i < rooms; ++i) {
