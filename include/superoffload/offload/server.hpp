@@ -11,6 +11,7 @@
 #include <superoffload/offload/adam_workers.hpp>
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/host_state.hpp>
+#include <superoffload/offload/link_streams.hpp>
 #include <superoffload/offload/service_counts.hpp>
 #include <superoffload/offload/service_order.hpp>
 #include <superoffload/offload/slots.hpp>
@@ -78,10 +79,9 @@ public:
                      : std::make_unique<adam_workers>(device.pci_address(), a.workers, a.resource_group)},
         host_{device, units, a, workers_.get()},
         split_{device, units, a, workers_.get(), weights},
-        streamed_{device, units, a, weights, times},
         slots_{device, a.largest(place::host), a.slots},
-        down_{device},
-        up_{device},
+        link_{device},
+        streamed_{device, link_, units, a, weights, times},
         packed_{device, static_cast<std::size_t>(a.largest(place::host)) * sizeof(T)},
         final_(units.size()) {
     if (times_ != nullptr && workers_ != nullptr) {
@@ -112,8 +112,8 @@ public:
     }
     bell_.notify_all();
     thread_.join();
-    drain(up_);  // what is under way uses the slots
-    drain(down_);
+    drain(link_.up);  // what is under way uses the slots, and events
+    drain(link_.down);
   }
 
   /// The coming step, should it be accepted as it is: permits to serve buckets before the verdict.
@@ -189,9 +189,11 @@ public:
       if (e.bucket.unit != unit || e.bucket.where == place::resident) {
         continue;
       }
-      news_.wait(lock, [&] { return e.served == judged_ || failure_; });
+      bool const streamed = e.bucket.where == place::streamed;
+      news_.wait(lock,
+                 [&] { return (e.served == judged_ && (!streamed || streamed_.returns(i))) || failure_; });
       rethrow();
-      if (e.bucket.where == place::streamed) {
+      if (streamed) {
         streamed_.await(i, stream);
       } else if (e.sent) {
         stream.wait(*e.up);
@@ -241,7 +243,7 @@ public:
     news_.wait(lock, [&] { return failure_ || settled(); });
     flushing_ = false;
     rethrow();
-    up_.synchronize();
+    link_.up.synchronize();
     streamed_.synchronize();
     flushed_ = true;
   }
@@ -306,9 +308,9 @@ private:
   };
 
   static std::size_t bytes_of(entry const& e) { return static_cast<std::size_t>(e.bucket.count) * sizeof(T); }
-  static constexpr std::size_t most_fetches = 3;
-  // Of streamed state. Gradients and weights wait behind them; a task of CPU Adam is about as long as one.
-  static constexpr std::size_t most_early_uploads = 6, most_uploads = 3, most_writes = 2;
+  // Under way at a time. Who waits for a copy waits for what was queued before it; and a task of CPU Adam,
+  // during which nothing is queued, takes about as long as a bucket's state does on the link.
+  static constexpr std::size_t most_fetches = 6, most_uploads = 3, most_writes = 2;
 
   void rethrow() const {
     if (failure_) {
@@ -379,8 +381,8 @@ private:
       auto* const slot = slots_.take();
       working_on_ = {"weights of ", e.bucket.unit};
       host_.weights(i, slot);
-      up_.copy(e.weights, slot, bytes_of(e));
-      up_.synchronize();
+      link_.up.copy(e.weights, slot, bytes_of(e));
+      link_.up.synchronize();
       slots_.give(slot);
     }
   }
@@ -391,7 +393,7 @@ private:
         return false;
       }
     }
-    return sending_.empty() && fetching_.empty();
+    return sending_.empty() && fetching_.empty() && streamed_.wrote_all();
   }
 
   /// Gives back the slots of weights that have arrived.
@@ -426,18 +428,19 @@ private:
       auto& e = entries_[*next];
       auto const& f = final_[static_cast<std::size_t>(e.bucket.unit)];
       e.gradient = slots_.take();
-      down_.wait(*f.event);
-      record_span(times_, down_track_, down_, "gradient of ", e.bucket.unit, [&] {
+      auto& down = link_.down;
+      down.wait(*f.event);
+      record_span(times_, down_track_, down, "gradient of ", e.bucket.unit, [&] {
         if (f.gradient.is_wide && !std::is_same_v<T, wide<T>>) {
-          launch(down_,
+          launch(down,
                  kernel::convert<wide<T>, T>{static_cast<wide<T> const*>(f.gradient.data) + e.bucket.offset,
                                              packed_.template as<T>(), e.bucket.count});
-          down_.copy(e.gradient, packed_.data(), bytes_of(e));
+          down.copy(e.gradient, packed_.data(), bytes_of(e));
         } else {
-          down_.copy(e.gradient, static_cast<T const*>(f.gradient.data) + e.bucket.offset, bytes_of(e));
+          down.copy(e.gradient, static_cast<T const*>(f.gradient.data) + e.bucket.offset, bytes_of(e));
         }
       });
-      down_.record(*e.down);
+      down.record(*e.down);
       e.fetched = true;
       e.state = stage::fetching;
       fetching_.push_back(*next);
@@ -445,6 +448,9 @@ private:
     }
   }
 
+  void take_arrivals() {
+    while (!fetching_.empty() && entries_[fetching_.front()].down->done()) { arrive(fetching_.front()); }
+  }
   void arrive(std::size_t index) {
     auto& e = entries_[index];
     fetching_.pop_front();
@@ -458,63 +464,51 @@ private:
     }
   }
 
-  /// Streamed buckets: the first ones are uploaded while a backward runs, all are updated after the verdict
-  /// in the order of the forward, each staging that gets free taking the next one's state; immediate, in the
-  /// order in which their gradients come. A few at a time, so that the others are not kept waiting.
+  /// Streamed buckets: the first ones are uploaded ahead of the verdict, all are updated after it in the
+  /// order of the forward, each staging that gets free taking the next one's state; immediate, in the order
+  /// in which their gradients come.
   bool advance_streamed() {
-    if (gathering_ && !immediate_) {
-      std::size_t uploaded = 0;
-      for (std::size_t i = 0; i < entries_.size() && uploaded < streamed_.stagings(); ++i) {
-        if (entries_[i].bucket.where == place::streamed) {
-          if (!streamed_.uploaded(i) && streamed_.uploads_under_way() >= most_early_uploads) {
-            break;
-          }
-          streamed_.upload(i);
-          ++uploaded;
-        }
-      }
-      return false;
-    }
+    bool any = streamed_.write_back(most_writes);
+    bool all_updated = true;
     auto const record = record_of_streamed();
-    if (!record) {
-      return false;
-    }
-    constexpr int at_a_time = 2;
-    int done = 0;
-    for (; done < at_a_time && streamed_.writes_under_way() < most_writes; ++done) {
-      auto const next = next_streamed();
-      if (!next) {
+    while (auto const next = record ? next_streamed() : std::nullopt) {
+      if (!streamed_.upload(*next, most_uploads)) {
+        all_updated = false;
         break;
       }
       auto& e = entries_[*next];
       auto const& f = final_[static_cast<std::size_t>(e.bucket.unit)];
       profile::range const named{"streamed update of ", name_of(e)};
-      streamed_.upload(*next);
       streamed_.update(*next, *record, f.gradient, *f.event);
       e.state = stage::idle;
       if (!gathering_) {
         e.served = judged_;
       }
       ++counts_.updated;
+      any = true;
     }
-    if (!gathering_) {
-      upload_ahead();
-    }
-    if (done > 0) {
+    // After a flush, state may be read and written from outside until the next step has begun.
+    bool const may_upload_early = !immediate_ && all_updated && (gathering_ || !(flushing_ || flushed_));
+    bool const all_uploaded = !may_upload_early || upload_early();
+    held_back_ = !all_updated || !all_uploaded || !streamed_.wrote_all();
+    if (any) {
       news_.notify_all();
     }
-    return done > 0;
+    return any;
   }
-  void upload_ahead() {
-    for (std::size_t i = 0; i < entries_.size() && !streamed_.full(); ++i) {
-      auto const& e = entries_[i];
-      if (e.bucket.where == place::streamed && e.state == stage::final && !streamed_.uploaded(i)) {
-        if (streamed_.uploads_under_way() >= most_uploads) {
-          return;
+  /// For the coming verdict, in the order of the forward, as many as there are stagings: those are updated
+  /// first. \returns whether all of them are on their way.
+  bool upload_early() {
+    std::size_t uploaded = 0;
+    for (std::size_t i = 0; i < entries_.size() && uploaded < streamed_.stagings(); ++i) {
+      if (entries_[i].bucket.where == place::streamed) {
+        if (!streamed_.upload(i, most_uploads)) {
+          return false;
         }
-        streamed_.upload(i);
+        ++uploaded;
       }
     }
+    return true;
   }
   /// What they are updated with, if they may be now.
   [[nodiscard]] std::optional<step_record> record_of_streamed() const {
@@ -549,6 +543,7 @@ private:
     std::unique_lock lock{mutex_};
     while (true) {
       reap();
+      take_arrivals();
       look_for_gradients();
       start_fetches();
       bool const streamed = advance_streamed();
@@ -569,10 +564,9 @@ private:
         entries_[index].down->wait();
         lock.lock();
         arrive(index);
-      } else if (record_of_streamed() && next_streamed()) {
-        auto const& written = streamed_.next_written();
+      } else if (auto const* const end = held_back_ ? streamed_.next_end() : nullptr) {
         lock.unlock();
-        written.wait();
+        end->wait();
         lock.lock();
       } else if (!sending_.empty() && (flushing_ || next_in(stage::final) || next_in(stage::arrived))) {
         auto const index = sending_.front().index;
@@ -698,10 +692,11 @@ private:
   /// The copy back waits for the last kernel that reads the old weights.
   void send(std::size_t index, T* weights) {
     auto& e = entries_[index];
-    up_.wait(*final_[static_cast<std::size_t>(e.bucket.unit)].event);
-    record_span(times_, up_track_, up_, "weights of ", e.bucket.unit,
-                [&] { up_.copy(e.weights, weights, bytes_of(e)); });
-    up_.record(*e.up);
+    auto& up = link_.up;
+    up.wait(*final_[static_cast<std::size_t>(e.bucket.unit)].event);
+    record_span(times_, up_track_, up, "weights of ", e.bucket.unit,
+                [&] { up.copy(e.weights, weights, bytes_of(e)); });
+    up.record(*e.up);
     e.sent = true;
     sending_.push_back({index, weights});
   }
@@ -729,9 +724,9 @@ private:
   std::unique_ptr<adam_workers> workers_;  // null: no bucket is on the host
   host_state<D, T> host_;
   split_state<D, T> split_;
-  streamed_state<D, T> streamed_;
   slot_pool<D, T> slots_;
-  typename D::stream down_, up_;
+  link_streams<D> link_;
+  streamed_state<D, T> streamed_;
   buffer<D> packed_;
   std::vector<final_gradient> final_;  // by unit
   std::vector<entry> entries_;         // by bucket
@@ -750,7 +745,8 @@ private:
   std::int64_t arrivals_ = 0;
   bool gathering_ = false;
   bool flushing_ = false;
-  bool flushed_ = true;  // nothing was concluded since
+  bool flushed_ = true;     // nothing was concluded since
+  bool held_back_ = false;  // copies of streamed state wait for those before them
   bool stopping_ = false;
   bool any_stale_ = false;
   int waits_for_ = -1;         // the unit whose event the thread waits for without the lock

@@ -567,7 +567,7 @@ private:
       return false;
     }
     auto const& next = state(streamed_[next_streamed_]);
-    bool const due = next.ready || !judged_;
+    bool const due = next.ready || !judged_ || !s_.state.immediate;
     if (!next.at_home || !due) {
       return false;
     }

@@ -6,6 +6,7 @@
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/recorder.hpp>
 #include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/link_streams.hpp>
 #include <superoffload/offload/segments.hpp>
 #include <superoffload/offload/split_master.hpp>
 #include <superoffload/offload/step_record.hpp>
@@ -26,8 +27,9 @@ namespace superoffload::offload {
 /// and the low half of the master (bfloat16), beside the working weight on the device. A weight that lives in
 /// host memory streams along.
 ///
-/// Uploads, updates and writing back are queued on streams of their own and wait for each other there; who
-/// queues them never blocks on the device.
+/// A bucket is uploaded into a free staging, updated there, and written back, which frees the staging.
+/// Uploads and writings back share the link's streams with others and are queued when nothing there keeps
+/// them waiting, a few at a time; who queues them never blocks on the device.
 template <device_policy D, element T>
 class streamed_state {
   static constexpr std::size_t bytes_of_element =
@@ -46,14 +48,13 @@ public:
   }
 
   /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory where
-  /// they flow.
+  /// they flow. `link` outlives it.
   template <class Weights>
-  streamed_state(D& device, std::vector<autograd::unit_layout> const& units, arrangement const& a,
-                 Weights&& weights, recorder<D>* times = nullptr)
+  streamed_state(D& device, link_streams<D>& link, std::vector<autograd::unit_layout> const& units,
+                 arrangement const& a, Weights&& weights, recorder<D>* times = nullptr)
       : times_{host_bytes(a.buckets) == 0 ? nullptr : times},
-        up_{device},
+        link_{&link},
         update_{device},
-        down_{device},
         memory_{device, host_bytes(a.buckets), memory::host},
         staging_memory_{device, device_bytes(a)} {
     if (memory_.bytes() > 0) {
@@ -83,6 +84,7 @@ public:
       stagings_.push_back({.memory = room,
                            .uploaded = std::make_unique<typename D::event>(device),
                            .written = std::make_unique<typename D::event>(device)});
+      free_.push_back(i);
       room += staging_bytes(a);
     }
   }
@@ -90,57 +92,45 @@ public:
   streamed_state(streamed_state const&) = delete;
   streamed_state& operator=(streamed_state const&) = delete;
   ~streamed_state() {
-    drain(up_);
+    drain(link_->up);
     drain(update_);
-    drain(down_);
+    drain(link_->down);
   }
 
-  /// Queues the upload of a bucket's state into the next staging, unless it is on its way already. At most as
-  /// many buckets as there are stagings may be uploaded and not yet updated.
-  void upload(std::size_t index) {
+  /// Queues the upload of a bucket's state, unless it is in a staging already. \returns false where it cannot
+  /// be yet: no staging is free, or enough is under way.
+  bool upload(std::size_t index, std::size_t most_under_way) {
     auto& p = pieces_[index];
-    if (p.staging >= 0) {
-      return;
+    if (p.state == position::staged) {
+      return true;
     }
-    p.staging = next_;
-    auto& s = stagings_[static_cast<std::size_t>(next_)];
-    next_ = (next_ + 1) % static_cast<int>(stagings_.size());
-    expect(s.holds < 0, exit_code::internal, "a staging was taken before its bucket was updated");
-    s.holds = static_cast<std::int64_t>(index);
-    ++held_;
-    // In its own stream's order, the bucket's last writing back is behind this staging's or an earlier one's.
-    if (s.in_use) {
-      up_.wait(*s.written);
+    free_written();
+    if (p.state != position::home || free_.empty() || under_way(uploads_) >= most_under_way) {
+      return false;
     }
-    if (p.written != nullptr) {
-      up_.wait(*p.written);
-    }
-    record_span(times_, up_track_, up_, "state of ", p.bucket.unit, [&] {
-      up_.copy(s.memory, p.host, bytes_of(p.bucket));
+    p.staging = free_.back();
+    free_.pop_back();
+    p.state = position::staged;
+    auto& s = staging_of(p);
+    auto& up = link_->up;
+    record_span(times_, up_track_, up, "state of ", p.bucket.unit, [&] {
+      up.copy(s.memory, p.host, bytes_of(p.bucket));
       if (p.flows) {
-        up_.copy(s.memory + bytes_of(p.bucket), p.weights, weight_bytes_of(p.bucket));
+        up.copy(s.memory + bytes_of(p.bucket), p.weights, weight_bytes_of(p.bucket));
       }
     });
-    up_.record(*s.uploaded);
+    up.record(*s.uploaded);
     uploads_.push_back(s.uploaded.get());
+    return true;
   }
-  [[nodiscard]] bool uploaded(std::size_t index) const { return pieces_[index].staging >= 0; }
-  /// Uploads, and writings back, that are not done. Each copy engine does what is ready in the order in which
-  /// it became so: what is queued here keeps the link's other users waiting.
-  [[nodiscard]] std::size_t uploads_under_way() { return under_way(uploads_); }
-  [[nodiscard]] std::size_t writes_under_way() { return under_way(writes_); }
-  /// Do buckets that wait for their update have all stagings?
-  [[nodiscard]] bool full() const noexcept { return held_ == stagings_.size(); }
-  /// The end of the oldest writing back, of those under way.
-  [[nodiscard]] typename D::event const& next_written() const { return *writes_.front(); }
   [[nodiscard]] std::size_t stagings() const noexcept { return stagings_.size(); }
 
-  /// Queues the update of an uploaded bucket and its writing back. From the point `is_final` on the gradient
-  /// of its unit is, and nobody reads the old weights any more.
+  /// Queues the update of an uploaded bucket. From the point `is_final` on the gradient of its unit is, and
+  /// nobody reads the old weights any more.
   void update(std::size_t index, step_record const& record, zero::unit_gradient gradient,
               typename D::event const& is_final) {
     auto& p = pieces_[index];
-    auto& s = stagings_[static_cast<std::size_t>(p.staging)];
+    auto& s = staging_of(p);
     auto const count = p.bucket.count;
     auto* const m = reinterpret_cast<float*>(s.memory);
     auto* const v = m + count;
@@ -161,23 +151,41 @@ public:
       }
     });
     update_.record(*p.updated);
-    down_.wait(*p.updated);
-    record_span(times_, down_track_, down_, "state of ", p.bucket.unit, [&] {
-      if (p.flows) {
-        down_.copy(p.weights, s.memory + bytes_of(p.bucket), weight_bytes_of(p.bucket));
-        down_.record(*p.returned);
-      }
-      down_.copy(p.host, s.memory, bytes_of(p.bucket));
-    });
-    down_.record(*s.written);
-    writes_.push_back(s.written.get());
-    p.written = s.written.get();
+    p.state = position::updated;
     p.ever_updated = true;
-    p.staging = -1;
-    s.holds = -1;
-    --held_;
-    s.in_use = true;
+    updated_.push_back(index);
   }
+
+  /// Queues the writing back of updated buckets, in the order of their updates, each once its update is done.
+  /// \returns whether there were any.
+  bool write_back(std::size_t most_under_way) {
+    bool any = false;
+    free_written();
+    while (!updated_.empty() && writes_.size() < most_under_way &&
+           pieces_[updated_.front()].updated->done()) {
+      write_next();
+      any = true;
+    }
+    return any;
+  }
+  /// Is every update's writing back queued?
+  [[nodiscard]] bool wrote_all() const noexcept { return updated_.empty(); }
+  /// May await() be called, or are weights that flow yet to be written back?
+  [[nodiscard]] bool returns(std::size_t index) const {
+    return !pieces_[index].flows || pieces_[index].state != position::updated;
+  }
+  /// Of what is under way, what has to end before more can be queued; null: nothing is.
+  [[nodiscard]] typename D::event const* next_end() {
+    free_written();
+    if (!writes_.empty()) {
+      return staging_of(pieces_[writes_.front()]).written.get();
+    }
+    if (!updated_.empty()) {
+      return pieces_[updated_.front()].updated.get();
+    }
+    return under_way(uploads_) > 0 ? uploads_.front() : nullptr;
+  }
+
   /// Lets `stream` wait until the bucket's weights are where they live, after their last update.
   void await(std::size_t index, typename D::stream& stream) {
     auto const& p = pieces_[index];
@@ -191,27 +199,24 @@ public:
       stream.wait(*pieces_[index].updated);
     }
   }
-  /// Waits until everything queued is done and the host's memory is what counts.
+  /// Waits until everything queued is done and the host's memory is what counts. All is written back, or will
+  /// never be.
   void synchronize() {
-    up_.synchronize();
+    link_->up.synchronize();
     update_.synchronize();
-    down_.synchronize();
+    link_->down.synchronize();
     uploads_.clear();
     writes_.clear();
-    for (auto& s : stagings_) {
-      if (s.holds >= 0) {
-        pieces_[static_cast<std::size_t>(s.holds)].staging = -1;
-        s.holds = -1;
-        --held_;
-      }
-    }
+    free_.clear();
+    for (std::size_t i = 0; i < stagings_.size(); ++i) { free_.push_back(static_cast<int>(i)); }
+    for (auto& p : pieces_) { p.state = position::home; }
   }
 
   /// Elements [first, first + size) of the bucket at `index`, after synchronize().
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     auto const& p = pieces_[index];
     if (part == state_part::master) {
-      read_masters(up_, p.weights + first, low_of(p, first), to);
+      read_masters(link_->up, p.weights + first, low_of(p, first), to);
     } else {
       std::memcpy(to.data(), moment(p, part) + first, to.size_bytes());
     }
@@ -219,13 +224,15 @@ public:
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[index];
     if (part == state_part::master) {
-      write_masters(up_, p.weights + first, low_of(p, first), from);
+      write_masters(link_->up, p.weights + first, low_of(p, first), from);
     } else {
       std::memcpy(moment(p, part) + first, from.data(), from.size_bytes());
     }
   }
 
 private:
+  /// Where a bucket's state is, or is on its way to.
+  enum class position { home, staged, updated, returning };
   struct piece {
     offload::bucket bucket;
     std::vector<segment> segments;
@@ -233,20 +240,44 @@ private:
     bool flows = false;                                    // they live in host memory
     std::byte* host = nullptr;                             // m, v, low
     std::unique_ptr<typename D::event> updated, returned;  // the latter of weights that flow
-    typename D::event const* written = nullptr;
     bool ever_updated = false;
-    int staging = -1;
+    position state = position::home;
+    int staging = 0;  // where it is not at home
   };
   struct staging {
     std::byte* memory;
     std::unique_ptr<typename D::event> uploaded, written;
-    std::int64_t holds = -1;  // a bucket between its upload and its update
-    bool in_use = false;      // `written` was recorded
   };
 
+  staging& staging_of(piece const& p) { return stagings_[static_cast<std::size_t>(p.staging)]; }
   static std::size_t under_way(std::deque<typename D::event const*>& ends) {
     while (!ends.empty() && ends.front()->done()) { ends.pop_front(); }
     return ends.size();
+  }
+  void write_next() {
+    auto& p = pieces_[updated_.front()];
+    auto& s = staging_of(p);
+    auto& down = link_->down;
+    down.wait(*p.updated);
+    record_span(times_, down_track_, down, "state of ", p.bucket.unit, [&] {
+      if (p.flows) {
+        down.copy(p.weights, s.memory + bytes_of(p.bucket), weight_bytes_of(p.bucket));
+        down.record(*p.returned);
+      }
+      down.copy(p.host, s.memory, bytes_of(p.bucket));
+    });
+    down.record(*s.written);
+    p.state = position::returning;
+    writes_.push_back(updated_.front());
+    updated_.pop_front();
+  }
+  void free_written() {
+    while (!writes_.empty() && staging_of(pieces_[writes_.front()]).written->done()) {
+      auto& p = pieces_[writes_.front()];
+      p.state = position::home;
+      free_.push_back(p.staging);
+      writes_.pop_front();
+    }
   }
   /// Of the largest streamed bucket: its state, and its weights where they flow.
   static std::size_t staging_bytes(arrangement const& a) {
@@ -279,13 +310,14 @@ private:
 
   recorder<D>* times_;  // null also where nothing is streamed
   int up_track_ = -1, update_track_ = -1, down_track_ = -1;
-  typename D::stream up_, update_, down_;
+  link_streams<D>* link_;
+  typename D::stream update_;
   buffer<D> memory_, staging_memory_;
   std::vector<piece> pieces_;  // one for each bucket, empty where it lives elsewhere
   std::vector<staging> stagings_;
-  std::size_t held_ = 0;
-  std::deque<typename D::event const*> uploads_, writes_;  // their ends, in order
-  int next_ = 0;
+  std::vector<int> free_;
+  std::deque<typename D::event const*> uploads_;  // their ends, in order
+  std::deque<std::size_t> updated_, writes_;      // buckets to be written back, and on their way
 };
 
 }  // namespace superoffload::offload
