@@ -98,6 +98,33 @@ TEST_CASE("what fits the device stays there, whatever else could be done") {
   CHECK(p.model_flops_per_second == doctest::Approx(m.work.model_flops / p.step_time));
 }
 
+TEST_CASE("the bound is what the busiest part takes while the others run") {
+  model const m{};
+  auto machine = server();
+  machine.link.beside_adam = 1.0;
+  machine.link.alone = machine.link.both;
+  machine.adam.links_busy = machine.adam.links_idle;
+  settings const all_on_host{.how = mode::super, .ratio = 1.0, .streamed_share = 0.0};
+  auto const parameters = [&] {
+    double sum = 0.0;
+    for (auto const& b : make_plan(m.units, m.work, machine, all_on_host).state.buckets) {
+      sum += static_cast<double>(b.count);
+    }
+    return sum;
+  }();
+  auto const alone = make_plan(m.units, m.work, machine, all_on_host);
+  auto const threads = alone.state.workers;
+  double const idle = parameters * machine.adam_time(adam_task::update, threads, 0);
+  CHECK(alone.bound == doctest::Approx(idle));
+  // Each way two bytes a parameter: CPU Adam is slower for as long as they move.
+  for (auto& seconds : machine.adam.links_busy) { seconds *= 1.5; }
+  double const links = parameters * 2.0 / machine.link.both.down;
+  auto const beside = make_plan(m.units, m.work, machine, all_on_host);
+  double const share = links / beside.bound;
+  CHECK(beside.bound == doctest::Approx(idle * (1.0 + 0.5 * share)));
+  CHECK(beside.step_time >= beside.bound);
+}
+
 TEST_CASE("memory decides: the device is filled, the rest goes to the host, and nothing exceeds either") {
   model const m{};
   for (std::size_t const device : {140, 100, 80, 64}) {

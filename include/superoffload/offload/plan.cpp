@@ -65,9 +65,8 @@ std::string describe(plan const& p) {
   if (!p.fits) {
     return text + "  does not fit: " + p.refusal + "\n";
   }
-  text += formatted(
-      "  step: %.1f ms expected (%.1f ms its busiest part alone), %.0f tokens/s, %.3g model TFLOPS\n",
-      1e3 * p.step_time, 1e3 * p.bound, p.tokens_per_second, 1e-12 * p.model_flops_per_second);
+  text += formatted("  step: %.1f ms expected (%.1f ms its busiest part), %.0f tokens/s, %.3g model TFLOPS\n",
+                    1e3 * p.step_time, 1e3 * p.bound, p.tokens_per_second, 1e-12 * p.model_flops_per_second);
   auto const share = [&](lane l) { return 100.0 * p.step.busy[static_cast<std::size_t>(l)]; };
   text += formatted("  busy: device %.0f %%, CPU Adam %.0f %%, link down %.0f %%, up %.0f %%\n",
                     share(lane::compute) + share(lane::device_adam), share(lane::cpu), share(lane::down),

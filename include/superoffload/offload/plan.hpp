@@ -47,7 +47,7 @@ struct plan {
   std::size_t device_available = 0, host_available = 0;
 
   double step_time = 0.0;  ///< s, simulated; of the steps that have come to run alike
-  double bound = 0.0;      ///< s that its busiest part needs alone: device, CPU or one way of the link
+  double bound = 0.0;      ///< s that its busiest part needs beside the others: device, CPU Adam or the link
   double tokens_per_second = 0.0;
   double model_flops_per_second = 0.0;
   timeline step;

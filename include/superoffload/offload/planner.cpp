@@ -492,13 +492,40 @@ private:
     double const sums = (w_.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
     double const down = host * e + sums + streamed * state + along;
     double const up = 2.0 * w_.micro_batches * weights + sums + sent + streamed * state + along;
-    p.bound = compute;
-    if (host + streamed + weights > 0.0) {
-      p.bound = std::max({compute, host * m_.adam_time(adam_task::update, p.state.workers, 0),
-                          down / m_.link.alone.down, up / m_.link.alone.up});
-    }
+    p.bound = busiest(compute, host, down, up, p.state.workers);
     p.tokens_per_second = static_cast<double>(w_.tokens) / p.step_time;
     p.model_flops_per_second = w_.model_flops / p.step_time;
+  }
+
+  /// Seconds that a step needs for `compute` seconds of the device, CPU Adam's updates of `host` parameters,
+  /// and so many bytes each way: all at once, and nothing waits for anything. But the longer the links are
+  /// busy meanwhile, the slower CPU Adam is, and they beside it.
+  [[nodiscard]] double busiest(double compute, double host, double down, double up, int workers) const {
+    if (host + down + up == 0.0) {
+      return compute;
+    }
+    auto const adam = [&](int directions) {
+      return host == 0.0 ? 0.0 : host * m_.adam_time(adam_task::update, workers, directions);
+    };
+    double const idle = adam(0), slowed = adam(2) - idle;
+    auto const needed_in = [&](double seconds) {
+      double const beside = 1.0 - (1.0 - m_.link.beside_adam) * std::min(1.0, idle / seconds);
+      double const both_down = beside * m_.link.both.down, both_up = beside * m_.link.both.up;
+      double const overlap = std::min(down / both_down, up / both_up);
+      double const rest_down = (down - overlap * both_down) / m_.link.alone.down,
+                   rest_up = (up - overlap * both_up) / m_.link.alone.up;
+      double const links = overlap + std::max(rest_down, rest_up);
+      double const busy = std::min(1.0, (2.0 * overlap + rest_down + rest_up) / (2.0 * seconds));
+      return std::max({compute, idle + busy * slowed, links});
+    };
+    // The more time there is, the less is needed: they meet between.
+    double least = std::max(compute, idle), most = std::max(least, 1e-12);
+    while (needed_in(most) > most) { most *= 2.0; }
+    for (int i = 0; i < 60; ++i) {
+      double const middle = 0.5 * (least + most);
+      (middle > 0.0 && needed_in(middle) <= middle ? most : least) = middle;
+    }
+    return most;
   }
 
   // Refusals
