@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/comm/host_group.hpp>
+#include <superoffload/core/range.hpp>
 #include <superoffload/offload/measure.hpp>
 #include <superoffload/offload/planner.hpp>
 #include <superoffload/train/host_share.hpp>
@@ -80,6 +81,7 @@ bool step_fits(D const& device, Architecture const& model, step_shape shape, off
 template <element T, device_policy D, model::architecture Architecture>
 offload::machine machine_for(D& device, Architecture const& model, step_shape const& shape,
                              offload::settings const& s, comm::host_group const& ranks = {}) {
+  enter_range("measuring the machine");
   auto m = share_of_host(ranks, offload::this_machine(device));
   if (!s.hardware.empty()) {
     auto described = read_machine(s.hardware);
