@@ -192,7 +192,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
                               .ranks = ranks.ranks()};
   shape.gathered = so::train::gathered_by(engine);
   auto const began = clock_type::now();
-  auto const machine = so::train::machine_for<element>(device, engine.model(), shape, settings_of(j), ranks);
+  auto const machine = so::train::machine_for<element>(device, engine.model(), shape, settings_of(j), group);
   double const measuring = seconds_since(began);
   auto const planned = so::train::plan_step<element>(device, engine.model(), shape, machine, settings_of(j));
   if (ranks.is_first()) {
@@ -279,6 +279,16 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   auto service =
       so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
                  ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
+  if (ranks.ranks() > 1) {
+    auto const& p = machine.peers;
+    service += so::concat(
+        "\"exchanged_bytes\": ", planned.exchanged, ", \"exchange_ms\": ", 1e3 * planned.exchange_time,
+        ", \"exchange_waited_ms\": ", 1e3 * planned.step.waited_for_ranks,
+        ", \"all_gather_gb_per_s\": ", 1e-9 * p.all_gather,
+        ", \"reduce_scatter_gb_per_s\": ", 1e-9 * p.reduce_scatter,
+        ", \"exchange_latency_us\": ", 1e6 * p.latency, ", \"share_beside_compute\": ", p.beside_compute,
+        ", \"compute_share_beside\": ", p.compute_beside, ", ");
+  }
   if constexpr (Engine::arranges) {
     auto const counts = engine.state().counts();
     auto const& a = engine.options().arrangement;

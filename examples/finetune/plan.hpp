@@ -17,7 +17,7 @@ template <class Architecture>
 int plan_described(command_line const& command) {
   namespace so = superoffload;
   auto const& settings = command.training.offload;
-  auto const machine = so::train::read_machine(settings.hardware);
+  auto const machine = so::train::read_machine(settings.hardware, command.training.ranks);
   auto const plan = command.precision == precision_choice::bf16
                         ? so::train::plan_on<Architecture, so::bfloat16>(machine, settings, command.training)
                         : so::train::plan_on<Architecture, float>(machine, settings, command.training);

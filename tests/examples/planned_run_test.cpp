@@ -60,6 +60,16 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
   CHECK(ratio.status == 0);
   CHECK(written()["places"]["host"] == 1.0);
 
+  // Ranks need a machine whose description says how they exchange.
+  auto const ranks = plan_of(test::finetune, "h200_pcie5.json", {"--gpus", "2"});
+  CAPTURE(ranks.err);
+  CHECK(ranks.status == 0);
+  CHECK(ranks.out.find("  exchanges: ") != std::string::npos);
+  CHECK(written()["exchanges"]["bytes"] > 0);
+  auto const unknown = plan_of(test::finetune, "rtx4090.json", {"--gpus", "2"});
+  CHECK(unknown.status == static_cast<int>(exit_code::bad_input));
+  CHECK(unknown.err.find("field 'peers' is missing") != std::string::npos);
+
   // What does not fit is told before anything is drawn, and in the file.
   std::filesystem::remove(root.path() / "step.svg");
   auto const refused = plan_of(test::finetune_llama, "rtx4090.json", {});

@@ -135,6 +135,12 @@ TEST_CASE("the first rank tells of a run, and what it tells is of all") {
   CHECK(series(output.path(), "tokens").size() == 6);
   auto const plan = io::json::parse(contents_of(output.path() / "plan.json"));
   CHECK(plan["fits"] == true);
+  CHECK(contains(done.out, "  exchanges: "));
+  CHECK(plan["exchanges"]["bytes"] > 0);
+  CHECK(plan["exchanges"]["ms"] > 0);
+  CHECK(plan["exchanges"]["waited_ms"] > 0);
+  CHECK(plan["busy"]["exchange"] > 0);
+  CHECK(plan["activities"]["gather"]["count"] >= plan["activities"]["reduce"]["count"]);
 }
 
 TEST_CASE("ranks that somebody else starts find each other, and say what differs between them once") {

@@ -44,6 +44,21 @@ TEST_CASE("a picture shows every interval in its lane, to scale, and explains it
   CHECK(svg.find(">emit<") == std::string::npos);  // nothing of that kind is there
 }
 
+TEST_CASE("the lane between ranks is drawn where there are any") {
+  timeline t;
+  t.step_time = 0.1;
+  t.waited_for_ranks = 0.02;
+  t.busy = {0.5, 0.0, 0.0, 0.0, 0.0, 0.25};
+  t.intervals = {{lane::compute, activity::forward, 7, 0.0, 0.1}};
+  CHECK(count(draw(t, ""), "ranks") == 0);
+  t.intervals.push_back({lane::exchange, activity::gather, 7, 0.025, 0.05});
+  auto const svg = draw(t, "");
+  CHECK(svg.find("; between ranks 25 %, 20.0 ms waited for</text>") != std::string::npos);
+  CHECK(svg.find(">between ranks</text>") != std::string::npos);
+  CHECK(svg.find("<rect x=\"490.00\" y=\"306\" width=\"360.00\"") != std::string::npos);
+  CHECK(svg.find(">gather<") != std::string::npos);
+}
+
 TEST_CASE("what is too small to be told apart is drawn as one, and nothing at all is no error") {
   timeline t;
   t.step_time = 1.0;

@@ -310,6 +310,98 @@ TEST_CASE("sums on the host go down after each backward but the last and come be
   CHECK(span(half, activity::sum_up, 0) == at{-1.0, -1.0});
 }
 
+/// The same for ranks: every byte takes a second.
+machine slow_ranks() {
+  auto m = slow_machine();
+  m.peers.all_gather = m.peers.reduce_scatter = 1.0;
+  return m;
+}
+schedule of_ranks(std::vector<place> const& places, double bytes) {
+  auto s = of_units(places);
+  s.with_ranks.units.assign(places.size(), {bytes, bytes});
+  return s;
+}
+
+TEST_CASE("exchanges are hidden but for the first unit's weights and the last one's gradient") {
+  auto m = slow_ranks();
+  auto const s = of_ranks({resident, resident}, 0.5);
+  auto const t = simulate(m, s);
+  CHECK(span(t, activity::gather, 0) == at{2.0, 2.5});  // behind the device's updates
+  CHECK(span(t, activity::gather, 1) == at{2.5, 3.0});
+  CHECK(span(t, activity::forward, 0) == at{2.5, 3.5});
+  CHECK(span(t, activity::forward, 1) == at{3.5, 4.5});
+  CHECK(span(t, activity::reduce, 1) == at{6.5, 7.0});
+  CHECK(span(t, activity::backward, 0) == at{6.5, 8.5});
+  CHECK(span(t, activity::reduce, 0) == at{8.5, 9.0});
+  CHECK(t.step_time == doctest::Approx(2.0 + 6.0 + 2 * 0.5));
+  CHECK(t.waits[0] == doctest::Approx(1.0));
+  CHECK(t.waits[1] == 0.0);
+  CHECK(t.waited_for_ranks == doctest::Approx(1.0));
+  CHECK(t.busy[static_cast<std::size_t>(lane::exchange)] == doctest::Approx(2.0 / 9.0));
+  m.peers.latency = 0.25;
+  CHECK(simulate(m, s).step_time == doctest::Approx(2.0 + 6.0 + 2 * 0.75));
+  m.peers.reduce_scatter = 0.5;
+  CHECK(simulate(m, s).step_time == doctest::Approx(2.0 + 6.0 + 0.75 + 1.25));
+}
+
+TEST_CASE("ranks that exchange more slowly than they compute wait in every pass") {
+  auto const t = simulate(slow_ranks(), of_ranks({resident, resident}, 3.0));
+  CHECK(span(t, activity::gather, 1) == at{5.0, 8.0});
+  CHECK(span(t, activity::forward, 1) == at{8.0, 9.0});
+  CHECK(span(t, activity::reduce, 1) == at{11.0, 14.0});
+  CHECK(span(t, activity::reduce, 0) == at{14.0, 17.0});
+  CHECK(t.step_time == doctest::Approx(17.0));
+  CHECK(t.waits[0] == doctest::Approx(3.0 + 4.0));
+  CHECK(t.waits[1] == doctest::Approx(2.0));
+  CHECK(t.waited_for_ranks == doctest::Approx(9.0));
+}
+
+TEST_CASE("exchanges and compute that slow each other down") {
+  auto m = slow_ranks();
+  m.peers.beside_compute = m.peers.compute_beside = 0.5;
+  auto const t = simulate(m, of_ranks({resident, resident}, 0.5));
+  CHECK(span(t, activity::gather, 1) == at{2.5, 3.5});
+  CHECK(span(t, activity::forward, 0) == at{2.5, 4.0});
+  CHECK(span(t, activity::reduce, 1) == at{7.0, 8.0});
+  CHECK(span(t, activity::backward, 0) == at{7.0, 9.5});
+  CHECK(t.step_time == doctest::Approx(10.0));
+}
+
+TEST_CASE("of ranks, gradients leave one unit later, and weights are gathered when a shard is back") {
+  auto const t = simulate(slow_ranks(), of_ranks({host, host}, 0.5));
+  // The last backward ends half a second before the verdict, and gradient 1 begins to leave.
+  CHECK(span(t, activity::update, 1) == at{0.5, 1.5});
+  CHECK(span(t, activity::gradient, 0) == at{0.5, 1.5});
+  CHECK(span(t, activity::update, 0) == at{1.5, 2.5});
+  CHECK(span(t, activity::weights, 0) == at{2.5, 3.5});
+  CHECK(span(t, activity::gather, 0) == at{3.5, 4.0});
+  CHECK(span(t, activity::forward, 0) == at{4.0, 5.0});
+  CHECK(t.step_time == doctest::Approx(10.5));
+  CHECK(t.updated == 2.0);
+  CHECK(t.waits[0] == doctest::Approx(4.5));
+  CHECK(t.waited_for_ranks == doctest::Approx(1.0));  // the rest is the shard's update
+}
+
+TEST_CASE("of ranks, a pass begins when the next unit's shard is served") {
+  auto m = slow_ranks();
+  m.adam.links_idle.fill(3.0);
+  m.adam.links_busy.fill(3.0);
+  m.adam.one_thread = 3.0;
+  auto const t = simulate(m, of_ranks({resident, host}, 0.5));
+  CHECK(span(t, activity::gather, 0) == at{1.0, 1.5});
+  CHECK(span(t, activity::update, 1) == at{0.5, 3.5});
+  CHECK(span(t, activity::forward, 0) == at{3.5, 4.5});
+  CHECK(span(t, activity::gather, 1) == at{4.5, 5.0});
+  CHECK(t.step_time == doctest::Approx(10.5));
+  CHECK(t.waits[0] == doctest::Approx(3.0));
+  CHECK(t.waits[1] == doctest::Approx(0.5));
+  CHECK(t.waited_for_ranks == doctest::Approx(1.0));
+}
+
+TEST_CASE("a schedule of ranks on a machine without a link between them is refused") {
+  CHECK_THROWS_AS(static_cast<void>(simulate(slow_machine(), of_ranks({resident}, 1.0))), error);
+}
+
 /// A model of a real one's proportions on an H200, in one of many arrangements.
 schedule random_schedule(std::mt19937& random) {
   auto const up_to = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
@@ -336,6 +428,21 @@ schedule random_schedule(std::mt19937& random) {
   }
   return s;
 }
+/// The same of a rank, with exchanges that take less than its passes, or more.
+schedule random_ranks(std::mt19937& random) {
+  auto s = random_schedule(random);
+  s.sums_on_host.clear();
+  for (std::size_t u = 0; u < s.units.size(); ++u) {
+    s.with_ranks.units.push_back(
+        {1e6 * static_cast<double>(1 + random() % 4000), random() % 8 == 0 ? 0.0 : 2e9});
+  }
+  s.with_ranks.used_by_last = random() % 2 == 0 ? 0 : -1;
+  // What is frozen has no state.
+  std::erase_if(s.state.buckets, [&](bucket const& b) {
+    return s.with_ranks.units[static_cast<std::size_t>(b.unit)].gradient == 0.0;
+  });
+  return s;
+}
 machine server() {
   machine m;
   m.device.bandwidth = 4.28e12;
@@ -345,6 +452,9 @@ machine server() {
             {.185e-9, .135e-9, .159e-9, .201e-9, .199e-9},
             15,
             1.72e-9};
+  m.peers.all_gather = 330e9;
+  m.peers.reduce_scatter = 260e9;
+  m.peers.latency = 35e-6;
   return m;
 }
 
@@ -352,7 +462,7 @@ TEST_CASE("whatever the arrangement: every bucket is served once a step, and no 
   std::mt19937 random{1};
   for (int i = 0; i < 200; ++i) {
     CAPTURE(i);
-    auto s = random_schedule(random);
+    auto s = i % 2 == 0 ? random_schedule(random) : random_ranks(random);
     s.acceptance = i % 3 == 0 ? 1.0 : i % 3 == 1 ? 0.0 : 0.6;
     auto const m = server();
     auto const t = simulate(m, s);

@@ -79,6 +79,26 @@ TEST_CASE("what trains, and how much of it at once, reaches the plan") {
   CHECK(m.on("h200_pcie5.json").recompute == "every block");
 }
 
+TEST_CASE("ranks exchange on a link of their own, most of it beside compute") {
+  llama_8b m{8};
+  auto const alone = m.on("h200_pcie5.json");
+  CHECK(alone.exchanged == 0.0);
+  m.options().batch_size = 8;
+  m.options().ranks = 2;
+  auto const two = m.on("h200_pcie5.json");
+  // A block has 218e6 parameters, of which a rank sends half: twice its weights, but those that stay for the
+  // turn, and its gradient; embedding and head, too, the gradients of both in float32.
+  double const block = 218e6, table = 128256.0 * 4096;
+  CHECK(two.exchanged ==
+        doctest::Approx(0.5 * (block * 2 * (8 + 6 + 8) + table * (2 * 2 + 2 * 4) + table * 2)).epsilon(0.01));
+  CHECK(two.exchange_time > two.exchanged / 330e9);
+  CHECK(two.exchange_time < two.exchanged / 250e9);
+  CHECK(two.step.waited_for_ranks > 0.0);
+  CHECK(two.step.waited_for_ranks < 0.5 * two.exchange_time);
+  CHECK(two.step_time > alone.step_time * 0.95);  // with half of the updates
+  CHECK(two.tokens_per_second > 1.8 * alone.tokens_per_second);
+}
+
 TEST_CASE("a micro-batch that is too large is refused with the largest that fits") {
   llama_8b m{32};
   m.options().batch_size = 2000;

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -27,7 +28,7 @@ std::string text_of(fs::path const& file) {
 }
 
 TEST_CASE("every machine that is shipped can be read, and is one") {
-  int files = 0;
+  int files = 0, with_peers = 0;
   for (auto const& entry : fs::directory_iterator{hardware}) {
     if (entry.path().extension() != ".json") {
       continue;
@@ -43,6 +44,11 @@ TEST_CASE("every machine that is shipped can be read, and is one") {
     CHECK(m.link.both.down <= m.link.alone.down);
     CHECK(m.link.both.up <= m.link.alone.up);
     CHECK(m.link.beside_adam <= 1.0);
+    if (m.peers.known()) {
+      CHECK(m.peers.reduce_scatter <= m.peers.all_gather);  // the sum comes on top
+      CHECK(m.peers.all_gather < m.device.bandwidth);
+      ++with_peers;
+    }
     CHECK(m.adam.threads <= m.host.cores);
     using offload::adam_task;
     for (int task = 0; task < offload::adam_tasks; ++task) {
@@ -56,6 +62,7 @@ TEST_CASE("every machine that is shipped can be read, and is one") {
     CHECK(m.adam_time(adam_task::emit, 1, 0) < m.adam_time(adam_task::update, 1, 0));
   }
   CHECK(files == 4);
+  CHECK(with_peers == 3);
 }
 
 TEST_CASE("figures arrive in SI units") {
@@ -65,6 +72,10 @@ TEST_CASE("figures arrive in SI units") {
   CHECK(m.device.round_trip == doctest::Approx(50e-6));
   CHECK(m.link.alone.down == doctest::Approx(55.4e9));
   CHECK(m.link.alone.up == doctest::Approx(55.6e9));
+  CHECK(m.peers.all_gather == doctest::Approx(330e9));
+  CHECK(m.peers.reduce_scatter == doctest::Approx(260e9));
+  CHECK(m.peers.latency == doctest::Approx(35e-6));
+  CHECK(m.peers.beside_compute == 1.0);
   CHECK(m.host.cores == 16);
   CHECK(m.adam_time(offload::adam_task::update, 15, 0) == doctest::Approx(.144e-9));
   CHECK(m.adam_time(offload::adam_task::update, 15, 1) == doctest::Approx(.1645e-9));
@@ -74,7 +85,9 @@ TEST_CASE("figures arrive in SI units") {
 TEST_CASE("a description that is written is read as it was") {
   test::scratch_directory const directory;
   auto const file = directory.path() / "machine.json";
-  auto const m = train::read_machine(hardware / "gh200.json");
+  auto m = train::read_machine(hardware / "gh200.json");
+  m.peers.beside_compute = 0.75;
+  m.peers.compute_beside = 0.5;
   std::ofstream{file} << train::to_json(m, "a test");
   auto const again = train::read_machine(file);
   CHECK(again.name == m.name);
@@ -96,6 +109,11 @@ TEST_CASE("a description that is written is read as it was") {
                             of.link.both.up,
                             of.link.beside_adam,
                             of.link.latency,
+                            of.peers.all_gather,
+                            of.peers.reduce_scatter,
+                            of.peers.latency,
+                            of.peers.beside_compute,
+                            of.peers.compute_beside,
                             of.adam.latency,
                             of.adam.one_thread};
     all.insert(all.end(), of.adam.links_idle.begin(), of.adam.links_idle.end());
@@ -104,16 +122,19 @@ TEST_CASE("a description that is written is read as it was") {
   };
   auto const expected = rates(m), found = rates(again);
   for (std::size_t i = 0; i < expected.size(); ++i) { CHECK(found[i] == doctest::Approx(expected[i])); }
+  auto const alone = train::read_machine(hardware / "rtx4090.json");
+  std::ofstream{file} << train::to_json(alone, "a test");
+  CHECK_FALSE(train::read_machine(file).peers.known());
 }
 
 TEST_CASE("a bad description is refused by file and field") {
   test::scratch_directory const directory;
   auto const good = text_of(hardware / "gh200.json");
-  auto const message_of = [&](std::string const& text) -> std::string {
+  auto const message_of = [&](std::string const& text, int ranks = 1) -> std::string {
     auto const file = directory.path() / "machine.json";
     std::ofstream{file} << text;
     try {
-      static_cast<void>(train::read_machine(file));
+      static_cast<void>(train::read_machine(file, ranks));
     } catch (error const& e) {
       CHECK(e.code() == exit_code::bad_input);
       std::string const message = e.what();
@@ -147,6 +168,25 @@ TEST_CASE("a bad description is refused by file and field") {
        "adam_seconds_per_1e9.links_idle.emit: expected a number from 0");
   says(with("\"emit\": 0.060", "\"emits\": 1"), "links_idle: field 'emit' is missing");
   says(with("\"name\": \"NVIDIA", "\"kind\": 1, \"name\": \"NVIDIA"), "field 'kind' is not known");
+  for (auto const& [number, complaint] :
+       {std::pair{"0", "expected a number above 0"}, std::pair{"-1", "expected a number from 0"},
+        std::pair{"1e400", "expected valid JSON"}, std::pair{"1e12", "expected a number from 0"},
+        std::pair{"null", "expected a number"}, std::pair{"\"330\"", "expected a number"},
+        std::pair{"[330]", "expected a number"}}) {
+    says(with("\"all_gather_gb_per_s\": 330", concat("\"all_gather_gb_per_s\": ", number)), complaint);
+  }
+  says(with("\"reduce_scatter_gb_per_s\": 260,", ""), "peers: field 'reduce_scatter_gb_per_s' is missing");
+  says(with("\"share_beside_compute\": 1.0", "\"share_beside_compute\": 1.5"),
+       "peers.share_beside_compute: expected a number from 0 to 1");
+  says(with("\"compute_share_beside\": 1.0", "\"compute_share_beside\": 0"),
+       "peers.compute_share_beside: expected a share above 0");
+  says(with("\"share_beside_compute\"", "\"nvlinks\": 18, \"share_beside_compute\""),
+       "peers: field 'nvlinks' is not known");
+  says(with("\"peers\": {", "\"peers\": null, \"rest\": {"), "peers: expected an object, found null");
+  auto const alone = text_of(hardware / "rtx4090.json");
+  CHECK(message_of(alone) == "accepted");
+  CHECK(message_of(good, 4) == "accepted");
+  says(message_of(alone, 2), "field 'peers' is missing: expected how fast ranks exchange, for a plan of 2");
   says(message_of("[1]"), "expected an object");
   says(message_of("{"), "byte");
   CHECK_THROWS_AS(static_cast<void>(train::read_machine(directory.path() / "none.json")), error);

@@ -29,7 +29,10 @@ offload::plan some_plan() {
   p.tokens_per_second = 1000.0;
   p.model_flops_per_second = 2e14;
   p.state.buckets.resize(7);
-  p.step.busy = {0.5, 0.1, 0.2, 0.3, 0.4};
+  p.exchanged = 4096.0;
+  p.exchange_time = 0.25;
+  p.step.busy = {0.5, 0.1, 0.2, 0.3, 0.4, 0.6};
+  p.step.waited_for_ranks = 0.125;
   p.step.waits = {0.001, 0.0};
   p.step.emitted = 3.0;
   p.step.intervals = {{offload::lane::compute, offload::activity::forward, 0, 0.0, 0.125},
@@ -59,6 +62,10 @@ TEST_CASE("a plan in JSON") {
   CHECK(j["host_bytes"]["gradients"] == 4);
   CHECK(j["host_bytes"]["slots"] == 6);
   CHECK(j["busy"]["cpu_adam"] == 0.4);
+  CHECK(j["busy"]["exchange"] == 0.6);
+  CHECK(j["exchanges"]["bytes"] == 4096.0);
+  CHECK(j["exchanges"]["ms"] == 250.0);
+  CHECK(j["exchanges"]["waited_ms"] == 125.0);
   CHECK(j["buckets_per_step"]["emitted"] == 3.0);
   CHECK(j["waits_ms"][0] == 1.0);
   CHECK(j["activities"].size() == 2);
@@ -76,6 +83,7 @@ TEST_CASE("of a plan that does not fit, what is not known is null") {
   CHECK(j["refusal"] == "use less");
   CHECK(j["step_time_ms"].is_null());
   CHECK(j["tokens_per_second"].is_null());
+  CHECK(j["exchanges"]["bytes"].is_null());
   CHECK(j["device_bytes"]["total"] == 60);
 }
 

@@ -13,11 +13,11 @@ namespace superoffload::offload {
 namespace {
 
 /// Of each activity.
-constexpr std::array<char const*, activities> colors{"#4c78a8", "#2f4b7c", "#72b7b2", "#f58518", "#54a24b",
-                                                     "#88d27a", "#ff9da6", "#d67195", "#b279a2", "#9467bd",
-                                                     "#e45756", "#eeca3b", "#9d755d", "#d6a21e", "#b23a3a"};
-constexpr std::array<char const*, lanes> lane_names{"device", "device Adam", "device to host",
-                                                    "host to device", "CPU Adam"};
+constexpr std::array<char const*, activities> colors{
+    "#4c78a8", "#2f4b7c", "#72b7b2", "#f58518", "#54a24b", "#88d27a", "#ff9da6", "#d67195", "#b279a2",
+    "#9467bd", "#17a2b8", "#0b6e7d", "#e45756", "#eeca3b", "#9d755d", "#d6a21e", "#b23a3a"};
+constexpr std::array<char const*, lanes> lane_names{"device",         "device Adam", "device to host",
+                                                    "host to device", "CPU Adam",    "between ranks"};
 
 constexpr double left = 130, plot = 1440, top = 76, row = 46, box = 34, right = 30;
 
@@ -94,7 +94,11 @@ std::string draw(timeline const& t, std::string const& title) {
   for (auto const& i : t.intervals) { end = std::max(end, i.end); }
   end = end > 0.0 ? end : 1.0;
   double const scale = plot / end;
-  double const height = top + row * lanes + 92;
+  // The last lane is for ranks.
+  bool const ranks = std::any_of(t.intervals.begin(), t.intervals.end(),
+                                 [](interval const& i) { return i.where == lane::exchange; });
+  int const shown = ranks ? lanes : lanes - 1;
+  double const height = top + row * shown + 92;
   std::array<bool, colors.size()> seen{};
   picture p;
   p.add(
@@ -107,12 +111,16 @@ std::string draw(timeline const& t, std::string const& title) {
       "<text x=\"20\" y=\"52\" fill=\"#555\">%.1f ms a step; busy: device %.0f %%, CPU Adam %.0f %%, link "
       "down "
       "%.0f %%, up %.0f %%; buckets a step: %.1f emitted, %.1f committed, %.1f updated, %.1f sent "
-      "again</text>\n",
+      "again",
       1e3 * t.step_time, busy(lane::compute) + busy(lane::device_adam), busy(lane::cpu), busy(lane::down),
       busy(lane::up), t.emitted, t.committed, t.updated, t.sent_again);
+  if (ranks) {
+    p.add("; between ranks %.0f %%, %.1f ms waited for", busy(lane::exchange), 1e3 * t.waited_for_ranks);
+  }
+  p.raw("</text>\n");
 
   double const tick = tick_of(1e3 * end);
-  double const axis = top + row * lanes;
+  double const axis = top + row * shown;
   for (int i = 0; tick * i <= 1e3 * end; ++i) {
     double const x = left + 1e-3 * tick * i * scale;
     p.add(
@@ -122,7 +130,7 @@ std::string draw(timeline const& t, std::string const& title) {
   }
   p.add("<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\" fill=\"#555\">ms since the verdict</text>\n",
         left + plot, axis + 38);
-  for (int i = 0; i < lanes; ++i) {
+  for (int i = 0; i < shown; ++i) {
     double const y = top + row * i;
     p.add(
         "<text x=\"%.0f\" y=\"%.0f\" text-anchor=\"end\">%s</text><rect x=\"%.0f\" y=\"%.0f\" width=\"%.0f\" "

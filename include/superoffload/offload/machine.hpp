@@ -20,7 +20,7 @@ struct link_rates {
   double up = 0.0;
 };
 
-/// A machine as the planner sees it, measured or described: one device, its link, and its share of the host.
+/// A machine as the planner sees it, measured or described: one device, its links, and its share of the host.
 /// SI units; rates are those that are reached, not those of a data sheet.
 struct machine {
   std::string name;
@@ -42,6 +42,17 @@ struct machine {
     double beside_adam = 1.0;  ///< share of `both` that is left while CPU Adam runs
     double latency = 0.0;      ///< s of one copy, however small
   } link;
+
+  /// Between ranks that have a device each, all of them at once. Bytes are those that leave a rank.
+  struct peers_part {
+    double all_gather = 0.0;      ///< bytes/s; 0: not known, and no ranks can be planned for
+    double reduce_scatter = 0.0;  ///< bytes/s, with the sum
+    double latency = 0.0;         ///< s of one exchange, however small
+    double beside_compute = 1.0;  ///< share of these rates that is left while the device computes
+    double compute_beside = 1.0;  ///< share of the device's speed that is left meanwhile
+
+    [[nodiscard]] bool known() const { return all_gather > 0.0 && reduce_scatter > 0.0; }
+  } peers;
 
   struct host_part {
     std::size_t memory = 0;   ///< bytes

@@ -71,6 +71,11 @@ std::string describe(plan const& p) {
   text += formatted("  busy: device %.0f %%, CPU Adam %.0f %%, link down %.0f %%, up %.0f %%\n",
                     share(lane::compute) + share(lane::device_adam), share(lane::cpu), share(lane::down),
                     share(lane::up));
+  if (p.exchanged > 0.0) {
+    text += formatted("  exchanges: %.2f %s a step and rank, %.1f ms, of which %.1f ms are waited for\n",
+                      in_units(static_cast<std::size_t>(p.exchanged)), large ? "GiB" : "MiB",
+                      1e3 * p.exchange_time, 1e3 * p.step.waited_for_ranks);
+  }
   return text;
 }
 

@@ -47,7 +47,10 @@ struct plan {
   std::size_t device_available = 0, host_available = 0;
 
   double step_time = 0.0;  ///< s, simulated; of the steps that have come to run alike
-  double bound = 0.0;      ///< s that its busiest part needs beside the others: device, CPU Adam or the link
+  /// s that its busiest part needs beside the others: device, CPU Adam, the link or exchanges
+  double bound = 0.0;
+  double exchanged = 0.0;      ///< bytes that leave a rank for others, of a step; 0: it is alone
+  double exchange_time = 0.0;  ///< s that these take alone; what is waited for: `step`
   double tokens_per_second = 0.0;
   double model_flops_per_second = 0.0;
   timeline step;

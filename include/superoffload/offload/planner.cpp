@@ -493,6 +493,12 @@ private:
     double const down = host * e + sums + streamed * state + along;
     double const up = 2.0 * w_.micro_batches * weights + sums + sent + streamed * state + along;
     p.bound = busiest(compute, host, down, up, p.state.workers);
+    p.exchanged = p.exchange_time = 0.0;
+    for (auto const& o : order_of(w_.with_ranks, w_.micro_batches).operations) {
+      p.exchanged += o.bytes;
+      p.exchange_time += seconds_of(m_, o);
+    }
+    p.bound = std::max(p.bound, p.exchange_time);
     p.tokens_per_second = static_cast<double>(w_.tokens) / p.step_time;
     p.model_flops_per_second = w_.model_flops / p.step_time;
   }
@@ -625,6 +631,7 @@ schedule schedule_of(plan const& p, workload const& w, machine const& m) {
           .weight_rooms = p.state.flow.weight_rooms,
           .sums_on_host = std::move(sums),
           .gradient_rooms = p.state.flow.gradient_rooms,
+          .with_ranks = w.with_ranks,
           .imitates = {}};
 }
 

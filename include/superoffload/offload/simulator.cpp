@@ -20,6 +20,7 @@ activity activity_of(adam_task task) {
 struct totals {
   std::vector<double> waits;
   std::array<double, lanes> busy{};
+  double waited_for_ranks = 0.0;
   double time = 0.0, emitted = 0.0, committed = 0.0, updated = 0.0, sent_again = 0.0;
 };
 
@@ -34,7 +35,8 @@ bool alike(std::vector<totals> const& ends, std::size_t a, std::size_t b) {
 
 class simulation {
 public:
-  simulation(machine const& m, schedule const& s) : m_{m}, s_{s} {
+  simulation(machine const& m, schedule const& s)
+      : m_{m}, s_{s}, exchanges_{order_of(s.with_ranks, s.micro_batches)} {
     auto const units = s.units.size();
     for (int k = 0; k < s.micro_batches; ++k) {
       bool const first = k == 0, last = k + 1 == s.micro_batches;
@@ -124,7 +126,7 @@ private:
     activity what{};
     int unit = 0;
     int bucket = 0;
-    double left = 0.0;  // compute: s; cpu: parameters; others: bytes
+    double left = 0.0;  // compute, exchange: s; cpu: parameters; others: bytes
     double begin = 0.0;
   };
   struct one_pass {
@@ -190,13 +192,15 @@ private:
     double const beside = down && up && at(lane::cpu).on ? m_.link.beside_adam : 1.0;
     switch (l) {
       case lane::compute:
-        return at(lane::device_adam).on ? 0.0 : 1.0;
+        return at(lane::device_adam).on ? 0.0 : at(lane::exchange).on ? m_.peers.compute_beside : 1.0;
       case lane::device_adam:
         return m_.device.bandwidth;
       case lane::down:
         return beside * (up ? m_.link.both : m_.link.alone).down;
       case lane::up:
         return beside * (down ? m_.link.both : m_.link.alone).up;
+      case lane::exchange:
+        return at(lane::compute).on && !at(lane::device_adam).on ? m_.peers.beside_compute : 1.0;
       case lane::cpu:
         break;
     }
@@ -222,6 +226,7 @@ private:
       auto const at = static_cast<std::size_t>(i);
       speeds[at] = running_[at].on ? rate(static_cast<lane>(i)) : 0.0;
     }
+    sum_.waited_for_ranks += waits_for_ranks() ? dt : 0.0;
     std::array<bool, lanes> ended{};
     for (std::size_t at = 0; at < ended.size(); ++at) {
       if (speeds[at] > 0.0) {
@@ -264,18 +269,40 @@ private:
       case lane::cpu:
         served(r.bucket);
         break;
+      case lane::exchange:
+        ++exchanged_;
+        break;
     }
   }
 
   /// Starts whatever can.
   void settle() {
-    while (start_device_update() || start_compute() || start_down() || start_up() || start_cpu()) {}
+    while (announce() || start_exchange() || start_device_update() || start_compute() || start_down() ||
+           start_up() || start_cpu()) {}
   }
 
   // Forward and backward
   // -------------------------------------------------------------------------------------
 
   bool start_compute() {
+    if (!may_start_compute() || exchanged_ < needed_exchanges()) {
+      return false;
+    }
+    auto const& p = passes_[pass_];
+    auto const unit = static_cast<std::size_t>(p.unit);
+    if (!p.forward && p.micro_batch == 0 && sum_elements(p.unit) > 0) {
+      --free_rooms_;
+    }
+    if (!p.forward && p.at_the_edge) {
+      gradients_ += trained(unit);
+    }
+    waited(unit);
+    start(lane::compute, p.forward ? activity::forward : activity::backward, p.unit, 0,
+          p.forward ? s_.units[unit].forward : s_.units[unit].backward);
+    return true;
+  }
+  /// Nothing but exchanges keeps the next pass from beginning.
+  bool may_start_compute() {
     if (on(lane::compute).on || on(lane::device_adam).on || !device_queue_.empty() ||
         pass_ == passes_.size()) {
       return false;
@@ -289,26 +316,19 @@ private:
     if (!p.forward && p.at_the_edge) {
       can = can && (gradients_ == 0 || gradients_ + trained(unit) <= s_.gradient_room);
     }
-    bool const adds_up = !p.forward && sum_elements(p.unit) > 0;
-    if (adds_up) {
+    if (!p.forward && sum_elements(p.unit) > 0) {
       can = can && (p.micro_batch == 0 ? free_rooms_ > 0 : sums_there_ > sum_use_);
     }
-    if (!can) {
-      return false;
+    if (has_ranks() && p.forward && p.at_the_edge && pass_ + 1 < passes_.size()) {
+      can = can && is_served(static_cast<std::size_t>(passes_[pass_ + 1].unit));
     }
-    if (adds_up && p.micro_batch == 0) {
-      --free_rooms_;
-    }
-    if (!p.forward && p.at_the_edge) {
-      gradients_ += trained(unit);
-    }
-    // What the device updated in the meantime was no waiting.
-    sum_.waits[unit] += now_ - could_compute_ - (device_adam_time() - device_adam_by_then_);
-    start(lane::compute, p.forward ? activity::forward : activity::backward, p.unit, 0,
-          p.forward ? s_.units[unit].forward : s_.units[unit].backward);
-    return true;
+    return can;
   }
 
+  /// What the device updated in the meantime was no waiting.
+  void waited(std::size_t unit) {
+    sum_.waits[unit] += now_ - could_compute_ - (device_adam_time() - device_adam_by_then_);
+  }
   void may_compute() {
     could_compute_ = now_;
     device_adam_by_then_ = device_adam_time();
@@ -337,12 +357,15 @@ private:
         sums_to_go_.push_back(p.unit);
       }
     }
-    if (!p.forward && p.at_the_edge) {
-      for (int const b : of_unit_[static_cast<std::size_t>(p.unit)]) { gradient_ready(b); }
+    if (!p.forward && p.at_the_edge && !has_ranks()) {
+      unit_ready(p.unit);
     }
-    if (++pass_ == passes_.size()) {
+    if (++pass_ == passes_.size() && announced_ == exchanges_.announcements.size()) {
       backward_ended();
     }
+  }
+  void unit_ready(int unit) {
+    for (int const b : of_unit_[static_cast<std::size_t>(unit)]) { gradient_ready(b); }
   }
 
   void gradient_ready(int b) {
@@ -357,7 +380,62 @@ private:
       return;
     }
     state(b).ready = true;
+    missing_residents_ += plan(b).where == place::resident ? 1 : 0;
     may_update(b);
+  }
+
+  // Exchanges between ranks
+  // -------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool has_ranks() const { return !exchanges_.needed.empty(); }
+  [[nodiscard]] std::size_t needed_exchanges() const {
+    return has_ranks() && pass_ < passes_.size() ? exchanges_.needed[pass_] : 0;
+  }
+
+  bool start_exchange() {
+    auto const next = exchanged_;
+    if (on(lane::exchange).on || next == exchanges_.operations.size() ||
+        pass_ < exchanges_.operations[next].after) {
+      return false;
+    }
+    auto const& o = exchanges_.operations[next];
+    bool const gathers = o.what == activity::gather;
+    // In the forward the last step's updates may still run.
+    if (gathers && judged_ && (missing_residents_ > 0 || missing_[static_cast<std::size_t>(o.unit)] > 0)) {
+      return false;
+    }
+    start(lane::exchange, o.what, o.unit, 0, seconds_of(m_, o));
+    return true;
+  }
+  /// Tells of the next gradient that is reduced.
+  bool announce() {
+    if (announced_ == exchanges_.announcements.size()) {
+      return false;
+    }
+    auto const& a = exchanges_.announcements[announced_];
+    if (pass_ < a.after || exchanged_ < a.operations) {
+      return false;
+    }
+    ++announced_;
+    unit_ready(a.unit);
+    if (announced_ == exchanges_.announcements.size()) {
+      waited(static_cast<std::size_t>(a.unit));
+      backward_ended();
+    }
+    return true;
+  }
+  /// Has CPU Adam made all weights of the unit?
+  bool is_served(std::size_t unit) {
+    auto const& of_unit = of_unit_[unit];
+    return std::none_of(of_unit.begin(), of_unit.end(), [this](int b) { return state(b).unserved; });
+  }
+  /// Does the device stand still, and for nothing else?
+  bool waits_for_ranks() {
+    if (!has_ranks() || on(lane::compute).on || on(lane::device_adam).on) {
+      return false;
+    }
+    return pass_ == passes_.size() ? announced_ < exchanges_.announcements.size()
+                                   : exchanged_ < needed_exchanges() && may_start_compute();
   }
 
   /// The bucket of `waiting` to go on with.
@@ -398,6 +476,7 @@ private:
     ++steps_;
     judged_ = true;
     pass_ = 0;
+    exchanged_ = announced_ = 0;
     visit_ = units_sent_ = units_there_ = 0;
     sum_use_ = sums_sent_ = sums_there_ = 0;
     may_compute();
@@ -456,6 +535,8 @@ private:
       if (streams_weights(plan(b).unit)) {
         return;  // its weights are on the host when its state is
       }
+    } else {
+      --missing_residents_;
     }
     weights_are_back(b);
   }
@@ -698,6 +779,7 @@ private:
     for (std::size_t u = 0; u < sum_.waits.size(); ++u) {
       t.waits.push_back((sum_.waits[u] - before.waits[u]) / steps);
     }
+    t.waited_for_ranks = (sum_.waited_for_ranks - before.waited_for_ranks) / steps;
     for (std::size_t i = 0; i < t.busy.size(); ++i) { t.busy[i] = (sum_.busy[i] - before.busy[i]) / time; }
     t.emitted = (sum_.emitted - before.emitted) / steps;
     t.committed = (sum_.committed - before.committed) / steps;
@@ -722,6 +804,7 @@ private:
   schedule const& s_;
   std::vector<one_pass> passes_;  // of a step
   std::vector<visit> visits_;
+  exchange_order const exchanges_;
   std::vector<std::vector<int>> of_unit_;
   std::vector<int> streamed_;  // in the order in which they are staged
   std::vector<bucket_state> buckets_;
@@ -737,6 +820,7 @@ private:
 
   std::vector<int> missing_;  // buckets of a unit whose weights are not back
   int all_missing_ = 0;
+  int missing_residents_ = 0;
   int unserved_ = 0;  // host buckets whose weights CPU Adam has yet to make
   std::int64_t gradients_ = 0;
   int free_slots_ = 0;
@@ -752,6 +836,7 @@ private:
 
   std::size_t visit_ = 0;                         // the next or running one of the step
   std::size_t units_sent_ = 0, units_there_ = 0;  // for visits of the step
+  std::size_t exchanged_ = 0, announced_ = 0;     // of the step
 
   std::vector<std::size_t> sum_uses_;  // the passes that need a sum, which come in this order
   std::size_t sum_use_ = 0, sums_sent_ = 0, sums_there_ = 0;  // of the step
@@ -769,6 +854,9 @@ private:
 timeline simulate(machine const& m, schedule const& s) {
   expect(!s.units.empty() && s.micro_batches > 0 && s.state.workers > 0, exit_code::internal,
          "a schedule has units, micro-batches and threads");
+  auto const& with_ranks = s.with_ranks.units;
+  expect(with_ranks.empty() || (with_ranks.size() == s.units.size() && m.peers.known()), exit_code::internal,
+         "a schedule of ranks has the exchanges of every unit, and a machine for ranks the rates of them");
   return simulation{m, s}.run();
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/exchange.hpp>
 #include <superoffload/offload/machine.hpp>
 #include <superoffload/offload/timeline.hpp>
 #include <superoffload/offload/workload.hpp>
@@ -30,6 +31,7 @@ struct schedule {
   /// the device.
   std::vector<std::int64_t> sums_on_host{};
   int gradient_rooms = 3;  ///< units of these whose gradients fit the device at once
+  exchanges with_ranks{};  ///< what the rank exchanges; no weights are streamed then
 
   /// What other systems do and this engine does not, to compare it with them.
   struct imitation {
@@ -62,6 +64,12 @@ struct schedule {
 /// * A streamed bucket is updated when its state is staged, its gradient ready, and the verdict known, or not
 ///   needed.
 /// * A unit's first forward in a step waits for its own weights, or for all.
+/// * Of several ranks, all of which do the same: exchanges run one after the other in the order of
+///   exchange_order, beside compute. Each waits for the passes that free its room or write its gradient; a
+///   unit's weights are gathered when its shard is back and resident state is updated. A pass waits for its
+///   unit, for a room for its gradient, and before its unit for CPU Adam to have served the next one's shard,
+///   which the host waits for before it queues on. A gradient is ready one unit later, when it is reduced;
+///   the verdict comes behind the last one.
 ///
 /// \throws error(cannot_fit) when nothing can go on: too few slots, or no room for gradients before the
 /// verdict.

@@ -14,8 +14,9 @@ enum class lane {
   down,         ///< copies from device to host
   up,           ///< copies from host to device
   cpu,          ///< CPU Adam, all workers on one bucket
+  exchange,     ///< between ranks
 };
-inline constexpr int lanes = 5;
+inline constexpr int lanes = 6;
 
 enum class activity {
   forward,
@@ -28,6 +29,8 @@ enum class activity {
   sum_down,
   state_up,  ///< state of a streamed bucket
   state_down,
+  gather,  ///< a unit's weights from all ranks
+  reduce,  ///< a unit's gradient, summed over all ranks
   update,  ///< the rest: adam_task
   emit,
   commit,
@@ -35,10 +38,10 @@ enum class activity {
   commit_update,
 };
 
-inline constexpr int activities = 15;
+inline constexpr int activities = 17;
 inline constexpr std::array<char const*, activities> activity_names{
-    "forward", "backward", "device update", "gradient",      "weights",
-    "unit",    "sum up",   "sum down",      "state up",      "state down",
+    "forward", "backward", "device update", "gradient",      "weights",        "unit",
+    "sum up",  "sum down", "state up",      "state down",    "gather",         "reduce",
     "update",  "emit",     "commit",        "commit + emit", "commit + update"};
 
 /// One thing that a lane did, in seconds since the step began.
@@ -54,6 +57,7 @@ struct timeline {
   double step_time = 0.0;  ///< s; where steps differ their mean, of which `intervals` shows one
   std::vector<interval> intervals;
   std::vector<double> waits;         ///< s that each unit's forward or backward stood still for, on average
+  double waited_for_ranks = 0.0;     ///< s of a step in which the device stood still for exchanges alone
   std::array<double, lanes> busy{};  ///< share of the time
   /// Buckets per step.
   double emitted = 0.0;     ///< served before the verdict

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/offload/exchange.hpp>
 #include <superoffload/offload/machine.hpp>
 
 #include <cstddef>
@@ -47,6 +48,7 @@ struct workload {
   std::size_t workspaces = 0, host_workspaces = 0;
   /// Of device memory, for units that are whole for a while where the layouts are shards.
   std::size_t gathered_weights = 0, gathered_gradients = 0;
+  exchanges with_ranks{};          ///< where the layouts are shards
   int element_bytes = 2;           ///< of working weights: 2 or 4
   bool judges = true;              ///< is a step clipped, or skipped where it is not finite?
   bool weights_may_stream = true;  ///< is there a store for weights on the host?

@@ -125,11 +125,12 @@ offload::machine slowest_of(comm::host_group const& ranks, offload::machine m) {
   struct numbers {
     offload::machine::device_part device;
     offload::machine::link_part link;
+    offload::machine::peers_part peers;
     offload::machine::host_part host;
     offload::machine::adam_part adam;
   };
   static_assert(std::is_trivially_copyable_v<numbers>);
-  numbers const own{m.device, m.link, m.host, m.adam};
+  numbers const own{m.device, m.link, m.peers, m.host, m.adam};
   std::vector<numbers> all(static_cast<std::size_t>(ranks.ranks()), own);
   ranks.gather(&own, all.data(), sizeof own);
   auto const least = [](auto& to, auto const& from) { to = std::min(to, from); };
@@ -148,6 +149,11 @@ offload::machine slowest_of(comm::host_group const& ranks, offload::machine m) {
     }
     least(m.link.beside_adam, other.link.beside_adam);
     most(m.link.latency, other.link.latency);
+    least(m.peers.all_gather, other.peers.all_gather);
+    least(m.peers.reduce_scatter, other.peers.reduce_scatter);
+    most(m.peers.latency, other.peers.latency);
+    least(m.peers.beside_compute, other.peers.beside_compute);
+    least(m.peers.compute_beside, other.peers.compute_beside);
     least(m.host.memory, other.host.memory);
     most(m.host.reserve, other.host.reserve);
     least(m.host.cores, other.host.cores);

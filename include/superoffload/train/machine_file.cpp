@@ -31,6 +31,16 @@ public:
            field.shown());
     return value * unit;
   }
+  /// Of a rate: above 0, 1 at most.
+  double share(char const* name) {
+    auto const field = (*this)[name];
+    double const value = field.number(0.0, 1.0);
+    expect(value > 0.0, exit_code::bad_input, field.where(), ": expected a share above 0, found ",
+           field.shown());
+    return value;
+  }
+  [[nodiscard]] bool has(char const* name) const { return field_.raw().contains(name); }
+  [[nodiscard]] std::string where() const { return field_.where(); }
   std::size_t gibibytes(char const* name) {
     constexpr double gib = 1024.0 * 1024.0 * 1024.0;
     return static_cast<std::size_t>((*this)[name].number(0.0, 1e6) * gib);
@@ -65,7 +75,7 @@ ordered json_of(offload::machine::adam_seconds const& seconds) {
 
 }  // namespace
 
-offload::machine read_machine(std::filesystem::path const& file) {
+offload::machine read_machine(std::filesystem::path const& file, int ranks) {
   auto const document = io::read_json(file);
   section all{{document, file.string()}};
   offload::machine m;
@@ -94,6 +104,18 @@ offload::machine read_machine(std::filesystem::path const& file) {
   m.link.latency = link["latency_us"].number(0.0, 1e6) * 1e-6;
   link.expect_no_more();
 
+  expect(ranks == 1 || all.has("peers"), exit_code::bad_input, all.where(),
+         ": field 'peers' is missing: expected how fast ranks exchange, for a plan of ", ranks);
+  if (all.has("peers")) {
+    section peers{all["peers"]};
+    m.peers.all_gather = peers.positive("all_gather_gb_per_s", 1e9);
+    m.peers.reduce_scatter = peers.positive("reduce_scatter_gb_per_s", 1e9);
+    m.peers.latency = peers["latency_us"].number(0.0, 1e6) * 1e-6;
+    m.peers.beside_compute = peers.share("share_beside_compute");
+    m.peers.compute_beside = peers.share("compute_share_beside");
+    peers.expect_no_more();
+  }
+
   section host{all["host"]};
   m.host.memory = host.gibibytes("memory_gib");
   m.host.reserve = host.gibibytes("reserve_gib");
@@ -115,7 +137,7 @@ offload::machine read_machine(std::filesystem::path const& file) {
 std::string to_json(offload::machine const& m, std::string const& source) {
   constexpr double gib = 1024.0 * 1024.0 * 1024.0;
   auto const gibibytes = [](std::size_t bytes) { return static_cast<double>(bytes) / gib; };
-  ordered const json{
+  ordered json{
       {"name", m.name},
       {"sources", {source}},
       {"device",
@@ -144,6 +166,13 @@ std::string to_json(offload::machine const& m, std::string const& source) {
         {"links_idle", json_of(m.adam.links_idle)},
         {"links_busy", json_of(m.adam.links_busy)}}},
   };
+  if (m.peers.known()) {
+    json["peers"] = {{"all_gather_gb_per_s", 1e-9 * m.peers.all_gather},
+                     {"reduce_scatter_gb_per_s", 1e-9 * m.peers.reduce_scatter},
+                     {"latency_us", 1e6 * m.peers.latency},
+                     {"share_beside_compute", m.peers.beside_compute},
+                     {"compute_share_beside", m.peers.compute_beside}};
+  }
   return json.dump();
 }
 

@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/comm/communicator.hpp>
 #include <superoffload/comm/host_group.hpp>
+#include <superoffload/comm/single.hpp>
 #include <superoffload/core/range.hpp>
 #include <superoffload/offload/measure.hpp>
 #include <superoffload/offload/planner.hpp>
 #include <superoffload/train/host_share.hpp>
 #include <superoffload/train/machine_file.hpp>
+#include <superoffload/train/measure_peers.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/run_data.hpp>
 #include <superoffload/train/step_workload.hpp>
@@ -16,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <concepts>
 #include <cstddef>
 #include <utility>
 
@@ -76,15 +80,17 @@ bool step_fits(D const& device, Architecture const& model, step_shape shape, off
 }
 
 /// The machine that a run on `device` is planned for: this one. Its rates are measured, at the sizes of the
-/// run, or those of the machine that `s.hardware` describes. What is measured is what the run may use. Ranks
-/// get one answer: what is a rank's share of its host, and the slowest rates of any, measured on all at once.
-template <element T, device_policy D, model::architecture Architecture>
+/// run, or those of the machine that `s.hardware` describes. What is measured is what the run may use. The
+/// ranks of `group`, null for one alone, get one answer: what is a rank's share of its host, and the slowest
+/// rates of any, measured on all at once.
+template <element T, device_policy D, model::architecture Architecture, comm::communicator<D> Group>
 offload::machine machine_for(D& device, Architecture const& model, step_shape const& shape,
-                             offload::settings const& s, comm::host_group const& ranks = {}) {
+                             offload::settings const& s, Group* group) {
   enter_range("measuring the machine");
+  auto const ranks = comm::host_group_of(group);
   auto m = share_of_host(ranks, offload::this_machine(device));
   if (!s.hardware.empty()) {
-    auto described = read_machine(s.hardware);
+    auto described = read_machine(s.hardware, ranks.ranks());
     described.device.memory = m.device.memory;
     described.device.reserve = m.device.reserve;
     described.device.is_the_host = m.device.is_the_host;
@@ -110,6 +116,15 @@ offload::machine machine_for(D& device, Architecture const& model, step_shape co
     p.state += b.count;
   }
   offload::measure_device<T>(device, p, m);
+  if constexpr (!std::same_as<Group, comm::single_communicator<D>>) {
+    if (ranks.ranks() > 1) {
+      m.peers = measure_peers<T>(device, *group,
+                                 {.shard = units[units.size() / 2].elements(),
+                                  .rows = p.rows,
+                                  .inner = p.inner,
+                                  .columns = p.columns});
+    }
+  }
   // Where the device's memory is the host's, nothing leaves it unless it is told to.
   bool const told = s.ratio.value_or(0.0) > 0.0 || s.stream_weights == offload::choice::on;
   if (s.how != offload::mode::none && (told || !m.device.is_the_host)) {

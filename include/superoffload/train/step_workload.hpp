@@ -7,6 +7,8 @@
 #include <superoffload/train/batch_staging.hpp>
 #include <superoffload/train/dry_pass.hpp>
 #include <superoffload/train/recompute.hpp>
+#include <superoffload/zero/gradient_layout.hpp>
+#include <superoffload/zero/shard.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -38,6 +40,23 @@ namespace detail {
 
 inline offload::device_work device_work_of(autograd::work const& w) {
   return {w.flops, w.attention, w.bytes};
+}
+
+/// What zero::sharded_store exchanges: of each unit all shards but the rank's own.
+template <element T, model::architecture Architecture>
+offload::exchanges exchanges_of(Architecture const& model, int ranks) {
+  offload::exchanges all;
+  zero::gather_rooms const rooms;
+  all.weight_rooms = rooms.weights;
+  all.gradient_rooms = rooms.gradients;
+  all.used_by_last = model.settings().tied_head ? 0 : -1;
+  for (auto const& unit : model.units()) {
+    auto const others = static_cast<double>(zero::shard_elements(unit, ranks)) * (ranks - 1);
+    auto const of_gradient = zero::keeps_wide<T>(unit, false) ? sizeof(wide<T>) : sizeof(T);
+    all.units.push_back({.weights = others * sizeof(T),
+                         .gradient = unit.trainable() ? others * static_cast<double>(of_gradient) : 0.0});
+  }
+  return all;
 }
 
 /// A level's peak and what it computes again.
@@ -101,16 +120,9 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
       backward.bytes += share * static_cast<double>(units[u].elements()) *
                         (units[u].wide_gradient() || s.micro_batches > 1 ? wide_bytes : element_bytes);
     }
-    if (s.ranks > 1) {
-      // Weights are gathered twice, a gradient is exchanged and summed: read and written where they are kept,
-      // on their way, and where they are used.
-      auto const elements = static_cast<double>(units[u].elements());
-      forward.bytes += 2.0 * (1.0 + share) * elements * element_bytes;
-      backward.bytes += 2.0 * (1.0 + share) * elements * element_bytes;
-      if (units[u].trainable()) {
-        backward.bytes += (3.0 + share) * elements * (units[u].wide_gradient() ? wide_bytes : element_bytes);
-      }
-    }
+  }
+  if (s.ranks > 1) {
+    w.with_ranks = detail::exchanges_of<T>(model, s.ranks);
   }
   // Outside of blocks: rows of the table, copied and added back into its gradient, which is cleared first;
   // the head, whose forward makes gradients too, with its logits.

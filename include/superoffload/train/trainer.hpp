@@ -72,7 +72,7 @@ public:
     expect_told_alike(ranks_, options_, element_name());
     expect_length(options_, config_);
     expect_trainable();
-    settle_plan();
+    settle_plan(group);
     if (options_.dry_run && (options_.dataset.empty() || !has_tokenizer())) {
       outline_without_tokens();
     } else {
@@ -201,14 +201,14 @@ private:
 
   /// Plans the steps, and lets the engine take what the plan says: places of the optimizer's state, and what
   /// is computed again.
-  void settle_plan() {
+  void settle_plan(group_type* group) {
     auto s = options_.offload;
     if constexpr (!Engine::arranges) {
       expect(s.how == offload::mode::none || (s.how == offload::mode::automatic && !s.ratio),
              exit_code::bad_input, "--offload super|zero needs an engine with offload::super");
       s.how = offload::mode::none;
     }
-    auto const machine = machine_for<element_type>(*device_, engine_.model(), shape_of(options_), s, ranks_);
+    auto const machine = machine_for<element_type>(*device_, engine_.model(), shape_of(options_), s, group);
     machine_name_ = machine.name;
     auto const shape = [&, gathered = gathered_by(engine_),
                         acceptance = acceptance_before()](training_options const& o) {
@@ -219,6 +219,7 @@ private:
       return of_engine;
     };
     plan_ = plan_step<element_type>(*device_, engine_.model(), shape(options_), machine, s);
+    comm::expect_same(ranks_, "the plan", to_json(plan_, {}));
     if constexpr (Engine::arranges) {
       engine_.arrange(plan_.state, plan_.on_device.total());
     } else {

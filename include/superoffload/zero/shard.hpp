@@ -11,6 +11,12 @@
 
 namespace superoffload::zero {
 
+/// How many units at once are whole on a device that has a shard of each only.
+struct gather_rooms {
+  int weights = 3;    ///< one for each unit that is used at once, and one to gather into meanwhile
+  int gradients = 3;  ///< one for each unit whose gradient is written at once, one that is being summed
+};
+
 /// Elements of each rank's shard of a unit: all of a size, cut on the grid of the norm, the last ones padded.
 inline std::int64_t shard_elements(autograd::unit_layout const& unit, int ranks) {
   auto const cells = kernel::norm_cells(unit.elements());

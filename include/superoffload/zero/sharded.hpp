@@ -22,12 +22,6 @@
 
 namespace superoffload::zero {
 
-/// How many units at once are whole on a device that has a shard of each only.
-struct gather_rooms {
-  int weights = 3;    ///< one for each unit that is used at once, and one to gather into meanwhile
-  int gradients = 3;  ///< one for each unit whose gradient is written at once, one that is being summed
-};
-
 /// The rooms of a rank, as many as there are units for.
 struct room_sizes {
   std::size_t weight = 0, gradient = 0;  ///< bytes of one, as large as the largest unit wants

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/comm/communicator.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/kernel/gemm.hpp>
+#include <superoffload/offload/machine.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+namespace superoffload::train {
+
+/// The sizes that exchanges are measured at, as far as that takes milliseconds.
+struct peer_probe {
+  std::int64_t shard = 1;                         ///< elements that a rank has of a unit
+  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of the product that runs beside it
+};
+
+namespace detail {
+
+/// Gathers and reduces a unit, and gathers beside products. All ranks do so at once.
+template <element T, device_policy D, comm::communicator<D> C>
+class peer_measurement {
+public:
+  peer_measurement(D& device, C& group, peer_probe const& p)
+      : device_{&device}, group_{&group}, p_{p}, transfer_{urgent_stream(device)}, compute_{device} {
+    p_.rows = std::min(p_.rows, most_rows);
+    size(std::min<std::int64_t>(p_.shard, first_try));
+    input_ = zeros(p_.rows * p_.inner);
+    weight_ = zeros(p_.columns * p_.inner);
+    output_ = zeros(p_.rows * p_.columns);
+  }
+  ~peer_measurement() {
+    drain(transfer_);
+    drain(compute_);
+  }
+  peer_measurement(peer_measurement const&) = delete;
+  peer_measurement& operator=(peer_measurement const&) = delete;
+
+  offload::machine::peers_part run() {
+    comm::abort_on_exception const guard{*group_};
+    offload::machine::peers_part peers;
+    peers.latency = seconds_of_each(transfer_, small, [&] { gather(1); });
+    auto const tried = slowest([&] { gather(shard_); });
+    size(std::clamp(static_cast<std::int64_t>(static_cast<double>(shard_) * patience / tried), shard_,
+                    p_.shard));
+    auto const others = static_cast<double>(shard_) * sizeof(T) * (group_->ranks() - 1);
+    auto const rate = [&](double seconds) {
+      return others / std::max(seconds - peers.latency, 0.1 * seconds);
+    };
+    double const gathered = slowest([&] { gather(shard_); });
+    peers.all_gather = rate(gathered);
+    peers.reduce_scatter = rate(slowest([&] { reduce(); }));
+    beside_each_other(gathered, peers);
+    return peers;
+  }
+
+private:
+  using clock = std::chrono::steady_clock;
+  /// Seconds that a measurement may take about.
+  static constexpr double patience = 5e-3;
+  static constexpr std::int64_t first_try = 1 << 15, most_rows = 4096;
+  static constexpr int small = 32, runs = 3;
+
+  buffer<D> zeros(std::int64_t count) {
+    buffer<D> b{*device_, static_cast<std::size_t>(count) * sizeof(T)};
+    compute_.fill_zero(b.data(), b.bytes());
+    compute_.synchronize();
+    return b;
+  }
+  /// Of a shard from now on.
+  void size(std::int64_t shard) {
+    shard_ = shard;
+    part_ = zeros(shard);
+    whole_ = zeros(shard * group_->ranks());
+    scratch_ = buffer<D>{*device_, group_->scratch_bytes(comm::reduce_scatter<T>{.count = shard})};
+  }
+
+  void gather(std::int64_t elements) {
+    group_->queue(transfer_, comm::all_gather{.from = part_.data(),
+                                              .to = whole_.data(),
+                                              .bytes = static_cast<std::size_t>(elements) * sizeof(T)});
+  }
+  void reduce() {
+    group_->queue(transfer_, comm::reduce_scatter<T>{.from = whole_.template as<T>(),
+                                                     .to = part_.template as<T>(),
+                                                     .count = shard_,
+                                                     .scratch = scratch_.data()});
+  }
+  void multiply() {
+    launch(compute_, kernel::gemm<T>{.a = input_.template as<T>(),
+                                     .b = weight_.template as<T>(),
+                                     .c = output_.template as<T>(),
+                                     .m = p_.rows,
+                                     .n = p_.columns,
+                                     .k = p_.inner,
+                                     .transpose_b = true});
+  }
+
+  /// Of one of so many that are queued; the least of some runs, which ranks begin together.
+  template <class Queue>
+  double seconds_of_each(typename D::stream& stream, int times, Queue const& queue) {
+    double least = std::numeric_limits<double>::infinity();
+    for (int run = 0; run <= runs; ++run) {
+      group_->barrier();
+      auto const begin = clock::now();
+      for (int i = 0; i < times; ++i) { queue(); }
+      stream.synchronize();
+      double const took = std::chrono::duration<double>(clock::now() - begin).count() / times;
+      least = run == 0 ? least : std::min(least, took);  // the first one warms up
+    }
+    return least;
+  }
+  /// Of one exchange, on the slowest rank: for what ranks must decide alike.
+  template <class Queue>
+  double slowest(Queue const& queue) {
+    return comm::most_of_ranks(*group_, seconds_of_each(transfer_, 1, queue));
+  }
+  static int times_of(double seconds) {
+    return static_cast<int>(std::clamp(std::ceil(patience / seconds), 1.0, 1000.0));
+  }
+
+  /// Exchanges and products that take about the same time each, at once. Each is slowed down until the other
+  /// one ends.
+  void beside_each_other(double gathered, offload::machine::peers_part& peers) {
+    int const products = times_of(seconds_of_each(compute_, 1, [&] { multiply(); }));
+    int const gathers = times_of(gathered);
+    double const computing = products * seconds_of_each(compute_, products, [&] { multiply(); });
+    double const exchanging = gathers * seconds_of_each(transfer_, gathers, [&] { gather(shard_); });
+    double of_exchange = 0.0, of_compute = 0.0;
+    for (int run = 0; run < runs; ++run) {
+      timed_event exchange_begins{*device_}, exchange_ends{*device_}, compute_begins{*device_},
+          compute_ends{*device_};
+      group_->barrier();
+      transfer_.record(exchange_begins);
+      compute_.record(compute_begins);
+      for (int i = 0; i < std::max(gathers, products); ++i) {
+        if (i < gathers) {
+          gather(shard_);
+        }
+        if (i < products) {
+          multiply();
+        }
+      }
+      transfer_.record(exchange_ends);
+      compute_.record(compute_ends);
+      transfer_.synchronize();
+      compute_.synchronize();
+      double const exchanged = exchange_ends.seconds_since(exchange_begins);
+      double const computed = compute_ends.seconds_since(compute_begins);
+      double const both = std::min(exchanged, computed);
+      of_exchange += (exchanging - (exchanged - both)) / both / runs;
+      of_compute += (computing - (computed - both)) / both / runs;
+    }
+    peers.beside_compute = std::clamp(of_exchange, least_share, 1.0);
+    peers.compute_beside = std::clamp(of_compute, least_share, 1.0);
+  }
+  static constexpr double least_share = 0.05;
+  using timed_event = typename D::timed_event;
+
+  D* device_;
+  C* group_;
+  peer_probe p_;
+  std::int64_t shard_ = 1;
+  buffer<D> part_, whole_, scratch_, input_, weight_, output_;
+  typename D::stream transfer_, compute_;  // last: they work on the buffers
+};
+
+}  // namespace detail
+
+/// How fast ranks exchange, and what exchanges and the device's work leave of each other, in some tens of
+/// milliseconds. Every rank of the group calls this at the same time with the same sizes, and gets numbers of
+/// its own.
+template <element T, device_policy D, comm::communicator<D> C>
+offload::machine::peers_part measure_peers(D& device, C& group, peer_probe const& p) {
+  return detail::peer_measurement<T, D, C>{device, group, p}.run();
+}
+
+}  // namespace superoffload::train
