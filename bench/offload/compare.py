@@ -34,9 +34,12 @@ STREAMS = {
     ("weights ahead of use", "weights of "): "unit",
     ("sums ahead of use", "sum of "): "sum up",
     ("sums to host", "sum of "): "sum down",
+    ("between ranks", "weights of "): "gather",
+    ("between ranks", "gradient of "): "reduce",
     ("state to device", "state of "): "state up",
     ("state to host", "state of "): "state down",
     ("device waits for weights", "wait for "): "wait",
+    ("device waits for sums", "wait for "): "wait",
 }
 LANES = {
     "device": ["forward", "backward"],
@@ -44,6 +47,7 @@ LANES = {
     "link_down": ["gradient", "sum down", "state down"],
     "link_up": ["weights", "unit", "sum up", "state up"],
     "cpu_adam": list(CPU_ADAM.values()),
+    "exchange": ["gather", "reduce"],
 }
 
 

@@ -13,6 +13,8 @@
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
+#include <map>
+#include <numeric>
 #include <random>
 #include <sstream>
 #include <sys/resource.h>
@@ -123,8 +125,10 @@ TEST_CASE("two identical runs on several ranks are identical bit for bit") {
 TEST_CASE("the first rank tells of a run, and what it tells is of all") {
   scratch_directory const output;
   auto const done =
-      finetune_run{"llama", joined(short_run, {"--ranks", "3", "--wall_clock_breakdown", "--plan",
-                                               (output.path() / "plan.json").string()})}
+      finetune_run{"llama",
+                   joined(short_run, {"--ranks", "3", "--wall_clock_breakdown", "--plan",
+                                      (output.path() / "plan.json").string(), "--trace",
+                                      (output.path() / "trace.json").string(), "--trace_steps", "6"})}
           .run_in(output.path());
   CAPTURE(done.err);
   REQUIRE(done.status == 0);
@@ -141,6 +145,30 @@ TEST_CASE("the first rank tells of a run, and what it tells is of all") {
   CHECK(plan["exchanges"]["waited_ms"] > 0);
   CHECK(plan["busy"]["exchange"] > 0);
   CHECK(plan["activities"]["gather"]["count"] >= plan["activities"]["reduce"]["count"]);
+
+  // As many exchanges as planned were made, and the step says how much of it they took.
+  CHECK(contains(done.err, "ranks exchanged for "));
+  for (auto const& line : metrics_in(output.path())) {
+    CHECK(line["breakdown"]["busy"]["exchange"] > 0);
+    CHECK(line["breakdown"]["busy"]["link_up"] == 0);
+  }
+  std::map<int, std::string> rows;
+  std::map<std::string, int> gathers, reductions;
+  auto const trace = io::json::parse(contents_of(output.path() / "trace.json"));
+  for (auto const& event : trace["traceEvents"]) {
+    auto const name = event["name"].get<std::string>();
+    if (name == "thread_name") {
+      rows[event["tid"]] = event["args"]["name"];
+    } else if (event["ph"] == "X" && rows[event["tid"]] == "between ranks") {
+      ++(name.starts_with("weights of ") ? gathers : reductions)[name];
+    }
+  }
+  auto const sum = [](std::map<std::string, int> const& all) {
+    return std::accumulate(all.begin(), all.end(), 0, [](int n, auto const& of) { return n + of.second; });
+  };
+  auto const& planned = plan["activities"];
+  CHECK(sum(reductions) == 6 * planned["reduce"]["count"].get<int>());
+  CHECK(sum(gathers) == 6 * planned["gather"]["count"].get<int>());
 }
 
 TEST_CASE("ranks that somebody else starts find each other, and say what differs between them once") {

@@ -22,9 +22,10 @@ enum class resource {
   link_down,    ///< copies from device to host
   link_up,      ///< copies from host to device
   cpu_adam,     ///< one thread of it
-  waiting,      ///< the device stood still for weights
+  exchange,     ///< between ranks
+  waiting,      ///< the device stood still for weights, or for other ranks
 };
-inline constexpr int resources = 6;
+inline constexpr int resources = 7;
 
 /// Spans that follow each other: those of one stream or of one thread.
 struct track {

@@ -69,6 +69,9 @@ std::string describe(breakdown const& b, std::vector<std::string> const& units) 
                      percent(resource::device_adam), ", CPU Adam ", percent(resource::cpu_adam),
                      ", link down ", percent(resource::link_down), ", up ", percent(resource::link_up),
                      "; waited for weights ", milliseconds(b.waited()), " of ", milliseconds(b.seconds));
+  if (b.busy[static_cast<std::size_t>(resource::exchange)] > 0.0) {
+    text += concat(", ranks exchanged for ", percent(resource::exchange));
+  }
   auto const longest = std::max_element(b.waits.begin(), b.waits.end());
   if (longest != b.waits.end() && *longest > 0.0) {
     text += concat(", longest for ", units[static_cast<std::size_t>(longest - b.waits.begin())], " ",

@@ -57,7 +57,8 @@ object to_object(breakdown const& b, std::vector<std::string> const& units) {
                           .member("device_adam", share(resource::device_adam))
                           .member("link_down", share(resource::link_down))
                           .member("link_up", share(resource::link_up))
-                          .member("cpu_adam", share(resource::cpu_adam)))
+                          .member("cpu_adam", share(resource::cpu_adam))
+                          .member("exchange", share(resource::exchange)))
       .member("waited_ms", 1e3 * b.waited())
       .member("waits_ms", waits);
 }

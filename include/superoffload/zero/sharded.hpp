@@ -68,13 +68,17 @@ public:
             .gradients = need.gradients + need.scratch + need.rooms.gradient_bytes()};
   }
 
-  /// The group outlives this. `times` sees what gathers weights, if it is given.
+  /// The group outlives this. `times` sees what is exchanged, and what the device waits for it at the end of
+  /// a unit's backward, if it is given.
   sharded_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
                 bool accumulates, C& group, gather_rooms rooms, gradient_sink<typename D::stream> sink,
                 recorder<D>* times = nullptr)
       : stream_{&stream},
         group_{&group},
         sink_{sink},
+        times_{times},
+        exchange_track_{times == nullptr ? -1 : times->add_track(resource::exchange, "between ranks")},
+        wait_track_{times == nullptr ? -1 : times->add_track(resource::waiting, "device waits for sums")},
         need_{needs_of(units, accumulates, group, rooms)},
         owned_{shards_of(units, group.rank(), group.ranks())},
         weights_{device, need_.shards},
@@ -82,7 +86,7 @@ public:
         scratch_{device, need_.scratch},
         room_memory_{device, need_.rooms.gradient_bytes()},
         written_{device},
-        rooms_{device, stream, need_.rooms.weight, need_.rooms.weights, times} {
+        rooms_{device, stream, need_.rooms.weight, need_.rooms.weights} {
     stream.fill_zero(weights_.data(), weights_.bytes());
     stream.fill_zero(gradients_.data(), gradients_.bytes());
     auto* weight = weights_.template as<std::byte>();
@@ -141,11 +145,13 @@ public:
     whole.template with_type<T>([&]<class From>(From const* from) {
       e.gradient.template with_type<T>([&]<class To>(To const* to) {
         if constexpr (sizeof(From) <= sizeof(To)) {  // what is wide stays so
-          group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,
-                                                                 .to = const_cast<To*>(to),
-                                                                 .count = e.elements,
-                                                                 .accumulate = !first_,
-                                                                 .scratch = scratch_.data()});
+          record_span(times_, exchange_track_, transfer, "gradient of ", unit, [&] {
+            group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,
+                                                                   .to = const_cast<To*>(to),
+                                                                   .count = e.elements,
+                                                                   .accumulate = !first_,
+                                                                   .scratch = scratch_.data()});
+          });
         }
       });
     });
@@ -225,9 +231,11 @@ private:
     return [this, unit](auto& transfer, void* room) {
       auto const& e = at(unit);
       transfer.wait(written_);
-      group_->queue(transfer, comm::all_gather{.from = e.weights,
-                                               .to = room,
-                                               .bytes = static_cast<std::size_t>(e.elements) * sizeof(T)});
+      record_span(times_, exchange_track_, transfer, "weights of ", unit, [&] {
+        group_->queue(transfer, comm::all_gather{.from = e.weights,
+                                                 .to = room,
+                                                 .bytes = static_cast<std::size_t>(e.elements) * sizeof(T)});
+      });
     };
   }
 
@@ -256,8 +264,9 @@ private:
   /// Tells the sink of the unit that was reduced last.
   void announce() {
     if (summed_ != nobody) {
-      stream_->wait(summed_in_->summed);
       auto const unit = std::exchange(summed_, nobody);
+      record_span(times_, wait_track_, *stream_, "wait for ", unit,
+                  [&] { stream_->wait(summed_in_->summed); });
       sink_.ready(sink_.self, unit, at(unit).gradient);
     }
   }
@@ -268,6 +277,8 @@ private:
   typename D::stream* stream_;
   C* group_;
   gradient_sink<typename D::stream> sink_;
+  recorder<D>* times_;
+  int exchange_track_, wait_track_;
   needs need_;
   std::vector<autograd::unit_layout> owned_;
   buffer<D> weights_, gradients_, scratch_, room_memory_;
