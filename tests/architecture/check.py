@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks what the compiler does not: check.py [ROOT]
 
-Includes go downward only, heavy third-party headers stay out of public headers, every source names its licence, and
-nothing refers to a place outside the project. Prints one line per violation; the exit status is 1 if there was any.
+Includes go downward only, heavy third-party headers stay out of public headers, every source names its licence,
+nothing refers to a place outside the project, and README's build without CMake has all sources. Prints one line per violation; the exit status is 1 if there was any.
 """
 
 import pathlib
@@ -32,6 +32,8 @@ ALLOWED = {
     "model": "core kernel autograd nn io",
     "train": "core kernel cpu comm io text data autograd optim zero offload nn model",
 }
+# Components that only machines with the toolkit have.
+ON_REQUEST = {"cuda", "cudnn", "nccl"}
 HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|pcre2|utf8proc|cudnn|nccl)")
 # The headers whose purpose is a heavy one, and the bodies of kernels: for sources and programs, not for other headers.
 HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/(simd\.hpp|kernels_\w+\.hpp|kernels?/.*|\w+_kernels?\.hpp))$")
@@ -78,11 +80,25 @@ def check_includes(name, text):
                 yield line, f"a public header includes the heavy <{target}>: move the code that needs it to a .cpp"
 
 
+def check_readme(text, names):
+    match = re.search(r"include/superoffload/\{([a-z,]+)\}/\*\.cpp", text)
+    if match is None:
+        return
+    there = {name.parts[2] for name in names
+             if name.parts[:2] == ("include", "superoffload") and len(name.parts) == 4 and name.suffix == ".cpp"}
+    for missing in sorted(there - ON_REQUEST - set(match[1].split(","))):
+        yield text.count("\n", 0, match.start()) + 1, f"the sources of {missing} are left out"
+
+
 def check(root):
-    for name in files(root):
+    names = files(root)
+    for name in names:
         content = (root / name).read_bytes()
         for match in OUTSIDE.finditer(content):
             yield name, content.count(b"\n", 0, match.start()) + 1, f"refers to {match.group().decode()}"
+        if name.as_posix() == "README.md":
+            for line, message in check_readme(content.decode("utf-8", errors="replace"), names):
+                yield name, line, message
         if name.suffix in SOURCES:
             text = content.decode("utf-8", errors="replace")
             head = "\n".join(text.split("\n")[:4])

@@ -69,6 +69,13 @@ class Check(unittest.TestCase):
         self.rejects("README.md", "one\nsee .." + "/shared/x\n", "refers to")
         self.rejects("docs/a.txt", "/" + "work/main\n", "refers to")
 
+    def test_readme(self):
+        tree = {"include/superoffload/io/a.cpp": SPDX, "include/superoffload/cuda/a.cpp": SPDX}
+        for named, status in (("io", 0), ("io,text", 0), ("text", 1)):
+            result = self.run_on(tree | {"README.md": "one\ng++ include/superoffload/{" + named + "}/*.cpp\n"})
+            self.assertEqual(result.returncode, status, result.stdout + result.stderr)
+        self.assertEqual(result.stdout, "README.md:2: the sources of io are left out\n")
+
 
 if __name__ == "__main__":
     unittest.main()
