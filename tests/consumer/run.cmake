@@ -3,7 +3,8 @@
 
 # cmake -D WAY=build_tree|install_tree|moved_tree|subdirectory ... -P run.cmake
 # Every way puts what it consumes at ROOT/WAY/superoffload and the consumer at ROOT/WAY/build, so that ccache, which is
-# told to see relative paths, compiles once for all four.
+# told to see relative paths, compiles once for all. The library is compiled and the programs run where it is a
+# subdirectory and where the package was moved; the other two find the package elsewhere, and compile a source with it.
 
 set(home ${ROOT}/${WAY})
 set(tree ${home}/superoffload)
@@ -44,6 +45,12 @@ else()
   message(FATAL_ERROR "WAY is '${WAY}'")
 endif()
 
+set(finds_only FALSE)
+if(WAY MATCHES "^(build|install)_tree$")
+  set(finds_only TRUE)
+  list(APPEND consumer_options -D CMAKE_OPTIMIZE_DEPENDENCIES=ON)  # a static library needs none of those that it links
+endif()
+
 set(ENV{CCACHE_BASEDIR} /)
 set(ENV{CCACHE_NOHASHDIR} 1)
 # The project is copied too: its own files are then at the same relative place.
@@ -56,6 +63,10 @@ if(NOT WAY STREQUAL "subdirectory")
   if(at EQUAL -1)
     message(FATAL_ERROR "${WAY}: found another package: ${found}")
   endif()
+endif()
+if(finds_only)
+  run(${CMAKE_COMMAND} --build ${home}/build --target library)
+  return()
 endif()
 run(${CMAKE_COMMAND} --build ${home}/build --parallel 2)
 
