@@ -49,16 +49,14 @@ public:
     comm::abort_on_exception const guard{*group_};
     offload::machine::peers_part peers;
     peers.latency = seconds_of_each(transfer_, small, [&] { gather(1); });
-    auto const tried = slowest([&] { gather(shard_); });
-    size(std::clamp(static_cast<std::int64_t>(static_cast<double>(shard_) * patience / tried), shard_,
-                    p_.shard));
+    grow();
     auto const others = static_cast<double>(shard_) * sizeof(T) * (group_->ranks() - 1);
     auto const rate = [&](double seconds) {
       return others / std::max(seconds - peers.latency, 0.1 * seconds);
     };
-    double const gathered = slowest([&] { gather(shard_); });
+    double const gathered = slowest([&] { gather(shard_); }, times_of(tried_));
     peers.all_gather = rate(gathered);
-    peers.reduce_scatter = rate(slowest([&] { reduce(); }));
+    peers.reduce_scatter = rate(slowest([&] { reduce(); }, times_of(tried_)));
     beside_each_other(gathered, peers);
     return peers;
   }
@@ -119,10 +117,22 @@ private:
     }
     return least;
   }
-  /// Of one exchange, on the slowest rank: for what ranks must decide alike.
+  /// The same of exchanges, on the slowest rank: for what ranks must decide alike.
   template <class Queue>
-  double slowest(Queue const& queue) {
-    return comm::most_of_ranks(*group_, seconds_of_each(transfer_, 1, queue));
+  double slowest(Queue const& queue, int times) {
+    return comm::most_of_ranks(*group_, seconds_of_each(transfer_, times, queue));
+  }
+  /// To the unit's size, as far as patience goes: the larger, the nearer an exchange comes to its rate.
+  void grow() {
+    while (true) {
+      tried_ = slowest([&] { gather(shard_); }, 1);
+      auto const next =
+          std::min(static_cast<std::int64_t>(static_cast<double>(shard_) * patience / tried_), p_.shard);
+      if (next < 2 * shard_) {
+        return;
+      }
+      size(next);
+    }
   }
   static int times_of(double seconds) {
     return static_cast<int>(std::clamp(std::ceil(patience / seconds), 1.0, 1000.0));
@@ -156,7 +166,7 @@ private:
       compute_.synchronize();
       double const exchanged = exchange_ends.seconds_since(exchange_begins);
       double const computed = compute_ends.seconds_since(compute_begins);
-      double const both = std::min(exchanged, computed);
+      double const both = std::max(1e-9, std::min(exchanged, computed));
       of_exchange += (exchanging - (exchanged - both)) / both / runs;
       of_compute += (computing - (computed - both)) / both / runs;
     }
@@ -170,6 +180,7 @@ private:
   C* group_;
   peer_probe p_;
   std::int64_t shard_ = 1;
+  double tried_ = 0.0;  // s of one gathering, about
   buffer<D> part_, whole_, scratch_, input_, weight_, output_;
   typename D::stream transfer_, compute_;  // last: they work on the buffers
 };
