@@ -18,6 +18,9 @@ namespace superoffload::test {
 
 inline std::filesystem::path const models = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models";
 inline std::filesystem::path const alpaca = SUPEROFFLOAD_ALPACA;
+/// Its first rows: to read all of it takes longer than most runs here take else, above all under a sanitizer.
+inline std::filesystem::path const some_rows =
+    std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "alpaca_64_rows.json";
 inline std::filesystem::path const finetune_llama = SUPEROFFLOAD_FINETUNE_LLAMA;
 inline std::filesystem::path const finetune = SUPEROFFLOAD_FINETUNE;
 
@@ -35,7 +38,7 @@ struct finetune_run {
 
   [[nodiscard]] std::vector<std::string> arguments(std::filesystem::path const& output) const {
     std::vector<std::string> all{"--model",        (models / model).string(),
-                                 "--dataset",      alpaca.string(),
+                                 "--dataset",      some_rows.string(),
                                  "--output_dir",   output.string(),
                                  "--metrics",      (output / "metrics.jsonl").string(),
                                  "--device",       test_device(),

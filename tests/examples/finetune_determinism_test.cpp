@@ -147,7 +147,7 @@ TEST_CASE("train, save, die and resume gives the bits of an uninterrupted run, i
                                    "--lr_scheduler",
                                    "cosine",
                                    "--dataset_percentage",
-                                   "4",
+                                   "62",
                                    "--seed",
                                    "7"};
     CAPTURE(dtype);

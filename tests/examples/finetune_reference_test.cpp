@@ -48,6 +48,9 @@ void check_run(std::string const& model, io::json const& truth, std::string cons
   scratch_directory const output;
   auto flags = flags_of(args);
   flags.insert(flags.end(), {"--dtype", dtype});
+  if (model == "llama") {
+    flags.insert(flags.end(), {"--dataset", alpaca.string()});  // all of it, as the reference had it
+  }
   auto const done = finetune_run{model, flags}.run_in(output.path());
   CAPTURE(done.err);
   REQUIRE(done.status == 0);
