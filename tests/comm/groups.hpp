@@ -7,6 +7,8 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/cpu/device.hpp>
 
+#include "support/sanitizer.hpp"
+
 #include <array>
 #include <csignal>
 #include <cstddef>
@@ -20,6 +22,11 @@
 #include <vector>
 
 namespace superoffload::test {
+
+/// How many ranks a test tries: from three on, more differ in number alone.
+inline std::vector<int> numbers_of_ranks() {
+  return under_thread_sanitizer ? std::vector{1, 3} : std::vector{1, 2, 3, 4};
+}
 
 using group_of_host = comm::shared_communicator<cpu::device>;
 

@@ -10,17 +10,18 @@ TEST_CASE("attention: every instruction set, any number of threads") {
 }
 
 TEST_CASE("attention: a document that is not finite leaves its neighbours alone") {
-  for_every_set(across_sets::may_differ,
-                [](auto& lab) {
-                  for (std::int32_t const head_dim : {64, 20}) {
-                    conformance::attention_case const c{{130, 70, 0, 200}, 4, 2, head_dim, 0, true};
-                    for (std::size_t const spoiled : {0U, 1U, 3U}) {
-                      conformance::check_isolation<float>(lab.device, c, spoiled);
-                      conformance::check_isolation<bfloat16>(lab.device, c, spoiled);
-                    }
-                  }
-                },
-                {2});
+  for_every_set(
+      across_sets::may_differ,
+      [](auto& lab) {
+        for (std::int32_t const head_dim : {64, 20}) {
+          conformance::attention_case const c{{130, 70, 0, 200}, 4, 2, head_dim, 0, true};
+          for (std::size_t const spoiled : test::slowed ? std::vector{1U} : std::vector{0U, 1U, 3U}) {
+            conformance::check_isolation<float>(lab.device, c, spoiled);
+            conformance::check_isolation<bfloat16>(lab.device, c, spoiled);
+          }
+        }
+      },
+      {2});
 }
 
 }  // namespace superoffload::cpu

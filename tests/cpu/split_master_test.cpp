@@ -79,7 +79,7 @@ void check_patterns(std::int64_t stride) {
 }
 
 TEST_CASE("a split master comes back: every low half of some weights") {
-  check_patterns(test::under_sanitizer ? 1021 : 61);
+  check_patterns(test::slowed ? 1021 : 61);
 }
 
 TEST_CASE("a split master comes back: all patterns" * doctest::skip() * doctest::test_suite("exhaustive")) {

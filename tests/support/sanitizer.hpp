@@ -4,8 +4,8 @@
 
 namespace superoffload::test {
 
-/// Sanitizers make a test ten and more times as long. What goes through many cases that differ in numbers
-/// alone goes through fewer of them then: every way through the code stays.
+/// Sanitizers and emulators make a test ten and more times as long. What goes through many cases that differ
+/// in numbers alone goes through fewer of them then: every way through the code stays.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SUPEROFFLOAD_TEST_THREADS
@@ -25,5 +25,10 @@ inline constexpr bool under_address_sanitizer = true;
 inline constexpr bool under_address_sanitizer = false;
 #endif
 inline constexpr bool under_sanitizer = under_thread_sanitizer || under_address_sanitizer;
+#if defined(SUPEROFFLOAD_TEST_EMULATED)  // tests/aarch64
+inline constexpr bool slowed = true;
+#else
+inline constexpr bool slowed = under_sanitizer;
+#endif
 
 }  // namespace superoffload::test

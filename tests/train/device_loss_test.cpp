@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/sanitizer.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
 
@@ -77,7 +78,7 @@ TEST_CASE("a device lost anywhere in a run ends it, and the last checkpoint goes
   REQUIRE(waits > 50);
 
   int named = 0;
-  for (int lost_after = 3; lost_after < waits; lost_after += 7) {
+  for (int lost_after = 3; lost_after < waits; lost_after += test::under_sanitizer ? 13 : 7) {
     CAPTURE(lost_after);
     test::scratch_directory const output;
     fragile_device device{lost_after};

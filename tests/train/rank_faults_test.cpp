@@ -12,6 +12,7 @@
 
 #include "comm/groups.hpp"
 #include "support/rank_fault.hpp"
+#include "support/sanitizer.hpp"
 #include "support/small_inputs.hpp"
 
 #include <array>
@@ -97,7 +98,7 @@ void train_until(engine& e, bool is_victim, fault what, phase where, int when, i
 
 TEST_CASE("the end of a rank in training ends all others by its name") {
   std::mt19937 random{5};
-  constexpr int cases = 64;
+  constexpr int cases = test::under_sanitizer ? 32 : 64;
   constexpr int ranks = 3;
   for (int i = 0; i < cases; ++i) {
     auto const where = static_cast<phase>(i % phases);

@@ -14,6 +14,7 @@
 
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
+#include "support/sanitizer.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
 
@@ -149,7 +150,7 @@ TEST_CASE_TEMPLATE("a run on any number of ranks is the run of one", P, precisio
     test::scratch_directory const alone;
     auto const one = with(alone.path());
     auto const whole = run_alone<P>(one);
-    for (int const ranks : {1, 2, 3, 4}) {
+    for (int const ranks : test::numbers_of_ranks()) {
       CAPTURE(ranks);
       test::scratch_directory const output;
       auto const o = with(output.path());
@@ -194,14 +195,20 @@ TEST_CASE(
   test::scratch_directory const unbroken;
   auto const whole = options(unbroken.path(), 6);
   run_alone<precision::fp32>(whole);
-  for (int const savers : {1, 2, 4}) {
+  test::scratch_directory const constant;
+  auto same = options(constant.path(), 6);
+  same.scheduler = optim::schedule::shape::constant;  // does not know how long the run is
+  run_alone<precision::fp32>(same);
+  // From one to several, to fewer and to more, and back to one below.
+  auto const all_savers = test::under_sanitizer ? std::vector{1, 3} : std::vector{1, 2, 4};
+  auto const all_readers = test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 4};
+  for (int const savers : all_savers) {
     test::scratch_directory const saved;
-    auto o = options(saved.path(), 6);
-    o.max_steps = 3;
-    o.scheduler = optim::schedule::shape::constant;  // does not know how long the run is
+    auto o = options(saved.path(), 3);
+    o.scheduler = optim::schedule::shape::constant;
     o.save_steps = 3;
     auto const before = run_on<precision::fp32>(savers, o);
-    for (int const readers : {1, 2, 4}) {
+    for (int const readers : all_readers) {
       CAPTURE(savers);
       CAPTURE(readers);
       test::scratch_directory const going_on;
@@ -221,10 +228,6 @@ TEST_CASE(
     alone.resume = "auto";
     alone.max_steps = 6;
     run_alone<precision::fp32>(alone);
-    test::scratch_directory const constant;
-    auto same = options(constant.path(), 6);
-    same.scheduler = optim::schedule::shape::constant;
-    run_alone<precision::fp32>(same);
     check_near(series(alone, "loss"), series(same, "loss"), 2e-5);
   }
 }

@@ -12,7 +12,6 @@
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
 #include "support/ranked_training.hpp"
-#include "support/sanitizer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -40,10 +39,6 @@ using test::ranked::settings;
 using test::ranked::some_weights;
 using test::ranked::train;
 using test::ranked::worst;
-
-std::vector<int> numbers_of_ranks() {
-  return test::under_thread_sanitizer ? std::vector{1, 3} : std::vector{1, 2, 3, 4};
-}
 
 template <class P>
 record resident(settings const& s) {
@@ -87,7 +82,7 @@ TEST_CASE_TEMPLATE("any number of ranks trains as one does", P, precision::fp32,
     CAPTURE(s.tied);
     CAPTURE(s.micro_batches);
     auto const one = resident<P>(s);
-    for (int const ranks : numbers_of_ranks()) {
+    for (int const ranks : test::numbers_of_ranks()) {
       CAPTURE(ranks);
       auto const all = sharded<P>(ranks, s);
       CHECK(worst(all.losses, one.losses) < tolerance);
@@ -107,7 +102,7 @@ TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P, 
   for (auto const& s : {settings{.max_grad_norm = 1e6}, settings{.tied = true, .micro_batches = 2},
                         settings{.max_grad_norm = 0.0, .speculates = false}}) {
     CAPTURE(s.tied);
-    for (int const ranks : numbers_of_ranks()) {
+    for (int const ranks : test::numbers_of_ranks()) {
       CAPTURE(ranks);
       CHECK((sharded<P, offload::super>(ranks, s) == sharded<P>(ranks, s)));
     }

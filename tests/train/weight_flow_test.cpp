@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/sanitizer.hpp"
 #include "support/small_inputs.hpp"
 
 #include <algorithm>
@@ -167,13 +168,14 @@ void move_state(From& from, To& to) {
 }
 
 constexpr double never = 1e9, sometimes = 0.3, always = 0.05;
+constexpr int many_steps = test::under_thread_sanitizer ? 60 : 200;
 
 TEST_CASE_TEMPLATE("an engine with its weights in host memory trains bit for bit like one without", P,
                    precision::fp32, precision::bf16) {
   cpu::device device{2};
   for (bool const tied : {false, true}) {
     for (double const max_norm : {never, sometimes, always}) {
-      int const steps = tied ? 25 : 200;
+      int const steps = tied ? 25 : many_steps;
       auto options = options_with(max_norm, false);
       simple_engine<P> simple{device, deep(tied), options};
       simple.initialize(some_weights);
@@ -205,7 +207,7 @@ TEST_CASE_TEMPLATE("sums in host memory give the bits of those that stay on the 
   cpu::device device{2};
   for (bool const tied : {false, true}) {
     for (double const max_norm : {never, sometimes, always}) {
-      int const steps = tied ? 25 : 200;
+      int const steps = tied ? 25 : many_steps;
       auto options = options_with(max_norm, true);
       simple_engine<P> simple{device, deep(tied), options};
       simple.initialize(some_weights);

@@ -156,7 +156,7 @@ TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients summed into them in
                    float, bfloat16, double) {
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 20;
-  for (int const ranks : test::under_thread_sanitizer ? std::vector{1, 3} : std::vector{1, 2, 3, 4}) {
+  for (int const ranks : test::numbers_of_ranks()) {
     for (int const micro_batches : {1, 3}) {
       for (auto const rooms : {zero::gather_rooms{}, zero::gather_rooms{.weights = 2, .gradients = 1}}) {
         CAPTURE(ranks);
