@@ -13,7 +13,7 @@ apt when this user may, else the line to run is printed.
   (nothing)      the whole suite, optimised, in build/release; with the tests on a GPU where there is a CUDA toolkit:
                  without a GPU they are skipped, and say so
   --sanitizers   the suite under AddressSanitizer and UndefinedBehaviorSanitizer (build/asan), then under
-                 ThreadSanitizer (build/tsan), without the tests labelled slow
+                 ThreadSanitizer (build/tsan), without the tests labelled slow, and there without code of one thread
   --help         this text
 
 Exit status: 0 all passed, 1 a build or a test failed, 2 a wrong argument, 4 a package is missing.
