@@ -10,6 +10,7 @@
 #include <superoffload/offload/machine.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -26,7 +27,7 @@ struct peer_probe {
 
 namespace detail {
 
-/// Gathers and reduces a unit, and gathers beside products. All ranks do so at once.
+/// Gathers and reduces a unit, alone and beside products. All ranks do so at once.
 template <element T, device_policy D, comm::communicator<D> C>
 class peer_measurement {
 public:
@@ -56,8 +57,9 @@ public:
     };
     double const gathered = slowest([&] { gather(shard_); }, times_of(tried_));
     peers.all_gather = rate(gathered);
-    peers.reduce_scatter = rate(slowest([&] { reduce(); }, times_of(tried_)));
-    beside_each_other(gathered, peers);
+    double const reduced = slowest([&] { reduce(); }, times_of(tried_));
+    peers.reduce_scatter = rate(reduced);
+    beside_each_other(gathered + reduced, peers);
     return peers;
   }
 
@@ -139,22 +141,26 @@ private:
   }
 
   /// Exchanges and products that take about the same time each, at once. Each is slowed down until the other
-  /// one ends.
-  void beside_each_other(double gathered, offload::machine::peers_part& peers) {
+  /// one ends. In the middle of some runs, for on a host that others use one may tell anything.
+  void beside_each_other(double exchanged_in, offload::machine::peers_part& peers) {
+    auto const exchange = [&] {
+      gather(shard_);
+      reduce();
+    };
     int const products = times_of(seconds_of_each(compute_, 1, [&] { multiply(); }));
-    int const gathers = times_of(gathered);
+    int const exchanges = times_of(exchanged_in);
     double const computing = products * seconds_of_each(compute_, products, [&] { multiply(); });
-    double const exchanging = gathers * seconds_of_each(transfer_, gathers, [&] { gather(shard_); });
-    double of_exchange = 0.0, of_compute = 0.0;
-    for (int run = 0; run < runs; ++run) {
+    double const exchanging = exchanges * seconds_of_each(transfer_, exchanges, exchange);
+    std::array<double, 5> of_exchange{}, of_compute{};
+    for (std::size_t run = 0; run < of_exchange.size(); ++run) {
       timed_event exchange_begins{*device_}, exchange_ends{*device_}, compute_begins{*device_},
           compute_ends{*device_};
       group_->barrier();
       transfer_.record(exchange_begins);
       compute_.record(compute_begins);
-      for (int i = 0; i < std::max(gathers, products); ++i) {
-        if (i < gathers) {
-          gather(shard_);
+      for (int i = 0; i < std::max(exchanges, products); ++i) {
+        if (i < exchanges) {
+          exchange();
         }
         if (i < products) {
           multiply();
@@ -167,11 +173,15 @@ private:
       double const exchanged = exchange_ends.seconds_since(exchange_begins);
       double const computed = compute_ends.seconds_since(compute_begins);
       double const both = std::max(1e-9, std::min(exchanged, computed));
-      of_exchange += (exchanging - (exchanged - both)) / both / runs;
-      of_compute += (computing - (computed - both)) / both / runs;
+      of_exchange[run] = (exchanging - (exchanged - both)) / both;
+      of_compute[run] = (computing - (computed - both)) / both;
     }
-    peers.beside_compute = std::clamp(of_exchange, least_share, 1.0);
-    peers.compute_beside = std::clamp(of_compute, least_share, 1.0);
+    auto const share = [](auto& all) {
+      std::sort(all.begin(), all.end());
+      return std::clamp(all[all.size() / 2], least_share, 1.0);
+    };
+    peers.beside_compute = share(of_exchange);
+    peers.compute_beside = share(of_compute);
   }
   static constexpr double least_share = 0.05;
   using timed_event = typename D::timed_event;
