@@ -47,6 +47,7 @@ public:
   static constexpr double settling_time = 0;
   memory_account& host_account() { return account; }
   static std::string pci_address() { return {}; }
+  static std::size_t lockable_bytes() { return 4; }
   void* allocate(std::size_t bytes) { return take("allocate", bytes); }
   void* allocate_host(std::size_t bytes) { return take("allocate_host", bytes); }
   void release(void* memory, std::size_t bytes) noexcept { entries.emplace_back("release", memory, bytes); }

@@ -4,10 +4,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 namespace {
@@ -77,6 +80,47 @@ TEST_CASE("what cannot be locked is ordinary memory, and one warning names bytes
   CHECK(limited::allocated.size() == 1);
   memory.release(locked, 100);
   for (std::size_t i = 0; i < sizes.size(); ++i) { memory.release(blocks[i], sizes[i]); }
+}
+
+/// Keeps to the limit of the process, or does not.
+struct limited_by_system {
+  static inline bool keeps = true;
+  static inline int locked = 0;
+
+  static bool lock(void*, std::size_t bytes) {
+    rlimit now{};
+    getrlimit(RLIMIT_MEMLOCK, &now);
+    bool const does = !keeps || now.rlim_cur == RLIM_INFINITY || bytes <= now.rlim_cur;
+    locked += does ? 1 : 0;
+    return does;
+  }
+  static void unlock(void*) { --locked; }
+  static void* allocate(std::size_t) { return nullptr; }
+  static void release(void*) {}
+};
+
+TEST_CASE("the limit of locked memory counts where it is kept to") {
+  constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_MEMLOCK, &before) == 0);
+  pinned_memory<limited_by_system> memory;
+  // More than what is tried, where that is allowed.
+  rlimit const finite{.rlim_cur = std::min<rlim_t>(8 * large, before.rlim_max), .rlim_max = before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_MEMLOCK, &finite) == 0);
+  for (bool const keeps : {true, false}) {
+    limited_by_system::keeps = keeps;
+    CHECK(memory.lockable_bytes() == (keeps ? finite.rlim_cur : unlimited));
+    CHECK(limited_by_system::locked == 0);
+    rlimit after{};
+    getrlimit(RLIMIT_MEMLOCK, &after);
+    CHECK(after.rlim_cur == finite.rlim_cur);
+    CHECK(after.rlim_max == finite.rlim_max);
+  }
+  REQUIRE(setrlimit(RLIMIT_MEMLOCK, &before) == 0);
+  limited_by_system::keeps = true;
+  if (before.rlim_cur == RLIM_INFINITY) {
+    CHECK(memory.lockable_bytes() == unlimited);
+  }
 }
 
 TEST_CASE("where there is no memory at all, that is the error") {

@@ -9,6 +9,7 @@
 #include <superoffload/nccl/sum.hpp>
 
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -34,6 +35,7 @@ void device::release(void* memory, std::size_t) noexcept { std::free(memory); }
 void* device::allocate_host(std::size_t bytes) { return allocate(bytes); }
 void device::release_host(void* memory, std::size_t) noexcept { std::free(memory); }
 std::string device::pci_address() const { return concat("0000:0", ordinal_, ":00.0"); }
+std::size_t device::lockable_bytes() const { return std::numeric_limits<std::size_t>::max(); }
 void device::activate() const {}
 
 event::event(device& device) : device_{&device}, handle_{new CUevent_st} {}

@@ -190,6 +190,8 @@ TEST_CASE("the plan's bytes are those that state and store will take") {
       CHECK(p.on_device.state + p.on_device.stagings + p.on_device.workspaces - w.workspaces ==
             placed.device);
       CHECK(p.on_host.total() == placed.host);
+      // All but what the host updates.
+      CHECK(p.pinned == placed.host - host_state<cpu::device, bfloat16>::bytes(p.state));
     }
   }
 }
@@ -340,6 +342,8 @@ TEST_CASE("sums live on the host where the device is short of memory for them, a
       CHECK(p.on_device.gradients == held.gradients);
       auto const placed = state::bytes(m.units, p.state);
       CHECK(p.on_host.total() == placed.host + held.host);
+      CHECK(p.pinned == p.on_host.total() - host_state<cpu::device, bfloat16>::bytes(p.state) -
+                            split_state<cpu::device, bfloat16>::bytes(p.state));
       if (weights == choice::automatic) {
         CHECK(p.step_time <= slower * 1.03);
         slower = p.step_time;

@@ -23,6 +23,7 @@ offload::plan some_plan() {
   p.on_host = {.gradients = 4, .state = 5, .slots = 6};
   p.state.flow.gradients = {false, true, true};
   p.device_available = 100;
+  p.pinned = 13;
   p.host_available = 50;
   p.step_time = 0.5;
   p.bound = 0.25;
@@ -61,6 +62,7 @@ TEST_CASE("a plan in JSON") {
   CHECK(j["units_with_sums_on_host"] == 2);
   CHECK(j["host_bytes"]["gradients"] == 4);
   CHECK(j["host_bytes"]["slots"] == 6);
+  CHECK(j["pinned_host_bytes"] == 13);
   CHECK(j["busy"]["cpu_adam"] == 0.4);
   CHECK(j["busy"]["exchange"] == 0.6);
   CHECK(j["exchanges"]["bytes"] == 4096.0);

@@ -56,6 +56,24 @@ TEST_CASE("a plan that does not fit names the largest micro-batch that does, and
         largest("10000 sequences", " --gradient_accumulation_steps 100"));
 }
 
+TEST_CASE("a plan says before the run that less memory may be locked than it wants, and only then") {
+  offload::plan p;
+  p.pinned = 123'456'789;
+  auto const text = [&](std::size_t lockable) {
+    train::run_outline outline;
+    outline.lockable = lockable;
+    return train::describe(p, {}, {}, {}, outline);
+  };
+  auto const told = text(65536);
+  auto const at =
+      told.find("123456789 bytes of host memory are to be page-locked, but this process may lock 65536");
+  REQUIRE(at != std::string::npos);
+  auto const line = told.substr(at, told.find('\n', at) - at);
+  CHECK(line.find("ulimit -l") != std::string::npos);
+  CHECK(text(p.pinned).find("page-locked") == std::string::npos);
+  CHECK(train::describe(p, {}, {}, {}, {}).find("page-locked") == std::string::npos);
+}
+
 TEST_CASE("where no batch fits, the planner's advice stands") {
   CHECK(situation{.available = 1009}.advice() == "the planner's advice");
   CHECK(situation{.available = 0}.advice() == "the planner's advice");

@@ -28,6 +28,7 @@ namespace superoffload {
 /// 7. `host_account`: counts host memory that is in use for it, what `allocate_host` gave and what others
 /// add; `pci_address`: where it is on the PCI bus, such as "0000:1b:00.0", empty where it is not: who works
 /// beside it on the host can look for its NUMA node;
+/// `lockable_bytes`: how much host memory can be pinned;
 /// 8. timed events: events that also know when their stream reached them;
 /// 9. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
 /// kernel/; and where those have a member `scratch`, `scratch_bytes(device, arguments)`: how much of it the
@@ -49,6 +50,7 @@ concept device_policy =
       { device.available_bytes() } -> std::same_as<std::size_t>;
       { device.host_account() } -> std::same_as<memory_account&>;
       { device.pci_address() } -> std::convertible_to<std::string>;
+      { device.lockable_bytes() } -> std::same_as<std::size_t>;
       { device.allocate(bytes) } -> std::same_as<void*>;
       { device.release(to, bytes) } noexcept;
       { device.allocate_host(bytes) } -> std::same_as<void*>;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <string>
@@ -81,6 +82,30 @@ public:
       locks_.unlock(memory);
     }
     munmap(memory, bytes);
+  }
+
+  /// How many bytes this process can have locked: RLIMIT_MEMLOCK, where it has one and whoever locks keeps to
+  /// it. Drivers need not, and nobody does who has CAP_IPC_LOCK; so it is tried out, with a limit of none for
+  /// a moment: not while another thread allocates.
+  [[nodiscard]] std::size_t lockable_bytes() {
+    rlimit limit{};
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
+      return std::numeric_limits<std::size_t>::max();
+    }
+    void* const memory = map(mapped_bytes);
+    if (memory == nullptr) {
+      return limit.rlim_cur;
+    }
+    touch(static_cast<std::byte*>(memory), mapped_bytes);
+    rlimit const none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    setrlimit(RLIMIT_MEMLOCK, &none);
+    bool const locks = locks_.lock(memory, mapped_bytes);
+    setrlimit(RLIMIT_MEMLOCK, &limit);
+    if (locks) {
+      locks_.unlock(memory);
+    }
+    munmap(memory, mapped_bytes);
+    return locks ? std::numeric_limits<std::size_t>::max() : limit.rlim_cur;
   }
 
 private:

@@ -11,6 +11,7 @@
 #include <superoffload/cpu/threads.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <string>
 
 namespace superoffload::cpu {
@@ -52,6 +53,8 @@ public:
 
   [[nodiscard]] memory_account& host_account() noexcept { return host_account_; }
   static std::string pci_address() { return {}; }
+  /// Its copies are of ordinary memory.
+  static std::size_t lockable_bytes() { return std::numeric_limits<std::size_t>::max(); }
 
   [[nodiscard]] std::size_t bytes_in_use(memory kind = memory::device) const noexcept {
     return account(kind).now();

@@ -165,6 +165,11 @@ std::size_t device::available_bytes() const {
   return available > library_bytes ? available - library_bytes : 0;
 }
 
+std::size_t device::lockable_bytes() const {
+  activate();
+  return host_memory_->blocks.lockable_bytes();
+}
+
 void device::activate() const { detail::check(cudaSetDevice(ordinal_), "cudaSetDevice", name_of(ordinal_)); }
 
 void* device::allocate(std::size_t bytes) {

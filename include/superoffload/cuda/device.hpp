@@ -65,6 +65,9 @@ public:
   [[nodiscard]] void* allocate_host(std::size_t bytes);
   void release_host(void* memory, std::size_t bytes) noexcept;
 
+  /// Of allocate_host; tried out where this process has a limit: not beside other threads that lock memory.
+  [[nodiscard]] std::size_t lockable_bytes() const;
+
   [[nodiscard]] memory_account& host_account() noexcept { return host_account_; }
   /// Empty when the driver does not say.
   [[nodiscard]] std::string pci_address() const;

@@ -45,6 +45,7 @@ struct plan {
 
   tier_bytes on_device, on_host;
   std::size_t device_available = 0, host_available = 0;
+  std::size_t pinned = 0;  ///< bytes of the host's that copies come from or go to
 
   double step_time = 0.0;  ///< s, simulated; of the steps that have come to run alike
   /// s that its busiest part needs beside the others: device, CPU Adam, the link or exchanges

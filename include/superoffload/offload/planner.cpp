@@ -260,6 +260,7 @@ private:
     device.activations = w_.levels[p.level].activations;
     device.workspaces = w_.workspaces + cells * sizeof(double);
     host.workspaces = w_.host_workspaces + cells * sizeof(double);
+    p.pinned = host.total() - (on_host - beside) * host_state_bytes - beside * state_bytes();
     p.device_available = device_;
     p.host_available = host_;
     double const all = static_cast<double>(std::max<std::int64_t>(1, elements_));

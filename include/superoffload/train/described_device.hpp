@@ -7,6 +7,7 @@
 #include <superoffload/core/gpu.hpp>
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -62,6 +63,7 @@ public:
 
   static memory_account& host_account() { detail::absent(); }
   static std::string pci_address() { return {}; }
+  static std::size_t lockable_bytes() { return std::numeric_limits<std::size_t>::max(); }
 
   static void* allocate(std::size_t) { detail::absent(); }
   static void release(void*, std::size_t) noexcept {}

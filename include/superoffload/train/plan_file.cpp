@@ -67,6 +67,7 @@ std::string to_json(offload::plan const& p, std::string const& machine) {
       {"units_with_sums_on_host", p.sums_on_host()},
       {"device_bytes", bytes_of(p.on_device, p.device_available)},
       {"host_bytes", bytes_of(p.on_host, p.host_available)},
+      {"pinned_host_bytes", p.pinned},
       {"busy",
        {{"device", busy(lane::compute)},
         {"device_adam", busy(lane::device_adam)},

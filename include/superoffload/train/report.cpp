@@ -38,6 +38,13 @@ std::string describe(offload::plan const& p, plan const& of_engine, model::confi
                    ? concat(of_engine.parameters)
                    : concat(of_engine.parameters, ", ", of_engine.trainable_parameters, " of them trained"));
   text += offload::describe(p);
+  if (p.pinned > outline.lockable) {
+    text +=
+        concat("  ", p.pinned, " bytes of host memory are to be page-locked, but this process may lock ",
+               outline.lockable,
+               ": copies of the rest will be several times slower, and hold up who queues them; raise the "
+               "limit (ulimit -l, a container's memlock)\n");
+  }
   if (!outline.attention.empty()) {
     text += line("attention", outline.attention);
   }

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 
 namespace superoffload::train {
@@ -21,6 +22,7 @@ struct run_outline {
   std::int64_t sequences = 0;  ///< of the data set; 0: not known
   std::int64_t tokens = 0;     ///< of an epoch, without padding; 0: not known
   std::int64_t steps = 0;      ///< 0: not known
+  std::size_t lockable = std::numeric_limits<std::size_t>::max();  ///< device_policy's lockable_bytes
 };
 
 /// A table for people: the model, memory by kind, the expected step, steps and tokens.

@@ -98,7 +98,8 @@ public:
                      .attention = attention_name(),
                      .sequences = data_ ? data_->training.size() : rows_,
                      .tokens = data_ ? data_->training.tokens() : 0,
-                     .steps = total_steps_});
+                     .steps = total_steps_,
+                     .lockable = device_->lockable_bytes()});
   }
   [[nodiscard]] Engine& engine() noexcept { return engine_; }
   /// \throws error(cannot_fit) when the plan needs more memory than there is.
