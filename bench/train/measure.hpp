@@ -6,10 +6,10 @@
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/host_group.hpp>
 #include <superoffload/comm/rendezvous.hpp>
+#include <superoffload/core/numa.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/instruction_set.hpp>
 #include <superoffload/cpu/kernels.hpp>
-#include <superoffload/cpu/topology.hpp>
 #if defined(BENCH_TRAIN_CUDA)
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
@@ -428,7 +428,7 @@ void measure_as_rank(job const& j, so::comm::environment const& run) {
   so::cuda::device device{so::nccl::gpu_of(run)};
   choose_attention(j, device);
   so::nccl::communicator group{shared, run.rank, device};
-  so::train::bind_cores(so::comm::host_group{group}, so::cpu::node_of_pci(device.pci_address()));
+  so::train::bind_cores(so::comm::host_group{group}, so::node_of_pci(device.pci_address()));
   with_precision<Architecture>(j, [&]<class P>(P) {
     if constexpr (std::is_same_v<Architecture, so::model::llama>) {
       if (j.offload == so::offload::mode::none) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/numa.hpp>
 #include <superoffload/cpu/device.hpp>
-#include <superoffload/cpu/topology.hpp>
 #ifdef EXAMPLES_CUDA  // the program is built with the component cuda
 #include <superoffload/cuda/device.hpp>
 #endif
@@ -48,7 +48,7 @@ int with_cuda_rank(command_line const& command, Body&& body) {
   cuda_device device{so::nccl::gpu_of(*command.run)};
   rank_group<cuda_device> group{shared, command.run->rank, device};
   if (command.bind_cores) {
-    so::train::bind_cores(so::comm::host_group{group}, so::cpu::node_of_pci(device.pci_address()));
+    so::train::bind_cores(so::comm::host_group{group}, so::node_of_pci(device.pci_address()));
   }
   return body(device, &group);
 }

@@ -22,7 +22,7 @@ TEST_CASE("state memory is near the node that was asked for, or says why not") {
   cpu::state_memory const nowhere{account, cpu::mapped_bytes, 1023};
   CHECK(nowhere.refusal() != 0);
   std::memset(nowhere.data(), 1, nowhere.bytes());
-  CHECK(cpu::prefer_node(near.data(), near.bytes(), -1) == EINVAL);
+  CHECK(prefer_node(near.data(), near.bytes(), -1) == EINVAL);
 }
 
 TEST_CASE("state memory is owned by one, and counted") {

@@ -157,18 +157,6 @@ TEST_CASE("ranks of one host have whole cores, as many each, of one node where t
   CHECK(divide_processors(read_topology({1, 6, 9, 14}, host.root()), 2) == lists{{1, 9}, {6, 14}});
 }
 
-TEST_CASE("the node of a PCI device") {
-  fake_sys sys;
-  sys.write("bus/pci/devices/0000:1b:00.0/numa_node", "1");
-  sys.write("bus/pci/devices/0000:1c:00.0/numa_node", "-1");
-  CHECK(node_of_pci("0000:1b:00.0", sys.root()) == 1);
-  CHECK(node_of_pci("00000000:1B:00.0", sys.root()) == 1);
-  CHECK(node_of_pci("0000:1c:00.0", sys.root()) == -1);
-  CHECK(node_of_pci("0000:ff:00.0", sys.root()) == -1);
-  CHECK(node_of_pci("../../../etc", sys.root()) == -1);
-  CHECK(node_of_pci("", sys.root()) == -1);
-}
-
 TEST_CASE("the largest cache of a processor") {
   fake_sys sys;
   sys.write("devices/system/cpu/cpu3/cache/index0/size", "48K");

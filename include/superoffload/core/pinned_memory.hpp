@@ -3,13 +3,16 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/numa.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -36,8 +39,11 @@ public:
   /// Blocks of this size and more are mapped and then locked, several times faster than allocated by drivers.
   static constexpr std::size_t mapped_bytes = std::size_t{4} << 20;
 
-  explicit pinned_memory(Locks locks = {}, void (*say)(std::string const&) = warn)
-      : locks_{std::move(locks)}, say_{say} {}
+  /// `node`: the NUMA node that large blocks come from where it has the memory and the system allows to ask;
+  /// that it does not is said once.
+  explicit pinned_memory(Locks locks = {}, void (*say)(std::string const&) = warn,
+                         std::optional<int> node = std::nullopt)
+      : locks_{std::move(locks)}, say_{say}, node_{node} {}
 
   /// Aligned to 256 bytes or more, not initialised. \throws error(cannot_fit) where there is no memory.
   [[nodiscard]] void* allocate(std::size_t bytes) {
@@ -111,7 +117,7 @@ public:
 private:
   enum class origin { mapped, driver, pageable };
 
-  static void* map(std::size_t bytes) {
+  void* map(std::size_t bytes) {
     // Pages are counted when they are touched, as on hosts that grow with their guests.
     void* const memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -119,6 +125,13 @@ private:
       return nullptr;
     }
     madvise(memory, bytes, MADV_HUGEPAGE);
+    if (int const refusal = node_ ? prefer_node(memory, bytes, *node_) : 0; refusal != 0) {
+      std::lock_guard const lock{mutex_};
+      if (!std::exchange(said_elsewhere_, true)) {
+        say_(concat("pinned memory could not be bound to node ", *node_, " (", std::strerror(refusal),
+                    "): it comes from the nodes of the threads that touch it first"));
+      }
+    }
     return memory;
   }
 
@@ -149,9 +162,11 @@ private:
 
   Locks locks_;
   void (*say_)(std::string const&);
+  std::optional<int> node_;
   std::mutex mutex_;
   std::map<void*, origin> blocks_;
-  bool said_ = false;
+  bool said_ = false;            // that memory is not locked
+  bool said_elsewhere_ = false;  // that it may come from other nodes
 };
 
 }  // namespace superoffload

@@ -3,31 +3,14 @@
 #pragma once
 
 #include <superoffload/core/memory_account.hpp>
+#include <superoffload/core/numa.hpp>
 #include <superoffload/cpu/memory.hpp>
 
-#include <cerrno>
 #include <cstddef>
 #include <optional>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <utility>
 
 namespace superoffload::cpu {
-
-/// Asks for pages of node `node` where [memory, memory + bytes), a block of mapped_bytes or more from
-/// allocate_memory, is touched from now on; when that node is full, of others. Returns 0, or the error number
-/// of the system's refusal, which containers often give: pages then come from the node of the thread that
-/// touches them first.
-inline int prefer_node(void* memory, std::size_t bytes, int node) noexcept {
-  constexpr int preferred = 1;  // MPOL_PREFERRED of <numaif.h>, which comes with libnuma only
-  constexpr std::size_t bits = 8 * sizeof(unsigned long);
-  unsigned long mask[1024 / bits]{};
-  if (node < 0 || node >= 1024) {
-    return EINVAL;
-  }
-  mask[static_cast<std::size_t>(node) / bits] = 1UL << (static_cast<std::size_t>(node) % bits);
-  return syscall(SYS_mbind, memory, bytes, preferred, mask, 1024UL + 1, 0U) == 0 ? 0 : errno;
-}
 
 /// Owns host memory for the optimizer's state: not initialised, in huge pages where the system has them, near
 /// `node` if one is given. Each page goes to the thread that touches it first.

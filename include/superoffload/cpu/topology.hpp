@@ -113,13 +113,6 @@ inline std::vector<int> parse_list(std::string_view text) {
   return numbers;
 }
 
-inline int number_in(std::string const& path, int otherwise) {
-  auto const text = first_bytes_of(path);
-  int number = otherwise;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
 /// MemTotal of a node's meminfo: "Node 0 MemTotal:  131072 kB".
 inline std::int64_t memory_in(std::string const& meminfo) {
   constexpr std::string_view key = "MemTotal:";
@@ -190,21 +183,6 @@ inline topology read_topology(std::vector<int> const& allowed, std::string const
     found.processors.push_back(p);
   }
   return found;
-}
-
-/// The NUMA node of a PCI device such as "0000:1B:00.0" (also with the eight digits that CUDA gives the
-/// domain), -1 when the host does not say.
-inline int node_of_pci(std::string_view id, std::string const& sys = "/sys") {
-  std::string name;
-  for (char const c : id) { name += static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-  auto const domain = name.find(':');
-  if (domain != std::string::npos && domain > 4) {
-    name.erase(0, domain - 4);
-  }
-  if (name.find_first_not_of("0123456789abcdef:.") != std::string::npos) {
-    return -1;
-  }
-  return detail::number_in(sys + "/bus/pci/devices/" + name + "/numa_node", -1);
 }
 
 /// The largest cache of a processor, shared with others or not; 0 where the host does not say.

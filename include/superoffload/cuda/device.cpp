@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/numa.hpp>
 #include <superoffload/core/pinned_memory.hpp>
 #include <superoffload/core/range.hpp>
 #include <superoffload/cuda/check.hpp>
@@ -12,6 +13,7 @@
 #include <cstdlib>
 #include <cuda_runtime_api.h>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace superoffload::cuda {
@@ -40,6 +42,9 @@ std::string name_of(int ordinal) { return concat("CUDA device ", ordinal); }
 
 /// How CUDA locks pages, for every device. Its errors are forgotten: they must not surface twice.
 struct detail::host_memory {
+  /// Near the GPU, as the threads that work on it are.
+  explicit host_memory(std::optional<int> node) : blocks{{}, warn, node} {}
+
   struct locks {
     static bool done(cudaError_t status) {
       if (status != cudaSuccess) {
@@ -130,7 +135,7 @@ int device::count() {
   return found;
 }
 
-device::device(int ordinal) : ordinal_{ordinal}, host_memory_{std::make_unique<detail::host_memory>()} {
+device::device(int ordinal) : ordinal_{ordinal} {
   int const found = count();
   expect(ordinal >= 0 && ordinal < found, exit_code::device, "there is no CUDA device ", ordinal,
          ": expected 0 to ", found - 1, " (see nvidia-smi -L and CUDA_VISIBLE_DEVICES)");
@@ -145,6 +150,7 @@ device::device(int ordinal) : ordinal_{ordinal}, host_memory_{std::make_unique<d
          properties.major * 10 + properties.minor, properties.major >= 9 ? "a" : "",
          "-real, or --device cpu");
   opened = true;
+  host_memory_ = std::make_unique<detail::host_memory>(node_beside(pci_address()));
 }
 
 std::string device::description() const { return concat(name(), ":", ordinal_, " (", model_, ")"); }

@@ -4,6 +4,7 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/memory_account.hpp>
+#include <superoffload/core/numa.hpp>
 #include <superoffload/cpu/pinned_threads.hpp>
 #include <superoffload/cpu/resource_group.hpp>
 #include <superoffload/cpu/state_memory.hpp>
@@ -26,7 +27,7 @@ public:
   /// `threads` of them, or as many as there are processors. `pci_address` of the device, empty where it has
   /// none. `resource_group` as for cpu::join_resource_group; empty: none.
   adam_workers(std::string const& pci_address, int threads, std::string const& resource_group)
-      : adam_workers{cpu::read_topology(cpu::allowed_processors()), cpu::node_of_pci(pci_address), threads,
+      : adam_workers{cpu::read_topology(cpu::allowed_processors()), node_of_pci(pci_address), threads,
                      resource_group} {}
   adam_workers(cpu::topology const& host, int node_of_device, int threads, std::string const& resource_group)
       : seat_{cpu::seat_near(host, node_of_device, threads)}, threads_{seat_.processors} {

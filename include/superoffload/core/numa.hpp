@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cctype>
+#include <cerrno>
+#include <cstddef>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace superoffload {
+
+/// The NUMA node of a PCI device such as "0000:1B:00.0" (also with the eight digits that CUDA gives the
+/// domain), -1 when the host does not say. `sys` is mounted sysfs.
+inline int node_of_pci(std::string_view id, std::string const& sys = "/sys") {
+  std::string name;
+  for (char const c : id) { name += static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+  auto const domain = name.find(':');
+  if (domain != std::string::npos && domain > 4) {
+    name.erase(0, domain - 4);
+  }
+  if (name.find_first_not_of("0123456789abcdef:.") != std::string::npos) {
+    return -1;
+  }
+  std::ifstream file{sys + "/bus/pci/devices/" + name + "/numa_node"};
+  int node = -1;
+  return file >> node ? node : -1;
+}
+
+/// The same, where the host has several nodes to choose from.
+inline std::optional<int> node_beside(std::string_view id, std::string const& sys = "/sys") {
+  std::string online;
+  std::ifstream{sys + "/devices/system/node/online"} >> online;
+  int const node = node_of_pci(id, sys);
+  return node >= 0 && online.find_first_of(",-") != std::string::npos ? std::optional{node} : std::nullopt;
+}
+
+/// Asks for pages of node `node` where [memory, memory + bytes), of whole pages, is touched from now on; when
+/// that node is full, of others. Returns 0, or the error number of the system's refusal, which containers
+/// often give: pages then come from the node of the thread that touches them first.
+inline int prefer_node(void* memory, std::size_t bytes, int node) noexcept {
+  constexpr int preferred = 1;  // MPOL_PREFERRED of <numaif.h>, which comes with libnuma only
+  constexpr std::size_t bits = 8 * sizeof(unsigned long);
+  unsigned long mask[1024 / bits]{};
+  if (node < 0 || node >= 1024) {
+    return EINVAL;
+  }
+  mask[static_cast<std::size_t>(node) / bits] = 1UL << (static_cast<std::size_t>(node) % bits);
+  return syscall(SYS_mbind, memory, bytes, preferred, mask, 1024UL + 1, 0U) == 0 ? 0 : errno;
+}
+
+}  // namespace superoffload
