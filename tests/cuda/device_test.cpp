@@ -6,15 +6,20 @@
 #include <superoffload/core/range.hpp>
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/device.hpp>
+#include <superoffload/cuda/small_copy.hpp>
 #include <superoffload/zero/look_ahead.hpp>
 
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <cstring>
 #include <cuda_runtime_api.h>
+#include <deque>
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 using namespace superoffload;
 
@@ -43,6 +48,54 @@ TEST_CASE("what other ranks wait for, and weights that come ahead of use, go bef
   zero::look_ahead<cuda::device> ahead{device, compute, 256, 1};
   CHECK(priority_of(compute) == 0);
   CHECK(priority_of(ahead.transfer()) == highest);
+}
+
+TEST_CASE("small copies are whole, wherever they begin and whatever memory they are of") {
+  cuda::device device;
+  cuda::stream stream{device};
+  constexpr std::size_t most = cuda::most_small_copy + 64;
+  buffer<cuda::device> const pinned{device, most, memory::host}, back{device, most, memory::host};
+  buffer<cuda::device> const there{device, most};
+  std::vector<std::byte> pageable(most), arrived(most);
+  for (std::size_t i = 0; i < most; ++i) {
+    pageable[i] = pinned.as<std::byte>()[i] = static_cast<std::byte>((i * 2654435761U) >> 13);
+  }
+  for (std::size_t const bytes : {std::size_t{1}, std::size_t{15}, std::size_t{16}, std::size_t{4099},
+                                  cuda::most_small_copy, cuda::most_small_copy + 1}) {
+    for (std::size_t const offset : {0U, 1U, 8U, 16U}) {
+      CAPTURE(bytes);
+      CAPTURE(offset);
+      for (bool const locked : {true, false}) {
+        auto const* const from = (locked ? pinned.as<std::byte>() : pageable.data()) + offset;
+        auto* const to = locked ? back.as<std::byte>() : arrived.data();
+        std::memset(to, 0xEE, most);
+        stream.fill_zero(there.data(), there.bytes());
+        stream.copy(there.as<std::byte>() + offset, from, bytes);
+        stream.copy(to + offset, there.as<std::byte>() + offset, bytes);
+        stream.synchronize();
+        CHECK(std::memcmp(to + offset, from, bytes) == 0);
+        CHECK(to[offset + bytes] == std::byte{0xEE});
+      }
+    }
+  }
+}
+
+TEST_CASE("a small copy does not wait for large ones of another stream") {
+  cuda::device device;
+  cuda::stream large{device}, small{device};
+  constexpr std::size_t bytes = std::size_t{256} << 20;
+  constexpr int copies = 16;
+  buffer<cuda::device> const from{device, bytes, memory::host}, to{device, bytes},
+      host{device, 8, memory::host}, one{device, 8};
+  std::deque<cuda::event> ends;
+  for (int i = 0; i < copies; ++i) {
+    large.copy(to.data(), from.data(), bytes);
+    large.record(ends.emplace_back(device));
+  }
+  small.copy(one.data(), host.data(), 8);
+  small.synchronize();
+  CHECK_FALSE(ends.back().done());  // 4 GiB take a twentieth of a second or more
+  large.synchronize();
 }
 
 TEST_CASE("a GPU counts its memory by kind") {

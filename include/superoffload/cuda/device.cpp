@@ -7,6 +7,7 @@
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/product.hpp>
+#include <superoffload/cuda/small_copy.hpp>
 
 #include <atomic>
 #include <cstdio>
@@ -35,6 +36,22 @@ bool fails_for_good() {
   bool const captures = status >= cudaErrorStreamCaptureUnsupported && status <= cudaErrorCapturedEvent;
   return status != cudaSuccess && status != cudaErrorNotReady && !captures;
 }
+
+/// An address as the device uses it, and whether it is the host's memory; null where the device cannot.
+struct seen_by_device {
+  void* address = nullptr;
+  bool on_host = false;
+
+  explicit seen_by_device(void const* memory) {
+    cudaPointerAttributes attributes{};
+    if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
+      cudaGetLastError();  // whoever uses the memory will hear of it
+      return;
+    }
+    address = attributes.devicePointer;
+    on_host = attributes.type == cudaMemoryTypeHost;
+  }
+};
 
 std::string name_of(int ordinal) { return concat("CUDA device ", ordinal); }
 
@@ -308,6 +325,13 @@ void stream::copy(void* to, void const* from, std::size_t bytes) {
     return;
   }
   activate();
+  if (bytes <= most_small_copy) {
+    seen_by_device const target{to}, source{from};
+    if (target.address != nullptr && source.address != nullptr && target.on_host != source.on_host) {
+      small_copy(*this, target.address, source.address, bytes);
+      return;
+    }
+  }
   auto const status = cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, handle_);
   if (status != cudaSuccess) {
     detail::check(status, "cudaMemcpyAsync", name());

@@ -22,6 +22,7 @@
 #include <superoffload/cuda/kernels/rms_norm.cuh>
 #include <superoffload/cuda/kernels/rotary.cuh>
 #include <superoffload/cuda/kernels/routing.cuh>
+#include <superoffload/cuda/kernels/small_copy.cuh>
 #include <superoffload/cuda/kernels/swiglu.cuh>
 
 namespace superoffload::cuda {
@@ -68,6 +69,15 @@ void fill(stream& on, document_tables const& tables) {
                  kernels::pieces_of(tables.padded + 1, kernels::document_tables_threads),
                  kernels::document_tables_threads, 0, tables);
   on.check_launch("document_tables_kernel");
+}
+
+void small_copy(stream& on, void* to, void const* from, std::size_t bytes) {
+  using namespace kernels;
+  on.activate();
+  auto const blocks = pieces_of(static_cast<std::int64_t>(bytes), small_copy_threads * sizeof(uint4));
+  start(on, small_copy_kernel<>, std::min<std::int64_t>(blocks, small_copy_blocks), small_copy_threads, 0,
+        {static_cast<std::byte*>(to), static_cast<std::byte const*>(from), bytes});
+  on.check_launch("small_copy_kernel");
 }
 
 }  // namespace superoffload::cuda

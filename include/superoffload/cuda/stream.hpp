@@ -68,7 +68,8 @@ public:
   ~stream();
 
   /// `bytes` from `from` to `to`, which do not overlap; each in device memory or in the host's. Asynchronous
-  /// where the host's memory came from device::allocate_host.
+  /// where the host's memory came from device::allocate_host; between that and the device small copies do not
+  /// wait for large ones of other streams.
   void copy(void* to, void const* from, std::size_t bytes);
   void fill_zero(void* to, std::size_t bytes);
   /// Makes `event` the point behind everything queued so far.

@@ -326,16 +326,17 @@ private:
       return candidate(level, *s_.ratio, share, what);
     }
     auto p = candidate(level, 0.0, share, what);
-    double ratio = 0.0;
-    while (left_on_device(p) < 0 && ratio < 1.0 && !m_.device.is_the_host) {
-      // Whole buckets move: a step of half a bucket at least.
-      auto const each = state_bytes() + (what.weights ? 2 * element_bytes() : 0);
-      double const over = static_cast<double>(-left_on_device(p)) / static_cast<double>(each);
-      double const half = 0.5 * static_cast<double>(cut_.front().count);
-      ratio = std::min(1.0, ratio + std::max(over, half) / static_cast<double>(elements_));
-      p = candidate(level, ratio, share, what);
+    if (left_on_device(p) >= 0 || m_.device.is_the_host) {
+      return p;
     }
-    return p;
+    // The least that has to leave, to half a bucket. What else then leaves with it makes this no straight line.
+    double const half = 0.5 * static_cast<double>(cut_.front().count) / static_cast<double>(elements_);
+    double too_little = 0.0, ratio = 1.0;
+    while (ratio - too_little > half) {
+      double const middle = 0.5 * (too_little + ratio);
+      (left_on_device(candidate(level, middle, share, what)) < 0 ? too_little : ratio) = middle;
+    }
+    return candidate(level, ratio, share, what);
   }
 
   /// The candidates of a kind. Sums that stay are worth more of the device than state: they would go and come
