@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // As libnccl.so.2, what the component uses of NCCL, between threads of one process whose GPUs are threads,
-// too. It keeps NCCL's manners: calls return before they are done, operations that do not match wait for
-// ever, and whoever waits is let go by an abort alone, without a result.
+// too. It keeps NCCL's manners: calls return before they are done, operations that do not match, and
+// the end of a communicator that others do not end, wait for ever, and whoever waits is let go by an abort
+// alone, without a result.
 #include "gpu.hpp"
 
 #include <atomic>
@@ -40,7 +41,7 @@ struct world {
   };
   std::mutex mutex;
   std::condition_variable changed;
-  int ranks = 0, joined = 0;
+  int ranks = 0, joined = 0, finalizing = 0;
   std::map<std::uint64_t, step> steps;
 };
 
@@ -49,6 +50,7 @@ struct member {
   int rank = 0;
   std::uint64_t issued = 0;
   int polls = 0;  ///< for which the last call is not done
+  bool finalizes = false;
   bool aborted = false;
 };
 
@@ -165,12 +167,17 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   auto& m = *comm->m;
   std::lock_guard const lock{m.all->mutex};
-  bool const waits = m.all->joined < m.all->ranks || m.polls-- > 0;
+  bool const alone = m.all->joined < m.all->ranks || (m.finalizes && m.all->finalizing < m.all->ranks);
+  bool const waits = alone || m.polls-- > 0;
   *error = broken_rank == m.rank ? ncclRemoteError : waits ? ncclInProgress : ncclSuccess;
   return ncclSuccess;
 }
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  comm->m->polls = 2;
+  auto& m = *comm->m;
+  std::lock_guard const lock{m.all->mutex};
+  ++m.all->finalizing;
+  m.finalizes = true;
+  m.polls = 2;
   return ncclInProgress;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {

@@ -252,7 +252,7 @@ membership::membership(region& shared, int rank)
   own.process.store(::getpid(), std::memory_order_release);
 }
 
-membership::~membership() {
+void membership::leave() noexcept {
   auto& own = region_->line(rank_);
   own.state.store(seat::left, std::memory_order_release);
   for (auto& published : own.published) { detail::wake(published); }

@@ -122,8 +122,10 @@ public:
   membership(region& shared, int rank);
   membership(membership const&) = delete;
   membership& operator=(membership const&) = delete;
-  /// Leaves: whoever waits for this rank, or will, fails.
-  ~membership();
+  ~membership() { leave(); }
+  /// Whoever waits for this rank, or will, fails. For who does not call it again, but has yet to wait for
+  /// others.
+  void leave() noexcept;
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
