@@ -23,10 +23,10 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
                    compute-sanitizer over the suites of the library's own kernels, one by one
   train_8_layers train_32_layers train_accumulated train_8192 train_32768
                    steps of the Llama-8B shape, with the bound that the run itself measures
-  offload_8_layers offload_32_layers offload_planned
+  offload_8_layers offload_32_layers offload_planned offload_14b
                    the same with state in host memory, clipped never and always, updated in several ways; with state
-                   streamed; and as planned
-  models_1_gpu     steps of the published shapes that are for one GPU, 4 sequences of their length, as planned
+                   streamed; as planned; and of a model whose state does not fit the GPU, as planned
+  models_1_gpu     steps of the published shapes that are for one GPU, as planned: gpu_model_<shape>.json
   kernels          every kernel beside a copy, every product beside a square one
   attention        the device's own attention and cuDNN's
 
@@ -38,7 +38,7 @@ END
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
-  offload_planned models_1_gpu kernels attention)
+  offload_planned offload_14b models_1_gpu kernels attention)
 known=" build tests examples nccl_tests collectives train_2_gpus train_36b train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
@@ -167,12 +167,20 @@ stage() {
         '--streamed_share 0 --max_grad_norm 1000' '--streamed_share 0 --max_grad_norm 1e-4 --acceptance 0' \
         '--max_grad_norm 1000'
       ;;
-    offload_planned)
-      several "$1" 500 '--shape llama-8b --seq 2048 --steps 4' '--offload auto'
+    offload_planned) train "$1" 120 --batch 4 --seq 2048 --steps 6 --offload auto ;;
+    offload_14b)
+      measured "$1" 150 "$build/bin/bench_train" --device cuda --dtype bf16 --shape qwen3-14b --batch 4 --seq 2048 \
+        --steps 4 --offload auto --max_grad_norm 1
       ;;
     models_1_gpu)
-      several "$1" 580 '--steps 3 --offload auto --max_grad_norm 0' '--shape llama-8b --seq 4096' \
-        '--shape phi-4 --seq 4096' '--shape qwen3-14b --seq 4096' '--shape gpt-oss-20b --seq 8192'
+      # <batch>x<sequence>: 4 of the model's length, and of gpt-oss what fits beside 125 GiB of host memory.
+      local model failed=0
+      for model in llama-8b:4x4096 phi-4:4x4096 qwen3-14b:4x4096 gpt-oss-20b:1x8192; do
+        local shape=${model%:*} batch=${model#*:}
+        measured "model_$shape" 150 "$build/bin/bench_train" --device cuda --dtype bf16 --shape "$shape" \
+          --batch "${batch%x*}" --seq "${batch#*x}" --steps 3 --offload auto --max_grad_norm 0 || failed=1
+      done
+      return $failed
       ;;
     kernels) measured "$1" 420 "$build/bin/cuda_bench" ;;
     attention) measured "$1" 420 "$build/bin/attention_bench" ;;
