@@ -68,7 +68,8 @@ TEST_CASE("what goes on when the look ends counts as far as it went, and as a sp
   REQUIRE(first.going_on.size() == 2);
   for (auto const& s : first.going_on) {
     CHECK(s.end == first.end);
-    CHECK(first.seconds_of(s) > 0.004);
+    CHECK(first.seconds_of(s) > 0.0);
+    CHECK(first.seconds_of(s) == doctest::Approx(s.end - s.begin));
   }
   l.times.start();
   l.nap(l.stream);

@@ -174,16 +174,16 @@ public:
   [[nodiscard]] bool returns(std::size_t index) const {
     return !pieces_[index].flows || pieces_[index].state != position::updated;
   }
-  /// Of what is under way, what has to end before more can be queued; null: nothing is.
+  /// Where upload() or write_back() has just refused: what has to end before they do more. It may have ended
+  /// by now. Null: nothing is under way.
   [[nodiscard]] typename D::event const* next_end() {
-    free_written();
     if (!writes_.empty()) {
       return staging_of(pieces_[writes_.front()]).written.get();
     }
     if (!updated_.empty()) {
       return pieces_[updated_.front()].updated.get();
     }
-    return under_way(uploads_) > 0 ? uploads_.front() : nullptr;
+    return uploads_.empty() ? nullptr : uploads_.front();
   }
 
   /// Lets `stream` wait until the bucket's weights are where they live, after their last update.
