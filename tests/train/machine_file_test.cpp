@@ -75,7 +75,7 @@ TEST_CASE("figures arrive in SI units") {
   CHECK(m.peers.all_gather == doctest::Approx(330e9));
   CHECK(m.peers.reduce_scatter == doctest::Approx(260e9));
   CHECK(m.peers.latency == doctest::Approx(35e-6));
-  CHECK(m.peers.beside_compute == 1.0);
+  CHECK(m.peers.beside_compute == doctest::Approx(.69));
   CHECK(m.host.cores == 16);
   CHECK(m.adam_time(offload::adam_task::update, 15, 0) == doctest::Approx(.144e-9));
   CHECK(m.adam_time(offload::adam_task::update, 15, 1) == doctest::Approx(.1645e-9));
