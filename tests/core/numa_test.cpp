@@ -5,11 +5,9 @@
 
 #include <doctest/doctest.h>
 
-#include "support/scratch_directory.hpp"
+#include "support/fake_sys.hpp"
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,20 +15,7 @@
 namespace {
 
 using namespace superoffload;
-
-/// A folder that looks like mounted sysfs.
-class fake_sys {
-public:
-  void write(std::string const& path, std::string const& text) const {
-    auto const file = root_.path() / path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream{file} << text << "\n";
-  }
-  [[nodiscard]] std::string root() const { return root_.path().string(); }
-
-private:
-  test::scratch_directory root_;
-};
+using test::fake_sys;
 
 TEST_CASE("the node of a PCI device") {
   fake_sys const sys;

@@ -4,10 +4,8 @@
 
 #include <doctest/doctest.h>
 
-#include "support/scratch_directory.hpp"
+#include "support/fake_sys.hpp"
 
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -16,14 +14,9 @@ namespace {
 
 using list = std::vector<int>;
 
-/// A folder that looks like mounted sysfs.
-class fake_sys {
+/// With processors and nodes.
+class fake_sys : public test::fake_sys {
 public:
-  void write(std::string const& path, std::string const& text) const {
-    auto const file = root_.path() / path;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream{file} << text << "\n";
-  }
   void core(list const& siblings) const {
     std::string text;
     for (int const id : siblings) { text += (text.empty() ? "" : ",") + std::to_string(id); }
@@ -40,10 +33,6 @@ public:
           name + " MemTotal:       " + std::to_string(kilobytes) + " kB\n" + name + " MemFree:  1 kB");
     write(folder + "/distance", distances);
   }
-  [[nodiscard]] std::string root() const { return root_.path().string(); }
-
-private:
-  test::scratch_directory root_;
 };
 
 /// Two sockets of four cores, two logical processors each: 0-7 are the first ones, 8-15 their siblings.
