@@ -159,8 +159,8 @@ public:
   group& operator=(group const&) = delete;
   ~group() override {
     watchdog_.reset();
-    member_
-        .leave();  // NCCL's communicators end together: who waits for this rank elsewhere has to hear of it
+    // NCCL's communicators end together: who waits for this rank elsewhere has to hear of it.
+    member_.leave();
     if (handle_ != nullptr && !cuda::detail::device_is_lost()) {
       try {
         device_->activate();

@@ -12,12 +12,6 @@ namespace superoffload::offload {
 template <device_policy D>
 struct link_streams {
   explicit link_streams(D& device) : down{device}, up{device} {}
-  link_streams(link_streams const&) = delete;
-  link_streams& operator=(link_streams const&) = delete;
-  ~link_streams() {
-    drain(up);
-    drain(down);
-  }
 
   typename D::stream down;  ///< to the host
   typename D::stream up;    ///< to the device

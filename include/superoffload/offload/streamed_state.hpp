@@ -254,11 +254,11 @@ private:
     while (!ends.empty() && ends.front()->done()) { ends.pop_front(); }
     return ends.size();
   }
+  /// Of the bucket that was updated first, which is done.
   void write_next() {
     auto& p = pieces_[updated_.front()];
     auto& s = staging_of(p);
     auto& down = link_->down;
-    down.wait(*p.updated);
     record_span(times_, down_track_, down, "state of ", p.bucket.unit, [&] {
       if (p.flows) {
         down.copy(p.weights, s.memory + bytes_of(p.bucket), weight_bytes_of(p.bucket));
