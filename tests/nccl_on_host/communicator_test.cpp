@@ -12,8 +12,10 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
 
 extern "C" void break_links_of(int rank);
+extern "C" void launch_within(std::chrono::milliseconds time);
 
 namespace {
 
@@ -70,6 +72,29 @@ TEST_CASE("who waits for a device whose exchange was ended is told so") {
     wait_for(device, group);
   });
   CHECK(outcomes[0].find("rank 1 has left before all_reduce of 1 F64 (call 1") == 0);
+}
+
+TEST_CASE("a stream outlives what NCCL has yet to launch on it when its group ends") {
+  ranks_on_host groups;
+  auto const outcomes = groups.run(2, [](auto& device, auto& group) {
+    group.barrier();  // its members have launched what they do first
+    launch_within(200ms);
+    std::thread other{[&] {
+      std::this_thread::sleep_for(50ms);
+      group.abort("the disk is full");
+    }};
+    try {
+      wait_for(device, group);
+    } catch (...) {
+      other.join();
+      throw;
+    }
+  });
+  launch_within(0ms);
+  for (auto const& said : outcomes) {
+    CAPTURE(said);
+    CHECK(said.find("failed: the disk is full") != std::string::npos);
+  }
 }
 
 TEST_CASE("what NCCL finds wrong behind its calls ends all by the rank that has it") {

@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // As libnccl.so.2, what the component uses of NCCL, between threads of one process whose GPUs are threads,
-// too. It keeps NCCL's manners: calls return before they are done, operations that do not match, and
-// the end of a communicator that others do not end, wait for ever, and whoever waits is let go by an abort
-// alone, without a result.
+// too. It keeps NCCL's manners: calls return before they are done, which a thread of its own does behind
+// them; operations that do not match, and the end of a communicator that others do not end, wait for ever,
+// and whoever waits is let go by an abort alone, without a result.
 #include "gpu.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include <mutex>
 #include <nccl.h>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -52,11 +54,20 @@ struct member {
   int polls = 0;  ///< for which the last call is not done
   bool finalizes = false;
   bool aborted = false;
+  std::thread launching;  ///< the last operation, onto its stream
+  std::atomic<bool> launched{true};
+
+  void end_launch() {
+    if (launching.joinable()) {
+      launching.join();
+    }
+  }
 };
 
 std::mutex worlds_mutex;
 std::map<std::string, std::shared_ptr<world>> worlds;
 std::atomic<int> broken_rank{-1};
+std::atomic<std::chrono::milliseconds> launch_time{};
 thread_local operation* group = nullptr;
 thread_local cudaStream_t group_stream = nullptr;
 thread_local ncclComm_t group_comm = nullptr;
@@ -114,12 +125,21 @@ ncclResult_t queue(ncclComm_t comm, cudaStream_t stream, operation op) {
     std::uint64_t number;
     operation op;
   };
-  auto* const t = new task{comm->m, comm->m->issued++, std::move(op)};
-  stream->queue.enqueue([t] {
-    run(*t->m, t->number, t->op);
-    delete t;
-  });
-  comm->m->polls = 2;
+  auto& m = *comm->m;
+  auto* const t = new task{comm->m, m.issued++, std::move(op)};
+  m.end_launch();
+  m.launched = false;
+  ++stream->launches_to_come;
+  m.launching = std::thread{[&m, t, stream] {
+    std::this_thread::sleep_for(launch_time.load());
+    stream->queue.enqueue([t] {
+      run(*t->m, t->number, t->op);
+      delete t;
+    });
+    --stream->launches_to_come;
+    m.launched = true;
+  }};
+  m.polls = 2;
   return ncclInProgress;
 }
 
@@ -131,6 +151,8 @@ extern "C" {
 
 /// Lets the links of a rank break; -1: of none.
 void break_links_of(int rank) { broken_rank = rank; }
+/// From now on its threads take so long.
+void launch_within(std::chrono::milliseconds time) { launch_time = time; }
 
 ncclResult_t ncclGetVersion(int* version) {
   *version = NCCL_VERSION_CODE;
@@ -168,7 +190,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   auto& m = *comm->m;
   std::lock_guard const lock{m.all->mutex};
   bool const alone = m.all->joined < m.all->ranks || (m.finalizes && m.all->finalizing < m.all->ranks);
-  bool const waits = alone || m.polls-- > 0;
+  bool const waits = alone || !m.launched || m.polls-- > 0;
   *error = broken_rank == m.rank ? ncclRemoteError : waits ? ncclInProgress : ncclSuccess;
   return ncclSuccess;
 }
@@ -181,6 +203,7 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   return ncclInProgress;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  comm->m->end_launch();
   delete comm;
   return ncclSuccess;
 }
@@ -191,6 +214,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     m.aborted = true;
     m.all->changed.notify_all();
   }
+  comm->m->end_launch();
   delete comm;
   return ncclSuccess;
 }

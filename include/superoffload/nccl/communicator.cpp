@@ -192,10 +192,14 @@ public:
       on.record(spare_.back());
       under_way_.push_back(std::move(spare_.back()));
       spare_.pop_back();
-    } catch (std::exception const& e) {  // the others wait for it
-      member_.look_for_the_ended(concat("before ", c.text()));
-      member_.check();
+    } catch (std::exception const& e) {
+      try {
+        member_.look_for_the_ended(concat("before ", c.text()));
+      } catch (std::exception const&) {}  // no memory for the text
       member_.abort(e.what());
+      // A thread of NCCL may still be about to launch, on a stream and for memory that the caller lets go of.
+      abort();
+      member_.check();
       throw;
     }
   }
@@ -292,8 +296,10 @@ private:
     release();
   }
 
-  /// Ends whatever waits for other ranks.
+  /// Ends whatever waits for other ranks. When it returns, to whichever thread, NCCL uses nothing any more
+  /// that it was given.
   void release() noexcept {
+    std::lock_guard const ending{releasing_};
     std::unique_lock lock{mutex_};
     released_ = true;
     auto* const handle = std::exchange(handle_, nullptr);
@@ -422,6 +428,7 @@ private:
   comm::membership member_;
   buffer<cuda::device> pieces_;
   std::uint64_t queued_ = 0;
+  std::mutex releasing_;
   std::mutex mutex_;  ///< of what follows: NCCL is called by one thread at a time
   ncclComm_t handle_ = nullptr;
   bool released_ = false;
