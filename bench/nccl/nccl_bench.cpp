@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What ranks with a GPU each exchange for the units of Llama-8B in bfloat16, beside NCCL's own calls of the
-// same sizes in the same run, one line of JSON each: nccl_bench --gpus 2.
+// same sizes in the same run, one line of JSON each: nccl_bench --gpus 2. Then what exchanges of a block and
+// products of its sizes leave of each other's rate. --ctas bounds what exchanges take of a GPU, but not
+// NCCL's own calls.
 //
 // Bytes a second are those that leave a GPU, or come to it: of a unit, all but one part. A reduce-scatter
 // stands beside the bare exchange of its parts, and beside NCCL's own, which rounds at every hop.
@@ -13,6 +15,8 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/cpu/topology.hpp>
 #include <superoffload/cuda/device.hpp>
+#include <superoffload/cuda/kernels.hpp>
+#include <superoffload/kernel/gemm.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/nccl/communicator.hpp>
 #include <superoffload/train/lay_out.hpp>
@@ -23,10 +27,12 @@
 #include "train/shapes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <nccl.h>
+#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,8 +87,13 @@ private:
 
 class bench {
 public:
-  bench(so::cuda::device& device, so::nccl::communicator& group)
-      : group_{group}, device_{device}, stream_{device}, plain_{group} {}
+  bench(so::cuda::device& device, so::nccl::communicator& group, int ctas)
+      : group_{group},
+        device_{device},
+        ctas_{ctas},
+        transfer_{device.urgent_stream()},
+        compute_{device},
+        plain_{group} {}
 
   void unit(so::autograd::unit_layout const& unit) {
     auto const count = so::zero::shard_elements(unit, group_.ranks());
@@ -90,44 +101,123 @@ public:
     auto const ranks = static_cast<std::size_t>(group_.ranks());
     so::buffer<so::cuda::device> const whole{device_, ranks * bytes}, other{device_, ranks * bytes},
         part{device_, bytes};
-    stream_.fill_zero(whole.data(), whole.bytes());
+    transfer_.fill_zero(whole.data(), whole.bytes());
     auto const* const from = whole.as<so::bfloat16>();
     so::comm::reduce_scatter<so::bfloat16> sum{.from = from, .to = part.as<so::bfloat16>(), .count = count};
     so::buffer<so::cuda::device> const scratch{device_, group_.scratch_bytes(sum)};
     sum.scratch = scratch.data();
 
     auto const gathered =
-        seconds([&] { group_.queue(stream_, so::comm::all_gather{part.data(), other.data(), bytes}); });
+        seconds([&] { group_.queue(transfer_, so::comm::all_gather{part.data(), other.data(), bytes}); });
     auto const plainly_gathered =
-        seconds([&] { plain_.all_gather(stream_, part.data(), other.data(), bytes); });
+        seconds([&] { plain_.all_gather(transfer_, part.data(), other.data(), bytes); });
     report("all_gather", unit, bytes, gathered, plainly_gathered);
 
     auto const exchanged =
-        seconds([&] { group_.queue(stream_, so::comm::all_to_all{whole.data(), other.data(), bytes}); });
+        seconds([&] { group_.queue(transfer_, so::comm::all_to_all{whole.data(), other.data(), bytes}); });
     auto const plainly_exchanged =
-        seconds([&] { plain_.all_to_all(stream_, whole.as<std::byte>(), other.as<std::byte>(), bytes); });
+        seconds([&] { plain_.all_to_all(transfer_, whole.as<std::byte>(), other.as<std::byte>(), bytes); });
     report("all_to_all", unit, bytes, exchanged, plainly_exchanged);
 
-    auto const summed = seconds([&] { group_.queue(stream_, sum); });
+    auto const summed = seconds([&] { group_.queue(transfer_, sum); });
     report("reduce_scatter beside an exchange", unit, bytes, summed, plainly_exchanged);
-    auto const plainly_summed = seconds(
-        [&] { plain_.reduce_scatter(stream_, whole.data(), part.data(), static_cast<std::size_t>(count)); });
+    auto const plainly_summed = seconds([&] {
+      plain_.reduce_scatter(transfer_, whole.data(), part.data(), static_cast<std::size_t>(count));
+    });
     report("reduce_scatter", unit, bytes, summed, plainly_summed);
   }
 
+  /// What exchanges of the unit and products of so many rows and columns leave of each other.
+  void beside_products(so::autograd::unit_layout const& unit, std::int64_t rows, std::int64_t columns) {
+    auto const count = so::zero::shard_elements(unit, group_.ranks());
+    auto const bytes = static_cast<std::size_t>(count) * sizeof(so::bfloat16);
+    auto const ranks = static_cast<std::size_t>(group_.ranks());
+    so::buffer<so::cuda::device> const whole{device_, ranks * bytes}, part{device_, bytes};
+    so::comm::reduce_scatter<so::bfloat16> sum{
+        .from = whole.as<so::bfloat16>(), .to = part.as<so::bfloat16>(), .count = count};
+    so::buffer<so::cuda::device> const scratch{device_, group_.scratch_bytes(sum)};
+    sum.scratch = scratch.data();
+    transfer_.fill_zero(whole.data(), whole.bytes());
+    transfer_.fill_zero(part.data(), part.bytes());
+    auto const input = numbers(rows * columns), weight = numbers(columns * columns),
+               output = numbers(rows * columns);
+    auto const multiply = [&] {
+      launch(compute_, so::kernel::gemm<so::bfloat16>{.a = input.as<so::bfloat16>(),
+                                                      .b = weight.as<so::bfloat16>(),
+                                                      .c = output.as<so::bfloat16>(),
+                                                      .m = rows,
+                                                      .n = columns,
+                                                      .k = columns,
+                                                      .transpose_b = true});
+    };
+    auto const gather = [&] {
+      group_.queue(transfer_, so::comm::all_gather{part.data(), whole.data(), bytes});
+    };
+    auto const reduce = [&] { group_.queue(transfer_, sum); };
+    auto const products_alone = seconds(compute_, multiply, nothing);
+    auto const flops = 2e-12 * static_cast<double>(rows) * static_cast<double>(columns * columns);
+    auto const measure = [&](std::string_view operation, auto const& exchange) {
+      auto const alone = seconds(transfer_, exchange, nothing);
+      // What is beside the one that is timed goes on for longer, though that one be slowed down by a half.
+      auto const longer = [](double timed, double other) {
+        return static_cast<int>(std::ceil(2.0 * calls * timed / other)) + 1;
+      };
+      auto const exchanged = seconds(transfer_, exchange, [&] {
+        for (int i = longer(alone, products_alone); i > 0; --i) { multiply(); }
+      });
+      auto const multiplied = seconds(compute_, multiply, [&] {
+        for (int i = longer(products_alone, alone); i > 0; --i) { exchange(); }
+      });
+      if (group_.rank() == 0) {
+        auto const moved = static_cast<double>(bytes) * (group_.ranks() - 1) * 1e-9;
+        print("{\"operation\": \"", operation, " beside products\", \"unit\": \"", unit.name(),
+              "\", \"gpus\": ", group_.ranks(), ", \"max_ctas\": ", ctas_,
+              ", \"gigabytes_per_second\": ", moved / exchanged,
+              ", \"share_of_exchange\": ", alone / exchanged, ", \"product_tflops\": ", flops / multiplied,
+              ", \"share_of_products\": ", products_alone / multiplied, "}");
+      }
+    };
+    measure("all_gather", gather);
+    measure("reduce_scatter", reduce);
+    transfer_.synchronize();
+  }
+
 private:
-  /// Of one call behind others of its kind: the median of several runs, each that of the slowest rank.
+  static constexpr int calls = 10, runs = 7;
+  static constexpr auto nothing = [] {};
+
+  /// No zeros, with which products take less power, and less time.
+  so::buffer<so::cuda::device> numbers(std::int64_t count) {
+    so::buffer<so::cuda::device> there{device_, static_cast<std::size_t>(count) * sizeof(so::bfloat16)};
+    so::buffer<so::cuda::device> const here{device_, there.bytes(), so::memory::host};
+    std::mt19937 random{1};
+    for (std::int64_t i = 0; i < count; ++i) {
+      here.as<so::bfloat16>()[i] = so::bfloat16(static_cast<float>(random() % 2001) * 1e-3F - 1.0F);
+    }
+    transfer_.copy(there.data(), here.data(), there.bytes());
+    transfer_.synchronize();
+    return there;
+  }
+
+  /// Of one exchange behind others of its kind.
   template <class Call>
   double seconds(Call&& call) {
-    constexpr int calls = 10, runs = 7;
+    return seconds(transfer_, call, nothing);
+  }
+  /// Of one call on `stream`, beside what `others` queues before on the other one: the median of several
+  /// runs, each that of the slowest rank.
+  template <class Call, class Others>
+  double seconds(so::cuda::stream& stream, Call&& call, Others&& others) {
     so::cuda::timed_event begin{device_}, end{device_};
     std::vector<double> times;
     for (int run = -1; run < runs; ++run) {  // once to warm up
-      stream_.synchronize();
+      transfer_.synchronize();
+      compute_.synchronize();
       group_.barrier();
-      stream_.record(begin);
+      others();
+      stream.record(begin);
       for (int i = 0; i < calls; ++i) { call(); }
-      stream_.record(end);
+      stream.record(end);
       end.wait();
       auto const own = end.seconds_since(begin) / calls;
       std::vector<double> all(static_cast<std::size_t>(group_.ranks()));
@@ -146,40 +236,49 @@ private:
       return;
     }
     auto const moved = static_cast<double>(part_bytes) * (group_.ranks() - 1) * 1e-9;
-    std::printf("%s\n", so::concat("{\"operation\": \"", operation, "\", \"unit\": \"", unit.name(),
-                                   "\", \"gpus\": ", group_.ranks(), ", \"nccl\": \"", so::nccl::version(),
-                                   "\", \"part_bytes\": ", part_bytes, ", \"microseconds\": ", 1e6 * time,
-                                   ", \"gigabytes_per_second\": ", moved / time, ", \"nccl_microseconds\": ",
-                                   1e6 * plain_time, ", \"nccl_gigabytes_per_second\": ", moved / plain_time,
-                                   ", \"share_of_nccl\": ", plain_time / time, "}")
-                            .c_str());
+    print("{\"operation\": \"", operation, "\", \"unit\": \"", unit.name(), "\", \"gpus\": ", group_.ranks(),
+          ", \"nccl\": \"", so::nccl::version(), "\", \"max_ctas\": ", ctas_,
+          ", \"part_bytes\": ", part_bytes, ", \"microseconds\": ", 1e6 * time,
+          ", \"gigabytes_per_second\": ", moved / time, ", \"nccl_microseconds\": ", 1e6 * plain_time,
+          ", \"nccl_gigabytes_per_second\": ", moved / plain_time, ", \"share_of_nccl\": ", plain_time / time,
+          "}");
+  }
+
+  template <class... Parts>
+  static void print(Parts const&... parts) {
+    std::printf("%s\n", so::concat(parts...).c_str());
     std::fflush(stdout);
   }
 
   so::nccl::communicator& group_;
   so::cuda::device& device_;
-  so::cuda::stream stream_;
+  int ctas_;
+  so::cuda::stream transfer_, compute_;
   plain_nccl plain_;
 };
 
-void measure(so::comm::environment const& run) {
+void measure(so::comm::environment const& run, int ctas) {
   auto shared = so::comm::meet(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
-  so::nccl::communicator group{shared, run.rank, device};
+  so::nccl::communicator group{shared, run.rank, device, {.max_ctas = ctas}};
   auto config = so::bench::shapes.at("llama-8b");
   config.layers = 1;  // with what is before and behind the blocks
   auto const model = so::train::lay_out<so::model::llama>(config, {}, {});
-  bench on{device, group};
+  bench on{device, group, ctas};
   so::comm::abort_on_exception const guard{group};
   for (auto const& unit : model.units()) { on.unit(unit); }
+  on.beside_products(model.units()[1], 4 * 2048, config.hidden);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  int gpus = 2;
+  int gpus = 2, ctas = so::nccl::options{}.max_ctas;
   CLI::App app{"What GPUs exchange for the units of Llama-8B, beside NCCL's own calls."};
   app.add_option("--gpus", gpus)->check(CLI::Range(2, 1024))->capture_default_str();
+  app.add_option("--ctas", ctas, "thread blocks of an exchange at most; 0: as many as NCCL likes")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   auto const run = so::comm::read_environment();
   if (!run) {
@@ -188,7 +287,7 @@ int main(int argc, char** argv) try {
                                  so::cpu::read_topology(so::cpu::allowed_processors()), gpus)},
                             "/proc/self/exe", {argv, argv + argc});
   }
-  measure(*run);
+  measure(*run, ctas);
   return 0;
 } catch (so::error const& e) {
   std::fprintf(stderr, "nccl_bench: error: %s\n", e.what());

@@ -43,6 +43,9 @@ int main(int argc, char** argv) try {
   app.add_option("--gpus", j.gpus, "as many processes, with a shard of everything each")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--ctas", j.ctas, "thread blocks of an exchange at most; 0: as many as NCCL likes")
+      ->check(CLI::Range(0, 64))
+      ->capture_default_str();
   app.add_option("--layers", j.layers, "0: as the shape has")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();

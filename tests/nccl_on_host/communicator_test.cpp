@@ -16,6 +16,7 @@
 
 extern "C" void break_links_of(int rank);
 extern "C" void launch_within(std::chrono::milliseconds time);
+extern "C" int last_max_ctas();
 
 namespace {
 
@@ -137,6 +138,24 @@ TEST_CASE("ranks that have one GPU together are told so, on both") {
   test::threads_of<on_the_first> groups;
   for (auto const& said : groups.run(2, 0)) {
     CHECK(said == "ranks 0 and 1 have the same GPU (0000:00:00.0): expected one for each rank");
+  }
+}
+
+TEST_CASE("NCCL is told how many thread blocks an exchange takes, where that is asked for") {
+  struct with_options {
+    static void run(comm::region& shared, int rank, nccl::options const& o) {
+      cuda::device own{rank};
+      nccl::communicator const group{shared, rank, own, o};
+    }
+  };
+  test::threads_of<with_options> groups;
+  conformance::all_succeeded(groups.run(2, nccl::options{.max_ctas = 8}));
+  CHECK(last_max_ctas() == 8);
+  conformance::all_succeeded(groups.run(2, nccl::options{}));
+  CHECK(last_max_ctas() < 0);  // as many as it likes
+  for (auto const& said : groups.run(2, nccl::options{.max_ctas = -1})) {
+    CAPTURE(said);
+    CHECK(said.find("exchanges in -1 thread blocks: expected 1 or more") != std::string::npos);
   }
 }
 

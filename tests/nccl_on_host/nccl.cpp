@@ -68,6 +68,7 @@ std::mutex worlds_mutex;
 std::map<std::string, std::shared_ptr<world>> worlds;
 std::atomic<int> broken_rank{-1};
 std::atomic<std::chrono::milliseconds> launch_time{};
+std::atomic<int> asked_ctas{0};
 thread_local operation* group = nullptr;
 thread_local cudaStream_t group_stream = nullptr;
 thread_local ncclComm_t group_comm = nullptr;
@@ -153,6 +154,8 @@ extern "C" {
 void break_links_of(int rank) { broken_rank = rank; }
 /// From now on its threads take so long.
 void launch_within(std::chrono::milliseconds time) { launch_time = time; }
+/// How many thread blocks the last communicator was to take at most.
+int last_max_ctas() { return asked_ctas; }
 
 ncclResult_t ncclGetVersion(int* version) {
   *version = NCCL_VERSION_CODE;
@@ -173,6 +176,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id
   if (config->blocking != 0) {
     return ncclInvalidArgument;  // nothing here may
   }
+  asked_ctas = config->maxCTAs;
   std::lock_guard const lock{worlds_mutex};
   auto& w = worlds[id.internal];
   if (!w) {

@@ -142,12 +142,14 @@ int gpu_of(comm::environment const& run) {
 
 class communicator::group final : public comm::exchanging_device {
 public:
-  group(comm::region& shared, int rank, cuda::device& device)
+  group(comm::region& shared, int rank, cuda::device& device, options const& o)
       : device_{&device},
         member_{shared, rank},
         pieces_{device, piece_bytes * static_cast<std::size_t>(member_.ranks())} {
     try {
-      connect(meet());
+      expect(o.max_ctas >= 0, exit_code::bad_input, "exchanges in ", o.max_ctas,
+             " thread blocks: expected 1 or more, or 0 for as many as NCCL likes");
+      connect(meet(), o);
     } catch (std::exception const& e) {
       member_.abort(e.what());
       release();
@@ -349,9 +351,12 @@ private:
     return all[0].id;
   }
 
-  void connect(ncclUniqueId const& id) {
+  void connect(ncclUniqueId const& id, options const& o) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     config.blocking = 0;
+    if (o.max_ctas > 0) {
+      config.maxCTAs = o.max_ctas;  // NCCL prefers the environment's
+    }
     device_->activate();
     call("ncclCommInitRankConfig",
          [&] { return api().CommInitRankConfig(&handle_, ranks(), id, rank(), &config); });
@@ -438,8 +443,8 @@ private:
   std::optional<comm::watchdog> watchdog_;
 };
 
-communicator::communicator(comm::region& shared, int rank, cuda::device& device)
-    : group_{std::make_unique<group>(shared, rank, device)} {}
+communicator::communicator(comm::region& shared, int rank, cuda::device& device, options const& o)
+    : group_{std::make_unique<group>(shared, rank, device, o)} {}
 communicator::~communicator() = default;
 
 int communicator::rank() const noexcept { return group_->rank(); }

@@ -31,6 +31,13 @@ std::string version();
 /// none, driver.
 int gpu_of(comm::environment const& run);
 
+struct options {
+  /// Thread blocks that an exchange runs in at most, each on a multiprocessor that products beside it do
+  /// without; 0: as many as NCCL likes. Fewer exchange more slowly. NCCL_MAX_CTAS in the environment is heard
+  /// instead.
+  int max_ctas = 0;
+};
+
 /// Ranks of one host that have a GPU each and exchange by NCCL. The region is for what the host exchanges,
 /// and for a comm::watchdog: NCCL by itself waits for ever for a rank that does not come, or comes for
 /// something else.
@@ -43,10 +50,11 @@ class communicator {
 public:
   using stream = cuda::stream;
 
-  /// Takes place `rank` of the region, which outlives this, as `device` does. All ranks come here. Throws
-  /// `error`: device when a rank has no NCCL, has another version of it or the GPU of another rank; that of a
-  /// membership; rank_failed when not all come.
-  communicator(comm::region& shared, int rank, cuda::device& device);
+  /// Takes place `rank` of the region, which outlives this, as `device` does. All ranks come here, with the
+  /// same options. Throws `error`: bad_input for options that make no sense; device when a rank has no NCCL,
+  /// has another version of it or the GPU of another rank; that of a membership; rank_failed when not all
+  /// come.
+  communicator(comm::region& shared, int rank, cuda::device& device, options const& o = {});
   communicator(communicator const&) = delete;
   communicator& operator=(communicator const&) = delete;
   ~communicator();
