@@ -121,6 +121,24 @@ TEST_CASE_TEMPLATE("ranks that give their devices different things to do are nam
   for (auto const& said : outcomes) { CHECK(said.find("still waits") == std::string::npos); }
 }
 
+TEST_CASE_TEMPLATE("a rank may know that all do the same before its device has it", Group,
+                   test::threads_of<rank>, test::processes_of<rank>) {
+  Group group;
+  auto const outcomes = group.run(3, [](rank& own, comm::watchdog& dog) {
+    own.queue(dog);
+    dog.agree(0);
+    own.exchanging.done = 1;
+    own.queue(dog, own.member.rank() == 1 ? 16 : 8);
+    dog.agree(1);
+    own.exchanging.done = 2;
+  });
+  for (auto const& said : outcomes) {
+    CAPTURE(said);
+    CHECK(said.find("called all_gather of 16 bytes (call 2)") != std::string::npos);
+    CHECK(said.find("ranks must make the same calls") != std::string::npos);
+  }
+}
+
 TEST_CASE_TEMPLATE("what a device says is wrong ends the exchanges of all", Group, test::threads_of<rank>,
                    test::processes_of<rank>) {
   Group group;

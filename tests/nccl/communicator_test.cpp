@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <string>
+#include <thread>
 
 namespace {
 
@@ -52,13 +53,43 @@ TEST_SUITE("gpus") {
   }
 
   TEST_CASE("processes with a GPU each end together") {
-    test::gpu_processes groups;
+    test::processes_on_gpus<true> groups;  // some queue what differs
     conformance::communicator_ends_together(groups, test::gpus(), 0);
   }
 
   TEST_CASE("threads with a GPU each end together") {
-    test::gpu_threads groups;
+    test::threads_on_gpus<true> groups;
     conformance::communicator_ends_together(groups, test::gpus(), 1);
+  }
+
+  TEST_CASE("a group ends while NCCL launches on streams that go then") {
+    for (int const turn : {0, 1, 2}) {
+      CAPTURE(turn);
+      test::gpu_processes groups;
+      auto const outcomes = groups.run(test::gpus(), [](auto& device, auto& group) {
+        group.barrier();
+        std::thread other{[&] {
+          std::this_thread::sleep_for(20ms);
+          group.abort("enough");
+        }};
+        try {
+          cuda::stream stream{device};
+          buffer<cuda::device> const sum{device, sizeof(double)};
+          comm::abort_on_exception const guard{group};
+          while (true) {  // nearly all of the time it is in a call of NCCL
+            group.queue(stream,
+                        comm::all_reduce<double>{sum.template as<double>(), sum.template as<double>(), 1});
+          }
+        } catch (...) {
+          other.join();
+          throw;
+        }
+      });
+      for (auto const& said : outcomes) {
+        CAPTURE(said);
+        CHECK(said.find(" failed: enough") != std::string::npos);
+      }
+    }
   }
 
   TEST_CASE("the end of a rank with a GPU ends all others by its name") {

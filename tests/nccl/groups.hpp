@@ -22,11 +22,12 @@ namespace superoffload::test {
 /// How many GPUs there are, asked once.
 int gpus();
 
+template <bool compares_first>
 struct rank_on_gpu {
   template <class Body>
   static void run(comm::region& shared, int rank, Body& body) {
     cuda::device own{rank};
-    nccl::communicator group{shared, rank, own};
+    nccl::communicator group{shared, rank, own, {.compares_first = compares_first}};
     body(own, group);
   }
 };
@@ -34,19 +35,22 @@ struct rank_on_gpu {
 /// What hangs ends before the test is ended.
 inline constexpr std::chrono::seconds gpu_patience{60};
 
-struct gpu_processes : processes_of<rank_on_gpu> {
-  gpu_processes() { settings.patience = gpu_patience; }
+template <bool compares_first>
+struct processes_on_gpus : processes_of<rank_on_gpu<compares_first>> {
+  processes_on_gpus() { this->settings.patience = gpu_patience; }
 };
+using gpu_processes = processes_on_gpus<false>;
 
 /// Ranks as threads of one process.
-struct gpu_threads {
+template <bool compares_first>
+struct threads_on_gpus {
   comm::region::settings settings{.piece_bytes = 4096, .patience = gpu_patience};
 
   template <class Body>
   std::vector<std::string> run(int ranks, Body body) {
     constexpr char separator = '\n';
     auto const said = child::start([&] {
-                        threads_of<rank_on_gpu> threads{settings};
+                        threads_of<rank_on_gpu<compares_first>> threads{settings};
                         std::string all;
                         for (auto const& outcome : threads.run(ranks, body)) { all += outcome + separator; }
                         return all;
@@ -66,5 +70,6 @@ struct gpu_threads {
     return outcomes;
   }
 };
+using gpu_threads = threads_on_gpus<false>;
 
 }  // namespace superoffload::test

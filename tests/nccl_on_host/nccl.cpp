@@ -3,14 +3,16 @@
 
 // As libnccl.so.2, what the component uses of NCCL, between threads of one process whose GPUs are threads,
 // too. It keeps NCCL's manners: calls return before they are done, which a thread of its own does behind
-// them; operations that do not match, and the end of a communicator that others do not end, wait for ever,
-// and whoever waits is let go by an abort alone, without a result.
+// them; the end of a communicator that others do not end, and an operation that they do not have, wait for
+// ever, and whoever waits is let go by an abort alone, without a result. NCCL may do anything with operations
+// that do not match: this one ends the program.
 #include "gpu.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -85,15 +87,18 @@ void run(member& m, std::uint64_t number, operation const& own) {
   s.there[static_cast<std::size_t>(m.rank)] = &own;
   ++s.came;
   w.changed.notify_all();
-  auto const all_match = [&] {
+  auto const all_there = [&] {
+    bool all = true;
     for (auto const* const other : s.there) {
-      if (other == nullptr || !other->matches(own)) {
-        return false;
+      all = all && other != nullptr;
+      if (other != nullptr && !other->matches(own)) {
+        std::fputs("NCCL was given operations that do not match\n", stderr);
+        std::abort();
       }
     }
-    return true;
+    return all;
   };
-  w.changed.wait(lock, [&] { return m.aborted || all_match(); });
+  w.changed.wait(lock, [&] { return m.aborted || all_there(); });
   if (!m.aborted) {
     for (int r = 0; r < w.ranks; ++r) {
       auto const* const from = s.there[static_cast<std::size_t>(r)]->from[static_cast<std::size_t>(m.rank)];

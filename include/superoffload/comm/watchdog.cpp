@@ -40,6 +40,14 @@ void watchdog::expect(call const& c) {
   changed_.notify_all();
 }
 
+void watchdog::agree(std::uint64_t number) {
+  {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [&] { return compared_ > number || ended_; });
+  }
+  member_->check();
+}
+
 void watchdog::compare() {
   std::unique_lock lock{mutex_};
   while (true) {
@@ -58,9 +66,12 @@ void watchdog::compare() {
     } catch (std::exception const& e) { member_->abort(e.what()); }
     lock.lock();
     if (!same) {
+      ended_ = true;
+      changed_.notify_all();
       return;
     }
     queued_.pop_front();
+    ++compared_;
     under_way_.push_back(next);
     changed_.notify_all();
   }

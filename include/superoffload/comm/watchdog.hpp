@@ -43,6 +43,9 @@ public:
 
   /// The device is given `c` to do, now. The same thread every time.
   void expect(call const& c);
+  /// Returns once all ranks are known to give their devices the same as this one its call `number`, which it
+  /// expects. Throws `error` (rank_failed) when the group is condemned instead.
+  void agree(std::uint64_t number);
 
 private:
   void compare();
@@ -55,6 +58,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<call> queued_;     ///< here, and not compared
+  std::uint64_t compared_ = 0;  ///< before those
   std::deque<call> under_way_;  ///< on all ranks, and not complete
   bool leaves_ = false;
   bool ended_ = false;                             ///< the group is condemned

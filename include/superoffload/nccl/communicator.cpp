@@ -145,6 +145,7 @@ public:
   group(comm::region& shared, int rank, cuda::device& device, options const& o)
       : device_{&device},
         member_{shared, rank},
+        compares_first_{o.compares_first},
         pieces_{device, piece_bytes * static_cast<std::size_t>(member_.ranks())} {
     try {
       expect(o.max_ctas >= 0, exit_code::bad_input, "exchanges in ", o.max_ctas,
@@ -184,6 +185,9 @@ public:
     c.number = queued_++;
     c.note_range();
     watchdog_->expect(c);  // before: the others' part in it may need ours
+    if (compares_first_) {
+      watchdog_->agree(c.number);
+    }
     try {
       on.activate();
       issue();
@@ -431,6 +435,7 @@ private:
 
   cuda::device* device_;
   comm::membership member_;
+  bool compares_first_;
   buffer<cuda::device> pieces_;
   std::uint64_t queued_ = 0;
   std::mutex releasing_;

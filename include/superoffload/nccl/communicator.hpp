@@ -36,6 +36,9 @@ struct options {
   /// without; 0: as many as NCCL likes. Fewer exchange more slowly. NCCL_MAX_CTAS in the environment is heard
   /// instead.
   int max_ctas = 0;
+  /// Whether NCCL is given an exchange only when all ranks are known to queue the same, for which they meet
+  /// on the host: it may do anything with exchanges that differ. Otherwise they are compared beside the work.
+  bool compares_first = false;
 };
 
 /// Ranks of one host that have a GPU each and exchange by NCCL. The region is for what the host exchanges,
