@@ -74,9 +74,10 @@ void swiglu_backward(benchmark::State& state) {
   auto const d_out = on.numbers<T>(cells);
   auto const gate_up = on.numbers<T>(2 * cells);
   auto const d_gate_up = on.numbers<T>(2 * cells);
-  on.measure(state, kernel::swiglu_backward<T>{d_out.template as<T>(), gate_up.template as<T>(),
-                                               d_gate_up.template as<T>(), rows, columns});
-  count_bytes(state, 5 * size<T>);
+  on.measure(state,
+             kernel::swiglu_backward<T>{d_out.template as<T>(), gate_up.template as<T>(),
+                                        d_gate_up.template as<T>(), d_out.template as<T>(), rows, columns});
+  count_bytes(state, 6 * size<T>);
 }
 BENCHMARK(swiglu_backward<float>)->Apply(on_threads);
 BENCHMARK(swiglu_backward<bfloat16>)->Apply(on_threads);

@@ -225,11 +225,11 @@ void activations(stage& on) {
     });
   }
   if (on.wants("swiglu_backward")) {
-    rotation over{on, bytes_of(count, 10)};
+    rotation over{on, bytes_of(count, 12)};
     over.report("swiglu_backward", "bf16", "8192x14336", [&] {
       auto* const gate_up = over.numbers<bfloat16>(2 * count);
-      return kernel::swiglu_backward<bfloat16>{over.numbers<bfloat16>(count), gate_up, gate_up, rows,
-                                               intermediate};
+      auto* const out = over.numbers<bfloat16>(count);
+      return kernel::swiglu_backward<bfloat16>{out, gate_up, gate_up, out, rows, intermediate};
     });
   }
   if (on.wants("rotary")) {

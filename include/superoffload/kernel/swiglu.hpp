@@ -16,11 +16,13 @@ struct swiglu_forward {
   std::int64_t rows, columns;
 };
 
+/// Its gradients, and once more its result, in the same bits.
 template <element T>
 struct swiglu_backward {
   T const* d_out;    ///< [rows, columns]
   T const* gate_up;  ///< [rows, 2 * columns]
   T* d_gate_up;      ///< [rows, 2 * columns]; may be gate_up itself
+  T* out;            ///< [rows, columns]; may be d_out itself
   std::int64_t rows, columns;
 };
 

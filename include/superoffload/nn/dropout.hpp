@@ -52,8 +52,8 @@ struct dropout {
   }
 
   /// residual + dropout(layer(x)).
-  template <device_policy D, element T>
-  variable<D, T> onto(variable<D, T> residual, linear const& layer, variable<D, T> x, batch const& b) const {
+  template <device_policy D, element T, class Input>
+  variable<D, T> onto(variable<D, T> residual, linear const& layer, Input x, batch const& b) const {
     auto const left_out = mask(x.on(), b);
     if (left_out.dropped == 0) {
       return layer.onto(residual, x);

@@ -8,6 +8,7 @@
 #include <superoffload/kernel/reduction.hpp>
 
 #include <optional>
+#include <type_traits>
 
 namespace superoffload::nn {
 
@@ -15,10 +16,12 @@ using autograd::parameter;
 using autograd::tape;
 using autograd::variable;
 
-/// y = x W^T [+ b] [+ residual]: x [rows, in], W [out, in], y [rows, out].
-template <device_policy D, element T>
+/// y = x W^T [+ b] [+ residual]: x [rows, in], W [out, in], y [rows, out]. x is a variable, or what is only
+/// made for the product, as swiglu_input: forward(out) writes it, and backward(out) takes its gradient there
+/// and leaves its values.
+template <device_policy D, element T, class Input = variable<D, T>>
 struct linear_function {
-  variable<D, T> x;
+  Input x;
   parameter weight;
   parameter bias;                          // none when its unit is negative
   std::optional<variable<D, T>> residual;  // [rows, out]
@@ -26,38 +29,28 @@ struct linear_function {
 
   void forward(tape<D, T>& t) {
     y = t.make(x.rows(), weight.rows);
-    t.launch(kernel::gemm<T>{.a = x.value(),
-                             .b = t.weights(weight),
-                             .c = y.value(),
-                             .m = x.rows(),
-                             .n = weight.rows,
-                             .k = weight.columns,
-                             .transpose_b = true,
-                             .bias = bias ? t.weights(bias) : nullptr,
-                             .addend = residual ? residual->value() : nullptr});
+    if constexpr (is_variable) {
+      product(t, x.value());
+    } else {
+      auto const before = t.mark();
+      auto* const values = t.template allocate<T>(x.count());
+      x.forward(values);
+      product(t, values);
+      t.release(before);
+    }
   }
 
   void backward(tape<D, T>& t) {
-    auto const to_x = t.gradient_of(x);
-    t.launch(kernel::gemm<T>{.a = y.gradient(),
-                             .b = t.weights(weight),
-                             .c = to_x.gradient,
-                             .m = x.rows(),
-                             .n = weight.columns,
-                             .k = weight.rows,
-                             .accumulate = to_x.accumulate});
-    if (weight.trainable) {
-      t.with_gradient_type(weight, [&]<class G>(G) {
-        auto const to_w = t.template gradient_of<G>(weight);
-        t.launch(kernel::gemm<T, G>{.a = y.gradient(),
-                                    .b = x.value(),
-                                    .c = to_w.gradient,
-                                    .m = weight.rows,
-                                    .n = weight.columns,
-                                    .k = x.rows(),
-                                    .transpose_a = true,
-                                    .accumulate = to_w.accumulate});
-      });
+    if constexpr (is_variable) {
+      product_of_gradient(t, t.gradient_of(x));
+      weight_gradient(t, x.value());
+    } else {
+      auto const before = t.mark();
+      auto* const values = t.template allocate<T>(x.count());
+      product_of_gradient(t, {values, false});
+      x.backward(values);
+      weight_gradient(t, values);
+      t.release(before);
     }
     if (bias && bias.trainable) {
       t.with_gradient_type(bias, [&]<class G>(G) {
@@ -71,11 +64,51 @@ struct linear_function {
     }
   }
 
+  /// Bytes only where the input is made for the product.
   [[nodiscard]] autograd::work forward_work() const {
-    return {.flops = 2.0 * static_cast<double>(x.rows()) * static_cast<double>(weight.count())};
+    return {.flops = 2.0 * static_cast<double>(x.rows()) * static_cast<double>(weight.count()),
+            .bytes = is_variable ? 0.0 : 3.0 * static_cast<double>(x.count()) * sizeof(T)};
   }
 
 private:
+  static constexpr bool is_variable = std::is_same_v<Input, variable<D, T>>;
+
+  void product(tape<D, T>& t, T const* values) {
+    t.launch(kernel::gemm<T>{.a = values,
+                             .b = t.weights(weight),
+                             .c = y.value(),
+                             .m = x.rows(),
+                             .n = weight.rows,
+                             .k = weight.columns,
+                             .transpose_b = true,
+                             .bias = bias ? t.weights(bias) : nullptr,
+                             .addend = residual ? residual->value() : nullptr});
+  }
+  void product_of_gradient(tape<D, T>& t, typename tape<D, T>::destination to) {
+    t.launch(kernel::gemm<T>{.a = y.gradient(),
+                             .b = t.weights(weight),
+                             .c = to.gradient,
+                             .m = x.rows(),
+                             .n = weight.columns,
+                             .k = weight.rows,
+                             .accumulate = to.accumulate});
+  }
+  void weight_gradient(tape<D, T>& t, T const* values) {
+    if (!weight.trainable) {
+      return;
+    }
+    t.with_gradient_type(weight, [&]<class G>(G) {
+      auto const to = t.template gradient_of<G>(weight);
+      t.launch(kernel::gemm<T, G>{.a = y.gradient(),
+                                  .b = values,
+                                  .c = to.gradient,
+                                  .m = weight.rows,
+                                  .n = weight.columns,
+                                  .k = x.rows(),
+                                  .transpose_a = true,
+                                  .accumulate = to.accumulate});
+    });
+  }
   /// The residual's gradient is y's, whose memory nobody needs any more.
   void pass_on(tape<D, T>& t) {
     if (residual->gradient() == nullptr) {
@@ -99,16 +132,16 @@ struct linear {
   /// Of the forward of one row, a multiply-add counted as two.
   [[nodiscard]] double flops_per_row() const { return 2.0 * static_cast<double>(weight.count()); }
 
-  /// [rows, in] -> [rows, out].
-  template <device_policy D, element T>
-  variable<D, T> operator()(variable<D, T> x) const {
-    return x.on().run(linear_function<D, T>{x, weight, bias, {}});
+  /// [rows, in] -> [rows, out] of a variable, or of what is only made for the product.
+  template <device_policy D, element T, template <device_policy, element> class Input>
+  variable<D, T> operator()(Input<D, T> x) const {
+    return x.on().run(linear_function<D, T, Input<D, T>>{x, weight, bias, {}});
   }
 
   /// residual + (*this)(x) in one product.
-  template <device_policy D, element T>
-  variable<D, T> onto(variable<D, T> residual, variable<D, T> x) const {
-    return x.on().run(linear_function<D, T>{x, weight, bias, residual});
+  template <device_policy D, element T, template <device_policy, element> class Input>
+  variable<D, T> onto(variable<D, T> residual, Input<D, T> x) const {
+    return x.on().run(linear_function<D, T, Input<D, T>>{x, weight, bias, residual});
   }
 };
 

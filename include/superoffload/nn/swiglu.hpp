@@ -5,35 +5,39 @@
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/kernel/swiglu.hpp>
 
+#include <cstdint>
+
 namespace superoffload::nn {
 
+/// silu(gate) * up, the input of one linear layer: in memory only while that layer's products read it. Its
+/// backward writes it once more, bit for bit, beside the gradients of gate and up, which costs less than
+/// keeping it.
 template <device_policy D, element T>
-struct swiglu_function {
-  autograd::variable<D, T> gate_up;
-  autograd::variable<D, T> y{};
+struct swiglu_input {
+  autograd::variable<D, T> gate_up;  ///< [rows, 2 * columns]
 
-  void forward(autograd::tape<D, T>& t) {
-    y = t.make(gate_up.rows(), gate_up.columns() / 2);
-    t.launch(kernel::swiglu_forward<T>{gate_up.value(), y.value(), y.rows(), y.columns()});
+  [[nodiscard]] autograd::tape<D, T>& on() const noexcept { return gate_up.on(); }
+  [[nodiscard]] std::int64_t rows() const noexcept { return gate_up.rows(); }
+  [[nodiscard]] std::int64_t columns() const noexcept { return gate_up.columns() / 2; }
+  [[nodiscard]] std::int64_t count() const noexcept { return rows() * columns(); }
+
+  /// Writes the values to `out` [rows, columns].
+  void forward(T* out) const {
+    on().launch(kernel::swiglu_forward<T>{gate_up.value(), out, rows(), columns()});
   }
-
-  [[nodiscard]] autograd::work forward_work() const {
-    return {.bytes = 3.0 * static_cast<double>(y.count()) * sizeof(T)};
-  }
-
-  void backward(autograd::tape<D, T>& t) {
-    // In place: nothing but this function reads gate and up.
-    t.launch(
-        kernel::swiglu_backward<T>{y.gradient(), gate_up.value(), gate_up.value(), y.rows(), y.columns()});
+  /// `out` [rows, columns] holds their gradient, and then the values again. Gate and up become their own
+  /// gradient: nothing but this reads them.
+  void backward(T* out) const {
+    on().launch(kernel::swiglu_backward<T>{out, gate_up.value(), gate_up.value(), out, rows(), columns()});
     gate_up.adopt_gradient(gate_up.value());
   }
 };
 
-/// silu(gate) * up: [rows, 2 * columns] -> [rows, columns]. Takes its input over: nothing else may read it
+/// silu(gate) * up for the linear layer that it is given to. Takes gate_up over: nothing else may read it
 /// afterwards.
 template <device_policy D, element T>
-autograd::variable<D, T> swiglu(autograd::variable<D, T> gate_up) {
-  return gate_up.on().run(swiglu_function<D, T>{gate_up});
+swiglu_input<D, T> swiglu(autograd::variable<D, T> gate_up) {
+  return {gate_up};
 }
 
 }  // namespace superoffload::nn

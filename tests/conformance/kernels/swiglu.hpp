@@ -23,6 +23,8 @@ void check_swiglu(lab<D>& in, std::int64_t rows, std::int64_t columns, bool in_p
   array<D, T> const device_d_out{in, d_out};
   array<D, T> const separate{in, rows * 2 * columns};
   auto const& device_d = in_place ? device_gate_up : separate;
+  array<D, T> const separate_again{in, rows * columns};
+  auto const& device_again = in_place ? device_d_out : separate_again;
   launch(in.stream,
          kernel::swiglu_forward<T>{
              .gate_up = device_gate_up.data(), .out = device_out.data(), .rows = rows, .columns = columns});
@@ -30,6 +32,7 @@ void check_swiglu(lab<D>& in, std::int64_t rows, std::int64_t columns, bool in_p
   launch(in.stream, kernel::swiglu_backward<T>{.d_out = device_d_out.data(),
                                                .gate_up = device_gate_up.data(),
                                                .d_gate_up = device_d.data(),
+                                               .out = device_again.data(),
                                                .rows = rows,
                                                .columns = columns});
   std::vector<double> expected, d(gate_up.size()), size(gate_up.size());
@@ -50,6 +53,9 @@ void check_swiglu(lab<D>& in, std::int64_t rows, std::int64_t columns, bool in_p
   }
   check_near(out, expected, absolute(expected), 8, "swiglu: out");
   check_near(device_d.values(), d, size, 8, "swiglu: d_gate_up");
+  auto const again = device_again.values();
+  CHECK_MESSAGE(std::memcmp(again.data(), out.data(), out.size() * sizeof(T)) == 0,
+                "swiglu: backward's result has other bits than forward's");
 }
 
 /// What is not finite stays so: a step is judged by it.

@@ -48,6 +48,7 @@ void run(kernel::swiglu_backward<T> const& a, int64_t first, int64_t last) {
     auto const* const up = gate + a.columns;
     auto* const d_gate = a.d_gate_up + 2 * row * a.columns;
     auto* const d_up = d_gate + a.columns;
+    auto* const out = a.out + row * a.columns;
     for_vectors<W>(a.columns, [&](int64_t i, auto extent) {
       auto const d = load<W>(d_out + i, extent);
       auto const g = load<W>(gate + i, extent);
@@ -55,6 +56,7 @@ void run(kernel::swiglu_backward<T> const& a, int64_t first, int64_t last) {
       auto const s = sigmoid<W>(g);
       store(d_gate + i, d * u * s * (one + g * (one - s)), extent);
       store(d_up + i, d * g * s, extent);
+      store(out + i, g * s * u, extent);
     });
   }
 }

@@ -51,12 +51,15 @@ __global__ void swiglu_backward_kernel(kernel::swiglu_backward<T> a, int64_t acr
   for (int j = 0; j < n; ++j) {
     auto const s = sigmoid<T>(g[j]);
     auto const d_up = d[j] * g[j] * s;
-    g[j] = d[j] * u[j] * s * (wide<T>{1} + g[j] * (wide<T>{1} - s));
+    auto const d_gate = d[j] * u[j] * s * (wide<T>{1} + g[j] * (wide<T>{1} - s));
+    d[j] = g[j] * s * u[j];
+    g[j] = d_gate;
     u[j] = d_up;
   }
   auto* const d_gate = a.d_gate_up + 2 * row * a.columns + i;
   store(d_gate, left, g);
   store(d_gate + a.columns, left, u);
+  store(a.out + row * a.columns + i, left, d);
 }
 
 template <element T>
