@@ -49,13 +49,13 @@ TEST_CASE_TEMPLATE("every rate of the machine that this is becomes known", T, fl
   check_positive(m.device.round_trip);
 
   offload::measure_offloading<T>(device, small_probe(), m);
-  for (auto const& rates : {m.link.alone, m.link.both}) {
+  for (auto const& rates : {m.link.alone, m.link.both, m.link.beside_adam}) {
     check_positive(rates.down);
     check_positive(rates.up);
   }
   check_positive(m.link.latency);
-  check_positive(m.link.beside_adam);
-  CHECK(m.link.beside_adam <= 1.0);
+  CHECK(m.link.beside_adam.down <= 1.0);
+  CHECK(m.link.beside_adam.up <= 1.0);
   CHECK(m.adam.threads == cpu::optimizer_threads(small_probe().cores_share, m.host.cores));
   check_positive(m.adam.latency);
   for (std::size_t i = 0; i < offload::adam_tasks; ++i) {

@@ -224,16 +224,24 @@ TEST_CASE("gradients that find no room on the device hold up the backward") {
   auto m = slow_machine();
   m.link.alone.down = m.link.both.down = 0.5;  // 4 s a gradient
   double const roomy = simulate(m, s).step_time;
-  s.gradient_room = 3;
+  s.flowing_gradients = {1, 1, 1};
+  s.gradient_rooms = 3;
   CHECK(simulate(m, s).step_time == doctest::Approx(roomy));
-  s.gradient_room = 2;
+  s.gradient_rooms = 2;
   double const tight = simulate(m, s).step_time;
   CHECK(tight > roomy);
-  s.gradient_room = 1;
+  s.gradient_rooms = 1;
   CHECK(simulate(m, s).step_time > tight);
+  // What stays makes no room for what flows.
+  s.flowing_gradients = {1, 1, 0};
+  s.gradient_rooms = 2;
+  CHECK(simulate(m, s).step_time == doctest::Approx(roomy));
+  s.gradient_rooms = 1;
+  CHECK(simulate(m, s).step_time > roomy);
   // Everything resident needs its gradients until the verdict: it can never come.
   s = of_units({resident, resident});
-  s.gradient_room = 1;
+  s.flowing_gradients = {1, 1};
+  s.gradient_rooms = 1;
   try {
     static_cast<void>(simulate(m, s));
     FAIL("the simulation should have stood still");
@@ -288,7 +296,7 @@ TEST_CASE("sums on the host go down after each backward but the last and come be
   auto const m = slow_machine();
   // Gradient, update and weights of unit 0 are exposed, 3 s, then two forwards and backwards.
   CHECK(simulate(m, s).step_time == doctest::Approx(3.0 + 12.0));
-  s.sums_on_host = {1, 1};  // two seconds each way
+  s.flowing_gradients = {1, 1};  // two seconds each way
   auto const t = simulate(m, s);
   CHECK(span(t, activity::sum_down, 1) == at{7.0, 9.0});
   CHECK(span(t, activity::sum_down, 0) == at{9.0, 11.0});
@@ -304,7 +312,7 @@ TEST_CASE("sums on the host go down after each backward but the last and come be
   CHECK(narrow.waits[1] == doctest::Approx(2.0));
   CHECK(narrow.waits[0] == doctest::Approx(3.0 + 2.0 + 1.0 + 2.0));
   // One that stays needs neither.
-  s.sums_on_host = {0, 1};
+  s.flowing_gradients = {0, 1};
   auto const half = simulate(m, s);
   CHECK(half.step_time == doctest::Approx(17.0));
   CHECK(span(half, activity::sum_up, 0) == at{-1.0, -1.0});
@@ -422,16 +430,16 @@ schedule random_schedule(std::mt19937& random) {
   s.state.stagings = 1 + up_to(4);
   s.state.workers = 15;
   s.state.waits_for_all = up_to(4) == 0;
-  if (s.micro_batches > 1 && s.state.immediate) {
+  if (s.state.immediate) {
     s.gradient_rooms = 1 + up_to(3);
-    for (int u = 0; u < units; ++u) { s.sums_on_host.push_back(up_to(2) * (buckets << 24)); }
+    for (int u = 0; u < units; ++u) { s.flowing_gradients.push_back(up_to(2) * (buckets << 24)); }
   }
   return s;
 }
 /// The same of a rank, with exchanges that take less than its passes, or more.
 schedule random_ranks(std::mt19937& random) {
   auto s = random_schedule(random);
-  s.sums_on_host.clear();
+  s.flowing_gradients.clear();
   for (std::size_t u = 0; u < s.units.size(); ++u) {
     s.with_ranks.units.push_back(
         {1e6 * static_cast<double>(1 + random() % 4000), random() % 8 == 0 ? 0.0 : 2e9});
@@ -447,7 +455,7 @@ machine server() {
   machine m;
   m.device.bandwidth = 4.28e12;
   m.device.round_trip = 5e-5;
-  m.link = {{55.4e9, 55.6e9}, {50.8e9, 50.8e9}, 0.78, 1e-5};
+  m.link = {{55.4e9, 55.6e9}, {50.8e9, 50.8e9}, {0.8, 0.7}, 1e-5};
   m.adam = {{.144e-9, .105e-9, .111e-9, .156e-9, .155e-9},
             {.185e-9, .135e-9, .159e-9, .201e-9, .199e-9},
             15,

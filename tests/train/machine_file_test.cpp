@@ -43,7 +43,8 @@ TEST_CASE("every machine that is shipped can be read, and is one") {
     CHECK(m.device.attention_backward <= m.device.attention_forward);
     CHECK(m.link.both.down <= m.link.alone.down);
     CHECK(m.link.both.up <= m.link.alone.up);
-    CHECK(m.link.beside_adam <= 1.0);
+    CHECK(m.link.beside_adam.down <= 1.0);
+    CHECK(m.link.beside_adam.up <= 1.0);
     if (m.peers.known()) {
       CHECK(m.peers.reduce_scatter <= m.peers.all_gather);  // the sum comes on top
       CHECK(m.peers.all_gather < m.device.bandwidth);
@@ -86,6 +87,7 @@ TEST_CASE("a description that is written is read as it was") {
   test::scratch_directory const directory;
   auto const file = directory.path() / "machine.json";
   auto m = train::read_machine(hardware / "gh200.json");
+  m.link.beside_adam = {0.9, 0.65};
   m.peers.beside_compute = 0.75;
   m.peers.compute_beside = 0.5;
   std::ofstream{file} << train::to_json(m, "a test");
@@ -98,24 +100,14 @@ TEST_CASE("a description that is written is read as it was") {
   CHECK(again.host.cores == m.host.cores);
   CHECK(again.adam.threads == m.adam.threads);
   auto const rates = [](offload::machine const& of) {
-    std::vector<double> all{of.device.products,
-                            of.device.attention_forward,
-                            of.device.attention_backward,
-                            of.device.bandwidth,
-                            of.device.round_trip,
-                            of.link.alone.down,
-                            of.link.alone.up,
-                            of.link.both.down,
-                            of.link.both.up,
-                            of.link.beside_adam,
-                            of.link.latency,
-                            of.peers.all_gather,
-                            of.peers.reduce_scatter,
-                            of.peers.latency,
-                            of.peers.beside_compute,
-                            of.peers.compute_beside,
-                            of.adam.latency,
-                            of.adam.one_thread};
+    std::vector<double> all{
+        of.device.products,       of.device.attention_forward, of.device.attention_backward,
+        of.device.bandwidth,      of.device.round_trip,        of.link.alone.down,
+        of.link.alone.up,         of.link.both.down,           of.link.both.up,
+        of.link.beside_adam.down, of.link.beside_adam.up,      of.link.latency,
+        of.peers.all_gather,      of.peers.reduce_scatter,     of.peers.latency,
+        of.peers.beside_compute,  of.peers.compute_beside,     of.adam.latency,
+        of.adam.one_thread};
     all.insert(all.end(), of.adam.links_idle.begin(), of.adam.links_idle.end());
     all.insert(all.end(), of.adam.links_busy.begin(), of.adam.links_busy.end());
     return all;

@@ -37,10 +37,10 @@ struct machine {
   } device;
 
   struct link_part {
-    link_rates alone;          ///< one direction at a time
-    link_rates both;           ///< both at once
-    double beside_adam = 1.0;  ///< share of `both` that is left while CPU Adam runs
-    double latency = 0.0;      ///< s of one copy, however small
+    link_rates alone;                  ///< one direction at a time
+    link_rates both;                   ///< both at once
+    link_rates beside_adam{1.0, 1.0};  ///< shares of these that are left while CPU Adam runs
+    double latency = 0.0;              ///< s of one copy, however small
   } link;
 
   /// Between ranks that have a device each, all of them at once. Bytes are those that leave a rank.

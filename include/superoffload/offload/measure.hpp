@@ -242,19 +242,24 @@ private:
   buffer<D> pattern_{*device_, std::size_t{4} << 20, memory::host};
 };
 
-/// Copies of whole buckets both ways, each in a stream of its own.
+/// Copies of whole buckets both ways, each in a stream of its own. On the host, each way has so many buckets
+/// that they come from memory and go there, as those of a run, and not to the caches.
 template <device_policy D>
 class link_probe {
 public:
-  link_probe(D& device, std::size_t bytes)
+  /// Of buckets of `bytes`, of which a run has `most_buckets`.
+  link_probe(D& device, std::size_t bytes, std::size_t most_buckets)
       : device_{&device},
         down_{device},
         up_{device},
+        bytes_{bytes},
+        buckets_{std::clamp<std::size_t>(cached_bytes() / bytes, 1, most_buckets)},
         on_device_{device, 2 * bytes},
-        on_host_{device, 2 * bytes, memory::host},
-        bytes_{bytes} {
+        on_host_{device, 2 * buckets_ * bytes, memory::host} {
     down_.fill_zero(on_device_.data(), on_device_.bytes());
-    down_.copy(on_host_.data(), on_device_.data(), on_host_.bytes());
+    for (std::size_t i = 0; i < 2 * buckets_; ++i) {
+      down_.copy(on_host_.template as<std::byte>() + i * bytes_, on_device_.data(), bytes_);
+    }
     down_.synchronize();
   }
   ~link_probe() {
@@ -283,7 +288,7 @@ public:
 
   /// Keeps both ways busy while work() runs. \returns the bytes per second that went each way meanwhile.
   template <class Work>
-  double busy_during(Work&& work, double seconds, double rate) {
+  link_rates busy_during(Work&& work, double seconds, double rate) {
     // As many copies as the work should take, and half as many more.
     auto const queued = 4 + static_cast<std::size_t>(1.5 * seconds * rate / static_cast<double>(bytes_));
     std::deque<typename D::event> downs, ups;
@@ -296,19 +301,29 @@ public:
     }
     work();
     double const took = seconds_since(begin);
-    auto const done = std::count_if(downs.begin(), downs.end(), [](auto const& e) { return e.done(); }) +
-                      std::count_if(ups.begin(), ups.end(), [](auto const& e) { return e.done(); });
+    auto const rate_of = [&](auto const& events) {
+      auto const done = std::count_if(events.begin(), events.end(), [](auto const& e) { return e.done(); });
+      return static_cast<double>(done) * static_cast<double>(bytes_) / took;
+    };
+    link_rates const rates{rate_of(downs), rate_of(ups)};
     down_.synchronize();
     up_.synchronize();
-    return 0.5 * static_cast<double>(done) * static_cast<double>(bytes_) / took;
+    return rates;
   }
 
 private:
   static constexpr int copies = 4, small_copies = 32;
 
-  void copy_down(std::size_t bytes) { down_.copy(on_host_.data(), on_device_.data(), bytes); }
+  static std::size_t cached_bytes() {
+    return 2 * static_cast<std::size_t>(cpu::largest_cache_bytes(cpu::allowed_processors().front()));
+  }
+  void copy_down(std::size_t bytes) { down_.copy(next_on_host(next_down_, 0), on_device_.data(), bytes); }
   void copy_up(std::size_t bytes) {
-    up_.copy(on_device_.template as<std::byte>() + bytes_, on_host_.template as<std::byte>() + bytes_, bytes);
+    up_.copy(on_device_.template as<std::byte>() + bytes_, next_on_host(next_up_, buckets_), bytes);
+  }
+  std::byte* next_on_host(std::size_t& next, std::size_t first) {
+    next = (next + 1) % buckets_;
+    return on_host_.template as<std::byte>() + (first + next) * bytes_;
   }
   void copy(typename D::stream& stream, void (link_probe::*one)(std::size_t), int times, std::size_t bytes) {
     for (int i = 0; i < times; ++i) { (this->*one)(bytes); }
@@ -317,8 +332,8 @@ private:
 
   D* device_;
   typename D::stream down_, up_;
+  std::size_t bytes_, buckets_, next_down_ = 0, next_up_ = 0;
   buffer<D> on_device_, on_host_;
-  std::size_t bytes_;
 };
 
 /// CPU Adam on state of buckets, by the threads that a run will have.
@@ -413,7 +428,9 @@ template <element T, device_policy D>
 void measure_offloading(D& device, probe const& p, machine& m) {
   adam_workers workers{device.pci_address(), cpu::optimizer_threads(p.cores_share, m.host.cores), {}};
   detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, m.host.memory / 4};
-  detail::link_probe<D> link{device, static_cast<std::size_t>(p.bucket) * sizeof(T)};
+  auto const bytes = static_cast<std::size_t>(p.bucket) * sizeof(T);
+  auto const most = std::min(static_cast<std::size_t>(p.state) * sizeof(T), m.host.memory / 8);
+  detail::link_probe<D> link{device, bytes, std::max<std::size_t>(1, most / bytes)};
   link.measure(m.link);
   auto const count = static_cast<double>(p.bucket);
   m.adam.threads = workers.threads().size();
@@ -435,11 +452,12 @@ void measure_offloading(D& device, probe const& p, machine& m) {
   for (std::size_t i = 0; i < adam_tasks; ++i) { m.adam.links_idle[i] = seconds[i] / count; }
   double const whole = rounds * std::accumulate(seconds.begin(), seconds.end(), 0.0);
   seconds.fill(0.0);
-  double const rate = link.busy_during(all_tasks, whole, m.link.both.down);
+  auto const rates = link.busy_during(all_tasks, whole, m.link.both.down);
   for (std::size_t i = 0; i < adam_tasks; ++i) {
     m.adam.links_busy[i] = std::max(m.adam.links_idle[i], seconds[i] / count);
   }
-  m.link.beside_adam = std::clamp(rate / m.link.both.down, 0.1, 1.0);
+  m.link.beside_adam = {std::clamp(rates.down / m.link.both.down, 0.1, 1.0),
+                        std::clamp(rates.up / m.link.both.up, 0.1, 1.0)};
   // By the threads that there will be: what one of them would do alone is not asked for.
   m.adam.one_thread = m.adam.links_idle[static_cast<std::size_t>(adam_task::update)] * m.adam.threads;
 }

@@ -39,7 +39,6 @@ struct plan {
   std::string recompute;  ///< its name
   /// By unit, elements of weights that live on the host, as in schedule; none where it is empty.
   std::vector<std::int64_t> streamed_weights;
-  std::int64_t gradient_room = std::numeric_limits<std::int64_t>::max();  ///< as in schedule
 
   double resident = 0.0, host = 0.0, streamed = 0.0;  ///< shares of the trainable parameters by their place
 

@@ -208,7 +208,7 @@ private:
     auto& host = p.on_host = {};
     auto const& flow = p.state.flow;
     turns weights, gradients;
-    std::size_t cells = 0, kept = 0;
+    std::size_t cells = 0;
     for (std::size_t u = 0; u < units_.size(); ++u) {
       auto const n = static_cast<std::size_t>(units_[u].elements());
       cells += units_[u].trainable() ? static_cast<std::size_t>(kernel::norm_cells(units_[u].elements())) : 0;
@@ -227,15 +227,10 @@ private:
         host.gradients += adds_up() ? bytes : 0;
       } else {
         device.gradients += bytes;
-        kept += n;
       }
     }
     device.weights += weights.bytes(flow.weight_rooms) + w_.gathered_weights;
     device.gradients += gradients.bytes(flow.gradient_rooms) + w_.gathered_gradients;
-    if (gradients.units > 0 && !adds_up()) {
-      p.gradient_room =
-          static_cast<std::int64_t>(kept + gradients.bytes(flow.gradient_rooms) / element_bytes());
-    }
     std::size_t on_host = 0, beside = 0, staged = 0;
     for (auto const& b : p.state.buckets) {
       auto const n = static_cast<std::size_t>(b.count);
@@ -522,11 +517,14 @@ private:
     };
     double const idle = adam(0), slowed = adam(2) - idle;
     auto const needed_in = [&](double seconds) {
-      double const beside = 1.0 - (1.0 - m_.link.beside_adam) * std::min(1.0, idle / seconds);
-      double const both_down = beside * m_.link.both.down, both_up = beside * m_.link.both.up;
+      auto const beside = [share = std::min(1.0, idle / seconds)](double left) {
+        return 1.0 - (1.0 - left) * share;
+      };
+      double const slow_down = beside(m_.link.beside_adam.down), slow_up = beside(m_.link.beside_adam.up);
+      double const both_down = slow_down * m_.link.both.down, both_up = slow_up * m_.link.both.up;
       double const overlap = std::min(down / both_down, up / both_up);
-      double const rest_down = (down - overlap * both_down) / m_.link.alone.down,
-                   rest_up = (up - overlap * both_up) / m_.link.alone.up;
+      double const rest_down = (down - overlap * both_down) / (slow_down * m_.link.alone.down),
+                   rest_up = (up - overlap * both_up) / (slow_up * m_.link.alone.up);
       double const links = overlap + std::max(rest_down, rest_up);
       double const busy = std::min(1.0, (2.0 * overlap + rest_down + rest_up) / (2.0 * seconds));
       return std::max({compute, idle + busy * slowed, links});
@@ -605,7 +603,7 @@ private:
                          gib(activations), " of the device, which state could use");
   }
 
-  static constexpr int least_slots = 4, least_stagings = 2;
+  static constexpr int least_slots = 4, least_stagings = 4;
   /// Units whose weights and gradients the device holds where they flow: one that is used, one that comes;
   /// one that is written, one that leaves, and one between.
   static constexpr int weight_rooms = 2, gradient_rooms = 3;
@@ -623,20 +621,18 @@ private:
 }  // namespace
 
 schedule schedule_of(plan const& p, workload const& w, machine const& m) {
-  std::vector<std::int64_t> sums(w.units.size());
+  std::vector<std::int64_t> flowing(w.units.size());
   for (auto const& b : p.state.buckets) {
-    bool const goes = w.micro_batches > 1 && p.state.flow.gradient_of(b.unit);
-    sums[static_cast<std::size_t>(b.unit)] += goes ? b.count : 0;
+    flowing[static_cast<std::size_t>(b.unit)] += p.state.flow.gradient_of(b.unit) ? b.count : 0;
   }
   return {.units = unit_times(m, w, w.levels[p.level]),
           .state = p.state,
           .micro_batches = w.micro_batches,
           .element_bytes = w.element_bytes,
           .acceptance = w.acceptance,
-          .gradient_room = p.gradient_room,
           .streamed_weights = p.streamed_weights,
           .weight_rooms = p.state.flow.weight_rooms,
-          .sums_on_host = std::move(sums),
+          .flowing_gradients = std::move(flowing),
           .gradient_rooms = p.state.flow.gradient_rooms,
           .with_ranks = w.with_ranks,
           .imitates = {}};

@@ -42,7 +42,7 @@ public:
       bool const first = k == 0, last = k + 1 == s.micro_batches;
       for (std::size_t u = 0; u < units; ++u) { passes_.push_back({static_cast<int>(u), true, first, k}); }
       for (std::size_t u = units; u-- > 0;) {
-        if (!first && sum_elements(static_cast<int>(u)) > 0) {
+        if (!first && flowing(static_cast<int>(u)) > 0) {
           sum_uses_.push_back(passes_.size());
         }
         passes_.push_back({static_cast<int>(u), false, last, k});
@@ -146,9 +146,9 @@ private:
     auto const u = static_cast<std::size_t>(unit);
     return u < s_.streamed_weights.size() && s_.streamed_weights[u] > 0;
   }
-  std::int64_t sum_elements(int unit) const {
+  std::int64_t flowing(int unit) const {
     auto const u = static_cast<std::size_t>(unit);
-    return u < s_.sums_on_host.size() ? s_.sums_on_host[u] : 0;
+    return u < s_.flowing_gradients.size() ? s_.flowing_gradients[u] : 0;
   }
   running& on(lane l) { return running_[static_cast<std::size_t>(l)]; }
   bucket const& plan(int b) const { return s_.state.buckets[static_cast<std::size_t>(b)]; }
@@ -178,7 +178,7 @@ private:
   }
   void start_copy(lane l, activity what, int b, double bytes) { start_copy(l, what, plan(b).unit, b, bytes); }
   void start_copy_of_sum(lane l, activity what, int unit) {
-    start_copy(l, what, unit, 0, 4.0 * static_cast<double>(sum_elements(unit)));
+    start_copy(l, what, unit, 0, 4.0 * static_cast<double>(flowing(unit)));
   }
 
   // Time
@@ -189,16 +189,16 @@ private:
       return running_[static_cast<std::size_t>(which)];
     };
     bool const down = at(lane::down).on, up = at(lane::up).on;
-    double const beside = down && up && at(lane::cpu).on ? m_.link.beside_adam : 1.0;
+    auto const beside = at(lane::cpu).on ? m_.link.beside_adam : link_rates{1.0, 1.0};
     switch (l) {
       case lane::compute:
         return at(lane::device_adam).on ? 0.0 : at(lane::exchange).on ? m_.peers.compute_beside : 1.0;
       case lane::device_adam:
         return m_.device.bandwidth;
       case lane::down:
-        return beside * (up ? m_.link.both : m_.link.alone).down;
+        return beside.down * (up ? m_.link.both : m_.link.alone).down;
       case lane::up:
-        return beside * (down ? m_.link.both : m_.link.alone).up;
+        return beside.up * (down ? m_.link.both : m_.link.alone).up;
       case lane::exchange:
         return at(lane::compute).on && !at(lane::device_adam).on ? m_.peers.beside_compute : 1.0;
       case lane::cpu:
@@ -219,8 +219,7 @@ private:
     }
     expect(std::isfinite(dt), exit_code::cannot_fit,
            "the offloaded step stands still: there are too few slots, or there is no room for gradients "
-           "before the "
-           "verdict; keep more memory for them");
+           "before the verdict; keep more memory for them");
     std::array<double, lanes> speeds{};
     for (int i = 0; i < lanes; ++i) {
       auto const at = static_cast<std::size_t>(i);
@@ -290,11 +289,8 @@ private:
     }
     auto const& p = passes_[pass_];
     auto const unit = static_cast<std::size_t>(p.unit);
-    if (!p.forward && p.micro_batch == 0 && sum_elements(p.unit) > 0) {
+    if (!p.forward && p.micro_batch == 0 && flowing(p.unit) > 0) {
       --free_rooms_;
-    }
-    if (!p.forward && p.at_the_edge) {
-      gradients_ += trained(unit);
     }
     waited(unit);
     start(lane::compute, p.forward ? activity::forward : activity::backward, p.unit, 0,
@@ -313,10 +309,7 @@ private:
     if (p.forward && p.at_the_edge) {
       can = can && (s_.state.waits_for_all ? all_missing_ == 0 : missing_[unit] == 0);
     }
-    if (!p.forward && p.at_the_edge) {
-      can = can && (gradients_ == 0 || gradients_ + trained(unit) <= s_.gradient_room);
-    }
-    if (!p.forward && sum_elements(p.unit) > 0) {
+    if (!p.forward && flowing(p.unit) > 0) {
       can = can && (p.micro_batch == 0 ? free_rooms_ > 0 : sums_there_ > sum_use_);
     }
     if (has_ranks() && p.forward && p.at_the_edge && pass_ + 1 < passes_.size()) {
@@ -335,23 +328,18 @@ private:
   }
   double device_adam_time() const { return sum_.busy[static_cast<std::size_t>(lane::device_adam)]; }
 
-  std::int64_t trained(std::size_t unit) const {
-    std::int64_t sum = 0;
-    for (int const b : of_unit_[unit]) { sum += plan(b).count; }
-    return sum;
-  }
-
   void pass_ended() {
     auto const& p = passes_[pass_];
     may_compute();
     if (streams_weights(p.unit) && visits_[visit_].last == pass_) {
       ++visit_;
     }
-    if (!p.forward && sum_elements(p.unit) > 0) {
+    if (!p.forward && flowing(p.unit) > 0) {
       sum_use_ += p.micro_batch > 0 ? 1U : 0U;
       auto const unit = static_cast<std::size_t>(p.unit);
       if (p.at_the_edge) {
         in_room_[unit] = of_unit_[unit].size();
+        leaving_.push_back(p.unit);
       } else {
         sum_is_home_[unit] = false;
         sums_to_go_.push_back(p.unit);
@@ -543,8 +531,12 @@ private:
 
   /// The device does not need the bucket's gradient any more.
   void gradient_left(int b) {
-    gradients_ -= plan(b).count;
-    if (sum_elements(plan(b).unit) > 0 && --in_room_[static_cast<std::size_t>(plan(b).unit)] == 0) {
+    if (flowing(plan(b).unit) == 0) {
+      return;
+    }
+    --in_room_[static_cast<std::size_t>(plan(b).unit)];
+    while (!leaving_.empty() && in_room_[static_cast<std::size_t>(leaving_.front())] == 0) {
+      leaving_.pop_front();
       ++free_rooms_;
     }
   }
@@ -822,7 +814,6 @@ private:
   int all_missing_ = 0;
   int missing_residents_ = 0;
   int unserved_ = 0;  // host buckets whose weights CPU Adam has yet to make
-  std::int64_t gradients_ = 0;
   int free_slots_ = 0;
   int stagings_used_ = 0;
   std::size_t next_streamed_ = 0;
@@ -843,6 +834,7 @@ private:
   std::deque<int> sums_to_go_;                                // units
   std::vector<bool> sum_is_home_;                             // by unit
   std::vector<std::size_t> in_room_;                          // by unit, buckets of a final gradient
+  std::deque<int> leaving_;                                   // units with these, in the order of their rooms
   int free_rooms_ = 0;
 
   totals sum_;

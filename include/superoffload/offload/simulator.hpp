@@ -9,7 +9,6 @@
 #include <superoffload/offload/workload.hpp>
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 namespace superoffload::offload {
@@ -21,15 +20,13 @@ struct schedule {
   int micro_batches = 1;
   int element_bytes = 2;    ///< of weights, and of gradients on the link
   double acceptance = 1.0;  ///< share of the steps whose clip factor is 1, evenly spread
-  /// Parameters whose gradients fit the device at once.
-  std::int64_t gradient_room = std::numeric_limits<std::int64_t>::max();
   /// By unit, the elements of those whose weights live on the host and come for each pass; 0 or none: on the
   /// device.
   std::vector<std::int64_t> streamed_weights;
   int weight_rooms = 2;  ///< units with streamed weights that fit the device at once
-  /// By unit, the elements of those whose sums of micro-batches live on the host, 4 bytes each; 0 or none: on
-  /// the device.
-  std::vector<std::int64_t> sums_on_host{};
+  /// By unit, the elements of those whose gradients leave the device as they come, and whose sums of
+  /// micro-batches live on the host, 4 bytes each; 0 or none: on the device.
+  std::vector<std::int64_t> flowing_gradients{};
   int gradient_rooms = 3;  ///< units of these whose gradients fit the device at once
   exchanges with_ranks{};  ///< what the rank exchanges; no weights are streamed then
 
@@ -58,9 +55,9 @@ struct schedule {
 /// * Not accepted: what was emitted is updated with the true factor.
 /// * Weights go up in the order in which they were made. With streamed weights, units go first, each when
 ///   everything of its own has been served. State of streamed buckets fills what time is left.
-/// * The sum of a unit whose sums live on the host goes down after each backward but the last, and comes up
-/// before each but the first, as soon as the micro-batch's backward runs and there is a room for it. A final
-/// gradient leaves its room with the last bucket.
+/// * A flowing gradient takes a room for its backward, and gives it away with its last bucket, after the one
+/// before it. Its sum goes down after each backward but the last, and comes up before each but the first, as
+/// soon as the micro-batch's backward runs and there is a room for it.
 /// * A streamed bucket is updated when its state is staged, its gradient ready, and the verdict known, or not
 ///   needed.
 /// * A unit's first forward in a step waits for its own weights, or for all.

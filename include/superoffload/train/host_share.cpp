@@ -143,11 +143,11 @@ offload::machine slowest_of(comm::host_group const& ranks, offload::machine m) {
     least(m.device.attention_backward, other.device.attention_backward);
     least(m.device.bandwidth, other.device.bandwidth);
     most(m.device.round_trip, other.device.round_trip);
-    for (auto const rate : {&offload::machine::link_part::alone, &offload::machine::link_part::both}) {
+    using link = offload::machine::link_part;
+    for (auto const rate : {&link::alone, &link::both, &link::beside_adam}) {
       least((m.link.*rate).down, (other.link.*rate).down);
       least((m.link.*rate).up, (other.link.*rate).up);
     }
-    least(m.link.beside_adam, other.link.beside_adam);
     most(m.link.latency, other.link.latency);
     least(m.peers.all_gather, other.peers.all_gather);
     least(m.peers.reduce_scatter, other.peers.reduce_scatter);

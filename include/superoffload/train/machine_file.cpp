@@ -100,7 +100,7 @@ offload::machine read_machine(std::filesystem::path const& file, int ranks) {
   section link{all["link"]};
   m.link.alone = {link.positive("down_gb_per_s", 1e9), link.positive("up_gb_per_s", 1e9)};
   m.link.both = {link.positive("down_both_gb_per_s", 1e9), link.positive("up_both_gb_per_s", 1e9)};
-  m.link.beside_adam = link.positive("share_beside_adam", 1.0);
+  m.link.beside_adam = {link.share("down_share_beside_adam"), link.share("up_share_beside_adam")};
   m.link.latency = link["latency_us"].number(0.0, 1e6) * 1e-6;
   link.expect_no_more();
 
@@ -153,7 +153,8 @@ std::string to_json(offload::machine const& m, std::string const& source) {
         {"up_gb_per_s", 1e-9 * m.link.alone.up},
         {"down_both_gb_per_s", 1e-9 * m.link.both.down},
         {"up_both_gb_per_s", 1e-9 * m.link.both.up},
-        {"share_beside_adam", m.link.beside_adam},
+        {"down_share_beside_adam", m.link.beside_adam.down},
+        {"up_share_beside_adam", m.link.beside_adam.up},
         {"latency_us", 1e6 * m.link.latency}}},
       {"host",
        {{"memory_gib", gibibytes(m.host.memory)},
