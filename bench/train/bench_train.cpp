@@ -52,6 +52,9 @@ int main(int argc, char** argv) try {
   app.add_option("--batch", j.batch)->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--seq", j.seq)->check(CLI::Range(2, 1 << 20))->capture_default_str();
   app.add_option("--steps", j.steps)->check(CLI::Range(1, 100000))->capture_default_str();
+  app.add_option("--warm_up", j.warm_up, "steps before these")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
   app.add_option("--accumulation", j.accumulation, "micro-batches of a step")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();

@@ -5,6 +5,7 @@
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/kernel/adamw.hpp>
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/kernel/gemm.hpp>
 #include <superoffload/model/config.hpp>
@@ -13,24 +14,28 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 namespace superoffload::bench {
 
-/// Seconds that a micro-batch takes at least: its matrix products and its attention alone, each kind timed by
-/// itself on the device, and the FLOPs that are computed again at the rate of those products.
-struct micro_batch_bound {
-  double products = 0.0, attention = 0.0, again = 0.0;
-  [[nodiscard]] double total() const { return products + attention + again; }
+/// Seconds that a step takes at least: matrix products and attention of its micro-batches alone, the FLOPs
+/// that are computed again at the rate of those products, and the update of the state on the device; each
+/// kind timed by itself, at the speed that the device keeps.
+struct step_bound {
+  double products = 0.0, attention = 0.0, again = 0.0, update = 0.0;
+  [[nodiscard]] double total() const { return products + attention + again + update; }
 };
 
 template <element T, device_policy D>
 class bound_measurement {
 public:
+  /// Of micro-batches of so many documents.
   bound_measurement(D& device, model::config const& config, std::int64_t documents, std::int64_t longest)
       : device_{device}, config_{config}, documents_{documents}, longest_{longest} {}
 
-  micro_batch_bound measure(double flops_again) {
+  /// Of so many micro-batches, each with `flops_again`, and of an update of so many parameters.
+  step_bound measure(std::int64_t micro_batches, double flops_again, double parameters) {
     auto const rows = documents_ * longest_;
     auto const heads = config_.heads * config_.head_dim;
     auto const hidden = config_.hidden, intermediate = config_.intermediate;
@@ -40,7 +45,7 @@ public:
       std::int64_t out, in, rows;
     };
     double flops = 0.0;
-    micro_batch_bound bound;
+    step_bound bound;
     for (auto const [out, in, m] :
          {layer{heads + 2 * config_.kv_heads * config_.head_dim, hidden, rows}, layer{hidden, heads, rows},
           layer{2 * intermediate, hidden, expert_rows}, layer{hidden, intermediate, expert_rows}}) {
@@ -61,6 +66,10 @@ public:
       bound.attention += (layers - windowed) * attention(0);
     }
     bound.products += head();
+    for (auto* const part : {&bound.products, &bound.attention, &bound.again}) {
+      *part *= static_cast<double>(micro_batches);
+    }
+    bound.update = parameters < 1.0 ? 0.0 : parameters * update_of_one(parameters);
     return bound;
   }
 
@@ -92,18 +101,39 @@ private:
     return memory;
   }
 
-  /// The median of a few runs; the first ones load code and choose algorithms.
+  /// On average over as many runs as the device settles in, after as many others; the very first ones load
+  /// code and choose algorithms.
   template <class Run>
   double seconds(Run&& run) {
-    std::vector<double> times;
-    for (int i = 0; i < 7; ++i) {
+    auto const of = [&](int times) {
       auto const begin = std::chrono::steady_clock::now();
-      run();
+      for (int i = 0; i < times; ++i) { run(); }
       stream_.synchronize();
-      times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-    }
-    std::sort(times.begin() + 2, times.end());
-    return times[4];
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / times;
+    };
+    of(2);
+    auto const settling = 1 + static_cast<int>(D::settling_time / of(1));
+    of(settling);
+    return of(settling);
+  }
+
+  /// Of so many, or enough that no cache holds them.
+  double update_of_one(double parameters) {
+    auto const count = static_cast<std::int64_t>(std::min(parameters, 0x1p26));
+    auto const weights = numbers(count, sizeof(T)), low = numbers(count, sizeof(std::uint16_t)),
+               gradient = numbers(count, sizeof(T));
+    auto const bytes = static_cast<std::size_t>(count) * sizeof(float);
+    buffer<D> const m{device_, bytes}, v{device_, bytes};
+    stream_.fill_zero(m.data(), m.bytes());
+    stream_.fill_zero(v.data(), v.bytes());
+    kernel::adamw<T> const update{weights.template as<T>(),
+                                  std::is_same_v<T, bfloat16> ? low.template as<std::uint16_t>() : nullptr,
+                                  m.template as<float>(),
+                                  v.template as<float>(),
+                                  gradient.template as<T>(),
+                                  count,
+                                  {1.0F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F}};
+    return seconds([&] { launch(stream_, update); }) / static_cast<double>(count);
   }
 
   template <element Out>

@@ -29,6 +29,7 @@ struct job {
   std::int64_t seq = 256;
   std::int64_t accumulation = 1;
   std::int64_t steps = 20;
+  std::int64_t warm_up = 2;  // steps before these
   std::string timeline, trace, plan;
   so::kernel::attention_implementation attention = so::kernel::attention_implementation::automatic;
   so::recompute::choice recompute = so::recompute::choice::automatic;

@@ -209,7 +209,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   }
   auto const& plan = engine.plan();
   auto const least = so::bench::bound_measurement<element, D>{device, config, j.batch, j.seq}.measure(
-      plan.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq));
+      j.accumulation, plan.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq),
+      planned.resident * static_cast<double>(plan.trainable_parameters) / ranks.ranks());
   engine.initialize(random_weights);
   double loss = 0.0;
   std::int64_t done = 0;
@@ -233,7 +234,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     forward_and_backward(1e-4);
     engine.step(1e-4);
   };
-  for (int i = 0; i < 2; ++i) { one_step(); }
+  for (std::int64_t i = 0; i < j.warm_up; ++i) { one_step(); }
   engine.synchronize();
   auto const median_of = [&](auto&& work) {
     std::vector<double> times;
@@ -313,7 +314,6 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   if (!ranks.is_first()) {
     return;
   }
-  double const least_seconds = least.total() * static_cast<double>(j.accumulation);
   auto const tokens = j.accumulation * j.batch * j.seq;
   double const model = 3.0 * engine.model().forward_flops(tokens, [&](std::int32_t window) {
     return j.accumulation * j.batch * so::kernel::visible_pairs(j.seq, window);
@@ -330,7 +330,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       "%.5f, "
       "\"product_tflops\": %.5f, \"share_of_product_rate\": %.3f, \"measured_bound_ms\": %.3f, "
       "\"measured_products_ms\": %.3f, \"measured_attention_ms\": %.3f, \"measured_recomputed_ms\": %.3f, "
-      "\"share_of_measured_bound\": %.3f, \"device_bytes\": %zu, \"plan_bytes\": "
+      "\"measured_update_ms\": %.3f, \"share_of_measured_bound\": %.3f, \"device_bytes\": %zu, "
+      "\"plan_bytes\": "
       "%zu, "
       "\"host_bytes\": %zu, \"gpu_idle_share\": %s, %s\"loss\": %.4f}\n",
       j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(), ranks.ranks(),
@@ -339,10 +340,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       static_cast<long long>(plan.results_recomputed), static_cast<long long>(plan.parameters),
       static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens * ranks.ranks()) / seconds,
       static_cast<double>(tokens) / seconds, model / seconds * 1e-12, (model + again) / seconds * 1e-12,
-      bound, (model + again) / seconds * 1e-12 / bound, least_seconds * 1e3,
-      least.products * static_cast<double>(j.accumulation) * 1e3,
-      least.attention * static_cast<double>(j.accumulation) * 1e3,
-      least.again * static_cast<double>(j.accumulation) * 1e3, least_seconds / seconds, device_bytes,
+      bound, (model + again) / seconds * 1e-12 / bound, 1e3 * least.total(), 1e3 * least.products,
+      1e3 * least.attention, 1e3 * least.again, 1e3 * least.update, least.total() / seconds, device_bytes,
       plan.total(), so::train::peak_resident_bytes(), idle.c_str(), service.c_str(), loss);
 }
 

@@ -5,7 +5,10 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -54,6 +57,34 @@ TEST_CASE("a processor that is not there costs a note") {
   int worked = 0;
   workers.threads().run([&](int, int) { ++worked; });
   CHECK(worked == 1);
+}
+
+TEST_CASE("whoever asks the workers may pass the time while they work, and what it throws comes after them") {
+  offload::adam_workers workers{host(1), -1, 1, ""};
+  std::vector<offload::segment> const segments{{.offset = 0, .count = 7, .trainable = true}};
+  struct pastime {
+    std::atomic<bool> passed{false};
+    bool fails = false;
+  } mine;
+  workers.meanwhile({&mine, [](void* self) {
+                       auto& p = *static_cast<pastime*>(self);
+                       p.passed = true;
+                       expect(!p.fails, exit_code::internal, "not now");
+                     }});
+  std::atomic<std::int64_t> worked{0};
+  auto const work = [&](offload::segment const& s) {
+    while (!mine.passed) {}  // ends only where it is passed meanwhile
+    worked += s.count;
+  };
+  workers.each_piece(7, segments, work);
+  CHECK(worked == 7);
+  mine.passed = false;
+  mine.fails = true;
+  CHECK_THROWS_WITH_AS(workers.each_piece(7, segments, work), "not now", error);
+  CHECK(worked == 14);
+  workers.meanwhile({});
+  workers.each_piece(7, segments, work);
+  CHECK(worked == 21);
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ public:
   }
 
 private:
-  static constexpr std::int64_t piece = 16 * 2048;  // tens of microseconds of work
+  static constexpr std::int64_t piece = 8 * 2048;  // tens of microseconds of work
   struct alignas(64) cursor {
     std::atomic<std::int64_t> next{0};
     std::int64_t end = 0;

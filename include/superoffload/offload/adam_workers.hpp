@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -68,13 +69,19 @@ public:
     void (*ends)(void* self, int thread) = nullptr;
   };
   void tell(listener to) noexcept { listener_ = to; }
+  /// Called within each_piece, by its caller, while the threads work.
+  struct pastime {
+    void* self = nullptr;
+    void (*pass)(void* self) = nullptr;
+  };
+  void meanwhile(pastime what) noexcept { pastime_ = what; }
 
   /// work(segment) for pieces of the segments of a bucket of `count` elements, on all threads. Returns when
   /// all is done; one call at a time.
   template <class Work>
   void each_piece(std::int64_t count, std::vector<segment> const& segments, Work const& work) {
     pieces_.reset(count);
-    threads_.run([&](int thread, int) {
+    auto const share = [&](int thread) {
       if (listener_.self != nullptr) {
         listener_.begins(listener_.self, thread);
       }
@@ -92,7 +99,20 @@ public:
       if (listener_.self != nullptr) {
         listener_.ends(listener_.self, thread);
       }
-    });
+    };
+    auto const task = threads_.submit([&share](int thread, int) { share(thread); });
+    std::exception_ptr failure;
+    if (pastime_.self != nullptr) {
+      try {
+        pastime_.pass(pastime_.self);
+      } catch (...) {
+        failure = std::current_exception();  // not before the threads are done with what is in this frame
+      }
+    }
+    threads_.wait(task);
+    if (failure) {
+      std::rethrow_exception(failure);
+    }
   }
 
   /// What is not as it was asked for, one line each. It changes speed, not results.
@@ -104,6 +124,7 @@ private:
   cpu::pinned_threads threads_;
   cpu::shared_slices pieces_{threads_.size()};
   listener listener_;
+  pastime pastime_;
   std::vector<std::string> notes_;
 };
 

@@ -448,6 +448,14 @@ private:
     }
   }
 
+  /// Takes note of copies that have ended and queues others. \returns whether streamed state has moved.
+  bool tend_copies() {
+    reap();
+    take_arrivals();
+    look_for_gradients();
+    start_fetches();
+    return advance_streamed();
+  }
   void take_arrivals() {
     while (!fetching_.empty() && entries_[fetching_.front()].down->done()) { arrive(fetching_.front()); }
   }
@@ -542,12 +550,11 @@ private:
   void serve() {
     std::unique_lock lock{mutex_};
     while (true) {
-      reap();
       take_arrivals();
-      look_for_gradients();
-      start_fetches();
-      bool const streamed = advance_streamed();
-      if (auto const t = next_task()) {
+      auto t = next_task();
+      bool const streamed = !t && tend_copies();
+      t = t ? t : next_task();
+      if (t) {
         auto& e = entries_[t->index];
         e.busy = true;
         perform(lock, *t);
@@ -599,10 +606,17 @@ private:
     working_on_ = {title_of(t.what, had_pending), e.bucket.unit};
     profile::range const named{working_on_.what, name_of(e)};
     step_record const record = (before_verdict ? announced_ : record_).value_or(step_record{});
+    // The workers do not wait for the copies to be looked after.
     auto const work = [&](auto const& on_state) {
+      workers_->meanwhile({this, [](void* self) {
+                             auto* const s = static_cast<server*>(self);
+                             std::lock_guard const copies{s->mutex_};
+                             s->tend_copies();
+                           }});
       lock.unlock();
       on_state();
       lock.lock();
+      workers_->meanwhile({});
       e.pending = false;
       counts_.committed += had_pending ? 1 : 0;
     };
