@@ -282,6 +282,7 @@ int main(int argc, char** argv) try {
   CLI11_PARSE(app, argc, argv);
   auto const run = so::comm::read_environment();
   if (!run) {
+    so::nccl::expect_gpus(gpus);
     return so::comm::launch({.shared = {.ranks = gpus},
                              .processors = so::cpu::divide_processors(
                                  so::cpu::read_topology(so::cpu::allowed_processors()), gpus)},

@@ -8,6 +8,9 @@
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/launcher.hpp>
 #include <superoffload/core/error.hpp>
+#if defined(SUPEROFFLOAD_HAS_NCCL)
+#include <superoffload/nccl/communicator.hpp>
+#endif
 
 #include <CLI/CLI.hpp>
 
@@ -44,8 +47,7 @@ int main(int argc, char** argv) try {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--ctas", j.ctas, "thread blocks of an exchange at most; 0: as many as NCCL likes")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str();
+      ->check(CLI::Range(0, 64));
   app.add_option("--layers", j.layers, "0: as the shape has")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
@@ -121,6 +123,9 @@ int main(int argc, char** argv) try {
 #endif
     run = so::comm::read_environment();
     if (!run) {
+#if defined(SUPEROFFLOAD_HAS_NCCL)
+      so::nccl::expect_gpus(j.gpus);
+#endif
       return so::comm::launch({.shared = {.ranks = j.gpus}}, "/proc/self/exe", {argv, argv + argc});
     }
     so::expect(run->ranks == j.gpus, so::exit_code::bad_input, "--gpus ", j.gpus, " in a run of ", run->ranks,

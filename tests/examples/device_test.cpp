@@ -56,6 +56,15 @@ TEST_CASE("a GPU that cannot be used is an error that says why: no driver, an ol
   }
 }
 
+#ifdef SUPEROFFLOAD_HAS_NCCL
+TEST_CASE("GPUs that cannot be used are refused once, however many ranks there would be") {
+  scratch_directory const output;
+  auto const arguments = finetune_run{"llama", {"--device", "auto", "--gpus", "3"}}.arguments(output.path());
+  check_rejected(with_driver("0", "3", arguments), exit_code::driver, {"no NVIDIA driver is installed"});
+  check_rejected(with_driver("13000", "100", arguments), exit_code::device, {"no usable CUDA device"});
+}
+#endif
+
 TEST_CASE("a GPU that CUDA_VISIBLE_DEVICES hides is missed by that name") {
   ::setenv("CUDA_VISIBLE_DEVICES", "7", 1);
   auto const done = with_driver("13000", "100", plan_on("cuda"));

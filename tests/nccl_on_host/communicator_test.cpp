@@ -160,6 +160,17 @@ TEST_CASE("NCCL is told how many thread blocks an exchange takes, where that is 
   }
 }
 
+TEST_CASE("who starts ranks is told that there are fewer GPUs") {
+  nccl::expect_gpus(8);
+  try {
+    nccl::expect_gpus(9);
+    FAIL("a ninth GPU");
+  } catch (error const& e) {
+    CHECK(e.code() == exit_code::device);
+    CHECK(std::string{e.what()}.find("this host has 8 GPUs for 9 ranks: expected one for each") == 0);
+  }
+}
+
 TEST_CASE("a rank has the GPU of its place on the host, or the only one that it sees") {
   comm::environment run;
   run.rank = 9;

@@ -8,18 +8,23 @@
 #include <superoffload/nccl/sum.hpp>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <cuda_runtime_api.h>
 #include <deque>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <mutex>
 #include <nccl.h>
 #include <optional>
 #include <string>
+#include <sys/wait.h>
 #include <thread>
 #include <type_traits>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -128,6 +133,41 @@ std::string refusal_of(int version) {
 }
 
 std::string version() { return text_of(api().version); }
+
+void expect_gpus(int ranks) {
+  struct answer {
+    int code = 0;
+    char why[1024]{};
+  };
+  int ends[2];
+  expect(::pipe2(ends, O_CLOEXEC) == 0, exit_code::io_failure, "no pipe: ", std::strerror(errno));
+  std::fflush(nullptr);  // or the other process would write it too
+  auto const asking = ::fork();
+  if (asking == 0) {  // what a driver starts and opens ends with it
+    answer own;
+    try {
+      int const found = cuda::device::count();
+      expect(found >= ranks, exit_code::device, "this host has ", found, " GPUs for ", ranks,
+             " ranks: expected one for each (see nvidia-smi -L and CUDA_VISIBLE_DEVICES)");
+      auto const refused = refusal();
+      expect(refused.empty(), exit_code::device, refused);
+    } catch (error const& e) {
+      own.code = static_cast<int>(e.code());
+      std::copy_n(e.what(), std::min(std::strlen(e.what()), sizeof own.why - 1), own.why);
+    } catch (...) {}  // the ranks will say it
+    bool const told = ::write(ends[1], &own, sizeof own) == static_cast<ssize_t>(sizeof own);
+    ::_exit(told ? 0 : 1);
+  }
+  ::close(ends[1]);
+  answer heard;
+  bool const told = ::read(ends[0], &heard, sizeof heard) == static_cast<ssize_t>(sizeof heard);
+  ::close(ends[0]);
+  expect(asking > 0, exit_code::io_failure, "no process that asks for GPUs");
+  ::waitpid(asking, nullptr, 0);
+  if (told && heard.code != 0) {
+    throw error{static_cast<exit_code>(heard.code), heard.why};
+  }
+}
 
 int gpu_of(comm::environment const& run) {
   int const found = cuda::device::count();

@@ -26,6 +26,11 @@ std::string refusal_of(std::string const& place);
 /// Its version, such as "2.28.9". There is no refusal.
 std::string version();
 
+/// For who starts ranks on this host, before it has other threads: throws `error` as each of them would,
+/// device when there is no NCCL or there are fewer GPUs than ranks, driver. It is found out in a process of
+/// its own.
+void expect_gpus(int ranks);
+
 /// The GPU of a rank, by its place among the ranks of its host; the only one that the process sees, where
 /// whoever has started it shows it no other. Throws `error`: device when there are fewer GPUs than ranks, or
 /// none, driver.
