@@ -23,7 +23,7 @@ struct job {
   std::string device = "cpu";
   std::string dtype = "bf16";
   int gpus = 1;
-  int ctas = 0;  // of an exchange; 0: as many as NCCL likes
+  std::optional<int> ctas;  // of an exchange; none: as many as the communicator lets it have
   std::int64_t layers = 0;  // 0: as the shape has
   std::int64_t batch = 8;
   std::int64_t seq = 256;

@@ -282,14 +282,14 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
                  ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
   if (ranks.ranks() > 1) {
     auto const& p = machine.peers;
-    service += so::concat("\"max_ctas\": ", j.ctas, ", \"exchanged_bytes\": ", planned.exchanged,
-                          ", \"exchange_ms\": ", 1e3 * planned.exchange_time,
-                          ", \"exchange_waited_ms\": ", 1e3 * planned.step.waited_for_ranks,
-                          ", \"all_gather_gb_per_s\": ", 1e-9 * p.all_gather,
-                          ", \"reduce_scatter_gb_per_s\": ", 1e-9 * p.reduce_scatter,
-                          ", \"exchange_latency_us\": ", 1e6 * p.latency,
-                          ", \"share_beside_compute\": ", p.beside_compute,
-                          ", \"compute_share_beside\": ", p.compute_beside, ", ");
+    service += so::concat(
+        j.ctas ? so::concat("\"max_ctas\": ", *j.ctas, ", ") : "", "\"exchanged_bytes\": ", planned.exchanged,
+        ", \"exchange_ms\": ", 1e3 * planned.exchange_time,
+        ", \"exchange_waited_ms\": ", 1e3 * planned.step.waited_for_ranks,
+        ", \"all_gather_gb_per_s\": ", 1e-9 * p.all_gather,
+        ", \"reduce_scatter_gb_per_s\": ", 1e-9 * p.reduce_scatter,
+        ", \"exchange_latency_us\": ", 1e6 * p.latency, ", \"share_beside_compute\": ", p.beside_compute,
+        ", \"compute_share_beside\": ", p.compute_beside, ", ");
   }
   if constexpr (Engine::arranges) {
     auto const counts = engine.state().counts();
@@ -427,7 +427,9 @@ void measure_as_rank(job const& j, so::comm::environment const& run) {
   auto shared = so::comm::meet(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
   choose_attention(j, device);
-  so::nccl::communicator group{shared, run.rank, device, {.max_ctas = j.ctas}};
+  so::nccl::options o;
+  o.max_ctas = j.ctas.value_or(o.max_ctas);
+  so::nccl::communicator group{shared, run.rank, device, o};
   so::train::bind_cores(so::comm::host_group{group}, so::node_of_pci(device.pci_address()));
   with_precision<Architecture>(j, [&]<class P>(P) {
     if constexpr (std::is_same_v<Architecture, so::model::llama>) {
