@@ -136,7 +136,7 @@ stage() {
       ;;
     train_36b)
       measured "$1" 420 "$build/bin/bench_train" --device cuda --shape seed-oss-36b --gpus 2 --offload auto \
-        --batch 1 --seq 4096 --steps 3
+        --batch 1 --seq 4096 --warm_up 2 --steps 3
       ;;
     train_70b)
       local norm
@@ -163,14 +163,14 @@ stage() {
         '--offload zero --max_grad_norm 1000'
       ;;
     offload_32_layers)
-      several "$1" 500 '--shape llama-8b --seq 2048 --steps 4 --recompute every_block --ratio 1 --offload super' \
+      several "$1" 500 '--shape llama-8b --seq 2048 --warm_up 5 --steps 4 --recompute every_block --ratio 1 --offload super' \
         '--streamed_share 0 --max_grad_norm 1000' '--streamed_share 0 --max_grad_norm 1e-4 --acceptance 0' \
         '--max_grad_norm 1000'
       ;;
     offload_planned) train "$1" 120 --batch 4 --seq 2048 --steps 6 --offload auto ;;
     offload_14b)
       measured "$1" 150 "$build/bin/bench_train" --device cuda --dtype bf16 --shape qwen3-14b --batch 4 --seq 2048 \
-        --steps 4 --offload auto --max_grad_norm 1
+        --warm_up 5 --steps 4 --offload auto --max_grad_norm 1
       ;;
     models_1_gpu)
       # <batch>x<sequence>: 4 of the model's length, and of gpt-oss what fits beside 125 GiB of host memory.
@@ -178,7 +178,7 @@ stage() {
       for model in llama-8b:4x4096 phi-4:4x4096 qwen3-14b:4x4096 gpt-oss-20b:1x8192; do
         local shape=${model%:*} batch=${model#*:}
         measured "model_$shape" 150 "$build/bin/bench_train" --device cuda --dtype bf16 --shape "$shape" \
-          --batch "${batch%x*}" --seq "${batch#*x}" --steps 3 --offload auto --max_grad_norm 0 || failed=1
+          --batch "${batch%x*}" --seq "${batch#*x}" --warm_up 4 --steps 3 --offload auto --max_grad_norm 0 || failed=1
       done
       return $failed
       ;;
