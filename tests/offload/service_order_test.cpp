@@ -66,6 +66,9 @@ TEST_CASE("commits are for idle time: what has no new gradient first, then what 
     now.fetching = 1;
     CHECK(next_task(all, now) == std::nullopt);
   }
+  auto late = after;
+  late.link_is_late = true;
+  CHECK(next_task(all, late) == std::nullopt);
   all[1].pending = all[2].pending = false;
   CHECK(next_task(all, before) == service_task{service::commit, 0});
   CHECK(next_task(buckets({final, idle}), before) == std::nullopt);

@@ -413,8 +413,8 @@ private:
     return offload::next_in(entries_, state, gathering_);
   }
   [[nodiscard]] std::optional<service_task> next_task() const {
-    return offload::next_task(entries_,
-                              {gathering_, speculating(), immediate_, slots_.free(), fetching_.size()});
+    return offload::next_task(
+        entries_, {gathering_, speculating(), immediate_, slots_.free(), fetching_.size(), link_is_late_});
   }
 
   void start_fetches() {
@@ -498,6 +498,7 @@ private:
     // After a flush, state may be read and written from outside until the next step has begun.
     bool const may_upload_early = !immediate_ && all_updated && (gathering_ || !(flushing_ || flushed_));
     bool const all_uploaded = !may_upload_early || upload_early();
+    link_is_late_ = !all_updated;
     held_back_ = !all_updated || !all_uploaded || !streamed_.wrote_all();
     if (any) {
       news_.notify_all();
@@ -759,8 +760,9 @@ private:
   std::int64_t arrivals_ = 0;
   bool gathering_ = false;
   bool flushing_ = false;
-  bool flushed_ = true;     // nothing was concluded since
-  bool held_back_ = false;  // copies of streamed state wait for those before them
+  bool flushed_ = true;        // nothing was concluded since
+  bool held_back_ = false;     // copies of streamed state wait for those before them
+  bool link_is_late_ = false;  // and updates that may be for theirs
   bool stopping_ = false;
   bool any_stale_ = false;
   int waits_for_ = -1;         // the unit whose event the thread waits for without the lock

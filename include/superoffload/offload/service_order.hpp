@@ -38,7 +38,8 @@ struct service_moment {
   bool speculating = false;  ///< and buckets are served before it
   bool immediate = false;    ///< by changing their state at once
   std::size_t free_slots = 0;
-  std::size_t fetching = 0;  ///< gradients on their way
+  std::size_t fetching = 0;   ///< gradients on their way
+  bool link_is_late = false;  ///< the device waits for state that has yet to come up
 };
 
 struct service_task {
@@ -117,7 +118,8 @@ template <class Standings>
       return service_task{service::update, *i};
     }
   }
-  if (now.fetching == 0) {
+  // A commit reads and writes memory that the link would read: it waits until nobody waits for that.
+  if (now.fetching == 0 && !now.link_is_late) {
     if (auto const i = next_pending(buckets)) {
       return service_task{service::commit, *i};
     }

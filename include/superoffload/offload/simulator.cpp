@@ -369,6 +369,7 @@ private:
     }
     state(b).ready = true;
     missing_residents_ += plan(b).where == place::resident ? 1 : 0;
+    late_ += plan(b).where == place::streamed ? 1 : 0;
     may_update(b);
   }
 
@@ -503,6 +504,7 @@ private:
     auto& of = state(b);
     if (of.ready && (judged_ || s_.state.immediate) && (of.staged || plan(b).where == place::resident)) {
       of.ready = false;
+      late_ -= plan(b).where == place::streamed ? 1 : 0;
       device_queue_.push_back(b);
     }
   }
@@ -701,7 +703,7 @@ private:
         return true;
       }
     }
-    if (fetching()) {
+    if (fetching() || (judged_ && late_ > 0)) {
       return false;
     }
     if (!to_commit_.empty()) {
@@ -813,6 +815,7 @@ private:
   std::vector<int> missing_;  // buckets of a unit whose weights are not back
   int all_missing_ = 0;
   int missing_residents_ = 0;
+  int late_ = 0;      // streamed buckets with a gradient whose state is not staged
   int unserved_ = 0;  // host buckets whose weights CPU Adam has yet to make
   int free_slots_ = 0;
   int stagings_used_ = 0;

@@ -48,8 +48,8 @@ struct schedule {
 ///   before the verdict newest first, after it in the order of the forward.
 /// * Before the verdict CPU Adam emits into a second slot, if the state speculates; immediate, it updates,
 ///   and so does the device. After the verdict it updates in the gradient's slot. A bucket that was emitted
-///   keeps its gradient's slot until it is committed, in idle time or in one pass with its next step, which
-///   then sends its weights from that slot.
+///   keeps its gradient's slot until it is committed, in one pass with its next step, which then sends its
+///   weights from that slot, or in idle time, but for that in which an update waits for streamed state.
 /// * Gradients of streamed weights are held in their slots until the verdict, or else updated at once; their
 ///   weights are where they live then, and go up as the next forward comes to them.
 /// * Not accepted: what was emitted is updated with the true factor.
