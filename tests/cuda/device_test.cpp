@@ -45,7 +45,7 @@ TEST_CASE("what other ranks wait for, and weights that come ahead of use, go bef
   REQUIRE(cudaDeviceGetStreamPriorityRange(&lowest, &highest) == cudaSuccess);
   REQUIRE(highest < 0);
   cuda::stream compute{device};
-  zero::look_ahead<cuda::device> ahead{device, compute, 256, 1};
+  zero::look_ahead<cuda::device> ahead{device, compute, {256, 1}};
   CHECK(priority_of(compute) == 0);
   CHECK(priority_of(ahead.transfer()) == highest);
 }

@@ -71,10 +71,22 @@ TEST_CASE("one room for gradients: each backward waits for the sum of the one be
   CHECK(order.needed == numbers{1, 2, 3, 3, 4, 5});
 }
 
+TEST_CASE("ends that are larger than what lies between take turns in a room of their own") {
+  auto e = of_units(5);
+  e.units[0] = e.units[4] = {.weights = 6.0, .gradient = 12.0};
+  auto const order = order_of(e, 1);
+  // Unit 3 takes the room that unit 1 has left, and the head that of the embedding.
+  CHECK(text_of(order) == "g0@0 g1@0 g2@0 g3@2 g4@1 r4@6 r3@7 g1@7 r2@8 g0@6 r1@9 r0@10");
+  CHECK(order.needed == numbers{1, 2, 3, 4, 5, 5, 4, 6, 8, 10});
+  e.units[3] = {.weights = 5.0, .gradient = 4.0};
+  e.units[4] = {.weights = 5.0, .gradient = 13.0};  // no larger than a block: the embedding stays where it is
+  CHECK(text_of(order_of(e, 1)) == "g0@0 g1@0 g2@0 g3@2 g4@3 r4@6 g2@6 r3@7 g1@7 r2@8 r1@9 r0@10");
+}
+
 TEST_CASE("micro-batches: the turn's units stay, sums are announced in the last one") {
   auto const order = order_of(of_units(2), 2);
   CHECK(text_of(order) == "g0@0 g1@0 r1@3 r0@4 r1@7 r0@8");
-  CHECK(order.needed == numbers{1, 2, 2, 1, 1, 2, 2, 3});
+  CHECK(order.needed == numbers{1, 2, 2, 1, 1, 3, 3, 4});
   CHECK(announcements_of(order) == "1@8/5 0@8/6");
 }
 

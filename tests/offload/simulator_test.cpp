@@ -444,6 +444,9 @@ schedule random_ranks(std::mt19937& random) {
     s.with_ranks.units.push_back(
         {1e6 * static_cast<double>(1 + random() % 4000), random() % 8 == 0 ? 0.0 : 2e9});
   }
+  auto& ends = s.with_ranks.units;
+  ends.front().gradient *= 2.0;  // in a wider type
+  ends.back().gradient *= 2.0;
   s.with_ranks.used_by_last = random() % 2 == 0 ? 0 : -1;
   // What is frozen has no state.
   std::erase_if(s.state.buckets, [&](bucket const& b) {

@@ -75,6 +75,7 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
     bool tied;
     int micro_batches, layers;
     std::vector<std::string> frozen;
+    int vocabulary = 701;
   };
   for (auto const& c : std::vector<choice>{{false, 1, 1, {}},
                                            {false, 1, 6, {}},
@@ -82,7 +83,10 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
                                            {false, 2, 5, {}},
                                            {true, 3, 4, {}},
                                            {false, 1, 4, {"embed_tokens", "layers.1."}},
-                                           {false, 2, 1, {"layers.0."}}}) {
+                                           {false, 2, 1, {"layers.0."}},
+                                           {false, 1, 7, {}, 2000},  // the embedding is the largest unit
+                                           {true, 1, 6, {}, 2000},
+                                           {false, 3, 5, {}, 2000}}) {
     CAPTURE(c.tied);
     CAPTURE(c.micro_batches);
     CAPTURE(c.layers);
@@ -90,6 +94,7 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
     writing_communicator<cpu::device> group;
     auto config = test::ranked::config_of(c.tied);
     config.layers = c.layers;
+    config.vocabulary = c.vocabulary;
     auto options = test::ranked::options_of({.micro_batches = c.micro_batches});
     options.trainable = [&](autograd::tensor_entry const& tensor) {
       return std::none_of(c.frozen.begin(), c.frozen.end(), [&](std::string const& part) {

@@ -24,7 +24,7 @@ struct fetching {
   std::string fetched;
   zero::look_ahead<cpu::device> ahead;
 
-  explicit fetching(int rooms) : ahead{device, compute, sizeof(std::int64_t), rooms} {
+  explicit fetching(int rooms) : ahead{device, compute, {sizeof(std::int64_t), rooms}} {
     for (int u = 0; u < 6; ++u) { units.push_back(100 + u); }
   }
   ~fetching() { drain(compute); }
@@ -35,9 +35,9 @@ struct fetching {
       stream.copy(room, &units[static_cast<std::size_t>(unit)], sizeof(std::int64_t));
     };
   }
-  bool fetch(int unit) { return ahead.fetch(unit, fill(unit)); }
+  bool fetch(int unit) { return ahead.fetch(unit, sizeof(std::int64_t), fill(unit)); }
   std::int64_t const* acquire(int unit) {
-    return static_cast<std::int64_t const*>(ahead.acquire(unit, fill(unit)));
+    return static_cast<std::int64_t const*>(ahead.acquire(unit, sizeof(std::int64_t), fill(unit)));
   }
   std::int64_t read(int unit) {
     auto const* const room = acquire(unit);
@@ -88,7 +88,7 @@ TEST_CASE("acquiring nests, and more units at once than rooms are refused") {
     FAIL("two units in one room");
   } catch (error const& e) {
     CHECK(e.code() == exit_code::internal);
-    CHECK(std::string{e.what()}.find("all 1 rooms") != std::string::npos);
+    CHECK(std::string{e.what()}.find("of all 1 rooms") != std::string::npos);
   }
   f.ahead.release(3);
   CHECK(f.read(4) == 104);

@@ -96,9 +96,10 @@ public:
     return false;
   }
   /// Elements [begin, begin + count) as a unit of their own, `count` a multiple of `alignment`: what is in it
-  /// of each tensor, flat. What lies behind the last element is padding. Trainable if the whole unit is.
+  /// of each tensor, flat. What lies behind the last element is padding. Trainable if the whole unit is. Its
+  /// gradient is one sum, of the whole unit's on every rank, and not wide for that.
   [[nodiscard]] unit_layout part(std::int64_t begin, std::int64_t count) const {
-    unit_layout own{id_, name_, wide_gradient_};
+    unit_layout own{id_, name_};
     for (auto const& tensor : tensors_) {
       auto const first = std::max(tensor.offset, begin);
       auto const end = std::min(tensor.offset + tensor.count(), begin + count);

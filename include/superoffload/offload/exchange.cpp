@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
 #include <superoffload/offload/exchange.hpp>
+#include <superoffload/zero/room_sizes.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -18,8 +19,10 @@ public:
   store(exchanges const& e, int micro_batches)
       : e_{e},
         micro_batches_{micro_batches},
-        weights_(static_cast<std::size_t>(e.weight_rooms)),
-        gradients_(static_cast<std::size_t>(e.gradient_rooms)) {}
+        weight_sizes_{sizes_of(e, &unit_exchange::weights, e.weight_rooms)},
+        gradient_sizes_{sizes_of(e, &unit_exchange::gradient, e.gradient_rooms)},
+        weights_(static_cast<std::size_t>(weight_sizes_.rooms())),
+        gradients_(static_cast<std::size_t>(gradient_sizes_.rooms())) {}
 
   exchange_order step() {
     order_ = {};
@@ -51,10 +54,18 @@ private:
     bool begins, ends;  // the pass
   };
 
-  [[nodiscard]] int last_unit() const { return static_cast<int>(e_.units.size()) - 1; }
-  [[nodiscard]] bool trains(int unit) const {
-    return e_.units[static_cast<std::size_t>(unit)].gradient > 0.0;
+  /// A rank's room has what is exchanged and its own shard: for all units the same times as much.
+  static zero::room_sizes<double> sizes_of(exchanges const& e, double unit_exchange::* bytes, int rooms) {
+    std::vector<double> of_units;
+    for (auto const& u : e.units) { of_units.push_back(u.*bytes); }
+    return {of_units, rooms, e.used_by_last >= 0};
   }
+  [[nodiscard]] unit_exchange const& bytes_of(int unit) const {
+    return e_.units[static_cast<std::size_t>(unit)];
+  }
+
+  [[nodiscard]] int last_unit() const { return static_cast<int>(e_.units.size()) - 1; }
+  [[nodiscard]] bool trains(int unit) const { return bytes_of(unit).gradient > 0.0; }
 
   void micro_batch(bool is_last) {
     std::vector<std::vector<int>> passes;
@@ -111,16 +122,18 @@ private:
       return true;
     }
     weight_room* oldest = nullptr;
-    for (auto& r : weights_) {
-      if (!r.used && (oldest == nullptr || r.touched < oldest->touched)) {
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      auto& r = weights_[i];
+      if (!r.used && weight_sizes_.suits(static_cast<int>(i), bytes_of(unit).weights) &&
+          (oldest == nullptr || r.touched < oldest->touched)) {
         oldest = &r;
       }
     }
     if (oldest == nullptr) {
       return false;
     }
-    order_.operations.push_back({activity::gather, unit, e_.units[static_cast<std::size_t>(unit)].weights,
-                                 std::max(synchronized_, oldest->left)});
+    order_.operations.push_back(
+        {activity::gather, unit, bytes_of(unit).weights, std::max(synchronized_, oldest->left)});
     oldest->unit = unit;
     oldest->filled = order_.operations.size();
     oldest->touched = ++clock_;
@@ -139,9 +152,10 @@ private:
       }
     }
     for (std::size_t i = 0; i < gradients_.size(); ++i) {
-      auto& r = gradients_[next_gradient_room_];
-      next_gradient_room_ = (next_gradient_room_ + 1) % gradients_.size();
-      if (r.unit == nobody) {
+      auto const next = next_gradient_room_;
+      auto& r = gradients_[next];
+      next_gradient_room_ = (next + 1) % gradients_.size();
+      if (r.unit == nobody && gradient_sizes_.suits(static_cast<int>(next), bytes_of(unit).gradient)) {
         r.unit = unit;
         return r;
       }
@@ -150,8 +164,7 @@ private:
   }
 
   void reduce(int unit, bool is_last) {
-    order_.operations.push_back(
-        {activity::reduce, unit, e_.units[static_cast<std::size_t>(unit)].gradient, order_.needed.size()});
+    order_.operations.push_back({activity::reduce, unit, bytes_of(unit).gradient, order_.needed.size()});
     auto& room = room_for_gradient(unit);
     room = {nobody, order_.operations.size()};
     if (is_last) {
@@ -174,6 +187,7 @@ private:
 
   exchanges const& e_;
   int micro_batches_;
+  zero::room_sizes<double> weight_sizes_, gradient_sizes_;
   std::vector<weight_room> weights_;
   std::vector<gradient_room> gradients_;
   std::size_t next_gradient_room_ = 0;

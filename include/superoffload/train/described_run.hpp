@@ -23,9 +23,12 @@ offload::plan plan_on(offload::machine const& m, offload::settings const& s, tra
   auto const shape = [&](training_options const& wanted) {
     auto of_engine = shape_of(wanted);
     if (of_engine.ranks > 1) {
-      auto const rooms = zero::rooms_of<T>(model.units(), of_engine.ranks, {});
-      // Parts of a gradient that have come from other ranks wait in one more room for their sum.
-      of_engine.gathered = {rooms.weight_bytes(), rooms.gradient_bytes() + rooms.gradient};
+      auto const rooms =
+          zero::rooms_of<T>(model.units(), of_engine.ranks, {.ends_meet = model.settings().tied_head});
+      // The parts of a gradient that have come from other ranks wait beside the rooms for their sum.
+      auto const others = static_cast<std::size_t>(of_engine.ranks - 1);
+      auto const parts = rooms.gradients.largest() / static_cast<std::size_t>(of_engine.ranks) * others;
+      of_engine.gathered = {rooms.weights.total(), rooms.gradients.total() + parts};
       of_engine.weights_may_stream = false;
     }
     return of_engine;

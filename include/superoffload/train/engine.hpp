@@ -52,8 +52,9 @@ struct engine_options {
   std::int64_t max_positions = 0;  ///< tokens of the longest document
   bool accumulates = false;        ///< will a step have several micro-batches?
   recompute::choice recompute = recompute::choice::none;  ///< read by recompute::configured
-  offload::arrangement arrangement{};   ///< of the optimizer's state; read by offload::super, zero::streamed
-  zero::gather_rooms rooms{};           ///< for units that are whole for a while; read by zero::sharded
+  offload::arrangement arrangement{};  ///< of the optimizer's state; read by offload::super, zero::streamed
+  zero::gather_rooms
+      rooms{};  ///< for units that are whole for a while, but for ends_meet; read by zero::sharded
   tensor_choice trainable{}, decays{};  ///< which tensors train, and which of those decay
   bool records = false;                 ///< note what works when: basic_engine::times()
 };
@@ -128,6 +129,7 @@ public:
     expect(options_.max_rows > 0 && options_.max_positions > 0, exit_code::bad_input,
            "the largest micro-batch must have at least one token");
     expect(flows || !shards || group_ != nullptr, exit_code::internal, "zero::sharded needs a group");
+    options_.rooms.ends_meet = model_.settings().tied_head;
     if constexpr (shards) {
       if (is_rank()) {
         owned_ = zero::shards_of(model_.units(), group_->rank(), group_->ranks());

@@ -117,8 +117,9 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
     auto& [forward, backward] = w.units[u];
     backward = {2.0 * forward.products, 2.5 * forward.attention, 2.0 * forward.bytes};
     if (units[u].trainable()) {  // the norm
-      backward.bytes += share * static_cast<double>(units[u].elements()) *
-                        (units[u].wide_gradient() || s.micro_batches > 1 ? wide_bytes : element_bytes);
+      backward.bytes +=
+          share * static_cast<double>(units[u].elements()) *
+          ((units[u].wide_gradient() && s.ranks == 1) || s.micro_batches > 1 ? wide_bytes : element_bytes);
     }
   }
   if (s.ranks > 1) {

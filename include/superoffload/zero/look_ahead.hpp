@@ -6,6 +6,7 @@
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/recorder.hpp>
+#include <superoffload/zero/room_sizes.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -27,20 +28,18 @@ class look_ahead {
 public:
   using stream_type = typename D::stream;
 
-  static std::size_t bytes(std::size_t room_bytes, int rooms) {
-    return room_bytes * static_cast<std::size_t>(rooms);
-  }
-
   /// `compute`: the stream whose work uses the units. `times` sees what fills the rooms, if it is given.
-  look_ahead(D& device, stream_type& compute, std::size_t room_bytes, int rooms, recorder<D>* times = nullptr)
-      : times_{rooms == 0 ? nullptr : times},
+  look_ahead(D& device, stream_type& compute, room_sizes<std::size_t> const& sizes,
+             recorder<D>* times = nullptr)
+      : sizes_{sizes},
+        times_{sizes.rooms() == 0 ? nullptr : times},
         track_{times_ == nullptr ? -1 : times_->add_track(resource::link_up, "weights ahead of use")},
         compute_{&compute},
         transfer_{urgent_stream(device)},
-        memory_{device, bytes(room_bytes, rooms)} {
+        memory_{device, sizes.total()} {
     auto* next = memory_.template as<std::byte>();
-    for (int i = 0; i < rooms; ++i) {
-      rooms_.emplace_back(std::exchange(next, next + room_bytes), typename D::event{device},
+    for (int i = 0; i < sizes.rooms(); ++i) {
+      rooms_.emplace_back(std::exchange(next, next + sizes.of(i)), typename D::event{device},
                           typename D::event{device});
     }
   }
@@ -51,16 +50,18 @@ public:
   /// The stream that `fill` is called with.
   [[nodiscard]] stream_type& transfer() noexcept { return transfer_; }
 
-  /// Lets `fill(stream, room)` queue what brings the unit into a room, unless it is in one. False: all rooms
-  /// are in use.
+  /// Lets `fill(stream, room)` queue what brings the unit into a room for so many bytes, unless it is in one.
+  /// False: all such rooms are in use.
   template <class Fill>
-  bool fetch(int unit, Fill const& fill) {
+  bool fetch(int unit, std::size_t bytes, Fill const& fill) {
     if (find(unit) != nullptr) {
       return true;
     }
     room* oldest = nullptr;
-    for (auto& r : rooms_) {
-      if (r.users == 0 && (oldest == nullptr || r.touched < oldest->touched)) {
+    for (std::size_t i = 0; i < rooms_.size(); ++i) {
+      auto& r = rooms_[i];
+      if (r.users == 0 && sizes_.suits(static_cast<int>(i), bytes) &&
+          (oldest == nullptr || r.touched < oldest->touched)) {
         oldest = &r;
       }
     }
@@ -80,9 +81,10 @@ public:
 
   /// The unit's room, which work queued on the compute stream from now on may read. Nests.
   template <class Fill>
-  void* acquire(int unit, Fill const& fill) {
-    expect(fetch(unit, fill), exit_code::internal, "unit ", unit, " was acquired while all ", rooms_.size(),
-           " rooms for units were in use: expected a room for each that is used at once");
+  void* acquire(int unit, std::size_t bytes, Fill const& fill) {
+    expect(fetch(unit, bytes, fill), exit_code::internal, "unit ", unit, " was acquired while of all ",
+           rooms_.size(), " rooms for units those for ", bytes,
+           " bytes were in use: expected a room for each that is used at once");
     auto& r = *find(unit);
     if (r.users++ == 0) {
       compute_->wait(r.filled);
@@ -139,6 +141,7 @@ private:
     return nullptr;
   }
 
+  room_sizes<std::size_t> sizes_;
   recorder<D>* times_;
   int track_;
   stream_type* compute_;

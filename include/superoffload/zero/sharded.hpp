@@ -10,6 +10,7 @@
 #include <superoffload/core/recorder.hpp>
 #include <superoffload/zero/gradient_layout.hpp>
 #include <superoffload/zero/look_ahead.hpp>
+#include <superoffload/zero/room_sizes.hpp>
 #include <superoffload/zero/shard.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -22,27 +23,30 @@
 
 namespace superoffload::zero {
 
-/// The rooms of a rank, as many as there are units for.
-struct room_sizes {
-  std::size_t weight = 0, gradient = 0;  ///< bytes of one, as large as the largest unit wants
-  int weights = 0, gradients = 0;
+/// Bytes of a unit that is whole: a shard of each rank.
+template <element T>
+std::size_t whole_weight_bytes(autograd::unit_layout const& unit, int ranks) {
+  return static_cast<std::size_t>(shard_elements(unit, ranks) * ranks) * sizeof(T);
+}
+/// The same of its gradient of one micro-batch; none where it is frozen as a whole.
+template <element T>
+std::size_t whole_gradient_bytes(autograd::unit_layout const& unit, int ranks) {
+  auto const elements = unit.trainable() ? shard_elements(unit, ranks) * ranks : 0;
+  return static_cast<std::size_t>(elements) * (keeps_wide<T>(unit, false) ? sizeof(wide<T>) : sizeof(T));
+}
 
-  [[nodiscard]] std::size_t weight_bytes() const { return weight * static_cast<std::size_t>(weights); }
-  [[nodiscard]] std::size_t gradient_bytes() const { return gradient * static_cast<std::size_t>(gradients); }
+/// The rooms of a rank.
+struct whole_unit_rooms {
+  room_sizes<std::size_t> weights, gradients;
 };
 template <element T>
-room_sizes rooms_of(std::vector<autograd::unit_layout> const& units, int ranks, gather_rooms rooms) {
-  room_sizes all;
+whole_unit_rooms rooms_of(std::vector<autograd::unit_layout> const& units, int ranks, gather_rooms rooms) {
+  std::vector<std::size_t> weights, gradients;
   for (auto const& u : units) {
-    auto const n = static_cast<std::size_t>(shard_elements(u, ranks) * ranks);
-    all.weight = std::max(all.weight, n * sizeof(T));
-    all.weights = std::min(all.weights + 1, rooms.weights);
-    if (u.trainable()) {
-      all.gradient = std::max(all.gradient, n * (keeps_wide<T>(u, false) ? sizeof(wide<T>) : sizeof(T)));
-      all.gradients = std::min(all.gradients + 1, rooms.gradients);
-    }
+    weights.push_back(whole_weight_bytes<T>(u, ranks));
+    gradients.push_back(whole_gradient_bytes<T>(u, ranks));
   }
-  return all;
+  return {{weights, rooms.weights, rooms.ends_meet}, {gradients, rooms.gradients, rooms.ends_meet}};
 }
 
 /// Weights and gradients in shards, one for each rank of a group (ZeRO-3). A unit's weights are gathered into
@@ -64,8 +68,8 @@ public:
   static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
                      gather_rooms rooms) {
     auto const need = needs_of(units, accumulates, group, rooms);
-    return {.weights = need.shards + need.rooms.weight_bytes(),
-            .gradients = need.gradients + need.scratch + need.rooms.gradient_bytes()};
+    return {.weights = need.shards + need.rooms.weights.total(),
+            .gradients = need.gradients + need.scratch + need.rooms.gradients.total()};
   }
 
   /// The group outlives this. `times` sees what is exchanged, and what the device waits for it at the end of
@@ -84,26 +88,31 @@ public:
         weights_{device, need_.shards},
         gradients_{device, need_.gradients},
         scratch_{device, need_.scratch},
-        room_memory_{device, need_.rooms.gradient_bytes()},
+        room_memory_{device, need_.rooms.gradients.total()},
         written_{device},
-        rooms_{device, stream, need_.rooms.weight, need_.rooms.weights} {
+        rooms_{device, stream, need_.rooms.weights} {
     stream.fill_zero(weights_.data(), weights_.bytes());
     stream.fill_zero(gradients_.data(), gradients_.bytes());
     auto* weight = weights_.template as<std::byte>();
     auto* gradient = gradients_.template as<std::byte>();
-    for (int i = 0; i < need_.rooms.gradients; ++i) {
-      gradient_rooms_.emplace_back(
-          room_memory_.template as<std::byte>() + static_cast<std::size_t>(i) * need_.rooms.gradient,
-          typename D::event{device}, typename D::event{device});
+    auto* room = room_memory_.template as<std::byte>();
+    for (int i = 0; i < need_.rooms.gradients.rooms(); ++i) {
+      gradient_rooms_.emplace_back(std::exchange(room, room + need_.rooms.gradients.of(i)),
+                                   typename D::event{device}, typename D::event{device});
     }
     for (auto const& u : units) {
       auto const n = shard_elements(u, group.ranks());
-      entry e{.weights = reinterpret_cast<T*>(weight), .elements = n, .gradient = {}, .unwritten = {}};
+      entry e{.weights = reinterpret_cast<T*>(weight),
+              .elements = n,
+              .whole_weights = whole_weight_bytes<T>(u, group.ranks()),
+              .whole_gradient = whole_gradient_bytes<T>(u, group.ranks()),
+              .gradient = {},
+              .unwritten = {}};
       weight += static_cast<std::size_t>(n) * sizeof(T);
       if (u.trainable()) {
         e.trains = true;
         e.whole_is_wide = keeps_wide<T>(u, false);
-        e.gradient = {gradient, keeps_wide<T>(u, accumulates)};
+        e.gradient = {gradient, shard_is_wide(accumulates)};
         gradient += static_cast<std::size_t>(n) * (e.gradient.is_wide ? sizeof(wide<T>) : sizeof(T));
         e.unwritten = unwritten(u, true);
         auto const padding = n * group.ranks() - u.elements();
@@ -118,12 +127,12 @@ public:
 
   void prefetch(int unit, autograd::pass) noexcept {
     try {
-      rooms_.fetch(unit, gather_of(unit));
+      rooms_.fetch(unit, at(unit).whole_weights, gather_of(unit));
     } catch (...) {}  // a device that failed says so at the next call
   }
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     auto const& e = at(unit);
-    void const* const weights = rooms_.acquire(unit, gather_of(unit));
+    void const* const weights = rooms_.acquire(unit, e.whole_weights, gather_of(unit));
     if (p == autograd::pass::forward) {
       return {.weights = weights};
     }
@@ -144,15 +153,13 @@ public:
     transfer.wait(room.written);
     whole.template with_type<T>([&]<class From>(From const* from) {
       e.gradient.template with_type<T>([&]<class To>(To const* to) {
-        if constexpr (sizeof(From) <= sizeof(To)) {  // what is wide stays so
-          record_span(times_, exchange_track_, transfer, "gradient of ", unit, [&] {
-            group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,
-                                                                   .to = const_cast<To*>(to),
-                                                                   .count = e.elements,
-                                                                   .accumulate = !first_,
-                                                                   .scratch = scratch_.data()});
-          });
-        }
+        record_span(times_, exchange_track_, transfer, "gradient of ", unit, [&] {
+          group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,
+                                                                 .to = const_cast<To*>(to),
+                                                                 .count = e.elements,
+                                                                 .accumulate = !first_,
+                                                                 .scratch = scratch_.data()});
+        });
       });
     });
     transfer.record(room.summed);
@@ -188,11 +195,12 @@ private:
 
   struct needs {
     std::size_t shards = 0, gradients = 0, scratch = 0;
-    room_sizes rooms;
+    whole_unit_rooms rooms;
   };
   struct entry {
     T* weights = nullptr;
-    std::int64_t elements = 0;  // of the shard
+    std::int64_t elements = 0;                          // of the shard
+    std::size_t whole_weights = 0, whole_gradient = 0;  // bytes
     bool trains = false;
     bool whole_is_wide = false;  // the gradient of the whole unit, of one micro-batch
     unit_gradient gradient;      // the shard's
@@ -207,6 +215,9 @@ private:
     bool was_used = false;  // `summed` was recorded
   };
 
+  /// The sum over the ranks is rounded once, by itself; only that of several micro-batches grows.
+  static bool shard_is_wide(bool accumulates) { return accumulates && !std::is_same_v<T, wide<T>>; }
+
   static needs needs_of(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
                         gather_rooms rooms) {
     needs all;
@@ -218,7 +229,7 @@ private:
         continue;
       }
       bool const whole_is_wide = keeps_wide<T>(u, false);
-      all.gradients += n * (keeps_wide<T>(u, accumulates) ? sizeof(wide<T>) : sizeof(T));
+      all.gradients += n * (shard_is_wide(accumulates) ? sizeof(wide<T>) : sizeof(T));
       auto const count = static_cast<std::int64_t>(n);
       all.scratch = std::max(
           all.scratch, whole_is_wide ? group.scratch_bytes(comm::reduce_scatter<wide<T>>{.count = count})
@@ -247,9 +258,11 @@ private:
       }
     }
     for (std::size_t i = 0; i < gradient_rooms_.size(); ++i) {
-      auto& room = gradient_rooms_[next_gradient_room_];
-      next_gradient_room_ = (next_gradient_room_ + 1) % gradient_rooms_.size();
-      if (room.unit == nobody) {
+      auto const next = next_gradient_room_;
+      auto& room = gradient_rooms_[next];
+      next_gradient_room_ = (next + 1) % gradient_rooms_.size();
+      if (room.unit == nobody &&
+          need_.rooms.gradients.suits(static_cast<int>(next), at(unit).whole_gradient)) {
         if (room.was_used) {
           stream_->wait(room.summed);
         }
@@ -257,8 +270,9 @@ private:
         return room;
       }
     }
-    fail(exit_code::internal, "the gradient of unit ", unit, " finds all ", gradient_rooms_.size(),
-         " rooms taken by gradients that are not reduced: expected a room for each");
+    fail(exit_code::internal, "the gradient of unit ", unit, " finds of all ", gradient_rooms_.size(),
+         " rooms those for ", at(unit).whole_gradient,
+         " bytes taken by gradients that are not reduced: expected a room for each");
   }
 
   /// Tells the sink of the unit that was reduced last.

@@ -11,6 +11,7 @@
 #include <superoffload/zero/gradient_layout.hpp>
 #include <superoffload/zero/gradient_rooms.hpp>
 #include <superoffload/zero/look_ahead.hpp>
+#include <superoffload/zero/room_sizes.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
 #include <algorithm>
@@ -40,10 +41,8 @@ public:
   /// What a store takes.
   static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, flow const& f) {
     auto total = outside_of_rooms(units, accumulates, f);
-    auto const weights = rooms_for_weights(units, f);
-    auto const gradients = rooms_for_gradients(units, accumulates, f);
-    total.weights += weights.bytes * static_cast<std::size_t>(weights.count);
-    total.gradients += gradients.bytes * static_cast<std::size_t>(gradients.count);
+    total.weights += rooms_for_weights(units, f).total();
+    total.gradients += rooms_for_gradients(units, accumulates, f).total();
     for (auto const sum : sums_of(units, accumulates, f)) { total.host += sum; }
     return total;
   }
@@ -55,12 +54,12 @@ public:
         sink_{sink},
         gradient_rooms_{device,
                         stream,
-                        rooms_for_gradients(units, accumulates, f).bytes,
-                        rooms_for_gradients(units, accumulates, f).count,
+                        rooms_for_gradients(units, accumulates, f).of(0),
+                        rooms_for_gradients(units, accumulates, f).rooms(),
                         sums_of(units, accumulates, f),
                         sink,
                         times},
-        rooms_{device, stream, rooms_for_weights(units, f).bytes, rooms_for_weights(units, f).count, times} {
+        rooms_{device, stream, rooms_for_weights(units, f), times} {
     auto const total = outside_of_rooms(units, accumulates, f);
     weights_ = buffer<D>{device, total.weights};
     host_weights_ = buffer<D>{device, total.host, memory::host};
@@ -98,7 +97,7 @@ public:
     auto const& e = at(unit);
     if (e.flows) {
       try {
-        rooms_.fetch(unit, copy_of(e));
+        rooms_.fetch(unit, e.bytes, copy_of(e));
       } catch (...) {}  // a device that failed says so at the next call
     }
     if (e.gradient_flows && p != autograd::pass::forward) {
@@ -107,7 +106,7 @@ public:
   }
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     auto const& e = at(unit);
-    void const* const weights = e.flows ? rooms_.acquire(unit, copy_of(e)) : e.weights;
+    void const* const weights = e.flows ? rooms_.acquire(unit, e.bytes, copy_of(e)) : e.weights;
     if (p == autograd::pass::forward) {
       return {.weights = weights};
     }
@@ -171,34 +170,32 @@ private:
     unit_gradient gradient;  // without data where it flows
     std::vector<unit_range> unwritten;
   };
-  struct room_sizes {
-    std::size_t bytes = 0;
-    int count = 0;
-  };
-
   static std::size_t weight_bytes(autograd::unit_layout const& u) {
     return static_cast<std::size_t>(u.elements()) * sizeof(T);
   }
-  static room_sizes rooms_for_weights(std::vector<autograd::unit_layout> const& units, flow const& f) {
-    room_sizes rooms;
+  static room_sizes<std::size_t> rooms_for_weights(std::vector<autograd::unit_layout> const& units,
+                                                   flow const& f) {
+    std::size_t most = 0;
+    int count = 0;
     for (auto const& u : units) {
       if (f.weights_of(u.id())) {
-        rooms.bytes = std::max(rooms.bytes, weight_bytes(u));
-        rooms.count = std::min(rooms.count + 1, f.weight_rooms);
+        most = std::max(most, weight_bytes(u));
+        count = std::min(count + 1, f.weight_rooms);
       }
     }
-    return rooms;
+    return {most, count};
   }
-  static room_sizes rooms_for_gradients(std::vector<autograd::unit_layout> const& units, bool accumulates,
-                                        flow const& f) {
-    room_sizes rooms;
+  static room_sizes<std::size_t> rooms_for_gradients(std::vector<autograd::unit_layout> const& units,
+                                                     bool accumulates, flow const& f) {
+    std::size_t most = 0;
+    int count = 0;
     for (auto const& u : units) {
       if (u.trainable() && f.gradient_of(u.id())) {
-        rooms.bytes = std::max(rooms.bytes, gradient_bytes<T>(u, accumulates));
-        rooms.count = std::min(rooms.count + 1, f.gradient_rooms);
+        most = std::max(most, gradient_bytes<T>(u, accumulates));
+        count = std::min(count + 1, f.gradient_rooms);
       }
     }
-    return rooms;
+    return {most, count};
   }
   /// By unit, the bytes of a sum that lives in host memory.
   static std::vector<std::size_t> sums_of(std::vector<autograd::unit_layout> const& units, bool accumulates,

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace superoffload::zero {
+
+/// How large rooms are that the units of a model take turns in, and which of them a unit may have.
+///
+/// The embedding and the head are often larger than any block, and far apart: of three rooms or more one is
+/// for them, and the others are as large as the largest unit between them. A head that uses the embedding,
+/// too, is used with it at once: then it goes with the blocks.
+template <class Bytes>
+class room_sizes {
+public:
+  room_sizes() = default;
+  /// `rooms` of `bytes` each.
+  room_sizes(Bytes bytes, int rooms) : rooms_{rooms}, largest_{bytes}, block_{bytes} {}
+  /// At most `rooms`, and one for each unit. `units`: what each wants, in the order of the forward; 0:
+  /// nothing. `ends_meet`: are the first and the last used at once?
+  room_sizes(std::vector<Bytes> const& units, int rooms, bool ends_meet) {
+    Bytes between{};
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      bool const is_end = u == 0 || (u + 1 == units.size() && !ends_meet);
+      largest_ = std::max(largest_, units[u]);
+      between = is_end ? between : std::max(between, units[u]);
+      rooms_ += units[u] > Bytes{} ? 1 : 0;
+    }
+    rooms_ = std::min(rooms_, rooms);
+    block_ = rooms_ >= 3 ? between : largest_;
+  }
+
+  [[nodiscard]] int rooms() const noexcept { return rooms_; }
+  [[nodiscard]] Bytes of(int room) const noexcept { return room == 0 ? largest_ : block_; }
+  [[nodiscard]] Bytes largest() const noexcept { return largest_; }
+  [[nodiscard]] Bytes total() const noexcept {
+    return rooms_ == 0 ? Bytes{} : largest_ + static_cast<Bytes>(rooms_ - 1) * block_;
+  }
+  /// Is the room for units that want so much?
+  [[nodiscard]] bool suits(int room, Bytes wanted) const noexcept {
+    return (wanted > block_) == (of(room) > block_);
+  }
+
+private:
+  int rooms_ = 0;
+  Bytes largest_{}, block_{};  ///< of the first room, and of each other
+};
+
+}  // namespace superoffload::zero
