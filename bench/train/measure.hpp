@@ -188,7 +188,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
                               .recompute = j.recompute,
                               .judges = j.max_grad_norm > 0.0,
                               .acceptance = j.acceptance,
-                              .weights_may_stream = Engine::flows && !engine.is_rank(),
+                              .flows = Engine::flows && (!engine.is_rank() || ranks.ranks() > 1),
                               .ranks = ranks.ranks()};
   shape.gathered = so::train::gathered_by(engine);
   auto const began = clock_type::now();

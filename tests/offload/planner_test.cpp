@@ -396,6 +396,48 @@ TEST_CASE("without a verdict 12 bytes a parameter are enough, in both memories t
   CHECK(p.state.flow.gradient_of(1));
 }
 
+TEST_CASE("gradients of ranks leave the device where nothing waits for the verdict, and only there") {
+  model m{60, 1};
+  for (auto const& u : m.units) {
+    auto const n = static_cast<double>(u.elements());
+    m.work.with_ranks.units.push_back({.weights = 6.0 * n, .gradient = 6.0 * n});
+  }
+  m.work.weights_may_stream = false;
+  auto machine = server();
+  machine.peers.all_gather = 330e9;
+  machine.peers.reduce_scatter = 260e9;
+  auto const flow = [&](settings const& s = {}) {
+    auto const p = make_plan(m.units, m.work, machine, s);
+    CHECK_FALSE(p.state.flow.any_weights());
+    CHECK((p.fits || !p.state.flow.any_gradient() || p.state.immediate));
+    return p;
+  };
+  machine.device.memory = 56 * gib;
+  machine.host.memory = 300 * gib;
+  auto const clipped = flow();  // they wait on the device
+  CHECK_FALSE(clipped.fits);
+  CAPTURE(clipped.refusal);
+  CHECK(clipped.refusal.find("--max_grad_norm 0 --on_nonfinite stop") != std::string::npos);
+  m.work.judges = false;
+  auto const p = flow();
+  CAPTURE(describe(p));
+  REQUIRE(p.fits);
+  CHECK(p.state.immediate);
+  CHECK(p.state.flow.gradient_of(1));
+  CHECK(p.state.flow.gradient_of(60));
+  CHECK_FALSE(p.state.flow.gradient_of(0));
+  CHECK_FALSE(p.state.flow.gradient_of(61));
+  CHECK(p.on_host.gradients == 0);
+  CHECK(p.on_device.total() <= p.device_available);
+  CHECK(describe(p).find("gradients of 60 units leave the device as they come") != std::string::npos);
+  m.work.gradients_may_leave = false;
+  CHECK_FALSE(flow().fits);
+  m.work.gradients_may_leave = true;
+  CHECK_FALSE(flow({.how = mode::zero}).fits);  // its verdict comes first
+  m.work.micro_batches = 2;
+  CHECK_FALSE(flow().fits);
+}
+
 TEST_CASE("what does not fit is refused in one line that says what would") {
   auto const refusal = [](model const& m, machine const& where, settings const& s) {
     auto const p = make_plan(m.units, m.work, where, s);
@@ -413,7 +455,7 @@ TEST_CASE("what does not fit is refused in one line that says what would") {
     CHECK(message.find(part) != std::string::npos);
   };
   model large{32, 2000};
-  large.work.weights_may_stream = false;
+  large.work.weights_may_stream = large.work.gradients_may_leave = false;
   says(refusal(large, server(), {}), "shorter sequences");
   says(refusal(model{60}, server(), {.how = mode::none}), "--offload auto");
   says(refusal(model{60}, server(), {.ratio = 0.1}), "no --ratio");

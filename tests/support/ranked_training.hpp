@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,12 +26,12 @@
 namespace superoffload::test::ranked {
 
 /// Its units have one to four cells of the norm's grid: shards of all sizes, and empty ones.
-inline model::config config_of(bool tied) {
+inline model::config config_of(bool tied, int layers = 2) {
   return {.model_type = "llama",
           .vocabulary = 701,
           .hidden = 128,
           .intermediate = 256,
-          .layers = 2,
+          .layers = layers,
           .heads = 4,
           .kv_heads = 2,
           .head_dim = 32,
@@ -82,6 +83,9 @@ struct settings {
   recompute::choice recompute = recompute::choice::none;
   double max_grad_norm = 1.0;
   bool speculates = true;
+  /// Without clipping: the learning rate is announced, and gradients are used up as they come.
+  bool immediate = false;
+  int layers = 2;
 };
 
 struct record {
@@ -93,7 +97,7 @@ struct record {
 };
 
 inline superoffload::train::engine_options options_of(settings const& s) {
-  return {.max_grad_norm = s.max_grad_norm,
+  return {.max_grad_norm = s.immediate ? 0.0 : s.max_grad_norm,
           .max_rows = 80,
           .max_positions = 32,
           .accumulates = s.micro_batches > 1,
@@ -108,7 +112,7 @@ record train(Engine& e, settings const& s, int rank, int ranks) {
   record r;
   e.initialize(some_weights);
   for (int step = 0; step < steps; ++step) {
-    e.begin_step(label_tokens_of(step), s.micro_batches);
+    e.begin_step(label_tokens_of(step), s.micro_batches, s.immediate ? std::optional{2e-4} : std::nullopt);
     double loss = 0.0;
     for (int b = 0; b < s.micro_batches; ++b) {
       // As data::loader cuts a step.
@@ -129,8 +133,10 @@ record train(Engine& e, settings const& s, int rank, int ranks) {
     std::vector<float> part(static_cast<std::size_t>(unit.elements()));
     e.read_weights(unit, 0, part);
     r.weights.insert(r.weights.end(), part.begin(), part.end());
-    e.read_gradient(unit, 0, part);
-    r.gradient.insert(r.gradient.end(), part.begin(), part.end());
+    if (!s.immediate) {
+      e.read_gradient(unit, 0, part);
+      r.gradient.insert(r.gradient.end(), part.begin(), part.end());
+    }
   }
   for (auto const& field : e.state_fields()) {
     std::vector<float> part(field.bytes / sizeof(float));

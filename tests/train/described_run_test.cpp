@@ -99,6 +99,37 @@ TEST_CASE("ranks exchange on a link of their own, most of it beside compute") {
   CHECK(two.tokens_per_second > 1.8 * alone.tokens_per_second);
 }
 
+TEST_CASE("Llama 70B trains on four H200 without clipping: gradients leave each as they come") {
+  test::scratch_directory const directory;
+  std::ofstream{directory.path() / "config.json"}
+      << R"({"model_type": "llama", "vocab_size": 128256, "hidden_size": 8192, "intermediate_size": 28672,)"
+      << R"( "num_attention_heads": 64, "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,)"
+      << R"( "max_position_embeddings": 131072, "tie_word_embeddings": false, "num_hidden_layers": 80})";
+  train::training_options o;
+  o.model = directory.path();
+  o.output = directory.path() / "out";
+  o.dry_run = true;
+  o.max_length = 4096;
+  o.batch_size = 16;
+  o.ranks = 4;
+  o.max_grad_norm = 0.0;
+  o.nonfinite = train::on_nonfinite::stop;
+  auto m = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+  auto const p = train::plan_on<model::llama, bfloat16>(m, {}, o);
+  CAPTURE(p.refusal);
+  REQUIRE(p.fits);
+  CHECK(p.state.immediate);
+  CHECK(p.state.flow.gradient_of(40));
+  // Shards of weights, one room for the embedding or the head, two for blocks; the same of gradients, with
+  // those of the ends in float32, what comes of them from others, and the shards of the ends themselves.
+  double const block = 855.7e6, end = 1050.7e6;
+  CHECK(static_cast<double>(p.on_device.weights) ==
+        doctest::Approx(2.0 * (20 * block + end / 2) + 2.0 * (end + 2 * block)).epsilon(0.001));
+  CHECK(static_cast<double>(p.on_device.gradients) ==
+        doctest::Approx(4.0 * end * 1.75 + 2.0 * 2 * block + 2.0 * 3 * block / 4 + 2.0 * end / 2)
+            .epsilon(0.001));
+}
+
 TEST_CASE("a micro-batch that is too large is refused with the largest that fits") {
   llama_8b m{32};
   m.options().batch_size = 2000;

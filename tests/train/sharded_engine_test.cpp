@@ -6,6 +6,7 @@
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/zero/sharded.hpp>
+#include <superoffload/zero/streamed_or_sharded.hpp>
 
 #include <doctest/doctest.h>
 
@@ -107,6 +108,80 @@ TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P, 
       CHECK((sharded<P, offload::super>(ranks, s) == sharded<P>(ranks, s)));
     }
   }
+}
+
+/// In the immediate mode, with gradients that take turns in so many rooms; 0: they stay.
+template <class P>
+record flowing(int ranks, settings const& s, int rooms, bool blocks_only = false) {
+  test::threads_of_a_process groups;
+  groups.settings.piece_bytes = 1U << 18;
+  std::optional<record> all;
+  std::mutex mutex;
+  conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
+    train::engine<model::llama, P, zero::streamed_or_sharded<comm::shared>, offload::super> e{
+        device, group, config_of(s.tied, s.layers), options_of(s)};
+    auto const stays = e.plan().gradients;
+    offload::arrangement a;
+    a.buckets = mixed(e.units_of_state(), group.rank());
+    a.immediate = true;
+    if (rooms > 0) {
+      a.flow.gradients.assign(e.model().units().size(), true);
+      a.flow.gradients.front() = a.flow.gradients.back() = !blocks_only;
+      a.flow.gradient_rooms = rooms;
+    }
+    e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
+    require((e.plan().gradients < stays) == (rooms > 0 && rooms < s.layers), "gradients take ",
+            e.plan().gradients, " bytes, ", stays, " where they stay");
+    comm::abort_on_exception const guard{group};
+    auto const r = train(e, s, group.rank(), ranks);
+    auto const planned = static_cast<double>(e.plan().total());
+    auto const taken = static_cast<double>(device.bytes_in_use());
+    require(std::abs(taken - planned) < 0.03 * planned, "planned ", planned, ", took ", taken);
+    std::lock_guard const lock{mutex};
+    require(!all || *all == r, "ranks differ");
+    all = r;
+  }));
+  REQUIRE(all);
+  return *all;
+}
+
+TEST_CASE_TEMPLATE("gradients of shards that leave as they come change no bit", P, precision::fp32,
+                   precision::bf16) {
+  for (auto const& s :
+       {settings{.immediate = true, .layers = 6},
+        settings{
+            .tied = true, .recompute = recompute::choice::every_block, .immediate = true, .layers = 4}}) {
+    CAPTURE(s.tied);
+    for (int const ranks : {1, 2, 3}) {
+      CAPTURE(ranks);
+      auto const expected = flowing<P>(ranks, s, 0);
+      CHECK(flowing<P>(ranks, s, 3, true) == expected);
+      CHECK(flowing<P>(ranks, s, 2) == expected);
+      CHECK(flowing<P>(ranks, s, 1, true) == expected);
+    }
+  }
+}
+
+TEST_CASE("a rank's engine refuses what its shards cannot do") {
+  cpu::device device{1};
+  comm::single_communicator<cpu::device> group;
+  auto const refused = [&](bool several, auto const& change) {
+    settings s{.micro_batches = several ? 2 : 1, .immediate = true};
+    train::engine<model::llama, zero::streamed_or_sharded<comm::single>, offload::super> e{
+        device, group, config_of(false), options_of(s)};
+    offload::arrangement a;
+    a.buckets = mixed(e.units_of_state(), 0);
+    a.immediate = true;
+    a.flow.gradients = {false, true, true, false};
+    change(a);
+    try {
+      e.arrange(a, std::numeric_limits<std::size_t>::max());
+      FAIL("the arrangement should have been refused");
+    } catch (error const& refusal) { CHECK(refusal.code() == exit_code::internal); }
+  };
+  refused(false, [](auto& a) { a.immediate = false; });
+  refused(false, [](auto& a) { a.flow.weights = {false, true, true, false}; });
+  refused(true, [](auto&) {});
 }
 
 TEST_CASE("ranks that are processes train as threads do") {

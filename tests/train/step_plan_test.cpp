@@ -2,20 +2,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Runs obey their plans: what is printed before anything is allocated is what is then allocated.
+#include <superoffload/comm/shared.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/trainer.hpp>
 #include <superoffload/zero/streamed.hpp>
+#include <superoffload/zero/streamed_or_sharded.hpp>
 
 #include <doctest/doctest.h>
 
+#include "comm/groups.hpp"
+#include "conformance/communicator.hpp"
 #include "support/sanitizer.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
 #include "support/small_inputs.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <filesystem>
+#include <mutex>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -230,6 +238,86 @@ TEST_CASE(
   }
   CHECK(with_sums >= 3);
   CHECK(most > 8);
+}
+
+TEST_CASE(
+    "gradients leave ranks' devices that are too small for them, which have their plan's bytes and the same "
+    "bits") {
+  model::config const config{.model_type = "llama",
+                             .vocabulary = 64,
+                             .hidden = 128,
+                             .intermediate = 512,
+                             .layers = 12,
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .head_dim = 32,
+                             .max_positions = 32};
+  using ranked =
+      train::engine<model::llama, precision::bf16, offload::super, zero::streamed_or_sharded<comm::shared>>;
+  // In so much device memory; the bytes of the plan and whether gradients leave, and what came of the
+  // training.
+  struct outcome {
+    std::size_t bytes = 0;
+    bool fits = false, leaves = false;
+    std::vector<double> numbers;
+  };
+  auto const run = [&](std::size_t memory) {
+    test::threads_of_a_process groups;
+    groups.settings.piece_bytes = 1U << 18;
+    outcome all;
+    std::mutex mutex;
+    conformance::all_succeeded(groups.run(2, [&](auto& device, auto& group) {
+      train::engine_options const o{
+          .max_grad_norm = 0.0, .max_rows = 8, .max_positions = 8, .recompute = recompute::choice::automatic};
+      ranked e{device, group, config, o};
+      train::step_shape const shape{.micro_batch = {8, 8},
+                                    .recompute = recompute::choice::automatic,
+                                    .judges = false,
+                                    .ranks = 2,
+                                    .gathered = train::gathered_by(e)};
+      auto const p = train::plan_step<bfloat16>(
+          device, e.model(), shape, small_machine(memory, std::size_t{1} << 30), {.bucket_bytes = 1 << 20});
+      outcome own{p.on_device.total(), p.fits, p.state.flow.any_gradient(), {}};
+      if (p.fits) {
+        e.arrange(p.state, p.on_device.total());
+        conformance::require(e.plan().total() == p.on_device.total(), "planned ", p.on_device.total(),
+                             " bytes, the engine ", e.plan().total());
+        conformance::require(e.plan().host == p.on_host.total(), "planned ", p.on_host.total(),
+                             " bytes of the host, the engine ", e.plan().host);
+        comm::abort_on_exception const guard{group};
+        e.initialize(test::some_weights);
+        for (int step = 0; step < 3; ++step) {
+          e.begin_step(2 * 7, 1, 1e-2);
+          own.numbers.push_back(e.forward(test::batch_of({1, 2, 3 + step, 4, 5 + group.rank(), 6, 7, 8})));
+          e.backward();
+          own.numbers.push_back(e.step(1e-2).grad_norm);
+        }
+        for (auto const& unit : e.model().units()) {
+          std::vector<float> weights(static_cast<std::size_t>(unit.elements()));
+          e.read_weights(unit, 0, weights);
+          own.numbers.insert(own.numbers.end(), weights.begin(), weights.end());
+        }
+        auto const taken = number(device.peak_bytes(memory::device));
+        conformance::require(std::abs(taken - number(own.bytes)) < 0.03 * number(own.bytes), "planned ",
+                             own.bytes, ", took ", taken);
+      }
+      std::lock_guard const lock{mutex};
+      all = std::move(own);
+    }));
+    return all;
+  };
+  auto const whole = run(std::size_t{1} << 30);
+  REQUIRE(whole.fits);
+  CHECK_FALSE(whole.leaves);
+  int leaving = 0;
+  for (auto memory = whole.bytes; leaving < 3; memory -= whole.bytes / 32) {
+    CAPTURE(memory);
+    auto const tight = run(memory);
+    REQUIRE(tight.fits);
+    CHECK(tight.bytes <= memory);
+    CHECK(tight.numbers == whole.numbers);
+    leaving += tight.leaves ? 1 : 0;
+  }
 }
 
 }  // namespace

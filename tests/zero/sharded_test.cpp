@@ -11,9 +11,13 @@
 #include "conformance/communicator.hpp"
 #include "support/sanitizer.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -58,7 +62,8 @@ struct store_and_sink {
   std::vector<int> arrived{};
   store_type store;
 
-  store_and_sink(cpu::device& d, test::group_of_host& g, bool accumulates, zero::gather_rooms rooms)
+  store_and_sink(cpu::device& d, test::group_of_host& g, bool accumulates, zero::gather_rooms rooms,
+                 zero::flow const& f = {})
       : device{&d},
         group{&g},
         store{d,
@@ -67,6 +72,7 @@ struct store_and_sink {
               accumulates,
               g,
               rooms,
+              f,
               {this,
                [](void* self, int unit, zero::unit_gradient gradient) {
                  auto& s = *static_cast<store_and_sink*>(self);
@@ -125,8 +131,12 @@ struct store_and_sink {
     }
   }
   void check_gradient(int unit, int micro_batches) {
+    check_gradient(unit, 0, micro_batches, store.gradient(unit));
+  }
+  /// Is it that of micro-batches [first, last)?
+  void check_gradient(int unit, int first, int last, zero::unit_gradient gradient) {
     auto const n = shard(unit);
-    store.gradient(unit).template with_type<T>([&]<class G>(G const* from) {
+    gradient.template with_type<T>([&]<class G>(G const* from) {
       std::vector<G> values(static_cast<std::size_t>(n));
       stream.copy(values.data(), from, values.size() * sizeof(G));
       stream.synchronize();
@@ -135,7 +145,7 @@ struct store_and_sink {
         auto const own =
             zero::owned_part(at(unit), group->rank(), group->ranks(), tensor.offset, tensor.count());
         for (std::int64_t i = 0; tensor.trainable && i < own.count; ++i) {
-          for (int b = 0; b < micro_batches; ++b) {
+          for (int b = first; b < last; ++b) {
             for (int r = 0; r < group->ranks(); ++r) {  // exact in float
               expected[static_cast<std::size_t>(own.begin + i)] +=
                   gradient_of(r, b, unit, tensor.offset + own.skip + i);
@@ -214,6 +224,121 @@ TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients summed into them in
   }
 }
 
+/// Copies each gradient that it is told of on a stream of its own, and takes its time.
+template <element T>
+struct late_reader {
+  using store_type = zero::sharded_store<cpu::device, T, test::group_of_host>;
+  cpu::device* device;
+  cpu::stream* compute;
+  cpu::stream stream{*device};
+  std::vector<std::vector<std::byte>> copies{3};
+  std::vector<cpu::event> ready, read;
+  std::vector<int> given{};
+  store_type* store = nullptr;
+
+  late_reader(cpu::device& d, cpu::stream& c) : device{&d}, compute{&c} {
+    for (int u = 0; u < 3; ++u) {
+      ready.emplace_back(d);
+      read.emplace_back(d);
+    }
+  }
+  ~late_reader() { drain(stream); }
+
+  zero::gradient_sink<cpu::stream> sink(std::vector<autograd::unit_layout> const& units, int ranks) {
+    for (std::size_t u = 0; u < 3; ++u) {
+      copies[u].resize(static_cast<std::size_t>(zero::shard_elements(units[u], ranks)) * sizeof(T));
+    }
+    return {this,
+            [](void* self, int unit, zero::unit_gradient gradient) {
+              auto& r = *static_cast<late_reader*>(self);
+              auto const u = static_cast<std::size_t>(unit);
+              require(!gradient.is_wide && gradient.data != nullptr, "a gradient of another kind");
+              r.compute->record(r.ready[u]);
+              r.stream.wait(r.ready[u]);
+              r.stream.enqueue([] { std::this_thread::sleep_for(std::chrono::milliseconds{3}); });
+              r.stream.copy(r.copies[u].data(), gradient.data, r.copies[u].size());
+              r.stream.record(r.read[u]);
+            },
+            [](void* self, int unit, cpu::stream& on) {
+              auto& r = *static_cast<late_reader*>(self);
+              r.given.push_back(unit);
+              on.wait(r.read[static_cast<std::size_t>(unit)]);
+            }};
+  }
+};
+
+TEST_CASE_TEMPLATE("shards' gradients take turns in rooms, and are there until their reader has them", T,
+                   float, bfloat16) {
+  test::threads_of_a_process groups;
+  groups.settings.piece_bytes = 1U << 20;
+  for (int const ranks : {1, 2, 3}) {
+    for (int const rooms : {1, 2, 3}) {
+      CAPTURE(ranks);
+      CAPTURE(rooms);
+      conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
+        using store_type = typename late_reader<T>::store_type;
+        auto const before = device.bytes_in_use();
+        store_and_sink<T> s{device, group, false, {}};  // for its weights and gradients
+        auto const own = device.bytes_in_use() - before;
+        cpu::stream compute{device};
+        late_reader<T> reader{device, compute};
+        zero::flow const f{.gradients = {true, true, true, true}, .gradient_rooms = rooms};
+        store_type store{device, compute, s.units, false, group, {}, f, reader.sink(s.units, ranks)};
+        auto const announced = store_type::bytes(s.units, false, group, {}, f);
+        require(device.bytes_in_use() - before - own == announced.weights + announced.gradients, "announced ",
+                announced.weights + announced.gradients, " bytes, took ",
+                device.bytes_in_use() - before - own);
+        comm::abort_on_exception const guard{group};
+        for (int step = 0; step < 4; ++step) {
+          for (int unit = 3; unit >= 0; --unit) {
+            auto const buffers = store.acquire(unit, pass::backward);
+            if (buffers.gradient != nullptr) {
+              compute.synchronize();
+              s.write_gradient(unit, buffers, step);
+            }
+            store.release(unit, pass::backward);
+            store.reduce(unit);
+          }
+          store.settle();
+          store.weights_changed();
+          reader.stream.synchronize();
+          for (int unit = 0; unit < 3; ++unit) {
+            auto& copy = reader.copies[static_cast<std::size_t>(unit)];
+            s.check_gradient(unit, step, step + 1, {copy.data(), false});
+            std::fill(copy.begin(), copy.end(), std::byte{0x5A});
+          }
+        }
+        // Every gradient but the last ones has made room for another, in the order in which they came.
+        std::vector<int> expected;
+        for (int i = 0; i < 4 * 3 - rooms; ++i) { expected.push_back(2 - i % 3); }
+        require(reader.given == expected, "rooms given away in another order");
+        int there = 0;
+        for (int const unit : {0, 1, 2}) { there += store.gradient(unit).data != nullptr ? 1 : 0; }
+        require(there == rooms, there, " gradients are there");
+        compute.synchronize();
+      }));
+    }
+  }
+}
+
+TEST_CASE("a rank's store lets no weights flow, and no sums") {
+  cpu::device device{1};
+  comm::single_communicator<cpu::device> group;
+  using store_type = zero::sharded_store<cpu::device, bfloat16, comm::single_communicator<cpu::device>>;
+  auto const refused = [&](bool accumulates, zero::flow const& f) {
+    CHECK_THROWS_AS(static_cast<void>(store_type::bytes(some_units(), accumulates, group, {}, f)), error);
+  };
+  refused(false, {.weights = {false, true}});
+  refused(true, {.gradients = {false, true}});
+  auto const stays = store_type::bytes(some_units(), false, group, {});
+  auto const flows = store_type::bytes(some_units(), false, group, {}, {.gradients = {true, true, false}});
+  CHECK(flows.weights == stays.weights);
+  CHECK(flows.gradients - stays.gradients ==  // two rooms instead of two shards of different sizes
+        static_cast<std::size_t>(zero::shard_elements(some_units()[0], 1) -
+                                 zero::shard_elements(some_units()[1], 1)) *
+            sizeof(bfloat16));
+}
+
 TEST_CASE("changed shards are gathered anew in the next pass") {
   test::threads_of_a_process groups;
   conformance::all_succeeded(groups.run(3, [](auto& device, auto& group) {
@@ -277,13 +402,10 @@ TEST_CASE("a group of one owns everything") {
   comm::single_communicator<cpu::device> group;
   auto const units = some_units();
   zero::sharded_store<cpu::device, float, comm::single_communicator<cpu::device>> store{
-      device,
-      stream,
-      units,
-      false,
-      group,
-      {},
-      {nullptr, [](void*, int, zero::unit_gradient) {}, [](void*, int, cpu::stream&) {}}};
+      device, stream,
+      units,  false,
+      group,  {},
+      {},     {nullptr, [](void*, int, zero::unit_gradient) {}, [](void*, int, cpu::stream&) {}}};
   auto const buffers = store.acquire(1, pass::backward);
   stream.synchronize();
   CHECK(static_cast<float const*>(buffers.weights)[3] == 0.0F);

@@ -60,6 +60,9 @@ std::string describe(plan const& p) {
   if (p.on_host.gradients > 0) {
     text += formatted("  sums of the gradients of %td units live on the host, %d at a time on the device\n",
                       p.sums_on_host(), p.state.flow.gradient_rooms);
+  } else if (auto const& leave = p.state.flow.gradients; p.state.flow.any_gradient()) {
+    text += formatted("  gradients of %td units leave the device as they come, %d at a time there\n",
+                      std::count(leave.begin(), leave.end(), true), p.state.flow.gradient_rooms);
   }
   text += concat("  recompute: ", p.recompute, "\n");
   if (!p.fits) {

@@ -84,8 +84,12 @@ private:
     if (what.nothing()) {
       return !must;
     }
-    if (!w_.weights_may_stream || s_.how == mode::none || units_.size() < 3) {
+    if ((what.weights && !w_.weights_may_stream) || (what.gradients && !w_.gradients_may_leave) ||
+        s_.how == mode::none || units_.size() < 3) {
       return false;
+    }
+    if (!w_.with_ranks.units.empty() && (w_.judges || adds_up() || s_.how == mode::zero)) {
+      return false;  // a shard's gradient has no other home until the verdict, or until the next one
     }
     if (m_.device.is_the_host && (!must || (what.gradients && adds_up()))) {
       return false;  // it would take of the same memory
@@ -577,8 +581,18 @@ private:
     if (s_.stream_weights == choice::off && w_.weights_may_stream) {
       return text + "let weights be streamed (--stream_weights auto)";
     }
-    return text + concat("it takes a device with ", gib(need - device_),
+    return text + concat(without_verdict(), "it takes a device with ", gib(need - device_),
                          " more, shorter sequences or a smaller model");
+  }
+  /// To ranks, whose gradients leave their devices only where nothing waits for the verdict.
+  [[nodiscard]] std::string without_verdict() const {
+    auto unjudged = w_;
+    unjudged.judges = false;
+    bool const helps =
+        w_.judges && !w_.with_ranks.units.empty() && search{units_, unjudged, m_, s_}.can_fit();
+    return helps ? "let gradients leave the device as they come (--max_grad_norm 0 --on_nonfinite stop); "
+                   "otherwise "
+                 : "";
   }
 
   std::string host_refusal(plan const& p) const {
@@ -598,7 +612,7 @@ private:
                  more, " more");
     }
     auto const activations = p.on_device.activations;
-    return text + concat("use a host with ", more,
+    return text + concat(without_verdict(), "use a host with ", more,
                          " more, freeze tensors, or a smaller micro-batch: its activations take ",
                          gib(activations), " of the device, which state could use");
   }

@@ -289,7 +289,7 @@ private:
     }
     auto const& p = passes_[pass_];
     auto const unit = static_cast<std::size_t>(p.unit);
-    if (!p.forward && p.micro_batch == 0 && flowing(p.unit) > 0) {
+    if (!p.forward && p.micro_batch == 0 && flowing(p.unit) > 0 && !has_ranks()) {
       --free_rooms_;
     }
     waited(unit);
@@ -309,9 +309,10 @@ private:
     if (p.forward && p.at_the_edge) {
       can = can && (s_.state.waits_for_all ? all_missing_ == 0 : missing_[unit] == 0);
     }
-    if (!p.forward && flowing(p.unit) > 0) {
+    if (!p.forward && flowing(p.unit) > 0 && !has_ranks()) {
       can = can && (p.micro_batch == 0 ? free_rooms_ > 0 : sums_there_ > sum_use_);
     }
+    can = can && !sum_waits_for_room();
     if (has_ranks() && p.forward && p.at_the_edge && pass_ + 1 < passes_.size()) {
       can = can && is_served(static_cast<std::size_t>(passes_[pass_ + 1].unit));
     }
@@ -334,25 +335,25 @@ private:
     if (streams_weights(p.unit) && visits_[visit_].last == pass_) {
       ++visit_;
     }
-    if (!p.forward && flowing(p.unit) > 0) {
-      sum_use_ += p.micro_batch > 0 ? 1U : 0U;
-      auto const unit = static_cast<std::size_t>(p.unit);
+    if (!p.forward && !has_ranks()) {
+      bool const flows = flowing(p.unit) > 0;
+      sum_use_ += flows && p.micro_batch > 0 ? 1U : 0U;
       if (p.at_the_edge) {
-        in_room_[unit] = of_unit_[unit].size();
-        leaving_.push_back(p.unit);
-      } else {
-        sum_is_home_[unit] = false;
+        unit_ready(p.unit);
+      } else if (flows) {
+        sum_is_home_[static_cast<std::size_t>(p.unit)] = false;
         sums_to_go_.push_back(p.unit);
       }
-    }
-    if (!p.forward && p.at_the_edge && !has_ranks()) {
-      unit_ready(p.unit);
     }
     if (++pass_ == passes_.size() && announced_ == exchanges_.announcements.size()) {
       backward_ended();
     }
   }
   void unit_ready(int unit) {
+    if (flowing(unit) > 0) {
+      in_room_[static_cast<std::size_t>(unit)] = of_unit_[static_cast<std::size_t>(unit)].size();
+      leaving_.push_back(unit);
+    }
     for (int const b : of_unit_[static_cast<std::size_t>(unit)]) { gradient_ready(b); }
   }
 
@@ -393,8 +394,22 @@ private:
     if (gathers && judged_ && (missing_residents_ > 0 || missing_[static_cast<std::size_t>(o.unit)] > 0)) {
       return false;
     }
+    if (sum_waits_for_room()) {
+      return false;
+    }
+    free_rooms_ -= !gathers && flowing(o.unit) > 0 ? 1 : 0;
     start(lane::exchange, o.what, o.unit, 0, seconds_of(m_, o));
     return true;
+  }
+  /// Is the next exchange a sum that finds no room for its result? Whoever queues it waits, and with it
+  /// everything behind.
+  [[nodiscard]] bool sum_waits_for_room() const {
+    auto const next = exchanged_ + (running_[static_cast<std::size_t>(lane::exchange)].on ? 1U : 0U);
+    if (free_rooms_ > 0 || next >= exchanges_.operations.size()) {
+      return false;
+    }
+    auto const& o = exchanges_.operations[next];
+    return o.what == activity::reduce && flowing(o.unit) > 0 && pass_ >= o.after;
   }
   /// Tells of the next gradient that is reduced.
   bool announce() {
@@ -423,7 +438,7 @@ private:
     if (!has_ranks() || on(lane::compute).on || on(lane::device_adam).on) {
       return false;
     }
-    return pass_ == passes_.size() ? announced_ < exchanges_.announcements.size()
+    return pass_ == passes_.size() ? announced_ < exchanges_.announcements.size() && !sum_waits_for_room()
                                    : exchanged_ < needed_exchanges() && may_start_compute();
   }
 

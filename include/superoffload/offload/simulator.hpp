@@ -64,9 +64,9 @@ struct schedule {
 /// * Of several ranks, all of which do the same: exchanges run one after the other in the order of
 ///   exchange_order, beside compute. Each waits for the passes that free its room or write its gradient; a
 ///   unit's weights are gathered when its shard is back and resident state is updated. A pass waits for its
-///   unit, for a room for its gradient, and before its unit for CPU Adam to have served the next one's shard,
-///   which the host waits for before it queues on. A gradient is ready one unit later, when it is reduced;
-///   the verdict comes behind the last one.
+///   unit, for a room for its gradient, and, since the host does before it queues on, for CPU Adam to have
+///   served the next unit's shard and for a room for the sum of a gradient that flows. A gradient is ready
+///   one unit later, when it is reduced; the verdict comes behind the last one.
 ///
 /// \throws error(cannot_fit) when nothing can go on: too few slots, or no room for gradients before the
 /// verdict.

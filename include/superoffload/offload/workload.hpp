@@ -52,7 +52,10 @@ struct workload {
   int element_bytes = 2;           ///< of working weights: 2 or 4
   bool judges = true;              ///< is a step clipped, or skipped where it is not finite?
   bool weights_may_stream = true;  ///< is there a store for weights on the host?
-  double acceptance = 1.0;         ///< share of the steps whose clip factor is 1
+  /// Is there one whose gradients leave the device as they come? Those of ranks do where nothing waits for
+  /// the verdict, and of one micro-batch.
+  bool gradients_may_leave = true;
+  double acceptance = 1.0;  ///< share of the steps whose clip factor is 1
 };
 
 /// Seconds of device time of a unit in one micro-batch.

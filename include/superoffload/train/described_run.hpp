@@ -29,7 +29,6 @@ offload::plan plan_on(offload::machine const& m, offload::settings const& s, tra
       auto const others = static_cast<std::size_t>(of_engine.ranks - 1);
       auto const parts = rooms.gradients.largest() / static_cast<std::size_t>(of_engine.ranks) * others;
       of_engine.gathered = {rooms.weights.total(), rooms.gradients.total() + parts};
-      of_engine.weights_may_stream = false;
     }
     return of_engine;
   };

@@ -190,7 +190,8 @@ public:
       store_.emplace(*device_, *stream_, units, options_.accumulates, group_, options_.rooms,
                      options_.arrangement.flow, sink, times());
     } else if constexpr (shards) {
-      store_.emplace(*device_, *stream_, units, options_.accumulates, *group_, options_.rooms, sink, times());
+      store_.emplace(*device_, *stream_, units, options_.accumulates, *group_, options_.rooms, zero::flow{},
+                     sink, times());
     } else if constexpr (flows) {
       store_.emplace(*device_, *stream_, units, options_.accumulates, options_.arrangement.flow, sink,
                      times());
@@ -617,18 +618,22 @@ private:
 
   [[nodiscard]] auto bytes_of_store(std::vector<autograd::unit_layout> const& units,
                                     engine_options const& o) const {
-    expect(!is_rank() || o.arrangement.flow == zero::flow{}, exit_code::internal,
-           "an arrangement lets weights or gradients flow, but this is a rank's engine, whose units are "
-           "sharded");
+    auto const& flow = o.arrangement.flow;
+    expect(
+        !is_rank() || (!flow.any_weights() && (!flow.any_gradient() || o.arrangement.immediate)),
+        exit_code::internal,
+        "an arrangement lets weights flow, or gradients that a verdict is needed for, but this is a rank's "
+        "engine, whose units are sharded");
+    expect(flows || !(flow.any_weights() || flow.any_gradient()), exit_code::internal,
+           "an arrangement lets weights or gradients flow, but this engine has ",
+           shards ? "zero::sharded" : "zero::resident");
     if constexpr (shards && flows) {
-      return store_type::bytes(units, o.accumulates, group_, o.rooms, o.arrangement.flow);
+      return store_type::bytes(units, o.accumulates, group_, o.rooms, flow);
     } else if constexpr (shards) {
       return store_type::bytes(units, o.accumulates, *group_, o.rooms);
     } else if constexpr (flows) {
-      return store_type::bytes(units, o.accumulates, o.arrangement.flow);
+      return store_type::bytes(units, o.accumulates, flow);
     } else {
-      expect(o.arrangement.flow == zero::flow{}, exit_code::internal,
-             "an arrangement lets weights or gradients flow, but this engine has zero::resident");
       return store_type::bytes(units, o.accumulates);
     }
   }

@@ -29,11 +29,11 @@ struct step_shape {
   std::int64_t sequences = 1;  ///< of a micro-batch
   int micro_batches = 1;
   recompute::choice recompute = recompute::choice::automatic;
-  bool judges = true;              ///< as in offload::workload
-  double acceptance = 1.0;         ///< as in offload::workload
-  bool weights_may_stream = true;  ///< as in offload::workload
-  int ranks = 1;                   ///< that share the step: all other numbers are those of one
-  gathered_bytes gathered{};       ///< by one of several
+  bool judges = true;         ///< as in offload::workload
+  double acceptance = 1.0;    ///< as in offload::workload
+  bool flows = true;          ///< has the engine a store that lets weights and gradients flow?
+  int ranks = 1;              ///< that share the step: all other numbers are those of one
+  gathered_bytes gathered{};  ///< by one of several
 };
 
 namespace detail {
@@ -174,7 +174,8 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
   w.element_bytes = static_cast<int>(sizeof(T));
   w.judges = s.judges;
   w.acceptance = s.acceptance;
-  w.weights_may_stream = s.weights_may_stream;
+  w.weights_may_stream = s.flows && s.ranks == 1;
+  w.gradients_may_leave = s.flows;
   w.gathered_weights = s.gathered.weights;
   w.gathered_gradients = s.gathered.gradients;
   return w;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -19,10 +20,15 @@ struct flow {
 
   [[nodiscard]] bool weights_of(int unit) const { return has(weights, unit); }
   [[nodiscard]] bool gradient_of(int unit) const { return has(gradients, unit); }
+  [[nodiscard]] bool any_weights() const { return any(weights); }
+  [[nodiscard]] bool any_gradient() const { return any(gradients); }
 
   friend bool operator==(flow const&, flow const&) = default;
 
 private:
+  static bool any(std::vector<bool> const& units) {
+    return std::find(units.begin(), units.end(), true) != units.end();
+  }
   static bool has(std::vector<bool> const& units, int unit) {
     return static_cast<std::size_t>(unit) < units.size() && units[static_cast<std::size_t>(unit)];
   }

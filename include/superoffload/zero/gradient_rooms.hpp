@@ -70,7 +70,9 @@ public:
 
   /// The unit's room, which work queued on the compute stream from now on may write, with the sum of the
   /// step's earlier micro-batches in it. The same until to_host() or finish().
-  void* acquire(int unit) {
+  void* acquire(int unit) { return acquire(unit, *compute_); }
+  /// The same for work on another stream, which the compute stream waits for before finish().
+  void* acquire(int unit, stream_type& writer) {
     auto* r = find(unit);
     if (r != nullptr && r->holds == content::growing) {
       return r->memory;
@@ -78,10 +80,10 @@ public:
     if (sums_[at(unit)].begun) {
       r = bring(unit);
       if (r != nullptr) {
-        compute_->wait(r->settled);
+        writer.wait(r->settled);
       }
     } else {
-      r = take(unit, *compute_);
+      r = take(unit, writer);
     }
     expect(r != nullptr, exit_code::internal, "the gradient of unit ", unit, " finds all ", rooms_.size(),
            " rooms taken by gradients that are not final: expected a room for each");

@@ -8,7 +8,9 @@
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/recorder.hpp>
+#include <superoffload/zero/flow.hpp>
 #include <superoffload/zero/gradient_layout.hpp>
+#include <superoffload/zero/gradient_rooms.hpp>
 #include <superoffload/zero/look_ahead.hpp>
 #include <superoffload/zero/room_sizes.hpp>
 #include <superoffload/zero/shard.hpp>
@@ -58,6 +60,9 @@ whole_unit_rooms rooms_of(std::vector<autograd::unit_layout> const& units, int r
 /// runs on one stream of its own, beside the compute stream. The sink is told of a shard's gradient one unit
 /// later than reduce() was called, or by settle(), so that the compute stream does not wait for an exchange
 /// that has only just begun.
+///
+/// Shards of gradients that flow take turns in rooms of their own: a sum is written when the sink has taken
+/// what was there. Weights do not flow, and no gradient where micro-batches are added up.
 template <device_policy D, element T, comm::communicator<D> C>
 class sharded_store {
 public:
@@ -66,29 +71,36 @@ public:
   };
   /// Bytes of device memory that one rank's store takes.
   static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
-                     gather_rooms rooms) {
-    auto const need = needs_of(units, accumulates, group, rooms);
-    return {.weights = need.shards + need.rooms.weights.total(),
-            .gradients = need.gradients + need.scratch + need.rooms.gradients.total()};
+                     gather_rooms rooms, flow const& f = {}) {
+    auto const need = needs_of(units, accumulates, group, rooms, f);
+    return {
+        .weights = need.shards + need.rooms.weights.total(),
+        .gradients = need.gradients + need.shard_rooms.total() + need.scratch + need.rooms.gradients.total()};
   }
 
   /// The group outlives this. `times` sees what is exchanged, and what the device waits for it at the end of
   /// a unit's backward, if it is given.
   sharded_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                bool accumulates, C& group, gather_rooms rooms, gradient_sink<typename D::stream> sink,
-                recorder<D>* times = nullptr)
+                bool accumulates, C& group, gather_rooms rooms, flow const& f,
+                gradient_sink<typename D::stream> sink, recorder<D>* times = nullptr)
       : stream_{&stream},
         group_{&group},
         sink_{sink},
         times_{times},
         exchange_track_{times == nullptr ? -1 : times->add_track(resource::exchange, "between ranks")},
         wait_track_{times == nullptr ? -1 : times->add_track(resource::waiting, "device waits for sums")},
-        need_{needs_of(units, accumulates, group, rooms)},
+        need_{needs_of(units, accumulates, group, rooms, f)},
         owned_{shards_of(units, group.rank(), group.ranks())},
         weights_{device, need_.shards},
         gradients_{device, need_.gradients},
         scratch_{device, need_.scratch},
         room_memory_{device, need_.rooms.gradients.total()},
+        shard_rooms_{device,
+                     stream,
+                     need_.shard_rooms.of(0),
+                     need_.shard_rooms.rooms(),
+                     std::vector<std::size_t>(units.size()),
+                     sink},
         written_{device},
         rooms_{device, stream, need_.rooms.weights} {
     stream.fill_zero(weights_.data(), weights_.bytes());
@@ -112,8 +124,11 @@ public:
       if (u.trainable()) {
         e.trains = true;
         e.whole_is_wide = keeps_wide<T>(u, false);
-        e.gradient = {gradient, shard_is_wide(accumulates)};
-        gradient += static_cast<std::size_t>(n) * (e.gradient.is_wide ? sizeof(wide<T>) : sizeof(T));
+        e.gradient.is_wide = shard_is_wide(accumulates);
+        e.gradient_flows = f.gradient_of(u.id());
+        if (!e.gradient_flows) {
+          e.gradient.data = std::exchange(gradient, gradient + shard_gradient_bytes(n, accumulates));
+        }
         e.unwritten = unwritten(u, true);
         auto const padding = n * group.ranks() - u.elements();
         if (padding > 0) {
@@ -150,9 +165,17 @@ public:
     clear<T>(*stream_, whole, e.unwritten);
     auto& transfer = rooms_.transfer();
     stream_->record(room.written);
+    if (last_) {
+      rooms_.forget(unit);  // its update is what comes next
+      announce();
+    }
     transfer.wait(room.written);
+    auto sum = e.gradient;
+    if (e.gradient_flows) {
+      sum.data = shard_rooms_.acquire(unit, transfer);
+    }
     whole.template with_type<T>([&]<class From>(From const* from) {
-      e.gradient.template with_type<T>([&]<class To>(To const* to) {
+      sum.template with_type<T>([&]<class To>(To const* to) {
         record_span(times_, exchange_track_, transfer, "gradient of ", unit, [&] {
           group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,
                                                                  .to = const_cast<To*>(to),
@@ -166,8 +189,6 @@ public:
     room.unit = nobody;
     room.was_used = true;
     if (last_) {
-      rooms_.forget(unit);  // its update is what comes next
-      announce();
       summed_ = unit;
       summed_in_ = &room;
     }
@@ -187,8 +208,15 @@ public:
   void expect_writes(int unit) { rooms_.drop(unit); }
   /// What is gathered from now on sees what was queued on the compute stream until now.
   void weights_changed() { stream_->record(written_); }
-  /// The final gradient of the last step; null for a unit that is frozen as a whole.
-  [[nodiscard]] unit_gradient gradient(int unit) const { return at(unit).gradient; }
+  /// The final gradient of the last step; null for a unit that is frozen as a whole, and for one whose
+  /// gradient flows and has made room for another.
+  [[nodiscard]] unit_gradient gradient(int unit) const {
+    auto g = at(unit).gradient;
+    if (at(unit).gradient_flows) {
+      g.data = shard_rooms_.memory_of(unit);
+    }
+    return g;
+  }
 
 private:
   static constexpr int nobody = -1;
@@ -196,6 +224,7 @@ private:
   struct needs {
     std::size_t shards = 0, gradients = 0, scratch = 0;
     whole_unit_rooms rooms;
+    room_sizes<std::size_t> shard_rooms;
   };
   struct entry {
     T* weights = nullptr;
@@ -203,7 +232,8 @@ private:
     std::size_t whole_weights = 0, whole_gradient = 0;  // bytes
     bool trains = false;
     bool whole_is_wide = false;  // the gradient of the whole unit, of one micro-batch
-    unit_gradient gradient;      // the shard's
+    bool gradient_flows = false;
+    unit_gradient gradient;  // the shard's, without data where it flows
     std::vector<unit_range> unwritten;
   };
   struct gradient_room {
@@ -217,24 +247,37 @@ private:
 
   /// The sum over the ranks is rounded once, by itself; only that of several micro-batches grows.
   static bool shard_is_wide(bool accumulates) { return accumulates && !std::is_same_v<T, wide<T>>; }
+  static std::size_t shard_gradient_bytes(std::int64_t elements, bool accumulates) {
+    return static_cast<std::size_t>(elements) * (shard_is_wide(accumulates) ? sizeof(wide<T>) : sizeof(T));
+  }
 
   static needs needs_of(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
-                        gather_rooms rooms) {
+                        gather_rooms rooms, flow const& f) {
+    expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::internal,
+           "a rank's store lets gradients flow, of steps of one micro-batch, and no weights");
     needs all;
+    std::size_t largest_that_flows = 0;
+    int flowing = 0;
     all.rooms = rooms_of<T>(units, group.ranks(), rooms);
     for (auto const& u : units) {
-      auto const n = static_cast<std::size_t>(shard_elements(u, group.ranks()));
-      all.shards += n * sizeof(T);
+      auto const count = shard_elements(u, group.ranks());
+      all.shards += static_cast<std::size_t>(count) * sizeof(T);
       if (!u.trainable()) {
         continue;
       }
       bool const whole_is_wide = keeps_wide<T>(u, false);
-      all.gradients += n * (shard_is_wide(accumulates) ? sizeof(wide<T>) : sizeof(T));
-      auto const count = static_cast<std::int64_t>(n);
+      auto const gradient = shard_gradient_bytes(count, accumulates);
+      if (f.gradient_of(u.id())) {
+        largest_that_flows = std::max(largest_that_flows, gradient);
+        ++flowing;
+      } else {
+        all.gradients += gradient;
+      }
       all.scratch = std::max(
           all.scratch, whole_is_wide ? group.scratch_bytes(comm::reduce_scatter<wide<T>>{.count = count})
                                      : group.scratch_bytes(comm::reduce_scatter<T>{.count = count}));
     }
+    all.shard_rooms = {largest_that_flows, std::min(flowing, f.gradient_rooms)};
     return all;
   }
 
@@ -281,7 +324,11 @@ private:
       auto const unit = std::exchange(summed_, nobody);
       record_span(times_, wait_track_, *stream_, "wait for ", unit,
                   [&] { stream_->wait(summed_in_->summed); });
-      sink_.ready(sink_.self, unit, at(unit).gradient);
+      if (at(unit).gradient_flows) {
+        shard_rooms_.finish(unit, gradient(unit));
+      } else {
+        sink_.ready(sink_.self, unit, at(unit).gradient);
+      }
     }
   }
 
@@ -299,6 +346,7 @@ private:
   std::vector<entry> entries_;
   std::vector<gradient_room> gradient_rooms_;
   std::size_t next_gradient_room_ = 0;
+  gradient_rooms<D> shard_rooms_;
   typename D::event written_;  // the weights, as of now
   int summed_ = nobody;        // reduced, and the sink does not know yet
   gradient_room* summed_in_ = nullptr;

@@ -27,14 +27,14 @@ public:
     std::size_t weights = 0, gradients = 0, host = 0;
   };
 
-  /// `group` is null for one who is alone; otherwise nothing flows.
+  /// `group` is null for one who is alone.
   static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, C const* group,
                      gather_rooms rooms, flow const& f) {
     if (group == nullptr) {
       auto const all = alone::bytes(units, accumulates, f);
       return {all.weights, all.gradients, all.host};
     }
-    auto const all = of_rank::bytes(units, accumulates, *group, rooms);
+    auto const all = of_rank::bytes(units, accumulates, *group, rooms, f);
     return {all.weights, all.gradients, all.host};
   }
   streamed_or_sharded_store(D& device, typename D::stream& stream,
@@ -44,7 +44,7 @@ public:
     if (group == nullptr) {
       alone_.emplace(device, stream, units, accumulates, f, sink, times);
     } else {
-      of_rank_.emplace(device, stream, units, accumulates, *group, rooms, sink, times);
+      of_rank_.emplace(device, stream, units, accumulates, *group, rooms, f, sink, times);
     }
   }
 
@@ -89,7 +89,8 @@ private:
   std::optional<of_rank> of_rank_;
 };
 
-/// The policy: shards where the engine has a group of kind `Comm`, otherwise what zero::streamed does.
+/// The policy: shards where the engine has a group of kind `Comm`, otherwise what zero::streamed does. Of a
+/// rank gradients may flow, in the immediate mode and without accumulation.
 template <class Comm>
 struct streamed_or_sharded {
   using policy_category = category::sharding;
