@@ -235,11 +235,12 @@ private:
     }
     device.weights += weights.bytes(flow.weight_rooms) + w_.gathered_weights;
     device.gradients += gradients.bytes(flow.gradient_rooms) + w_.gathered_gradients;
-    std::size_t on_host = 0, beside = 0, staged = 0;
+    std::size_t stays = 0, on_host = 0, beside = 0, staged = 0;
     for (auto const& b : p.state.buckets) {
       auto const n = static_cast<std::size_t>(b.count);
       switch (b.where) {
         case place::resident:
+          stays += n;
           device.state += n * state_bytes();
           break;
         case place::host:
@@ -265,7 +266,7 @@ private:
     double const all = static_cast<double>(std::max<std::int64_t>(1, elements_));
     p.host = static_cast<double>(on_host) / all;
     p.streamed = static_cast<double>(staged) / all;
-    p.resident = std::max(0.0, 1.0 - p.host - p.streamed);
+    p.resident = on_host + staged == 0 ? 1.0 : static_cast<double>(stays) / all;
   }
   /// Bytes of each that are left beside a plan; below zero when it does not fit.
   [[nodiscard]] std::int64_t left_on_device(plan const& p) const {
