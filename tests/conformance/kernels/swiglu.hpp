@@ -54,7 +54,7 @@ void check_swiglu(lab<D>& in, std::int64_t rows, std::int64_t columns, bool in_p
   check_near(out, expected, absolute(expected), 8, "swiglu: out");
   check_near(device_d.values(), d, size, 8, "swiglu: d_gate_up");
   auto const again = device_again.values();
-  CHECK_MESSAGE(std::memcmp(again.data(), out.data(), out.size() * sizeof(T)) == 0,
+  CHECK_MESSAGE((out.empty() || std::memcmp(again.data(), out.data(), out.size() * sizeof(T)) == 0),
                 "swiglu: backward's result has other bits than forward's");
 }
 
