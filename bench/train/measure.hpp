@@ -34,6 +34,7 @@
 #include <superoffload/train/step_trace.hpp>
 #include <superoffload/zero/sharded.hpp>
 #include <superoffload/zero/streamed.hpp>
+#include <superoffload/zero/streamed_or_sharded.hpp>
 
 #include "bound.hpp"
 #include "job.hpp"
@@ -424,6 +425,7 @@ template <class Architecture>
 void measure_as_rank(job const& j, so::comm::environment const& run) {
   using so::train::engine;
   using sharded = so::zero::sharded<so::nccl::gpus>;
+  using lets_gradients_go = so::zero::streamed_or_sharded<so::nccl::gpus>;
   auto shared = so::comm::meet(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
   choose_attention(j, device);
@@ -439,7 +441,7 @@ void measure_as_rank(job const& j, so::comm::environment const& run) {
         return;
       }
     }
-    measure<engine<Architecture, so::cuda::device, P, sharded, so::offload::super, profile>>(
+    measure<engine<Architecture, so::cuda::device, P, lets_gradients_go, so::offload::super, profile>>(
         j, device, &group, product_size_on_cuda, so::cuda::device::name());
   });
 }

@@ -8,6 +8,7 @@
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/zero/sharded.hpp>
+#include <superoffload/zero/streamed_or_sharded.hpp>
 
 #include <doctest/doctest.h>
 
@@ -15,8 +16,10 @@
 #include "support/ranked_training.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace {
 
@@ -40,6 +43,24 @@ ranked::record sharded(cuda::device& device, nccl::communicator& group, ranked::
     a.speculates = s.speculates;
     e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
   }
+  comm::abort_on_exception const guard{group};
+  return ranked::train(e, s, group.rank(), group.ranks());
+}
+
+/// In the immediate mode, with gradients that take turns in so many rooms; 0: they stay.
+template <class P>
+ranked::record flowing(cuda::device& device, nccl::communicator& group, ranked::settings const& s,
+                       int rooms) {
+  train::engine<model::llama, cuda::device, P, zero::streamed_or_sharded<nccl::gpus>, offload::super> e{
+      device, group, ranked::config_of(s.tied, s.layers), ranked::options_of(s)};
+  offload::arrangement a;
+  a.buckets = ranked::mixed(e.units_of_state(), group.rank());
+  a.immediate = true;
+  if (rooms > 0) {
+    a.flow.gradients.assign(e.model().units().size(), true);
+    a.flow.gradient_rooms = rooms;
+  }
+  e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
   comm::abort_on_exception const guard{group};
   return ranked::train(e, s, group.rank(), group.ranks());
 }
@@ -81,6 +102,24 @@ TEST_SUITE("gpus") {
                   norms, " with ", s.micro_batches, " micro-batches");
           require(sharded<P>(device, group, s) == all, "the same run gave other bits");
           require(sharded<P, offload::super>(device, group, s) == all, "offload gave other bits");
+        }
+      }));
+    }
+  }
+
+  TEST_CASE_TEMPLATE("gradients that leave ranks' GPUs as they come change no bit", P, precision::fp32,
+                     precision::bf16) {
+    test::gpu_processes groups;
+    groups.settings.piece_bytes = 1U << 18;
+    for (int ranks = 2; ranks <= test::gpus(); ++ranks) {
+      CAPTURE(ranks);
+      conformance::all_succeeded(groups.run(ranks, [](auto& device, auto& group) {
+        for (bool const tied : {false, true}) {
+          ranked::settings const s{.tied = tied, .immediate = true, .layers = 6};
+          auto const stays = flowing<P>(device, group, s, 0);
+          for (int const rooms : {1, 3}) {
+            require(flowing<P>(device, group, s, rooms) == stays, "tied ", tied, ", ", rooms, " rooms");
+          }
         }
       }));
     }
