@@ -23,12 +23,13 @@ namespace {
 using namespace superoffload;
 using namespace std::chrono_literals;
 
-template <bool compares_first>
+template <bool compares_first, std::size_t sum_part_bytes = gpu::sum_part_bytes>
 struct rank_on_host {
   template <class Body>
   static void run(comm::region& shared, int rank, Body& body) {
     cuda::device own{rank};
-    nccl::communicator group{shared, rank, own, {.compares_first = compares_first}};
+    nccl::communicator group{
+        shared, rank, own, {.compares_first = compares_first, .sum_part_bytes = sum_part_bytes}};
     body(own, group);
   }
 };
@@ -40,6 +41,30 @@ TEST_CASE("the communicator computes what it says with NCCL's calls") {
     conformance::communicator_computes_what_it_says(groups, ranks);
     conformance::communicator_agrees_on_the_host(groups, ranks);
     conformance::communicator_keeps_the_order_of_streams(groups, ranks);
+  }
+}
+
+TEST_CASE("sums are made in pieces, as memory for the other ranks' parts allows") {
+  test::threads_of<rank_on_host<false, 4096>> groups;
+  for (int const ranks : {1, 2, 3}) {
+    conformance::communicator_computes_what_it_says(groups, ranks);
+    conformance::all_succeeded(groups.run(ranks, [ranks](auto&, auto& group) {
+      auto const taken = [&](std::int64_t count) {
+        return group.scratch_bytes(comm::reduce_scatter<float>{.count = count});
+      };
+      auto const others = static_cast<std::size_t>(ranks - 1);
+      conformance::require(taken(1) == others * 256, taken(1), " bytes for one element");
+      conformance::require(taken(1024) == others * 4096 && taken(1 << 20) == taken(1024), taken(1 << 20),
+                           " bytes for many");
+    }));
+  }
+}
+
+TEST_CASE("a communicator refuses to sum nothing at a time") {
+  for (std::size_t const bytes : {0U, 4U, 4100U}) {
+    comm::region shared{{.ranks = 1}};
+    cuda::device own{0};
+    CHECK_THROWS_AS((nccl::communicator{shared, 0, own, {.sum_part_bytes = bytes}}), error);
   }
 }
 

@@ -121,12 +121,12 @@ TEST_CASE("Llama 70B trains on four H200 without clipping: gradients leave each 
   CHECK(p.state.immediate);
   CHECK(p.state.flow.gradient_of(40));
   // Shards of weights, one room for the embedding or the head, two for blocks; the same of gradients, with
-  // those of the ends in float32, what comes of them from others, and the shards of the ends themselves.
+  // those of the ends in float32, parts of three others, and the shards of the ends themselves.
   double const block = 855.7e6, end = 1050.7e6;
   CHECK(static_cast<double>(p.on_device.weights) ==
         doctest::Approx(2.0 * (20 * block + end / 2) + 2.0 * (end + 2 * block)).epsilon(0.001));
   CHECK(static_cast<double>(p.on_device.gradients) ==
-        doctest::Approx(4.0 * end * 1.75 + 2.0 * 2 * block + 2.0 * 3 * block / 4 + 2.0 * end / 2)
+        doctest::Approx(4.0 * end + 2.0 * 2 * block + 3.0 * (256 << 20) + 2.0 * 3 * block / 4 + 2.0 * end / 2)
             .epsilon(0.001));
 }
 

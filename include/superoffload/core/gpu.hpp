@@ -15,5 +15,8 @@ inline constexpr double flops_per_byte = 175.0;  // H200: 750 TFLOP/s, 4.28 TB/s
 /// An H200 at work comes to its power limit within some tens of milliseconds, and lowers its clock by a
 /// quarter.
 inline constexpr double settling_time = 0.1;
+/// Of each other rank's part of a sum over ranks, what is exchanged at a time and waits in memory of its own:
+/// enough for NVLink's rate.
+inline constexpr std::size_t sum_part_bytes = std::size_t{256} << 20;
 
 }  // namespace superoffload::gpu

@@ -188,6 +188,8 @@ public:
         compares_first_{o.compares_first},
         pieces_{device, piece_bytes * static_cast<std::size_t>(member_.ranks())} {
     try {
+      expect(o.sum_part_bytes > 0 && o.sum_part_bytes % sizeof(double) == 0, exit_code::bad_input, "sums of ",
+             o.sum_part_bytes, " bytes at a time: expected a multiple of ", sizeof(double));
       expect(o.max_ctas >= 0, exit_code::bad_input, "exchanges in ", o.max_ctas,
              " thread blocks: expected 1 or more, or 0 for as many as NCCL likes");
       connect(meet(), o);
@@ -489,7 +491,7 @@ private:
 };
 
 communicator::communicator(comm::region& shared, int rank, cuda::device& device, options const& o)
-    : group_{std::make_unique<group>(shared, rank, device, o)} {}
+    : group_{std::make_unique<group>(shared, rank, device, o)}, most_of_a_part_{o.sum_part_bytes} {}
 communicator::~communicator() = default;
 
 int communicator::rank() const noexcept { return group_->rank(); }
@@ -528,8 +530,7 @@ void communicator::queue(stream& on, comm::all_reduce<T> const& a) {
 
 template <element From, element To>
 void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
-  auto const bytes = static_cast<std::size_t>(a.count) * sizeof(From);
-  auto const part = [&](int r) { return a.from + static_cast<std::int64_t>(r) * a.count; };
+  auto const most = static_cast<std::int64_t>(most_of_a_part_ / sizeof(From));
   auto* const others = static_cast<std::byte*>(a.scratch);
   group_->queue(on,
                 {.what = comm::call::kind::reduce_scatter,
@@ -538,17 +539,24 @@ void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
                  .accumulates = a.accumulate,
                  .count = static_cast<std::uint64_t>(a.count)},
                 [&] {
-                  group_->exchange(on, bytes, false, part, [&](int r) {
-                    return others + static_cast<std::size_t>(r < rank() ? r : r - 1) * part_bytes(bytes);
-                  });
-                  launch(on, sum_of_parts<From, To>{.others = others,
-                                                    .part_bytes = part_bytes(bytes),
-                                                    .own = part(rank()),
-                                                    .rank = rank(),
-                                                    .ranks = ranks(),
-                                                    .to = a.to,
-                                                    .count = a.count,
-                                                    .accumulate = a.accumulate});
+                  for (std::int64_t begin = 0; begin < a.count; begin += most) {
+                    auto const count = std::min(most, a.count - begin);
+                    auto const bytes = static_cast<std::size_t>(count) * sizeof(From);
+                    auto const part = [&](int r) {
+                      return a.from + static_cast<std::int64_t>(r) * a.count + begin;
+                    };
+                    group_->exchange(on, bytes, false, part, [&](int r) {
+                      return others + static_cast<std::size_t>(r < rank() ? r : r - 1) * part_bytes(bytes);
+                    });
+                    launch(on, sum_of_parts<From, To>{.others = others,
+                                                      .part_bytes = part_bytes(bytes),
+                                                      .own = part(rank()),
+                                                      .rank = rank(),
+                                                      .ranks = ranks(),
+                                                      .to = a.to + begin,
+                                                      .count = count,
+                                                      .accumulate = a.accumulate});
+                  }
                 });
 }
 

@@ -6,8 +6,10 @@
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/region.hpp>
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/core/gpu.hpp>
 #include <superoffload/cuda/device.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -44,6 +46,9 @@ struct options {
   /// Whether NCCL is given an exchange only when all ranks are known to queue the same, for which they meet
   /// on the host: it may do anything with exchanges that differ. Otherwise they are compared beside the work.
   bool compares_first = false;
+  /// Of each rank's part of a sum, the bytes that are exchanged at a time, a multiple of 8: those of the
+  /// other ranks wait for it in as much scratch memory each.
+  std::size_t sum_part_bytes = gpu::sum_part_bytes;
 };
 
 /// Ranks of one host that have a GPU each and exchange by NCCL. The region is for what the host exchanges,
@@ -80,7 +85,7 @@ public:
   template <element From, element To>
   [[nodiscard]] std::size_t scratch_bytes(comm::reduce_scatter<From, To> const& a) const noexcept {
     return static_cast<std::size_t>(ranks() - 1) *
-           part_bytes(static_cast<std::size_t>(a.count) * sizeof(From));
+           part_bytes(std::min(static_cast<std::size_t>(a.count) * sizeof(From), most_of_a_part_));
   }
 
   void gather(void const* from, void* to, std::size_t bytes);
@@ -95,6 +100,7 @@ private:
   static constexpr std::size_t part_bytes(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
   std::unique_ptr<group> group_;
+  std::size_t most_of_a_part_;  ///< options::sum_part_bytes
 };
 
 static_assert(comm::communicator<communicator, cuda::device>);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/gpu.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/train/described_device.hpp>
 #include <superoffload/train/options.hpp>
@@ -10,6 +11,7 @@
 #include <superoffload/zero/sharded.hpp>
 
 #include <algorithm>
+#include <cstddef>
 
 namespace superoffload::train {
 
@@ -25,9 +27,9 @@ offload::plan plan_on(offload::machine const& m, offload::settings const& s, tra
     if (of_engine.ranks > 1) {
       auto const rooms =
           zero::rooms_of<T>(model.units(), of_engine.ranks, {.ends_meet = model.settings().tied_head});
-      // The parts of a gradient that have come from other ranks wait beside the rooms for their sum.
-      auto const others = static_cast<std::size_t>(of_engine.ranks - 1);
-      auto const parts = rooms.gradients.largest() / static_cast<std::size_t>(of_engine.ranks) * others;
+      // Parts of a gradient that have come from other ranks wait beside the rooms for their sum.
+      auto const ranks = static_cast<std::size_t>(of_engine.ranks);
+      auto const parts = (ranks - 1) * std::min(rooms.gradients.largest() / ranks, gpu::sum_part_bytes);
       of_engine.gathered = {rooms.weights.total(), rooms.gradients.total() + parts};
     }
     return of_engine;
