@@ -17,6 +17,7 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   nccl_tests       several ranks: needs two GPUs or more, as the next ones
   collectives      what two GPUs exchange for the units of Llama-8B, beside NCCL's own calls
   train_2_gpus     steps of the Llama-8B shape on one GPU, and on two with a batch each
+  train_4_gpus     the same with four
   train_36b        of the Seed-OSS-36B shape on two GPUs, as planned
   train_70b        of the Llama-70B shape on four, as planned: at once without clipping, and with it
   memcheck racecheck initcheck synccheck
@@ -39,7 +40,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
   offload_planned offload_14b models_1_gpu kernels attention)
-known=" build tests examples nccl_tests collectives train_2_gpus train_36b train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
+known=" build tests examples nccl_tests collectives train_2_gpus train_4_gpus train_36b train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
 while (($# > 0)); do
@@ -128,11 +129,10 @@ stage() {
       done
       ;;
     collectives) measured "$1" 180 "$build/bin/nccl_bench" --gpus 2 ;;
-    train_2_gpus)
-      local gpus
-      for gpus in 1 2; do
-        train "train_${gpus}_gpus" 240 --gpus "$gpus" --batch 4 --seq 2048 --steps 8 || return 1
-      done
+    train_2_gpus | train_4_gpus)
+      local gpus=${1//[!0-9]/}
+      train "train_1_of_${gpus}_gpus" 240 --gpus 1 --batch 4 --seq 2048 --steps 8 &&
+        train "$1" 240 --gpus "$gpus" --batch 4 --seq 2048 --steps 8
       ;;
     train_36b)
       measured "$1" 420 "$build/bin/bench_train" --device cuda --shape seed-oss-36b --gpus 2 --offload auto \

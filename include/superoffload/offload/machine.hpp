@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <string>
@@ -69,6 +70,11 @@ struct machine {
     double latency = 0.0;       ///< s of a task, however small
     double one_thread = 0.0;    ///< s per parameter of an update by one thread, links idle
   } adam;
+
+  /// What a process leaves of its host's memory for what no plan counts: program, driver, libraries.
+  static constexpr std::size_t host_reserve(std::size_t memory) {
+    return std::min(std::size_t{4} << 30, memory / 16);
+  }
 
   /// Seconds per parameter with so many threads while 0, 1 or 2 directions of the link run. Threads add up
   /// until memory is the limit.

@@ -44,13 +44,12 @@ struct probe {
 /// are those of a machine that needs no time.
 template <device_policy D>
 machine this_machine(D const& device) {
-  constexpr std::size_t most_reserve = std::size_t{4} << 30;
   machine m;
   m.name = device.description();
   m.device.memory = device.available_bytes();
   m.device.is_the_host = std::derived_from<D, cpu::device>;
   m.host.memory = cpu::available_bytes();
-  m.host.reserve = std::min(most_reserve, m.host.memory / 16);
+  m.host.reserve = machine::host_reserve(m.host.memory);
   m.device.reserve = m.device.is_the_host ? m.host.reserve : 0;
   m.host.cores = cpu::physical_cores();
   return m;

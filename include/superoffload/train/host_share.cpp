@@ -112,10 +112,11 @@ offload::machine share_of_host(comm::host_group const& ranks, offload::machine m
   auto const neighbours = static_cast<std::size_t>(
       std::count_if(all.begin(), all.end(), [&](auto const& w) { return w.host == own.host; }));
   m.host.memory /= neighbours;
-  m.host.reserve /= neighbours;
+  m.host.reserve =
+      offload::machine::host_reserve(m.host.memory);  // each has a driver and libraries of its own
   if (m.device.is_the_host) {
     m.device.memory /= neighbours;
-    m.device.reserve /= neighbours;
+    m.device.reserve = m.host.reserve;
   }
   m.host.cores = std::max(1, m.host.cores / sharers_of(ranks));
   return m;
