@@ -70,6 +70,7 @@ output=$here/${name}_${mode}_output
 command=("$program" --model "$MODEL_DIR" --dataset "${DATASET:-$root/examples/data/alpaca_en_demo.json}"
   --dataset_percentage 10 --output_dir "$output" --deepspeed_config "$config" --template deepspeed
   --label_mask none --append_eos off --padding max_length --max_length "$max_length" --max_grad_norm 0
+  --on_nonfinite stop  # nothing waits for a verdict then: gradients are used up as they come
   --lr 1e-5 --weight_decay 0.01 --max_steps 10 --log_interval 1 --seed 42)
 if ((gpus > 1)); then
   command+=(--gpus "$gpus")

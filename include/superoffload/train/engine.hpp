@@ -52,9 +52,8 @@ struct engine_options {
   std::int64_t max_positions = 0;  ///< tokens of the longest document
   bool accumulates = false;        ///< will a step have several micro-batches?
   recompute::choice recompute = recompute::choice::none;  ///< read by recompute::configured
-  offload::arrangement arrangement{};  ///< of the optimizer's state; read by offload::super, zero::streamed
-  zero::gather_rooms
-      rooms{};  ///< for units that are whole for a while, but for ends_meet; read by zero::sharded
+  offload::arrangement arrangement{};   ///< of the optimizer's state; read by offload::super, zero::streamed
+  zero::gather_rooms rooms{};           ///< read by zero::sharded; ends_meet is the engine's to say
   tensor_choice trainable{}, decays{};  ///< which tensors train, and which of those decay
   bool records = false;                 ///< note what works when: basic_engine::times()
 };
