@@ -50,6 +50,8 @@ outcome run(train::training_options const& o) {
   cpu::device device{2};
   train::trainer<engine> trainer{device, o};
   trainer.run();
+  float master = 0.0F;  // to read one commits what is pending, which an export of working weights does not
+  trainer.engine().read_weights(trainer.engine().model().units().front(), 0, {&master, 1});
   outcome done{.lines = {},
                .counts = trainer.engine().state().counts(),
                .units = {},
