@@ -189,7 +189,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
                               .recompute = j.recompute,
                               .judges = j.max_grad_norm > 0.0,
                               .acceptance = j.acceptance,
-                              .flows = Engine::flows && (!engine.is_rank() || ranks.ranks() > 1),
+                              .flows = so::train::lets_flow(engine, ranks.ranks()),
                               .ranks = ranks.ranks()};
   shape.gathered = so::train::gathered_by(engine);
   auto const began = clock_type::now();

@@ -84,45 +84,46 @@ TEST_SUITE("one_gpu") {
   }
 }
 
+/// on_rank(device, group) on every rank of two GPUs and more.
+template <class Test>
+void on_gpus(Test const& on_rank) {
+  test::gpu_processes groups;
+  groups.settings.piece_bytes = 1U << 18;
+  for (int ranks = 2; ranks <= test::gpus(); ++ranks) {
+    CAPTURE(ranks);
+    conformance::all_succeeded(groups.run(ranks, on_rank));
+  }
+}
+
 TEST_SUITE("gpus") {
   TEST_CASE_TEMPLATE("ranks with a GPU each train as one does, and repeat bit for bit", P, precision::fp32,
                      precision::bf16) {
-    test::gpu_processes groups;
-    groups.settings.piece_bytes = 1U << 18;
-    for (int ranks = 2; ranks <= test::gpus(); ++ranks) {
-      CAPTURE(ranks);
-      conformance::all_succeeded(groups.run(ranks, [](auto& device, auto& group) {
-        double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
-        for (auto const& s : cases) {
-          auto const one = resident<P>(device, s);
-          auto const all = sharded<P>(device, group, s);
-          auto const losses = ranked::worst(all.losses, one.losses);
-          auto const norms = ranked::worst(all.norms, one.norms);
-          require(losses < tolerance && norms < 20 * tolerance, "losses differ by ", losses, ", norms by ",
-                  norms, " with ", s.micro_batches, " micro-batches");
-          require(sharded<P>(device, group, s) == all, "the same run gave other bits");
-          require(sharded<P, offload::super>(device, group, s) == all, "offload gave other bits");
-        }
-      }));
-    }
+    on_gpus([](auto& device, auto& group) {
+      double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
+      for (auto const& s : cases) {
+        auto const one = resident<P>(device, s);
+        auto const all = sharded<P>(device, group, s);
+        auto const losses = ranked::worst(all.losses, one.losses);
+        auto const norms = ranked::worst(all.norms, one.norms);
+        require(losses < tolerance && norms < 20 * tolerance, "losses differ by ", losses, ", norms by ",
+                norms, " with ", s.micro_batches, " micro-batches");
+        require(sharded<P>(device, group, s) == all, "the same run gave other bits");
+        require(sharded<P, offload::super>(device, group, s) == all, "offload gave other bits");
+      }
+    });
   }
 
   TEST_CASE_TEMPLATE("gradients that leave ranks' GPUs as they come change no bit", P, precision::fp32,
                      precision::bf16) {
-    test::gpu_processes groups;
-    groups.settings.piece_bytes = 1U << 18;
-    for (int ranks = 2; ranks <= test::gpus(); ++ranks) {
-      CAPTURE(ranks);
-      conformance::all_succeeded(groups.run(ranks, [](auto& device, auto& group) {
-        for (bool const tied : {false, true}) {
-          ranked::settings const s{.tied = tied, .immediate = true, .layers = 6};
-          auto const stays = flowing<P>(device, group, s, 0);
-          for (int const rooms : {1, 3}) {
-            require(flowing<P>(device, group, s, rooms) == stays, "tied ", tied, ", ", rooms, " rooms");
-          }
+    on_gpus([](auto& device, auto& group) {
+      for (bool const tied : {false, true}) {
+        ranked::settings const s{.tied = tied, .immediate = true, .layers = 6};
+        auto const stays = flowing<P>(device, group, s, 0);
+        for (int const rooms : {1, 3}) {
+          require(flowing<P>(device, group, s, rooms) == stays, "tied ", tied, ", ", rooms, " rooms");
         }
-      }));
-    }
+      }
+    });
   }
 
   TEST_CASE("threads with a GPU each train as processes do") {

@@ -53,6 +53,8 @@ TEST_CASE("rooms are alike where blocks are largest, or where there are fewer th
   CHECK(of({{40, 7, 10, 30}, 2, false}) == rooms{40, 40});
   CHECK(of({{40, 7, 10, 30}, 1, false}) == rooms{40});
   CHECK(of({40, 4}) == rooms{40, 40, 40, 40});
+  CHECK(of(sizes::alike({40, 7, 0, 30}, 4)) == rooms{40, 40, 40});
+  CHECK(of(sizes::alike({7, 40, 10, 30}, 2)) == rooms{40, 40});
 }
 
 TEST_CASE("there are no more rooms than units that want one") {

@@ -167,7 +167,20 @@ public:
   /// The same at once: returns when the task is complete; rethrows as wait does. `work` may capture anything.
   template <class Work>
   void run(Work&& work) {
-    wait(submit([&work](int thread, int threads) { work(thread, threads); }));
+    run(work, [] {});
+  }
+  /// The same, and calls meanwhile() here while the threads work; what it throws comes after they are done.
+  template <class Work, class Meanwhile>
+  void run(Work&& work, Meanwhile&& meanwhile) {
+    auto const task = submit([&work](int thread, int threads) { work(thread, threads); });
+    std::exception_ptr failure;
+    try {
+      meanwhile();
+    } catch (...) { failure = std::current_exception(); }
+    wait(task);
+    if (failure) {
+      std::rethrow_exception(failure);
+    }
   }
 
   /// Writes zeros to the elements, each thread to its own slice: who processes a page touches it first.

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -81,7 +80,7 @@ public:
   template <class Work>
   void each_piece(std::int64_t count, std::vector<segment> const& segments, Work const& work) {
     pieces_.reset(count);
-    auto const share = [&](int thread) {
+    auto const share = [&](int thread, int) {
       if (listener_.self != nullptr) {
         listener_.begins(listener_.self, thread);
       }
@@ -100,19 +99,11 @@ public:
         listener_.ends(listener_.self, thread);
       }
     };
-    auto const task = threads_.submit([&share](int thread, int) { share(thread); });
-    std::exception_ptr failure;
-    if (pastime_.self != nullptr) {
-      try {
+    threads_.run(share, [this] {
+      if (pastime_.self != nullptr) {
         pastime_.pass(pastime_.self);
-      } catch (...) {
-        failure = std::current_exception();  // not before the threads are done with what is in this frame
       }
-    }
-    threads_.wait(task);
-    if (failure) {
-      std::rethrow_exception(failure);
-    }
+    });
   }
 
   /// What is not as it was asked for, one line each. It changes speed, not results.

@@ -74,6 +74,13 @@ double least_seconds(Work&& work, int runs = 3) {
   return least;
 }
 
+/// So many buckets of `bytes` that the caches hold one of `times` at most, but not more than `most`.
+inline std::size_t buckets_beyond_caches(int times, std::size_t bytes, std::size_t most) {
+  auto const cached = static_cast<std::size_t>(cpu::largest_cache_bytes(cpu::allowed_processors().front()));
+  return std::clamp<std::size_t>(static_cast<std::size_t>(times) * cached / bytes, 1,
+                                 std::max<std::size_t>(1, most));
+}
+
 /// Measures the device: its memory, its kernels, and how long the host takes to hear of it.
 template <element T, device_policy D>
 class device_probe {
@@ -252,7 +259,7 @@ public:
         down_{device},
         up_{device},
         bytes_{bytes},
-        buckets_{std::clamp<std::size_t>(cached_bytes() / bytes, 1, most_buckets)},
+        buckets_{buckets_beyond_caches(2, bytes, most_buckets)},
         on_device_{device, 2 * bytes},
         on_host_{device, 2 * buckets_ * bytes, memory::host} {
     down_.fill_zero(on_device_.data(), on_device_.bytes());
@@ -313,9 +320,6 @@ public:
 private:
   static constexpr int copies = 4, small_copies = 32;
 
-  static std::size_t cached_bytes() {
-    return 2 * static_cast<std::size_t>(cpu::largest_cache_bytes(cpu::allowed_processors().front()));
-  }
   void copy_down(std::size_t bytes) { down_.copy(next_on_host(next_down_, 0), on_device_.data(), bytes); }
   void copy_up(std::size_t bytes) {
     up_.copy(on_device_.template as<std::byte>() + bytes_, next_on_host(next_up_, buckets_), bytes);
@@ -369,9 +373,8 @@ public:
 
 private:
   static std::int64_t buckets(std::int64_t count, std::int64_t state) {
-    auto const cached = cpu::largest_cache_bytes(cpu::allowed_processors().front());
-    return std::clamp<std::int64_t>(3 * cached / (count * bytes_of_element), 1,
-                                    std::max<std::int64_t>(1, state / count));
+    return static_cast<std::int64_t>(buckets_beyond_caches(
+        3, static_cast<std::size_t>(count * bytes_of_element), static_cast<std::size_t>(state / count)));
   }
   void run(adam_task task, std::int64_t count) {
     auto* const w = part(0);
@@ -429,7 +432,7 @@ void measure_offloading(D& device, probe const& p, machine& m) {
   detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, m.host.memory / 4};
   auto const bytes = static_cast<std::size_t>(p.bucket) * sizeof(T);
   auto const most = std::min(static_cast<std::size_t>(p.state) * sizeof(T), m.host.memory / 8);
-  detail::link_probe<D> link{device, bytes, std::max<std::size_t>(1, most / bytes)};
+  detail::link_probe<D> link{device, bytes, most / bytes};
   link.measure(m.link);
   auto const count = static_cast<double>(p.bucket);
   m.adam.threads = workers.threads().size();

@@ -4,11 +4,11 @@
 #include <superoffload/cpu/cores.hpp>
 #include <superoffload/kernel/reduction.hpp>
 #include <superoffload/offload/planner.hpp>
+#include <superoffload/zero/room_sizes.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -178,10 +178,7 @@ private:
     return static_cast<std::size_t>(units_[unit].elements()) * (wide ? 4 : element_bytes());
   }
   /// Must the host hold gradients until the verdict?
-  [[nodiscard]] static bool holds(plan const& p) {
-    auto const& gradients = p.state.flow.gradients;
-    return !p.state.immediate && std::find(gradients.begin(), gradients.end(), true) != gradients.end();
-  }
+  [[nodiscard]] static bool holds(plan const& p) { return !p.state.immediate && p.state.flow.any_gradient(); }
   /// Of the largest streamed bucket: its state, and its weights where they stream.
   [[nodiscard]] std::size_t staging_bytes(plan const& p) const {
     std::size_t most = 0;
@@ -193,31 +190,17 @@ private:
     }
     return most;
   }
-  /// Buffers on the device that units take turns in.
-  struct turns {
-    std::size_t largest = 0;
-    int units = 0;
-
-    void add(std::size_t bytes) {
-      largest = std::max(largest, bytes);
-      ++units;
-    }
-    [[nodiscard]] std::size_t bytes(int rooms) const {
-      return largest * static_cast<std::size_t>(std::min(units, rooms));
-    }
-  };
-
   void count_bytes(plan& p) const {
     auto& device = p.on_device = {};
     auto& host = p.on_host = {};
     auto const& flow = p.state.flow;
-    turns weights, gradients;
+    std::vector<std::size_t> weights, gradients;  // that take turns in rooms
     std::size_t cells = 0;
     for (std::size_t u = 0; u < units_.size(); ++u) {
       auto const n = static_cast<std::size_t>(units_[u].elements());
       cells += units_[u].trainable() ? static_cast<std::size_t>(kernel::norm_cells(units_[u].elements())) : 0;
       if (flow.weights_of(units_[u].id())) {
-        weights.add(n * element_bytes());
+        weights.push_back(n * element_bytes());
         host.weights += n * element_bytes();
       } else {
         device.weights += n * element_bytes();
@@ -227,14 +210,15 @@ private:
       }
       auto const bytes = gradient_bytes(u);
       if (flow.gradient_of(units_[u].id())) {
-        gradients.add(bytes);
+        gradients.push_back(bytes);
         host.gradients += adds_up() ? bytes : 0;
       } else {
         device.gradients += bytes;
       }
     }
-    device.weights += weights.bytes(flow.weight_rooms) + w_.gathered_weights;
-    device.gradients += gradients.bytes(flow.gradient_rooms) + w_.gathered_gradients;
+    using rooms_of = zero::room_sizes<std::size_t>;
+    device.weights += rooms_of::alike(weights, flow.weight_rooms).total() + w_.gathered_weights;
+    device.gradients += rooms_of::alike(gradients, flow.gradient_rooms).total() + w_.gathered_gradients;
     std::size_t stays = 0, on_host = 0, beside = 0, staged = 0;
     for (auto const& b : p.state.buckets) {
       auto const n = static_cast<std::size_t>(b.count);

@@ -554,7 +554,9 @@ private:
       take_arrivals();
       auto t = next_task();
       bool const streamed = !t && tend_copies();
-      t = t ? t : next_task();
+      if (!t) {
+        t = next_task();
+      }
       if (t) {
         auto& e = entries_[t->index];
         e.busy = true;

@@ -51,6 +51,13 @@ gathered_bytes gathered_by(Engine const& e) {
   return {e.plan().weights - shards.weights, e.plan().gradients - shards.gradients};
 }
 
+/// Has the engine, one of `ranks`, a store that lets weights and gradients flow? That of a group of one keeps
+/// everything.
+template <class Engine>
+bool lets_flow(Engine const& e, int ranks) {
+  return Engine::flows && (!e.is_rank() || ranks > 1);
+}
+
 /// Plans the steps of a model; what memory a plan with recompute leaves is spent on keeping more.
 template <element T, device_policy D, model::architecture Architecture>
 offload::plan plan_step(D const& device, Architecture const& model, step_shape const& shape,

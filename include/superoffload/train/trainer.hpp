@@ -215,7 +215,7 @@ private:
                         acceptance = acceptance_before()](training_options const& o) {
       auto of_engine = shape_of(o);
       of_engine.acceptance = acceptance;
-      of_engine.flows = Engine::flows && (!engine_.is_rank() || o.ranks > 1);
+      of_engine.flows = lets_flow(engine_, o.ranks);
       of_engine.gathered = gathered;
       return of_engine;
     };

@@ -33,6 +33,13 @@ public:
     block_ = rooms_ >= 3 ? between : largest_;
   }
 
+  /// The same number of them, all as large as the largest unit.
+  static room_sizes alike(std::vector<Bytes> const& units, int rooms) {
+    room_sizes all{units, rooms, false};
+    all.block_ = all.largest_;
+    return all;
+  }
+
   [[nodiscard]] int rooms() const noexcept { return rooms_; }
   [[nodiscard]] Bytes of(int room) const noexcept { return room == 0 ? largest_ : block_; }
   [[nodiscard]] Bytes largest() const noexcept { return largest_; }

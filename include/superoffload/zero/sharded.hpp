@@ -256,8 +256,7 @@ private:
     expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::internal,
            "a rank's store lets gradients flow, of steps of one micro-batch, and no weights");
     needs all;
-    std::size_t largest_that_flows = 0;
-    int flowing = 0;
+    std::vector<std::size_t> flowing;
     all.rooms = rooms_of<T>(units, group.ranks(), rooms);
     for (auto const& u : units) {
       auto const count = shard_elements(u, group.ranks());
@@ -268,8 +267,7 @@ private:
       bool const whole_is_wide = keeps_wide<T>(u, false);
       auto const gradient = shard_gradient_bytes(count, accumulates);
       if (f.gradient_of(u.id())) {
-        largest_that_flows = std::max(largest_that_flows, gradient);
-        ++flowing;
+        flowing.push_back(gradient);
       } else {
         all.gradients += gradient;
       }
@@ -277,7 +275,7 @@ private:
           all.scratch, whole_is_wide ? group.scratch_bytes(comm::reduce_scatter<wide<T>>{.count = count})
                                      : group.scratch_bytes(comm::reduce_scatter<T>{.count = count}));
     }
-    all.shard_rooms = {largest_that_flows, std::min(flowing, f.gradient_rooms)};
+    all.shard_rooms = room_sizes<std::size_t>::alike(flowing, f.gradient_rooms);
     return all;
   }
 

@@ -175,27 +175,18 @@ private:
   }
   static room_sizes<std::size_t> rooms_for_weights(std::vector<autograd::unit_layout> const& units,
                                                    flow const& f) {
-    std::size_t most = 0;
-    int count = 0;
-    for (auto const& u : units) {
-      if (f.weights_of(u.id())) {
-        most = std::max(most, weight_bytes(u));
-        count = std::min(count + 1, f.weight_rooms);
-      }
-    }
-    return {most, count};
+    std::vector<std::size_t> bytes;
+    for (auto const& u : units) { bytes.push_back(f.weights_of(u.id()) ? weight_bytes(u) : 0); }
+    return room_sizes<std::size_t>::alike(bytes, f.weight_rooms);
   }
   static room_sizes<std::size_t> rooms_for_gradients(std::vector<autograd::unit_layout> const& units,
                                                      bool accumulates, flow const& f) {
-    std::size_t most = 0;
-    int count = 0;
+    std::vector<std::size_t> bytes;
     for (auto const& u : units) {
-      if (u.trainable() && f.gradient_of(u.id())) {
-        most = std::max(most, gradient_bytes<T>(u, accumulates));
-        count = std::min(count + 1, f.gradient_rooms);
-      }
+      bool const flows = u.trainable() && f.gradient_of(u.id());
+      bytes.push_back(flows ? gradient_bytes<T>(u, accumulates) : 0);
     }
-    return {most, count};
+    return room_sizes<std::size_t>::alike(bytes, f.gradient_rooms);
   }
   /// By unit, the bytes of a sum that lives in host memory.
   static std::vector<std::size_t> sums_of(std::vector<autograd::unit_layout> const& units, bool accumulates,
