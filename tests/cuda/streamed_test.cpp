@@ -12,20 +12,16 @@
 #include <doctest/doctest.h>
 
 #include "conformance/unit_store.hpp"
+#include "support/placed_training.hpp"
 #include "support/small_inputs.hpp"
 
-#include <cmath>
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 namespace {
 
 using namespace superoffload;
-using offload::place;
+using test::arranging;
 using test::some_weights;
 
 TEST_CASE_TEMPLATE("the streamed store keeps a store's contract on a GPU", T, float, bfloat16, double) {
@@ -57,62 +53,75 @@ model::config small() {
           .max_positions = 64};
 }
 
-data::batch some_batch(int step) {
-  data::batch b;
-  for (std::int32_t i = 0; i < 32; ++i) {
-    b.tokens.push_back((i * i + step) % 61);
-    b.positions.push_back(i);
-    b.targets.push_back(i < 31 ? ((i + 1) * (i + 1) + step) % 61 : -1);
-  }
-  b.starts = {0, 32};
-  return b;
+template <class P>
+using simple_engine = train::engine<model::llama, cuda::device, P>;
+template <class P>
+using placed_engine = train::engine<model::llama, cuda::device, P, zero::streamed, offload::super>;
+using units = arranging::units;
+
+constexpr double never = 1e9, sometimes = 0.6, always = 0.05;
+
+train::engine_options options_with(double max_norm, bool accumulates) {
+  return {.max_grad_norm = max_norm, .max_rows = 12, .max_positions = 12, .accumulates = accumulates};
 }
 
-template <class Engine>
-std::vector<double> train(Engine& e, int steps, int micro_batches) {
-  std::vector<double> numbers;
-  for (int i = 0; i < steps; ++i) {
-    e.begin_step(31 * micro_batches, micro_batches, 1e-3);
-    for (int k = 0; k < micro_batches; ++k) {
-      numbers.push_back(e.forward(some_batch(3 * i + k)));
-      e.backward();
-    }
-    numbers.push_back(e.step(1e-3).grad_norm);
-  }
-  for (auto const& unit : e.model().units()) {
-    std::vector<float> weights(static_cast<std::size_t>(unit.elements()));
-    e.read_weights(unit, 0, weights);
-    numbers.insert(numbers.end(), weights.begin(), weights.end());
-  }
-  return numbers;
-}
-
-TEST_CASE_TEMPLATE("on a GPU, weights in host memory change no bit", P, precision::fp32, precision::bf16) {
+/// `steps` of a simple engine, and the same of others.
+template <class P>
+void check_bits(train::engine_options options, int steps, bool faults, std::vector<arranging> const& all) {
   cuda::device device;
-  for (auto const& [clips, micro_batches] : {std::pair{true, 1}, {false, 1}, {true, 3}, {false, 3}}) {
-    CAPTURE(clips);
-    CAPTURE(micro_batches);
-    train::engine_options options{.max_grad_norm = clips ? 0.3 : 0.0,
-                                  .max_rows = 32,
-                                  .max_positions = 32,
-                                  .accumulates = micro_batches > 1};
-    train::engine<model::llama, cuda::device, P> simple{device, small(), options};
-    simple.initialize(some_weights);
-    auto const expected = train(simple, 60, micro_batches);
-    for (auto const where : {place::host, place::streamed}) {
-      auto& a = options.arrangement = {};
-      auto const units = simple.model().units().size();
-      a.buckets = offload::buckets_of(simple.model().units(), 1);
-      for (auto& b : a.buckets) { b.where = where; }
-      a.flow.weights.assign(units, true);
-      a.flow.gradients.assign(units, where == place::host || !clips);
-      a.slots = static_cast<int>(a.buckets.size()) + 2;
-      a.immediate = !clips;
-      train::engine<model::llama, cuda::device, P, zero::streamed, offload::super> flowing{device, small(),
-                                                                                           options};
-      flowing.initialize(some_weights);
-      CHECK(train(flowing, 60, micro_batches) == expected);
-    }
+  simple_engine<P> simple{device, small(), options};
+  simple.initialize(some_weights);
+  auto const expected = test::train(simple, 0, steps, options.accumulates, faults);
+  auto const state = test::everything(simple);
+  CHECK((expected.skipped > 0) == faults);
+  CHECK((expected.clipped > 0) == (options.max_grad_norm == sometimes || options.max_grad_norm == always));
+  CHECK((expected.free > 0) == (options.max_grad_norm != always));
+  for (auto const& how : all) {
+    CAPTURE(options.max_grad_norm);
+    CAPTURE(how.places);
+    CAPTURE(static_cast<int>(how.flowing));
+    CAPTURE(how.gradient_rooms);
+    options.arrangement = test::arrange(simple.model().units(), how);
+    placed_engine<P> placed{device, small(), options};
+    placed.initialize(some_weights);
+    CHECK(test::train(placed, 0, steps, options.accumulates, faults) == expected);
+    CHECK(test::everything(placed) == state);
+  }
+}
+
+TEST_CASE_TEMPLATE("on a GPU, hundreds of steps give the same bits wherever state and weights are", P,
+                   precision::fp32, precision::bf16) {
+  for (double const max_norm : {never, sometimes, always}) {
+    check_bits<P>(options_with(max_norm, false), 200, true,
+                  {{.flowing = units::none, .places = "h"},
+                   {.flowing = units::none, .places = "s"},
+                   {.flowing = units::none, .places = "hs"},
+                   {.flowing = units::none, .places = "rh"},
+                   {.flowing = units::none, .places = "rs"},
+                   {.flowing = units::none, .places = "hhsr", .gradient_rooms = 2},
+                   {.flowing = units::blocks, .places = "h", .weight_rooms = 2},
+                   {.flowing = units::blocks, .places = "rhs", .gradient_rooms = 2},
+                   {.flowing = units::all, .places = "s", .weight_rooms = 1},
+                   {.flowing = units::all, .places = "hs", .gradient_rooms = 3}});
+  }
+}
+
+TEST_CASE_TEMPLATE("on a GPU, the same with micro-batches, whose sums may be in host memory", P,
+                   precision::fp32, precision::bf16) {
+  check_bits<P>(options_with(sometimes, true), 60, true,
+                {{.flowing = units::none, .places = "hhsr"},
+                 {.flowing = units::blocks, .places = "h", .gradient_rooms = 1},
+                 {.flowing = units::all, .places = "hs", .gradient_rooms = 3}});
+}
+
+TEST_CASE_TEMPLATE("on a GPU, the same where buckets are updated as their gradients come", P, precision::fp32,
+                   precision::bf16) {
+  for (bool const accumulates : {false, true}) {
+    check_bits<P>(options_with(0.0, accumulates), 60, false,
+                  {{.flowing = units::none, .places = "h", .immediate = true},
+                   {.flowing = units::none, .places = "rhs", .gradient_rooms = 2, .immediate = true},
+                   {.flowing = units::blocks, .places = "s", .gradient_rooms = 2, .immediate = true},
+                   {.flowing = units::all, .places = "hs", .gradient_rooms = 2, .immediate = true}});
   }
 }
 

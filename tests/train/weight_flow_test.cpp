@@ -7,13 +7,11 @@
 
 #include <doctest/doctest.h>
 
+#include "support/placed_training.hpp"
 #include "support/sanitizer.hpp"
 #include "support/small_inputs.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,9 +19,13 @@
 namespace {
 
 using namespace superoffload;
-using offload::place;
+using test::arrange;
+using test::arranging;
 using test::batch_of;
+using test::everything;
+using test::move_state;
 using test::some_weights;
+using test::train;
 
 model::config deep(bool tied) {
   return {.model_type = "llama",
@@ -51,122 +53,6 @@ train::engine_options options_with(double max_norm, bool accumulates) {
           .recompute = recompute::choice::every_block};
 }
 
-/// Which weights live in host memory, and where the state of all units goes in turn: h, s, r.
-struct arranging {
-  bool everything = false;  ///< and not the blocks alone
-  std::string places = "h";
-  int weight_rooms = 3;
-  int gradient_rooms = 0;  ///< 0: gradients stay
-  bool immediate = false;
-};
-
-offload::arrangement arrange(std::vector<autograd::unit_layout> const& units, arranging const& how) {
-  offload::arrangement a;
-  a.buckets = offload::buckets_of(units, 1);
-  auto const last = static_cast<int>(units.size()) - 1;
-  for (int u = 0; u <= last; ++u) {
-    a.flow.weights.push_back(how.everything || (u > 0 && u < last));
-    a.flow.gradients.push_back(how.gradient_rooms > 0);
-  }
-  for (std::size_t i = 0; i < a.buckets.size(); ++i) {
-    auto& b = a.buckets[i];
-    char const c = how.places[i % how.places.size()];
-    b.where = c == 's' ? place::streamed : c == 'h' || a.flows(b) ? place::host : place::resident;
-    if (b.where != place::host && !how.immediate) {
-      a.flow.gradients[static_cast<std::size_t>(b.unit)] = false;
-    }
-  }
-  a.flow.weight_rooms = how.weight_rooms;
-  a.flow.gradient_rooms = how.gradient_rooms;
-  a.immediate = how.immediate;
-  a.workers = 2;
-  a.slots = how.immediate ? 2 : static_cast<int>(a.buckets.size()) + 2;
-  return a;
-}
-
-/// Overwrites one element of a master.
-template <class Engine>
-float exchange_master(Engine& e, std::size_t unit, float value) {
-  for (auto const& field : e.state_fields()) {
-    if (field.name == "unit" + std::to_string(unit) + ".master") {
-      float before = 0.0F;
-      e.read_state(field, 40, std::as_writable_bytes(std::span{&before, 1}));
-      e.write_state(field, 40, std::as_bytes(std::span{&value, 1}));
-      return before;
-    }
-  }
-  return 0.0F;
-}
-
-struct history {
-  std::vector<double> numbers{};  ///< losses, norms, factors and evaluations
-  int clipped = 0, free = 0, skipped = 0;
-
-  friend bool operator==(history const&, history const&) = default;
-};
-
-/// Many steps, some of them with a gradient that is not finite.
-template <class Engine>
-history train(Engine& e, int first, int steps, bool accumulates, bool faults) {
-  history h;
-  auto& numbers = h.numbers;
-  for (int i = first; i < first + steps; ++i) {
-    double const rate = 1e-2 / (i + 1);
-    bool const bad = faults && i % 6 == 4;
-    float const good = bad ? exchange_master(e, 2, std::numeric_limits<float>::infinity()) : 0.0F;
-    std::vector<data::batch> batches{batch_of({1, 2, i % 19, 4, 5, 6})};
-    if (accumulates) {
-      batches.push_back(batch_of({7, 6, 3, i % 17}));
-      batches.push_back(batch_of({i % 13, 2, 8}));
-    }
-    e.begin_step(accumulates ? 10 : 5, static_cast<std::int64_t>(batches.size()), rate);
-    for (auto const& batch : batches) {
-      auto const loss = e.forward(batch);
-      numbers.push_back(bad ? 0.0 : loss);
-      e.backward();
-    }
-    auto const done = e.step(rate);
-    CHECK(done.accepted == !bad);
-    numbers.push_back(bad ? 0.0 : done.grad_norm);
-    numbers.push_back(done.factor);
-    ++(bad ? h.skipped : done.factor < 1.0F ? h.clipped : h.free);
-    if (bad) {
-      exchange_master(e, 2, good);
-    }
-    if (i % 5 == 3) {
-      numbers.push_back(e.evaluate(batch_of({5, 6, 7, 8})));
-    }
-  }
-  return h;
-}
-
-/// Master, m and v of everything.
-template <class Engine>
-std::vector<std::byte> everything(Engine& e) {
-  std::vector<std::byte> all;
-  for (auto const& field : e.state_fields()) {
-    std::vector<std::byte> bytes(field.bytes);
-    e.read_state(field, 0, bytes);
-    all.insert(all.end(), bytes.begin(), bytes.end());
-  }
-  return all;
-}
-
-template <class From, class To>
-void move_state(From& from, To& to) {
-  auto const into = to.state_fields();
-  for (auto const& field : from.state_fields()) {
-    std::vector<std::byte> bytes(field.bytes);
-    from.read_state(field, 0, bytes);
-    for (auto const& other : into) {
-      if (other.name == field.name) {
-        to.write_state(other, 0, bytes);
-      }
-    }
-  }
-  to.set_accepted_steps(from.accepted_steps());
-}
-
 constexpr double never = 1e9, sometimes = 0.3, always = 0.05;
 constexpr int many_steps = test::under_thread_sanitizer ? 60 : 200;
 
@@ -184,10 +70,11 @@ TEST_CASE_TEMPLATE("an engine with its weights in host memory trains bit for bit
       CHECK((expected.free > 0) == (max_norm != always));
       CHECK(expected.skipped > 0);
       auto const state = everything(simple);
-      for (arranging const& how : {arranging{}, arranging{.everything = true, .weight_rooms = 2},
-                                   arranging{.places = "s", .weight_rooms = 1},
-                                   arranging{.everything = true, .places = "hs", .gradient_rooms = 3},
-                                   arranging{.places = "rhs", .weight_rooms = 9, .gradient_rooms = 2}}) {
+      for (arranging const& how :
+           {arranging{}, arranging{.flowing = arranging::units::all, .weight_rooms = 2},
+            arranging{.places = "s", .weight_rooms = 1},
+            arranging{.flowing = arranging::units::all, .places = "hs", .gradient_rooms = 3},
+            arranging{.places = "rhs", .weight_rooms = 9, .gradient_rooms = 2}}) {
         CAPTURE(tied);
         CAPTURE(max_norm);
         CAPTURE(how.places);
@@ -217,9 +104,10 @@ TEST_CASE_TEMPLATE("sums in host memory give the bits of those that stay on the 
       CHECK(expected.skipped > 0);
       auto const state = everything(simple);
       // A tied table's gradient is written from the first of a backward to its last.
-      for (arranging const& how : {arranging{.gradient_rooms = tied ? 2 : 1},
-                                   arranging{.everything = true, .places = "hs", .gradient_rooms = 3},
-                                   arranging{.places = "rh", .weight_rooms = 2, .gradient_rooms = 9}}) {
+      for (arranging const& how :
+           {arranging{.gradient_rooms = tied ? 2 : 1},
+            arranging{.flowing = arranging::units::all, .places = "hs", .gradient_rooms = 3},
+            arranging{.places = "rh", .weight_rooms = 2, .gradient_rooms = 9}}) {
         CAPTURE(tied);
         CAPTURE(max_norm);
         CAPTURE(how.places);
@@ -298,8 +186,9 @@ TEST_CASE("state moves between engines with weights here and there, in the middl
 }
 
 TEST_CASE("the plan of flowing weights and gradients is what is then allocated, of both memories") {
-  for (arranging const& how : {arranging{}, arranging{.places = "s", .weight_rooms = 2},
-                               arranging{.everything = true, .places = "hs", .gradient_rooms = 2}}) {
+  for (arranging const& how :
+       {arranging{}, arranging{.places = "s", .weight_rooms = 2},
+        arranging{.flowing = arranging::units::all, .places = "hs", .gradient_rooms = 2}}) {
     for (bool const accumulates : {false, true}) {
       cpu::device device{2};
       auto options = options_with(1.0, accumulates);

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Engines whose state and weights are here and there train as simple ones do, on any device: the runs, and
+// all that must be equal after them.
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/placement.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/small_inputs.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace superoffload::test {
+
+/// Units whose weights live in host memory, and where the state of all goes in turn: h, s, r.
+struct arranging {
+  enum class units { none, blocks, all };
+  units flowing = units::blocks;
+  std::string places = "h";
+  int weight_rooms = 3;
+  int gradient_rooms = 0;  ///< 0: gradients stay
+  bool immediate = false;
+};
+
+inline offload::arrangement arrange(std::vector<autograd::unit_layout> const& units, arranging const& how) {
+  offload::arrangement a;
+  a.buckets = offload::buckets_of(units, 1);
+  auto const last = static_cast<int>(units.size()) - 1;
+  for (int u = 0; u <= last; ++u) {
+    bool const is_block = u > 0 && u < last;
+    a.flow.weights.push_back(how.flowing == arranging::units::all ||
+                             (how.flowing == arranging::units::blocks && is_block));
+    a.flow.gradients.push_back(how.gradient_rooms > 0);
+  }
+  for (std::size_t i = 0; i < a.buckets.size(); ++i) {
+    auto& b = a.buckets[i];
+    char const c = how.places[i % how.places.size()];
+    b.where = c == 's'                 ? offload::place::streamed
+              : c == 'h' || a.flows(b) ? offload::place::host
+                                       : offload::place::resident;
+    if (b.where != offload::place::host && !how.immediate) {
+      a.flow.gradients[static_cast<std::size_t>(b.unit)] = false;
+    }
+  }
+  a.flow.weight_rooms = how.weight_rooms;
+  a.flow.gradient_rooms = how.gradient_rooms;
+  a.immediate = how.immediate;
+  a.workers = 2;
+  a.slots = how.immediate ? 2 : static_cast<int>(a.buckets.size()) + 2;
+  return a;
+}
+
+/// Overwrites one element of a master.
+template <class Engine>
+float exchange_master(Engine& e, std::size_t unit, float value) {
+  for (auto const& field : e.state_fields()) {
+    if (field.name == "unit" + std::to_string(unit) + ".master") {
+      float before = 0.0F;
+      e.read_state(field, 40, std::as_writable_bytes(std::span{&before, 1}));
+      e.write_state(field, 40, std::as_bytes(std::span{&value, 1}));
+      return before;
+    }
+  }
+  return 0.0F;
+}
+
+struct history {
+  std::vector<double> numbers{};  ///< losses, norms, factors and evaluations
+  int clipped = 0, free = 0, skipped = 0;
+
+  friend bool operator==(history const&, history const&) = default;
+};
+
+/// Many steps, some of them with a gradient that is not finite.
+template <class Engine>
+history train(Engine& e, int first, int steps, bool accumulates, bool faults) {
+  history h;
+  auto& numbers = h.numbers;
+  for (int i = first; i < first + steps; ++i) {
+    double const rate = 1e-2 / (i + 1);
+    bool const bad = faults && i % 6 == 4;
+    float const good = bad ? exchange_master(e, 2, std::numeric_limits<float>::infinity()) : 0.0F;
+    std::vector<data::batch> batches{batch_of({1, 2, i % 19, 4, 5, 6})};
+    if (accumulates) {
+      batches.push_back(batch_of({7, 6, 3, i % 17}));
+      batches.push_back(batch_of({i % 13, 2, 8}));
+    }
+    e.begin_step(accumulates ? 10 : 5, static_cast<std::int64_t>(batches.size()), rate);
+    for (auto const& batch : batches) {
+      auto const loss = e.forward(batch);
+      numbers.push_back(bad ? 0.0 : loss);
+      e.backward();
+    }
+    auto const done = e.step(rate);
+    CHECK(done.accepted == !bad);
+    numbers.push_back(bad ? 0.0 : done.grad_norm);
+    numbers.push_back(done.factor);
+    ++(bad ? h.skipped : done.factor < 1.0F ? h.clipped : h.free);
+    if (bad) {
+      exchange_master(e, 2, good);
+    }
+    if (i % 5 == 3) {
+      numbers.push_back(e.evaluate(batch_of({5, 6, 7, 8})));
+    }
+  }
+  return h;
+}
+
+/// Master, m and v of everything.
+template <class Engine>
+std::vector<std::byte> everything(Engine& e) {
+  std::vector<std::byte> all;
+  for (auto const& field : e.state_fields()) {
+    std::vector<std::byte> bytes(field.bytes);
+    e.read_state(field, 0, bytes);
+    all.insert(all.end(), bytes.begin(), bytes.end());
+  }
+  return all;
+}
+
+template <class From, class To>
+void move_state(From& from, To& to) {
+  auto const into = to.state_fields();
+  for (auto const& field : from.state_fields()) {
+    std::vector<std::byte> bytes(field.bytes);
+    from.read_state(field, 0, bytes);
+    for (auto const& other : into) {
+      if (other.name == field.name) {
+        to.write_state(other, 0, bytes);
+      }
+    }
+  }
+  to.set_accepted_steps(from.accepted_steps());
+}
+
+}  // namespace superoffload::test
