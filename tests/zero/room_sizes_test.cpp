@@ -60,10 +60,23 @@ TEST_CASE("rooms are alike where blocks are largest, or where there are fewer th
 TEST_CASE("there are no more rooms than units that want one") {
   CHECK(of({{40, 30}, 3, false}) == rooms{40, 40});
   CHECK(of({{40, 0, 0, 30}, 3, false}) == rooms{40, 40});
-  CHECK(of({{40, 0, 5, 30}, 3, false}) == rooms{40, 5, 5});
   CHECK(of({{0, 5, 6, 0}, 3, false}) == rooms{6, 6});
   CHECK(of({std::vector<std::size_t>{}, 3, false}).empty());
   CHECK(sizes{{0, 0}, 3, false}.total() == 0);
+}
+
+TEST_CASE("where every unit has a room, so have both ends") {
+  CHECK(of({{40, 7, 10, 8, 30}, 4, false}) == rooms{40, 10, 10, 10});
+  for (int const many : {5, 9}) {
+    sizes const all{{40, 7, 10, 8, 30}, many, false};
+    CHECK(of(all) == rooms{40, 40, 10, 10, 10});
+    CHECK(all.total() == 110);
+    CHECK(suiting(all, 30) == places{0, 1});
+  }
+  CHECK(of({{40, 7, 10, 8, 3}, 5, false}) == rooms{40, 10, 10, 10, 10});
+  CHECK(of({{40, 7, 10, 8, 12}, 5, true}) == rooms{40, 12, 12, 12, 12});
+  CHECK(of({{4, 7, 10, 8, 3}, 5, false}) == rooms{10, 10, 10, 10, 10});
+  CHECK(of({{40, 0, 5, 30}, 3, false}) == rooms{40, 40, 5});
 }
 
 }  // namespace
