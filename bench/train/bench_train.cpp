@@ -90,6 +90,8 @@ int main(int argc, char** argv) try {
   app.add_option("--bucket_mib", j.bucket_mib)->check(CLI::Range(1, 4096))->capture_default_str();
   app.add_option("--slots", j.slots, "0: as planned")->check(CLI::Range(0, 100000));
   app.add_option("--workers", j.workers, "0: as planned")->check(CLI::Range(0, 1024));
+  app.add_option("--weight_rooms", j.weight_rooms, "units of a rank that are whole at once; 0: as planned")
+      ->check(CLI::Range(0, 100000));
   app.add_option("--speculation", j.speculation)
       ->check(CLI::IsMember({"on", "off", "adaptive"}))
       ->capture_default_str();

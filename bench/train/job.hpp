@@ -39,8 +39,9 @@ struct job {
   double max_grad_norm = 1.0;
   double acceptance = 1.0;
   std::int64_t bucket_mib = 32;
-  int slots = 0;    // 0: as planned
-  int workers = 0;  // 0: as planned
+  int slots = 0;         // 0: as planned
+  int workers = 0;       // 0: as planned
+  int weight_rooms = 0;  // of a rank; 0: as planned
   std::string speculation = "adaptive";
 };
 

@@ -106,6 +106,7 @@ inline so::offload::settings settings_of(job const& j) {
 inline so::offload::arrangement arranged(job const& j, so::offload::arrangement a) {
   a.slots = j.slots > 0 ? j.slots : a.slots;
   a.workers = j.workers > 0 ? j.workers : a.workers;
+  a.rooms.weights = j.weight_rooms > 0 ? j.weight_rooms : a.rooms.weights;
   a.speculates = a.speculates && j.speculation != "off";
   a.adapts = j.speculation == "adaptive";
   return a;
@@ -191,7 +192,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
                               .acceptance = j.acceptance,
                               .flows = so::train::lets_flow(engine, ranks.ranks()),
                               .ranks = ranks.ranks()};
-  shape.gathered = so::train::gathered_by(engine);
+  shape.whole_gradients = so::train::whole_gradients_of(engine);
   auto const began = clock_type::now();
   auto const machine = so::train::machine_for<element>(device, engine.model(), shape, settings_of(j), group);
   double const measuring = seconds_since(began);
@@ -203,11 +204,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     }
   }
   so::offload::expect_fits(planned);
-  if constexpr (Engine::arranges) {
-    engine.arrange(arranged(j, planned.state), planned.on_device.total());
-  } else {
-    engine.fit_into(planned.on_device.total());
-  }
+  engine.arrange(arranged(j, planned.state), planned.on_device.total());
   auto const& plan = engine.plan();
   auto const least = so::bench::bound_measurement<element, D>{device, config, j.batch, j.seq}.measure(
       j.accumulation, plan.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq),
@@ -284,8 +281,9 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   if (ranks.ranks() > 1) {
     auto const& p = machine.peers;
     service += so::concat(
-        j.ctas ? so::concat("\"max_ctas\": ", *j.ctas, ", ") : "", "\"exchanged_bytes\": ", planned.exchanged,
-        ", \"exchange_ms\": ", 1e3 * planned.exchange_time,
+        j.ctas ? so::concat("\"max_ctas\": ", *j.ctas, ", ") : "",
+        "\"weight_rooms\": ", std::min(engine.options().arrangement.rooms.weights, planned.gathered_units),
+        ", \"exchanged_bytes\": ", planned.exchanged, ", \"exchange_ms\": ", 1e3 * planned.exchange_time,
         ", \"exchange_waited_ms\": ", 1e3 * planned.step.waited_for_ranks,
         ", \"all_gather_gb_per_s\": ", 1e-9 * p.all_gather,
         ", \"reduce_scatter_gb_per_s\": ", 1e-9 * p.reduce_scatter,

@@ -29,20 +29,22 @@ namespace ranked = test::ranked;
 
 template <class P>
 ranked::record resident(cuda::device& device, ranked::settings const& s) {
-  train::engine<model::llama, cuda::device, P> e{device, ranked::config_of(s.tied), ranked::options_of(s)};
+  train::engine<model::llama, cuda::device, P> e{device, ranked::config_of(s.tied, s.layers),
+                                                 ranked::options_of(s)};
   return ranked::train(e, s, 0, 1);
 }
 
 template <class P, class Offload = offload::none>
 ranked::record sharded(cuda::device& device, nccl::communicator& group, ranked::settings const& s) {
   train::engine<model::llama, cuda::device, P, zero::sharded<nccl::gpus>, Offload> e{
-      device, group, ranked::config_of(s.tied), ranked::options_of(s)};
+      device, group, ranked::config_of(s.tied, s.layers), ranked::options_of(s)};
+  offload::arrangement a;
+  a.rooms.weights = s.weight_rooms;
   if constexpr (e.arranges) {
-    offload::arrangement a;
     a.buckets = ranked::mixed(e.units_of_state(), group.rank());
     a.speculates = s.speculates;
-    e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
   }
+  e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
   comm::abort_on_exception const guard{group};
   return ranked::train(e, s, group.rank(), group.ranks());
 }
@@ -121,6 +123,22 @@ TEST_SUITE("gpus") {
         auto const stays = flowing<P>(device, group, s, 0);
         for (int const rooms : {1, 3}) {
           require(flowing<P>(device, group, s, rooms) == stays, "tied ", tied, ", ", rooms, " rooms");
+        }
+      }
+    });
+  }
+
+  TEST_CASE_TEMPLATE("whole weights that stay on ranks' GPUs from forward to backward change no bit", P,
+                     precision::fp32, precision::bf16) {
+    on_gpus([](auto& device, auto& group) {
+      for (bool const tied : {false, true}) {
+        ranked::settings s{.tied = tied, .micro_batches = tied ? 2 : 1, .layers = 6};
+        auto const expected = sharded<P>(device, group, s);
+        for (int const rooms : {5, 99}) {
+          s.weight_rooms = rooms;
+          require(sharded<P>(device, group, s) == expected, "tied ", tied, ", ", rooms, " rooms");
+          require(sharded<P, offload::super>(device, group, s) == expected, "tied ", tied, ", ", rooms,
+                  " rooms, offload");
         }
       }
     });

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <string>
 
 namespace {
@@ -436,6 +437,122 @@ TEST_CASE("gradients of ranks leave the device where nothing waits for the verdi
   CHECK_FALSE(flow({.how = mode::zero}).fits);  // its verdict comes first
   m.work.micro_batches = 2;
   CHECK_FALSE(flow().fits);
+}
+
+/// One of four ranks, and a machine whose products are slower beside exchanges.
+struct rank_of_four {
+  model of{8, 1};
+  machine on = server();
+
+  rank_of_four() {
+    for (auto const& u : of.units) {
+      auto const n = static_cast<double>(u.elements());
+      of.work.with_ranks.units.push_back({.weights = 6.0 * n, .gradient = 6.0 * n});
+      of.work.whole_weights.push_back(8 * static_cast<std::size_t>(u.elements()));
+    }
+    of.work.weights_may_stream = false;
+    on.peers = {.all_gather = 330e9, .reduce_scatter = 260e9, .latency = 35e-6};
+    on.peers.beside_compute = 0.7;
+    on.peers.compute_beside = 0.8;
+  }
+  [[nodiscard]] plan planned() const { return make_plan(of.units, of.work, on, {}); }
+  [[nodiscard]] plan kept(plan const& p) const { return keep_whole(p, of.units, of.work, on, {}); }
+  /// Times that weights are gathered in a step.
+  [[nodiscard]] std::ptrdiff_t gathers(plan const& p) const {
+    auto const all = order_of(of.work.with_ranks, p.state.rooms, of.work.micro_batches).operations;
+    return std::count_if(all.begin(), all.end(), [](auto const& o) { return o.what == activity::gather; });
+  }
+};
+
+TEST_CASE("whole weights stay from forward to backward in what memory a plan leaves") {
+  rank_of_four r;
+  auto const roomy = r.planned();
+  REQUIRE(roomy.fits);
+  CHECK(roomy.state.rooms.weights == 3);
+  CHECK(roomy.gathered_units == 10);
+  CHECK(r.gathers(roomy) == 10 + 7);
+  auto const whole = [&](std::size_t unit) { return r.of.work.whole_weights[unit]; };
+  auto const reserve = 2 * gib;
+  int before = 3, between = 0;
+  double step_time = roomy.step_time;
+  for (std::size_t left = 0; left < 9 * whole(1); left += whole(1) / 2) {
+    CAPTURE(left);
+    r.on.device.memory = roomy.on_device.total() + left + reserve;
+    auto const p = r.planned();
+    auto const k = r.kept(p);
+    auto const rooms = k.state.rooms.weights;
+    CAPTURE(rooms);
+    // Nothing else of the plan is touched.
+    CHECK(p.state.rooms.weights == 3);
+    CHECK(k.level == p.level);
+    CHECK(k.resident == p.resident);
+    CHECK(k.on_device.total() - k.on_device.weights == p.on_device.total() - p.on_device.weights);
+    // As many as fit, and no more.
+    CHECK(k.on_device.total() <= k.device_available);
+    auto const more = rooms < 9 ? whole(1) : whole(0);
+    CHECK((rooms == 10 || k.on_device.total() + more > k.device_available));
+    CHECK(k.on_device.weights - p.on_device.weights ==
+          (rooms == 10 ? 6 * whole(1) + whole(0) : static_cast<std::size_t>(rooms - 3) * whole(1)));
+    CHECK(rooms >= before);
+    CHECK(k.step_time <= step_time);
+    CHECK((rooms == 3) == (k.exchanged == p.exchanged));
+    CHECK(k.exchange_time <= p.exchange_time);
+    CHECK((rooms > 3) == (describe(k).find("whole from forward to backward") != std::string::npos));
+    between += rooms > 3 && rooms < 10 ? 1 : 0;
+    before = rooms;
+    step_time = k.step_time;
+  }
+  CHECK(before == 10);
+  CHECK(between > 6);
+  r.on = rank_of_four{}.on;
+  auto const all = r.kept(roomy);
+  CHECK(all.state.rooms.weights == 10);
+  CHECK(r.gathers(all) == 10);
+  CHECK(all.step_time < roomy.step_time);
+  CHECK(all.step_time == doctest::Approx(step_time));
+  CHECK(describe(all).find("  weights of 10 of 10 units stay whole from forward to backward\n") !=
+        std::string::npos);
+  CHECK(describe(roomy).find("stay whole") == std::string::npos);
+
+  // A head that is used with the embedding at once goes with the blocks, whose rooms then are as large.
+  auto meet = r;
+  meet.of.work.with_ranks.used_by_last = 0;
+  CHECK(meet.planned().on_device.weights - roomy.on_device.weights == 2 * (whole(0) - whole(1)));
+
+  // Once a step, whatever the micro-batches.
+  r.of.work.micro_batches = 3;
+  auto const three = r.kept(r.planned());
+  CHECK(three.state.rooms.weights == 10);
+  CHECK(r.gathers(three) == 10);
+}
+
+TEST_CASE("rooms for whole weights that would be of no use are not taken") {
+  auto const stays = [](rank_of_four const& r) {
+    auto const p = r.planned();
+    REQUIRE(p.fits);
+    auto const k = r.kept(p);
+    return k.state.rooms.weights == 3 && k.on_device.total() == p.on_device.total() &&
+           k.step_time == p.step_time;
+  };
+  rank_of_four r;
+  CHECK_FALSE(stays(r));
+  r.on.peers.beside_compute = r.on.peers.compute_beside = 1.0;
+  r.on.peers.latency = 0.0;
+  r.on.peers.all_gather = r.on.peers.reduce_scatter = 3e13;  // hidden, and nothing is slower beside them
+  CHECK(stays(r));
+  r = {};
+  r.on.device.is_the_host = true;
+  CHECK(stays(r));
+  r = {};
+  r.of.work.with_ranks = {};
+  r.of.work.whole_weights.clear();
+  CHECK(stays(r));
+  r = {};
+  r.on.device.memory = 10 * gib;
+  r.on.host.memory = 8 * gib;
+  auto const refused = r.planned();
+  CHECK_FALSE(refused.fits);
+  CHECK(r.kept(refused).on_device.total() == refused.on_device.total());
 }
 
 TEST_CASE("what does not fit is refused in one line that says what would") {

@@ -86,6 +86,7 @@ struct settings {
   /// Without clipping: the learning rate is announced, and gradients are used up as they come.
   bool immediate = false;
   int layers = 2;
+  int weight_rooms = 3;  ///< units that are whole at once
 };
 
 struct record {

@@ -86,17 +86,49 @@ TEST_CASE("ranks exchange on a link of their own, most of it beside compute") {
   m.options().batch_size = 8;
   m.options().ranks = 2;
   auto const two = m.on("h200_pcie5.json");
-  // A block has 218e6 parameters, of which a rank sends half: twice its weights, but those that stay for the
-  // turn, and its gradient; embedding and head, too, the gradients of both in float32.
+  // A block has 218e6 parameters, of which a rank sends half: its weights, which stay from forward to
+  // backward, and its gradient; embedding and head, too, the gradients of both in float32.
   double const block = 218e6, table = 128256.0 * 4096;
   CHECK(two.exchanged ==
-        doctest::Approx(0.5 * (block * 2 * (8 + 6 + 8) + table * (2 * 2 + 2 * 4) + table * 2)).epsilon(0.01));
+        doctest::Approx(0.5 * (block * 2 * (8 + 8) + table * (2 * 2 + 2 * 4))).epsilon(0.01));
   CHECK(two.exchange_time > two.exchanged / 330e9);
   CHECK(two.exchange_time < two.exchanged / 250e9);
   CHECK(two.step.waited_for_ranks > 0.0);
   CHECK(two.step.waited_for_ranks < 0.5 * two.exchange_time);
   CHECK(two.step_time > alone.step_time * 0.95);  // with half of the updates
   CHECK(two.tokens_per_second > 1.8 * alone.tokens_per_second);
+}
+
+TEST_CASE("where a GPU has room, whole weights stay from forward to backward, and a step is faster") {
+  llama_8b m{32};
+  for (int const ranks : {2, 4}) {
+    CAPTURE(ranks);
+    m.options().batch_size = 4 * ranks;
+    m.options().ranks = ranks;
+    auto const p = m.on("h200_pcie5.json");
+    REQUIRE(p.fits);
+    CHECK(p.state.rooms.weights == 34);
+    CHECK(p.recompute == "none");
+    CHECK(p.on_device.total() <= p.device_available);
+    double const block = 218.1e6, table = 525.3e6;
+    CHECK(static_cast<double>(p.on_device.weights) ==
+          doctest::Approx(2.0 * (1.0 + 1.0 / ranks) * (32 * block + 2 * table)).epsilon(0.002));
+    CHECK(offload::describe(p).find("weights of 34 of 34 units stay whole") != std::string::npos);
+    // With 5 GiB less there is memory for some, with 14 for none.
+    auto less = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+    less.device.memory = p.on_device.total() - (std::size_t{5} << 30) + less.device.reserve;
+    auto const some = train::plan_on<model::llama, bfloat16>(less, {}, m.options());
+    CHECK(some.state.rooms.weights > 3);
+    CHECK(some.state.rooms.weights < 34);
+    CHECK(some.exchanged > p.exchanged);
+    less.device.memory -= std::size_t{9} << 30;
+    auto const none = train::plan_on<model::llama, bfloat16>(less, {}, m.options());
+    REQUIRE(none.fits);
+    CHECK(none.state.rooms.weights == 3);
+    CHECK(none.recompute == "none");
+    CHECK(p.step_time < some.step_time);
+    CHECK(some.step_time < none.step_time);
+  }
 }
 
 TEST_CASE("Llama 70B trains on four H200 without clipping: gradients leave each as they come") {

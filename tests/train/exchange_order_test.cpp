@@ -14,6 +14,8 @@
 #include "support/ranked_training.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -76,6 +78,7 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
     int micro_batches, layers;
     std::vector<std::string> frozen;
     int vocabulary = 701;
+    int rooms = 3;
   };
   for (auto const& c : std::vector<choice>{{false, 1, 1, {}},
                                            {false, 1, 6, {}},
@@ -86,10 +89,17 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
                                            {false, 2, 1, {"layers.0."}},
                                            {false, 1, 7, {}, 2000},  // the embedding is the largest unit
                                            {true, 1, 6, {}, 2000},
-                                           {false, 3, 5, {}, 2000}}) {
+                                           {false, 3, 5, {}, 2000},
+                                           {false, 1, 6, {}, 701, 5},
+                                           {true, 2, 6, {}, 2000, 5},
+                                           {false, 3, 4, {"layers.1."}, 2000, 5},
+                                           {false, 1, 6, {}, 2000, 8},  // as many as units
+                                           {true, 1, 6, {}, 701, 8},
+                                           {false, 2, 4, {"embed_tokens"}, 701, 99}}) {
     CAPTURE(c.tied);
     CAPTURE(c.micro_batches);
     CAPTURE(c.layers);
+    CAPTURE(c.rooms);
     cpu::device device{1};
     writing_communicator<cpu::device> group;
     auto config = test::ranked::config_of(c.tied);
@@ -102,6 +112,9 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
       });
     };
     train::engine<model::llama, P, zero::sharded<writing>> e{device, group, config, options};
+    offload::arrangement arrangement;
+    arrangement.rooms.weights = c.rooms;
+    e.arrange(arrangement, std::numeric_limits<std::size_t>::max());
     e.initialize(test::ranked::some_weights);
     std::size_t begin = 0;
     for (int step = 0; step < 4; ++step) {
@@ -129,7 +142,7 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
       }
     }
     CHECK((trained.size() < units.size()) == !c.frozen.empty());
-    auto const order = offload::order_of(planned, c.micro_batches);
+    auto const order = offload::order_of(planned, arrangement.rooms, c.micro_batches);
     std::vector<std::string> expected;
     for (auto const& o : order.operations) {
       expected.push_back(concat(o.what == offload::activity::gather ? "g" : "r", o.unit, " ",
@@ -139,6 +152,9 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
     std::vector<std::string> const last(all.begin() + static_cast<std::ptrdiff_t>(begin), all.end());
     CHECK(last == expected);
     CHECK(order.announcements.size() == trained.size());
+    if (c.rooms >= static_cast<int>(units.size())) {  // each once, but frozen ones, which never change
+      CHECK(order.operations.size() == 2 * trained.size() + (c.micro_batches - 1U) * trained.size());
+    }
   }
 }
 

@@ -30,6 +30,8 @@ offload::plan some_plan() {
   p.tokens_per_second = 1000.0;
   p.model_flops_per_second = 2e14;
   p.state.buckets.resize(7);
+  p.state.rooms.weights = 5;
+  p.gathered_units = 9;
   p.exchanged = 4096.0;
   p.exchange_time = 0.25;
   p.step.busy = {0.5, 0.1, 0.2, 0.3, 0.4, 0.6};
@@ -65,6 +67,7 @@ TEST_CASE("a plan in JSON") {
   CHECK(j["pinned_host_bytes"] == 13);
   CHECK(j["busy"]["cpu_adam"] == 0.4);
   CHECK(j["busy"]["exchange"] == 0.6);
+  CHECK(j["exchanges"]["weight_rooms"] == 5);
   CHECK(j["exchanges"]["bytes"] == 4096.0);
   CHECK(j["exchanges"]["ms"] == 250.0);
   CHECK(j["exchanges"]["waited_ms"] == 125.0);
@@ -74,6 +77,17 @@ TEST_CASE("a plan in JSON") {
   CHECK(j["activities"]["forward"]["count"] == 2);
   CHECK(j["activities"]["forward"]["ms"] == 375.0);
   CHECK(j["activities"]["commit + update"]["ms"] == 250.0);
+}
+
+TEST_CASE("there are no more rooms for whole weights than units, and none for who is alone") {
+  auto p = some_plan();
+  auto const rooms = [&] {
+    return io::parse_json(train::to_json(p, ""), "plan")["exchanges"]["weight_rooms"];
+  };
+  p.gathered_units = 2;
+  CHECK(rooms() == 2);
+  p.gathered_units = 0;
+  CHECK(rooms() == 0);
 }
 
 TEST_CASE("of a plan that does not fit, what is not known is null") {

@@ -13,6 +13,7 @@
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
 #include "support/ranked_training.hpp"
+#include "support/sanitizer.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -44,7 +45,7 @@ using test::ranked::worst;
 template <class P>
 record resident(settings const& s) {
   cpu::device device{1};
-  train::engine<model::llama, P> e{device, config_of(s.tied), options_of(s)};
+  train::engine<model::llama, P> e{device, config_of(s.tied, s.layers), options_of(s)};
   return train(e, s, 0, 1);
 }
 
@@ -56,14 +57,15 @@ record sharded(int ranks, settings const& s) {
   std::optional<record> all;
   std::mutex mutex;
   conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
-    train::engine<model::llama, P, zero::sharded<comm::shared>, Offload> e{device, group, config_of(s.tied),
-                                                                           options_of(s)};
+    train::engine<model::llama, P, zero::sharded<comm::shared>, Offload> e{
+        device, group, config_of(s.tied, s.layers), options_of(s)};
+    offload::arrangement a;
+    a.rooms.weights = s.weight_rooms;
     if constexpr (e.arranges) {
-      offload::arrangement a;
       a.buckets = mixed(e.units_of_state(), group.rank());
       a.speculates = s.speculates;
-      e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
     }
+    e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
     comm::abort_on_exception const guard{group};
     auto const r = train(e, s, group.rank(), ranks);
     std::lock_guard const lock{mutex};
@@ -110,6 +112,25 @@ TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P, 
   }
 }
 
+TEST_CASE_TEMPLATE("whole weights that stay from forward to backward change no bit", P, precision::fp32,
+                   precision::bf16) {
+  for (auto s : {settings{.layers = 6}, settings{.tied = true, .micro_batches = 2, .layers = 5},
+                 settings{.micro_batches = 3, .recompute = recompute::choice::every_block, .layers = 4}}) {
+    CAPTURE(s.tied);
+    for (int const ranks : test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 3}) {
+      CAPTURE(ranks);
+      s.weight_rooms = 3;
+      auto const expected = sharded<P>(ranks, s);
+      for (int const rooms : {5, 99}) {
+        CAPTURE(rooms);
+        s.weight_rooms = rooms;
+        CHECK((sharded<P>(ranks, s) == expected));
+      }
+      CHECK((sharded<P, offload::super>(ranks, s) == expected));
+    }
+  }
+}
+
 /// In the immediate mode, with gradients that take turns in so many rooms; 0: they stay.
 template <class P>
 record flowing(int ranks, settings const& s, int rooms, bool blocks_only = false) {
@@ -124,6 +145,7 @@ record flowing(int ranks, settings const& s, int rooms, bool blocks_only = false
     offload::arrangement a;
     a.buckets = mixed(e.units_of_state(), group.rank());
     a.immediate = true;
+    a.rooms.weights = s.weight_rooms;
     if (rooms > 0) {
       a.flow.gradients.assign(e.model().units().size(), true);
       a.flow.gradients.front() = a.flow.gradients.back() = !blocks_only;
@@ -158,6 +180,9 @@ TEST_CASE_TEMPLATE("gradients of shards that leave as they come change no bit", 
       CHECK(flowing<P>(ranks, s, 3, true) == expected);
       CHECK(flowing<P>(ranks, s, 2) == expected);
       CHECK(flowing<P>(ranks, s, 1, true) == expected);
+      auto whole = s;
+      whole.weight_rooms = 99;
+      CHECK(flowing<P>(ranks, whole, 2) == expected);
     }
   }
 }
@@ -191,7 +216,7 @@ TEST_CASE("ranks that are processes train as threads do") {
   groups.settings.piece_bytes = 1U << 18;
   conformance::all_succeeded(groups.run(2, [&](auto& device, auto& group) {
     train::engine<model::llama, precision::bf16, zero::sharded<comm::shared>> e{
-        device, group, config_of(s.tied), options_of(s)};
+        device, group, config_of(s.tied, s.layers), options_of(s)};
     comm::abort_on_exception const guard{group};
     require(train(e, s, group.rank(), 2) == threads, "processes differ from threads");
   }));
@@ -285,12 +310,18 @@ TEST_CASE("a step without labels, and one whose gradient is not finite on one ra
 TEST_CASE("a rank's plan is what it allocates, and shrinks with the number of ranks") {
   std::vector<std::size_t> states;
   for (int const ranks : {1, 2, 4}) {
+    CAPTURE(ranks);
     test::threads_of_a_process groups;
     std::size_t state = 0;
     std::mutex mutex;
     conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
       train::engine<model::llama, precision::bf16, zero::sharded<comm::shared>> e{
           device, group, config_of(false), options_of({})};
+      auto const of_three = e.plan().weights;
+      offload::arrangement a;
+      a.rooms.weights = group.ranks();  // another number in each run
+      e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
+      require((e.plan().weights > of_three) == (group.ranks() == 4), "rooms take ", e.plan().weights);
       e.initialize(some_weights);
       auto const planned = static_cast<double>(e.plan().total());
       auto const taken = static_cast<double>(device.bytes_in_use());
@@ -333,6 +364,8 @@ TEST_CASE("ranks of different configurations are told what differs, before anyth
         "ranks differ in max_grad_norm: rank 0 has '1' (1 bytes), rank 1 has '0.5'");
   check([](auto&, auto& o) { o.adamw.weight_decay = 0.25; }, "ranks differ in the settings of AdamW");
   check([](auto&, auto& o) { o.accumulates = true; }, "ranks differ in accumulates: rank 0 has 'false'");
+  check([](auto&, auto& o) { o.arrangement.rooms.weights = 4; },
+        "ranks differ in rooms: rank 0 has '3 3' (3 bytes), rank 1 has '4 3'");
 }
 
 TEST_CASE("an exception on one rank ends the training of all") {

@@ -6,6 +6,7 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/trainer.hpp>
+#include <superoffload/zero/sharded.hpp>
 #include <superoffload/zero/streamed.hpp>
 #include <superoffload/zero/streamed_or_sharded.hpp>
 
@@ -240,6 +241,85 @@ TEST_CASE(
   CHECK(most > 8);
 }
 
+/// Plans steps of ranks with an engine each in more and more device memory, and returns the numbers of rooms
+/// for whole weights that are planned. Every engine takes its plan's bytes, before it is trained and after.
+template <class Offload, class Precision>
+std::vector<int> rooms_planned(int ranks, bool tied, int micro_batches, offload::settings s) {
+  model::config const config{.model_type = "llama",
+                             .vocabulary = 4000,
+                             .hidden = 128,
+                             .intermediate = 512,
+                             .layers = 8,
+                             .heads = 4,
+                             .kv_heads = 2,
+                             .head_dim = 32,
+                             .max_positions = 32,
+                             .tied_head = tied};
+  test::threads_of_a_process groups;
+  groups.settings.piece_bytes = 1U << 18;
+  std::vector<int> all;
+  std::mutex mutex;
+  conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
+    std::vector<int> own;
+    using T = typename Precision::element;
+    std::size_t memory = std::size_t{1} << 30, least = 0;
+    for (int blocks = -1; blocks < 12; ++blocks) {
+      train::engine<model::llama, Precision, Offload, zero::sharded<comm::shared>> e{
+          device, group, config, {.max_rows = 8, .max_positions = 8, .accumulates = micro_batches > 1}};
+      train::step_shape const shape{.micro_batch = {8, 8},
+                                    .micro_batches = micro_batches,
+                                    .recompute = recompute::choice::none,
+                                    .flows = false,
+                                    .ranks = ranks,
+                                    .whole_gradients = train::whole_gradients_of(e)};
+      auto const whole = zero::whole_weight_bytes<T>(e.model().units()[1], ranks);
+      if (blocks >= 0) {
+        memory = least + static_cast<std::size_t>(blocks) * whole;
+      }
+      auto const p =
+          train::plan_step<T>(device, e.model(), shape, small_machine(memory, std::size_t{1} << 30), s);
+      conformance::require(p.fits && p.on_device.total() <= memory, "no plan: ", p.refusal);
+      e.arrange(p.state, p.on_device.total());
+      conformance::require(e.plan().total() == p.on_device.total(), "planned ", p.on_device.total(),
+                           " bytes, the engine ", e.plan().total(), ", ", p.whole_at_once(), " rooms");
+      conformance::require(e.plan().host == p.on_host.total(), "planned ", p.on_host.total(),
+                           " bytes of the host, the engine ", e.plan().host);
+      if (blocks < 0) {  // that of three
+        e.arrange({}, memory);
+        least = e.plan().total();
+        continue;
+      }
+      own.push_back(p.whole_at_once());
+    }
+    std::lock_guard const lock{mutex};
+    conformance::require(all.empty() || all == own, "ranks differ");
+    all = own;
+  }));
+  return all;
+}
+
+TEST_CASE("ranks have the bytes of their plans, whatever number of whole weights stays") {
+  offload::settings const on_device{.how = offload::mode::none};
+  for (bool const tied : {false, true}) {
+    CAPTURE(tied);
+    // Where the head has a table of its own, the last room is for that, which is larger than a block.
+    int const with_seven_blocks = tied ? 10 : 9;
+    for (int const ranks : {2, 3}) {
+      CAPTURE(ranks);
+      for (int const micro_batches : {1, 2}) {
+        CAPTURE(micro_batches);
+        auto const rooms =
+            rooms_planned<offload::none, precision::bf16>(ranks, tied, micro_batches, on_device);
+        for (int i = 0; i < 7; ++i) { CHECK(rooms[static_cast<std::size_t>(i)] == 3 + i); }
+        CHECK(rooms.back() == 10);
+        CHECK(rooms[7] == with_seven_blocks);
+      }
+    }
+    auto const alone = rooms_planned<offload::none, precision::bf16>(1, tied, 1, on_device);
+    CHECK(alone == std::vector<int>(12, 0));  // nothing is exchanged
+  }
+}
+
 TEST_CASE(
     "gradients leave ranks' devices that are too small for them, which have their plan's bytes and the same "
     "bits") {
@@ -258,6 +338,7 @@ TEST_CASE(
   // training.
   struct outcome {
     std::size_t bytes = 0;
+    int whole_at_once = 0;
     bool fits = false, leaves = false;
     std::vector<double> numbers;
   };
@@ -274,10 +355,10 @@ TEST_CASE(
                                     .recompute = recompute::choice::automatic,
                                     .judges = false,
                                     .ranks = 2,
-                                    .gathered = train::gathered_by(e)};
+                                    .whole_gradients = train::whole_gradients_of(e)};
       auto const p = train::plan_step<bfloat16>(
           device, e.model(), shape, small_machine(memory, std::size_t{1} << 30), {.bucket_bytes = 1 << 20});
-      outcome own{p.on_device.total(), p.fits, p.state.flow.any_gradient(), {}};
+      outcome own{p.on_device.total(), p.whole_at_once(), p.fits, p.state.flow.any_gradient(), {}};
       if (p.fits) {
         e.arrange(p.state, p.on_device.total());
         conformance::require(e.plan().total() == p.on_device.total(), "planned ", p.on_device.total(),
@@ -309,15 +390,18 @@ TEST_CASE(
   auto const whole = run(std::size_t{1} << 30);
   REQUIRE(whole.fits);
   CHECK_FALSE(whole.leaves);
-  int leaving = 0;
-  for (auto memory = whole.bytes; leaving < 3; memory -= whole.bytes / 32) {
+  CHECK(whole.whole_at_once == 14);
+  int leaving = 0, least = 14;
+  for (auto memory = whole.bytes; leaving < 3; memory -= whole.bytes / 64) {
     CAPTURE(memory);
     auto const tight = run(memory);
     REQUIRE(tight.fits);
     CHECK(tight.bytes <= memory);
     CHECK(tight.numbers == whole.numbers);
+    least = std::min(least, tight.whole_at_once);
     leaving += tight.leaves ? 1 : 0;
   }
+  CHECK(least == 3);
 }
 
 }  // namespace

@@ -168,7 +168,8 @@ TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients summed into them in
   groups.settings.piece_bytes = 1U << 20;
   for (int const ranks : test::numbers_of_ranks()) {
     for (int const micro_batches : {1, 3}) {
-      for (auto const rooms : {zero::gather_rooms{}, zero::gather_rooms{.weights = 2, .gradients = 1}}) {
+      for (auto const rooms : {zero::gather_rooms{}, zero::gather_rooms{.weights = 2, .gradients = 1},
+                               zero::gather_rooms{.weights = 4}, zero::gather_rooms{.weights = 7}}) {
         CAPTURE(ranks);
         CAPTURE(micro_batches);
         conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {

@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/offload/placement.hpp>
 #include <superoffload/zero/flow.hpp>
+#include <superoffload/zero/shard.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -20,6 +21,8 @@ struct arrangement {
   /// state of the former is not resident. The latter are on the host, whose slots hold all gradients then, or
   /// nothing waits for the verdict.
   zero::flow flow{};
+  /// Of a rank: units that are whole at once. Whether the ends meet is the engine's to say.
+  zero::gather_rooms rooms{};
   /// Pinned buffers of one bucket each, for gradients on their way or kept and for weights on theirs.
   int slots = 4;
   /// Device buffers for the state of one streamed bucket each.

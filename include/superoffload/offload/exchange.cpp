@@ -16,11 +16,11 @@ namespace {
 /// them.
 class store {
 public:
-  store(exchanges const& e, int micro_batches)
+  store(exchanges const& e, zero::gather_rooms rooms, int micro_batches)
       : e_{e},
         micro_batches_{micro_batches},
-        weight_sizes_{sizes_of(e, &unit_exchange::weights, e.weight_rooms)},
-        gradient_sizes_{sizes_of(e, &unit_exchange::gradient, e.gradient_rooms)},
+        weight_sizes_{sizes_of(e, &unit_exchange::weights, rooms.weights)},
+        gradient_sizes_{sizes_of(e, &unit_exchange::gradient, rooms.gradients)},
         weights_(static_cast<std::size_t>(weight_sizes_.rooms())),
         gradients_(static_cast<std::size_t>(gradient_sizes_.rooms())) {}
 
@@ -206,11 +206,11 @@ double seconds_of(machine const& m, exchange_order::operation const& o) {
          o.bytes / (o.what == activity::gather ? m.peers.all_gather : m.peers.reduce_scatter);
 }
 
-exchange_order order_of(exchanges const& e, int micro_batches) {
+exchange_order order_of(exchanges const& e, zero::gather_rooms rooms, int micro_batches) {
   if (e.units.empty()) {
     return {};
   }
-  store of_rank{e, micro_batches};
+  store of_rank{e, rooms, micro_batches};
   of_rank.step();
   return of_rank.step();
 }

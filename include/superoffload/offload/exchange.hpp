@@ -4,6 +4,7 @@
 
 #include <superoffload/offload/machine.hpp>
 #include <superoffload/offload/timeline.hpp>
+#include <superoffload/zero/shard.hpp>
 
 #include <cstddef>
 #include <vector>
@@ -19,9 +20,7 @@ struct unit_exchange {
 /// What zero::sharded_store exchanges in a step.
 struct exchanges {
   std::vector<unit_exchange> units;  ///< in the order of the forward; none: the rank is alone
-  int weight_rooms = 3;              ///< units that are whole on the device at once
-  int gradient_rooms = 3;
-  int used_by_last = -1;  ///< the unit whose weights the last one uses, too; none: negative
+  int used_by_last = -1;             ///< the unit whose weights the last one uses, too; none: negative
 };
 
 /// The exchanges of a step in their order, and what waits for what. Passes are numbered: in each micro-batch
@@ -47,7 +46,8 @@ struct exchange_order {
 /// Of an operation, while nothing is beside it.
 double seconds_of(machine const& m, exchange_order::operation const& o);
 
-/// Of a step behind others, which have left the weights of frozen units where they were.
-exchange_order order_of(exchanges const& e, int micro_batches);
+/// Of a step behind others, which have left the weights of frozen units where they were. Whether the ends
+/// meet is `e`'s to say.
+exchange_order order_of(exchanges const& e, zero::gather_rooms rooms, int micro_batches);
 
 }  // namespace superoffload::offload

@@ -64,6 +64,10 @@ std::string describe(plan const& p) {
     text += formatted("  gradients of %td units leave the device as they come, %d at a time there\n",
                       std::count(leave.begin(), leave.end(), true), p.state.flow.gradient_rooms);
   }
+  if (p.whole_at_once() > zero::gather_rooms{}.weights) {
+    text += formatted("  weights of %d of %d units stay whole from forward to backward\n", p.whole_at_once(),
+                      p.gathered_units);
+  }
   text += concat("  recompute: ", p.recompute, "\n");
   if (!p.fits) {
     return text + "  does not fit: " + p.refusal + "\n";

@@ -48,12 +48,15 @@ struct plan {
   double step_time = 0.0;  ///< s, simulated; of the steps that have come to run alike
   /// s that its busiest part needs beside the others: device, CPU Adam, the link or exchanges
   double bound = 0.0;
+  int gathered_units = 0;      ///< of a rank, units whose weights are gathered; 0: it is alone
   double exchanged = 0.0;      ///< bytes that leave a rank for others, of a step; 0: it is alone
   double exchange_time = 0.0;  ///< s that these take alone; what is waited for: `step`
   double tokens_per_second = 0.0;
   double model_flops_per_second = 0.0;
   timeline step;
 
+  /// Of a rank, units whose weights may be whole on the device at once.
+  [[nodiscard]] int whole_at_once() const { return std::min(state.rooms.weights, gathered_units); }
   /// Units whose gradients are added up on the host.
   [[nodiscard]] std::ptrdiff_t sums_on_host() const {
     auto const& leave = state.flow.gradients;

@@ -60,6 +60,24 @@ public:
     return false;
   }
 
+  [[nodiscard]] plan keep_whole(plan p) const {
+    // Where the device's memory is the host's, whatever else runs there has more use for it.
+    if (!p.fits || m_.device.is_the_host) {
+      return p;
+    }
+    auto more = p;
+    for (more.state.rooms.weights = p.gathered_units; more.state.rooms.weights > p.state.rooms.weights;
+         --more.state.rooms.weights) {
+      count_bytes(more);
+      if (fits(more)) {
+        judge(more);
+        finish(more);
+        return more.step_time < p.step_time ? more : p;
+      }
+    }
+    return p;
+  }
+
 private:
   /// What of a block does not stay on the device. Gradients leave as they come; where several micro-batches
   /// are added up, their sum waits on the host for the next one.
@@ -217,8 +235,8 @@ private:
       }
     }
     using rooms_of = zero::room_sizes<std::size_t>;
-    device.weights += rooms_of::alike(weights, flow.weight_rooms).total() + w_.gathered_weights;
-    device.gradients += rooms_of::alike(gradients, flow.gradient_rooms).total() + w_.gathered_gradients;
+    device.weights += rooms_of::alike(weights, flow.weight_rooms).total() + whole_weights(p);
+    device.gradients += rooms_of::alike(gradients, flow.gradient_rooms).total() + w_.whole_gradients;
     std::size_t stays = 0, on_host = 0, beside = 0, staged = 0;
     for (auto const& b : p.state.buckets) {
       auto const n = static_cast<std::size_t>(b.count);
@@ -251,6 +269,11 @@ private:
     p.host = static_cast<double>(on_host) / all;
     p.streamed = static_cast<double>(staged) / all;
     p.resident = on_host + staged == 0 ? 1.0 : static_cast<double>(stays) / all;
+  }
+  /// Of a rank, bytes of the rooms that zero::sharded_store gathers weights into.
+  [[nodiscard]] std::size_t whole_weights(plan const& p) const {
+    bool const ends_meet = w_.with_ranks.used_by_last >= 0;
+    return zero::room_sizes<std::size_t>{w_.whole_weights, p.state.rooms.weights, ends_meet}.total();
   }
   /// Bytes of each that are left beside a plan; below zero when it does not fit.
   [[nodiscard]] std::int64_t left_on_device(plan const& p) const {
@@ -485,7 +508,8 @@ private:
     double const up = 2.0 * w_.micro_batches * weights + sums + sent + streamed * state + along;
     p.bound = busiest(compute, host, down, up, p.state.workers);
     p.exchanged = p.exchange_time = 0.0;
-    for (auto const& o : order_of(w_.with_ranks, w_.micro_batches).operations) {
+    p.gathered_units = static_cast<int>(w_.with_ranks.units.size());
+    for (auto const& o : order_of(w_.with_ranks, p.state.rooms, w_.micro_batches).operations) {
       p.exchanged += o.bytes;
       p.exchange_time += seconds_of(m_, o);
     }
@@ -654,6 +678,12 @@ bool can_fit(std::vector<autograd::unit_layout> const& units, workload const& w,
              settings const& s) {
   check(units, w);
   return search{units, w, m, s}.can_fit();
+}
+
+plan keep_whole(plan p, std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
+                settings const& s) {
+  check(units, w);
+  return search{units, w, m, s}.keep_whole(std::move(p));
 }
 
 }  // namespace superoffload::offload

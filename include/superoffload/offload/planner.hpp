@@ -31,6 +31,12 @@ plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& 
 bool can_fit(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
              settings const& s);
 
+/// Lets the weights of a rank's units stay whole from forward to backward, which are then gathered once and
+/// not twice: of as many as the plan leaves device memory for, where a step takes less time so. What else was
+/// decided stays, so this comes last. `p` is of the same arguments, and one that does not fit stays as it is.
+plan keep_whole(plan p, std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
+                settings const& s);
+
 /// The schedule that a plan was judged by.
 schedule schedule_of(plan const& p, workload const& w, machine const& m);
 

@@ -37,7 +37,7 @@ bool alike(std::vector<totals> const& ends, std::size_t a, std::size_t b) {
 class simulation {
 public:
   simulation(machine const& m, schedule const& s)
-      : m_{m}, s_{s}, exchanges_{order_of(s.with_ranks, s.micro_batches)} {
+      : m_{m}, s_{s}, exchanges_{order_of(s.with_ranks, s.state.rooms, s.micro_batches)} {
     auto const units = s.units.size();
     for (int k = 0; k < s.micro_batches; ++k) {
       bool const first = k == 0, last = k + 1 == s.micro_batches;

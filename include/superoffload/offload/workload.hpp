@@ -46,9 +46,11 @@ struct workload {
   double model_flops = 0.0;  ///< of a whole step on all ranks, forward and backward, nothing computed again
   /// Bytes beside weights, gradients, state and activations, of device and of host memory.
   std::size_t workspaces = 0, host_workspaces = 0;
-  /// Of device memory, for units that are whole for a while where the layouts are shards.
-  std::size_t gathered_weights = 0, gathered_gradients = 0;
-  exchanges with_ranks{};          ///< where the layouts are shards
+  exchanges with_ranks{};  ///< where the layouts are shards
+  /// Where the layouts are shards: bytes of each unit's weights while it is whole, in one of
+  /// arrangement::rooms, and of device memory for all whole gradients.
+  std::vector<std::size_t> whole_weights;
+  std::size_t whole_gradients = 0;
   int element_bytes = 2;           ///< of working weights: 2 or 4
   bool judges = true;              ///< is a step clipped, or skipped where it is not finite?
   bool weights_may_stream = true;  ///< is there a store for weights on the host?

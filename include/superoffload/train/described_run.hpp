@@ -30,7 +30,7 @@ offload::plan plan_on(offload::machine const& m, offload::settings const& s, tra
       // Parts of a gradient that have come from other ranks wait beside the rooms for their sum.
       auto const ranks = static_cast<std::size_t>(of_engine.ranks);
       auto const parts = (ranks - 1) * std::min(rooms.gradients.largest() / ranks, gpu::sum_part_bytes);
-      of_engine.gathered = {rooms.weights.total(), rooms.gradients.total() + parts};
+      of_engine.whole_gradients = rooms.gradients.total() + parts;
     }
     return of_engine;
   };

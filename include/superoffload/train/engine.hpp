@@ -52,8 +52,9 @@ struct engine_options {
   std::int64_t max_positions = 0;  ///< tokens of the longest document
   bool accumulates = false;        ///< will a step have several micro-batches?
   recompute::choice recompute = recompute::choice::none;  ///< read by recompute::configured
-  offload::arrangement arrangement{};   ///< of the optimizer's state; read by offload::super, zero::streamed
-  zero::gather_rooms rooms{};           ///< read by zero::sharded; ends_meet is the engine's to say
+  /// Of the optimizer's state and of what flows, read by offload::super and zero::streamed; its rooms by
+  /// zero::sharded.
+  offload::arrangement arrangement{};
   tensor_choice trainable{}, decays{};  ///< which tensors train, and which of those decay
   bool records = false;                 ///< note what works when: basic_engine::times()
 };
@@ -128,7 +129,6 @@ public:
     expect(options_.max_rows > 0 && options_.max_positions > 0, exit_code::bad_input,
            "the largest micro-batch must have at least one token");
     expect(flows || !shards || group_ != nullptr, exit_code::internal, "zero::sharded needs a group");
-    options_.rooms.ends_meet = model_.settings().tied_head;
     if constexpr (shards) {
       if (is_rank()) {
         owned_ = zero::shards_of(model_.units(), group_->rank(), group_->ranks());
@@ -161,7 +161,8 @@ public:
   /// only. Until then it keeps everything.
   void fit_into(std::size_t bytes) { make_plan(bytes); }
 
-  /// Changes engine_options::arrangement and the plan with it, as fit_into(bytes); before initialize() only.
+  /// Changes engine_options::arrangement, of which an engine reads what its policies say, and the plan with
+  /// it, as fit_into(bytes); before initialize() only.
   void arrange(offload::arrangement arrangement, std::size_t bytes) {
     options_.arrangement = std::move(arrangement);
     make_plan(bytes);
@@ -186,11 +187,11 @@ public:
           static_cast<basic_engine*>(self)->state_->await_gradient(unit, stream);
         }};
     if constexpr (shards && flows) {
-      store_.emplace(*device_, *stream_, units, options_.accumulates, group_, options_.rooms,
+      store_.emplace(*device_, *stream_, units, options_.accumulates, group_, options_.arrangement.rooms,
                      options_.arrangement.flow, sink, times());
     } else if constexpr (shards) {
-      store_.emplace(*device_, *stream_, units, options_.accumulates, *group_, options_.rooms, zero::flow{},
-                     sink, times());
+      store_.emplace(*device_, *stream_, units, options_.accumulates, *group_, options_.arrangement.rooms,
+                     zero::flow{}, sink, times());
     } else if constexpr (flows) {
       store_.emplace(*device_, *stream_, units, options_.accumulates, options_.arrangement.flow, sink,
                      times());
@@ -558,7 +559,8 @@ private:
                         concat("betas ", o.adamw.beta1, " ", o.adamw.beta2, ", eps ", o.adamw.epsilon,
                                ", decay ", o.adamw.weight_decay));
       comm::expect_same(*group_, "accumulates", concat(o.accumulates));
-      comm::expect_same(*group_, "rooms", concat(o.rooms.weights, " ", o.rooms.gradients));
+      auto const& rooms = o.arrangement.rooms;
+      comm::expect_same(*group_, "rooms", concat(rooms.weights, " ", rooms.gradients));
     }
   }
   offload::verdict judge() {
@@ -627,9 +629,9 @@ private:
            "an arrangement lets weights or gradients flow, but this engine has ",
            shards ? "zero::sharded" : "zero::resident");
     if constexpr (shards && flows) {
-      return store_type::bytes(units, o.accumulates, group_, o.rooms, flow);
+      return store_type::bytes(units, o.accumulates, group_, o.arrangement.rooms, flow);
     } else if constexpr (shards) {
-      return store_type::bytes(units, o.accumulates, *group_, o.rooms);
+      return store_type::bytes(units, o.accumulates, *group_, o.arrangement.rooms);
     } else if constexpr (flows) {
       return store_type::bytes(units, o.accumulates, flow);
     } else {
@@ -643,6 +645,7 @@ private:
 
   void make_plan(std::size_t memory = std::numeric_limits<std::size_t>::max()) {
     auto const& units = model_.units();
+    options_.arrangement.rooms.ends_meet = model_.settings().tied_head;
     plan_ = {};
     for (auto const& unit : units) {
       for (auto const& tensor : unit.tensors()) {

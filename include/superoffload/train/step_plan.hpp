@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/autograd/unit.hpp>
 #include <superoffload/comm/communicator.hpp>
 #include <superoffload/comm/host_group.hpp>
 #include <superoffload/comm/single.hpp>
@@ -21,7 +22,9 @@
 #include <cmath>
 #include <concepts>
 #include <cstddef>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace superoffload::train {
 
@@ -35,20 +38,19 @@ inline step_shape shape_of(training_options const& o) {
           .ranks = o.ranks};
 }
 
-/// What a rank's engine takes beside its shards, as its plan says as long as nothing is arranged.
+/// What a rank's engine takes for gradients beside those of its shards, as its plan says as long as nothing
+/// is arranged; of others, nothing.
 template <class Engine>
-gathered_bytes gathered_by(Engine const& e) {
+std::optional<std::size_t> whole_gradients_of(Engine const& e) {
   if (!e.is_rank()) {
-    return {};
+    return std::nullopt;
   }
   using T = typename Engine::element_type;
-  gathered_bytes shards;
+  std::size_t of_shards = 0;
   for (auto const& unit : e.units_of_state()) {
-    shards.weights += static_cast<std::size_t>(unit.elements()) * sizeof(T);
-    shards.gradients +=
-        unit.trainable() ? zero::gradient_bytes<T>(unit, e.options().accumulates) : std::size_t{0};
+    of_shards += unit.trainable() ? zero::gradient_bytes<T>(unit, e.options().accumulates) : std::size_t{0};
   }
-  return {e.plan().weights - shards.weights, e.plan().gradients - shards.gradients};
+  return e.plan().gradients - of_shards;
 }
 
 /// Has the engine, one of `ranks`, a store that lets weights and gradients flow? That of a group of one keeps
@@ -58,21 +60,33 @@ bool lets_flow(Engine const& e, int ranks) {
   return Engine::flows && (!e.is_rank() || ranks > 1);
 }
 
-/// Plans the steps of a model; what memory a plan with recompute leaves is spent on keeping more.
+/// The units that an engine of such steps keeps state of: the model's, or a rank's shards of them.
+template <model::architecture Architecture>
+std::vector<autograd::unit_layout> units_of_state(Architecture const& model, step_shape const& shape) {
+  bool const sharded = shape.ranks > 1 || shape.whole_gradients;
+  return sharded ? zero::shards_of(model.units(), 0, shape.ranks) : model.units();
+}
+
+/// Plans the steps of a model; what memory a plan with recompute leaves is spent on keeping more, and what a
+/// rank then leaves on whole weights.
 template <element T, device_policy D, model::architecture Architecture>
 offload::plan plan_step(D const& device, Architecture const& model, step_shape const& shape,
                         offload::machine const& m, offload::settings const& s) {
   auto work = workload_of<T>(device, model, shape);
-  auto const units = shape.ranks > 1 ? zero::shards_of(model.units(), 0, shape.ranks) : model.units();
+  auto const units = units_of_state(model, shape);
   auto plan = offload::make_plan(units, work, m, s);
-  if (!plan.fits || plan.level == 0 || shape.recompute != recompute::choice::automatic) {
-    return plan;
+  if (plan.fits && plan.level > 0 && shape.recompute == recompute::choice::automatic) {
+    auto const taken = plan.on_device.total() + (m.device.is_the_host ? plan.on_host.total() : 0);
+    auto finer = work;
+    finer.levels = {level_within<T>(device, model, shape.micro_batch,
+                                    plan.on_device.activations + plan.device_available - taken)};
+    auto better = offload::make_plan(units, finer, m, s);
+    if (better.fits && better.step_time <= plan.step_time) {
+      plan = std::move(better);
+      work = std::move(finer);
+    }
   }
-  auto const taken = plan.on_device.total() + (m.device.is_the_host ? plan.on_host.total() : 0);
-  work.levels = {level_within<T>(device, model, shape.micro_batch,
-                                 plan.on_device.activations + plan.device_available - taken)};
-  auto better = offload::make_plan(units, work, m, s);
-  return better.fits && better.step_time <= plan.step_time ? better : plan;
+  return offload::keep_whole(std::move(plan), units, work, m, s);
 }
 
 /// Does a plan of such steps fit the machine?
@@ -82,7 +96,7 @@ bool step_fits(D const& device, Architecture const& model, step_shape shape, off
   if (shape.recompute == recompute::choice::automatic) {
     shape.recompute = recompute::choice::every_block;  // which takes least
   }
-  auto const units = shape.ranks > 1 ? zero::shards_of(model.units(), 0, shape.ranks) : model.units();
+  auto const units = units_of_state(model, shape);
   return offload::can_fit(units, workload_of<T>(device, model, shape), m, s);
 }
 
@@ -117,7 +131,7 @@ offload::machine machine_for(D& device, Architecture const& model, step_shape co
                                  .longest = static_cast<std::int32_t>(shape.micro_batch.positions),
                                  .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim))},
                    .cores_share = s.cpuadam_cores_perc};
-  auto const units = shape.ranks > 1 ? zero::shards_of(model.units(), 0, shape.ranks) : model.units();
+  auto const units = units_of_state(model, shape);
   for (auto const& b : offload::buckets_of(units, s.bucket_bytes / static_cast<std::int64_t>(sizeof(T)))) {
     p.bucket = std::max(p.bucket, b.count);
     p.state += b.count;

@@ -13,15 +13,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace superoffload::train {
-
-/// Of device memory, what a rank takes for units that are whole for a while.
-struct gathered_bytes {
-  std::size_t weights = 0, gradients = 0;
-};
 
 /// Of a step, what its workload depends on besides the model.
 struct step_shape {
@@ -29,11 +25,12 @@ struct step_shape {
   std::int64_t sequences = 1;  ///< of a micro-batch
   int micro_batches = 1;
   recompute::choice recompute = recompute::choice::automatic;
-  bool judges = true;         ///< as in offload::workload
-  double acceptance = 1.0;    ///< as in offload::workload
-  bool flows = true;          ///< has the engine a store that lets weights and gradients flow?
-  int ranks = 1;              ///< that share the step: all other numbers are those of one
-  gathered_bytes gathered{};  ///< by one of several
+  bool judges = true;       ///< as in offload::workload
+  double acceptance = 1.0;  ///< as in offload::workload
+  bool flows = true;        ///< has the engine a store that lets weights and gradients flow?
+  int ranks = 1;            ///< that share the step: all other numbers are those of one
+  /// Of an engine that has shards: bytes of device memory for whole gradients.
+  std::optional<std::size_t> whole_gradients{};
 };
 
 namespace detail {
@@ -42,14 +39,15 @@ inline offload::device_work device_work_of(autograd::work const& w) {
   return {w.flops, w.attention, w.bytes};
 }
 
-/// What zero::sharded_store exchanges: of each unit all shards but the rank's own.
+/// What zero::sharded_store exchanges: of each unit all shards but the rank's own. Nothing where there is
+/// one.
 template <element T, model::architecture Architecture>
 offload::exchanges exchanges_of(Architecture const& model, int ranks) {
   offload::exchanges all;
-  zero::gather_rooms const rooms;
-  all.weight_rooms = rooms.weights;
-  all.gradient_rooms = rooms.gradients;
   all.used_by_last = model.settings().tied_head ? 0 : -1;
+  if (ranks == 1) {
+    return all;
+  }
   for (auto const& unit : model.units()) {
     auto const others = static_cast<double>(zero::shard_elements(unit, ranks)) * (ranks - 1);
     auto const of_gradient = zero::keeps_wide<T>(unit, false) ? sizeof(wide<T>) : sizeof(T);
@@ -122,8 +120,10 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
           ((units[u].wide_gradient() && s.ranks == 1) || s.micro_batches > 1 ? wide_bytes : element_bytes);
     }
   }
-  if (s.ranks > 1) {
-    w.with_ranks = detail::exchanges_of<T>(model, s.ranks);
+  w.with_ranks = detail::exchanges_of<T>(model, s.ranks);
+  if (s.whole_gradients) {
+    w.whole_gradients = *s.whole_gradients;
+    for (auto const& unit : units) { w.whole_weights.push_back(zero::whole_weight_bytes<T>(unit, s.ranks)); }
   }
   // Outside of blocks: rows of the table, copied and added back into its gradient, which is cleared first;
   // the head, whose forward makes gradients too, with its logits.
@@ -176,8 +176,6 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
   w.acceptance = s.acceptance;
   w.weights_may_stream = s.flows && s.ranks == 1;
   w.gradients_may_leave = s.flows;
-  w.gathered_weights = s.gathered.weights;
-  w.gathered_gradients = s.gathered.gradients;
   return w;
 }
 

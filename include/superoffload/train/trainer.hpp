@@ -211,21 +211,17 @@ private:
     }
     auto const machine = machine_for<element_type>(*device_, engine_.model(), shape_of(options_), s, group);
     machine_name_ = machine.name;
-    auto const shape = [&, gathered = gathered_by(engine_),
+    auto const shape = [&, whole_gradients = whole_gradients_of(engine_),
                         acceptance = acceptance_before()](training_options const& o) {
       auto of_engine = shape_of(o);
       of_engine.acceptance = acceptance;
       of_engine.flows = lets_flow(engine_, o.ranks);
-      of_engine.gathered = gathered;
+      of_engine.whole_gradients = whole_gradients;
       return of_engine;
     };
     plan_ = plan_step<element_type>(*device_, engine_.model(), shape(options_), machine, s);
     comm::expect_same(ranks_, "the plan", to_json(plan_, {}));
-    if constexpr (Engine::arranges) {
-      engine_.arrange(plan_.state, plan_.on_device.total());
-    } else {
-      engine_.fit_into(plan_.on_device.total());
-    }
+    engine_.arrange(plan_.state, plan_.on_device.total());
     if (!plan_.fits) {
       plan_.refusal = refusal_of(plan_, device_->description(), options_, [&](training_options const& o) {
         return step_fits<element_type>(*device_, engine_.model(), shape(o), machine, s);

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/dtype.hpp>
 #include <superoffload/kernel/reduction.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +15,9 @@ namespace superoffload::zero {
 
 /// How many units at once are whole on a device that has a shard of each only. How large that is: room_sizes.
 struct gather_rooms {
-  int weights = 3;         ///< one for each unit that is used at once, and one to gather into meanwhile
+  /// One for each unit that is used at once, and one to gather into meanwhile. With more of them units stay
+  /// from forward to backward, the last ones first.
+  int weights = 3;
   int gradients = 3;       ///< one for each unit whose gradient is written at once, one that is being summed
   bool ends_meet = false;  ///< are the first unit and the last used at once, as by a tied head?
 };
@@ -22,6 +26,12 @@ struct gather_rooms {
 inline std::int64_t shard_elements(autograd::unit_layout const& unit, int ranks) {
   auto const cells = kernel::norm_cells(unit.elements());
   return (cells + ranks - 1) / ranks * kernel::norm_grid;
+}
+
+/// Bytes of a unit that is whole: a shard of each rank.
+template <element T>
+std::size_t whole_weight_bytes(autograd::unit_layout const& unit, int ranks) {
+  return static_cast<std::size_t>(shard_elements(unit, ranks) * ranks) * sizeof(T);
 }
 
 /// The part of elements [first, first + count) of a unit that a rank owns, empty where it owns none of it.

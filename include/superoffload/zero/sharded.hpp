@@ -25,12 +25,7 @@
 
 namespace superoffload::zero {
 
-/// Bytes of a unit that is whole: a shard of each rank.
-template <element T>
-std::size_t whole_weight_bytes(autograd::unit_layout const& unit, int ranks) {
-  return static_cast<std::size_t>(shard_elements(unit, ranks) * ranks) * sizeof(T);
-}
-/// The same of its gradient of one micro-batch; none where it is frozen as a whole.
+/// Bytes of a whole unit's gradient of one micro-batch; none where it is frozen as a whole.
 template <element T>
 std::size_t whole_gradient_bytes(autograd::unit_layout const& unit, int ranks) {
   auto const elements = unit.trainable() ? shard_elements(unit, ranks) * ranks : 0;
