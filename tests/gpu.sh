@@ -24,9 +24,10 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
                    compute-sanitizer over the suites of the library's own kernels, one by one
   train_8_layers train_32_layers train_accumulated train_8192 train_32768
                    steps of the Llama-8B shape, with the bound that the run itself measures
-  offload_8_layers offload_32_layers offload_planned offload_14b
+  offload_8_layers offload_32_layers offload_planned offload_14b offload_largest
                    the same with state in host memory, clipped never and always, updated in several ways; with state
-                   streamed; as planned; and of a model whose state does not fit the GPU, as planned
+                   streamed; as planned; of a model whose state does not fit the GPU, as planned; and the largest by
+                   layers beside 125 GiB of host memory
   models_1_gpu     steps of the published shapes that are for one GPU, as planned: gpu_model_<shape>.json
   kernels          every kernel beside a copy, every product beside a square one
   attention        the device's own attention and cuDNN's
@@ -39,7 +40,7 @@ END
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
-  offload_planned offload_14b models_1_gpu kernels attention)
+  offload_planned offload_14b offload_largest models_1_gpu kernels attention)
 known=" build tests examples nccl_tests collectives train_2_gpus train_4_gpus train_36b train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
@@ -81,7 +82,7 @@ several() {
   local name=$1 seconds=$2 all=$3 one runs=
   shift 3
   for one in "$@"; do
-    runs+="$build/bin/bench_train --device cuda --dtype bf16 --batch 4 $all $one; "
+    runs+="$build/bin/bench_train --device cuda --dtype bf16 $all $one; "
   done
   measured "$name" "$seconds" bash -ec "$runs"
 }
@@ -156,16 +157,23 @@ stage() {
     train_32768) train "$1" 300 --batch 1 --seq 32768 --steps 3 ;;
     offload_8_layers)
       several "$1" 300 \
-        '--shape llama-8b --seq 2048 --layers 8 --steps 8 --recompute every_block --ratio .9 --streamed_share 0' \
+        '--shape llama-8b --batch 4 --seq 2048 --layers 8 --steps 8 --recompute every_block --ratio .9 --streamed_share 0' \
         '--offload super --max_grad_norm 1000' '--offload super --max_grad_norm 1000 --speculation off' \
         '--offload super --max_grad_norm 1e-4 --acceptance 0' \
         '--offload super --max_grad_norm 1e-4 --acceptance 0 --speculation on' \
         '--offload zero --max_grad_norm 1000'
       ;;
     offload_32_layers)
-      several "$1" 500 '--shape llama-8b --seq 2048 --warm_up 5 --steps 4 --recompute every_block --ratio 1 --offload super' \
-        '--streamed_share 0 --max_grad_norm 1000' '--streamed_share 0 --max_grad_norm 1e-4 --acceptance 0' \
-        '--max_grad_norm 1000'
+      local all='--shape llama-8b --batch 4 --seq 2048 --warm_up 5 --steps 4 --recompute every_block --ratio 1'
+      all+=' --offload super'
+      several offload_32_host 150 "$all" '--streamed_share 0 --max_grad_norm 1000' &&
+        several offload_32_clipped 150 "$all" '--streamed_share 0 --max_grad_norm 1e-4 --acceptance 0' &&
+        several offload_32_streamed 150 "$all" '--max_grad_norm 1000'
+      ;;
+    offload_largest)
+      local all='--shape llama-8b --batch 1 --seq 2048 --warm_up 4 --steps 3 --offload auto'
+      several "${1}_clipped" 240 "$all" '--layers 81 --max_grad_norm 1' &&
+        several "${1}_immediate" 240 "$all" '--layers 87 --max_grad_norm 0'
       ;;
     offload_planned) train "$1" 120 --batch 4 --seq 2048 --steps 6 --offload auto ;;
     offload_14b)

@@ -98,6 +98,9 @@ inline so::offload::settings settings_of(job const& j) {
   s.ratio = j.ratio;
   s.streamed_share = j.streamed_share;
   s.stream_weights = j.stream_weights;
+  s.speculation = j.speculation == "adaptive" ? so::offload::choice::automatic
+                  : j.speculation == "on"     ? so::offload::choice::on
+                                              : so::offload::choice::off;
   s.bucket_bytes = j.bucket_mib << 20;
   return s;
 }
@@ -107,8 +110,6 @@ inline so::offload::arrangement arranged(job const& j, so::offload::arrangement 
   a.slots = j.slots > 0 ? j.slots : a.slots;
   a.workers = j.workers > 0 ? j.workers : a.workers;
   a.rooms.weights = j.weight_rooms > 0 ? j.weight_rooms : a.rooms.weights;
-  a.speculates = a.speculates && j.speculation != "off";
-  a.adapts = j.speculation == "adaptive";
   return a;
 }
 

@@ -74,13 +74,6 @@ double least_seconds(Work&& work, int runs = 3) {
   return least;
 }
 
-/// So many buckets of `bytes` that the caches hold one of `times` at most, but not more than `most`.
-inline std::size_t buckets_beyond_caches(int times, std::size_t bytes, std::size_t most) {
-  auto const cached = static_cast<std::size_t>(cpu::largest_cache_bytes(cpu::allowed_processors().front()));
-  return std::clamp<std::size_t>(static_cast<std::size_t>(times) * cached / bytes, 1,
-                                 std::max<std::size_t>(1, most));
-}
-
 /// Measures the device: its memory, its kernels, and how long the host takes to hear of it.
 template <element T, device_policy D>
 class device_probe {
@@ -259,7 +252,8 @@ public:
         down_{device},
         up_{device},
         bytes_{bytes},
-        buckets_{buckets_beyond_caches(2, bytes, most_buckets)},
+        buckets_{
+            std::clamp<std::size_t>(2 * cached_bytes() / bytes, 1, std::max<std::size_t>(1, most_buckets))},
         on_device_{device, 2 * bytes},
         on_host_{device, 2 * buckets_ * bytes, memory::host} {
     down_.fill_zero(on_device_.data(), on_device_.bytes());
@@ -320,6 +314,9 @@ public:
 private:
   static constexpr int copies = 4, small_copies = 32;
 
+  static std::size_t cached_bytes() {
+    return static_cast<std::size_t>(cpu::largest_cache_bytes(cpu::allowed_processors().front()));
+  }
   void copy_down(std::size_t bytes) { down_.copy(next_on_host(next_down_, 0), on_device_.data(), bytes); }
   void copy_up(std::size_t bytes) {
     up_.copy(on_device_.template as<std::byte>() + bytes_, next_on_host(next_up_, buckets_), bytes);
@@ -342,16 +339,14 @@ private:
 /// CPU Adam on state of buckets, by the threads that a run will have.
 template <element T>
 class adam_probe {
-  static constexpr auto bytes_of_element = 3 * static_cast<std::int64_t>(sizeof(float) + sizeof(T));
-
 public:
-  /// Of as many buckets as are in the `state` and `most_bytes` have room for, but no more than leave the
-  /// caches.
+  /// Of as many buckets as are in the `state` and `most_bytes` have room for.
   adam_probe(adam_workers& workers, memory_account& account, std::int64_t count, std::int64_t state,
              std::size_t most_bytes)
       : threads_{&workers.threads()},
         count_{count},
-        buckets_{buckets(count, std::min(state, static_cast<std::int64_t>(most_bytes) / bytes_of_element))},
+        buckets_{std::max<std::int64_t>(
+            1, std::min(state, static_cast<std::int64_t>(most_bytes) / bytes_of_element) / count)},
         state_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(float), workers.node()},
         slots_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(T), workers.node()} {
     for (std::int64_t i = 0; i < 3 * buckets_; ++i) {
@@ -361,22 +356,19 @@ public:
     threads_->synchronize();
   }
 
-  /// The next bucket.
-  void run(adam_task task) {
-    bucket_ = (bucket_ + 1) % buckets_;
-    run(task, count_);
-  }
+  [[nodiscard]] std::int64_t buckets() const noexcept { return buckets_; }
+  void run(adam_task task, std::int64_t bucket) { run(task, bucket, count_); }
   /// Of a task without work.
   double latency() {
-    return least_seconds([&] { run(adam_task::update, 1); }, 8);
+    return least_seconds([&] { run(adam_task::update, 0, 1); }, 8);
   }
 
 private:
-  static std::int64_t buckets(std::int64_t count, std::int64_t state) {
-    return static_cast<std::int64_t>(buckets_beyond_caches(
-        3, static_cast<std::size_t>(count * bytes_of_element), static_cast<std::size_t>(state / count)));
-  }
-  void run(adam_task task, std::int64_t count) {
+  static constexpr auto bytes_of_element = 3 * static_cast<std::int64_t>(sizeof(float) + sizeof(T));
+
+  void run(adam_task task, std::int64_t bucket, std::int64_t count) {
+    auto const part = [&](int i) { return state_.as<float>() + (3 * bucket + i) * count_; };
+    auto const slot = [&](int i) { return slots_.as<T>() + (3 * bucket + i) * count_; };
     auto* const w = part(0);
     auto* const m = part(1);
     auto* const v = part(2);
@@ -406,14 +398,12 @@ private:
                          [&](cpu::slice const& piece) { cpu::run(all.slice(piece.begin, piece.size())); });
     });
   }
-  float* part(int i) { return state_.as<float>() + (3 * bucket_ + i) * count_; }
-  T* slot(int i) { return slots_.as<T>() + (3 * bucket_ + i) * count_; }
 
   static constexpr kernel::adamw_step numbers{0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F};
 
   cpu::pinned_threads* threads_;
   cpu::shared_slices pieces_{threads_->size()};
-  std::int64_t count_, buckets_, bucket_ = 0;
+  std::int64_t count_, buckets_;
   cpu::state_memory state_, slots_;
 };
 
@@ -429,34 +419,39 @@ void measure_device(D& device, probe const& p, machine& m) {
 template <element T, device_policy D>
 void measure_offloading(D& device, probe const& p, machine& m) {
   adam_workers workers{device.pci_address(), cpu::optimizer_threads(p.cores_share, m.host.cores), {}};
-  detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, m.host.memory / 4};
+  // Much memory: all parts of a host's are not equally fast.
+  auto const window = std::min(std::size_t{8} << 30, m.host.memory / 4);
+  detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, window};
   auto const bytes = static_cast<std::size_t>(p.bucket) * sizeof(T);
   auto const most = std::min(static_cast<std::size_t>(p.state) * sizeof(T), m.host.memory / 8);
   detail::link_probe<D> link{device, bytes, most / bytes};
   link.measure(m.link);
-  auto const count = static_cast<double>(p.bucket);
   m.adam.threads = workers.threads().size();
   m.adam.latency = adam.latency();
-  // On average, since a host shares the rate of its memory with others, whose share is not always the same.
-  constexpr int rounds = 6;
+  // On average, since a host shares the rate of its memory with others, whose share is not always the same:
+  // every task in every bucket, six times at least.
+  auto const laps = adam_tasks * ((6 + adam.buckets() - 1) / adam.buckets());
+  auto const times = laps / adam_tasks * adam.buckets();
   std::array<double, adam_tasks> seconds{};
-  auto const all_tasks = [&] {
-    for (int i = 0; i < rounds * adam_tasks; ++i) {
-      auto const task = static_cast<std::size_t>(i % adam_tasks);
-      auto const begin = detail::clock::now();
-      adam.run(static_cast<adam_task>(task));
-      seconds[task] += std::max(detail::seconds_since(begin) - m.adam.latency, 1e-9) / rounds;
+  auto const run = [&](std::int64_t all_laps) {
+    seconds.fill(0.0);
+    for (std::int64_t lap = 0; lap < all_laps; ++lap) {
+      for (std::int64_t bucket = 0; bucket < adam.buckets(); ++bucket) {
+        auto const task = static_cast<std::size_t>((lap + bucket) % adam_tasks);
+        auto const begin = detail::clock::now();
+        adam.run(static_cast<adam_task>(task), bucket);
+        seconds[task] += std::max(detail::seconds_since(begin) - m.adam.latency, 1e-9);
+      }
     }
   };
-  all_tasks();  // pages and threads get ready
-  seconds.fill(0.0);
-  all_tasks();
-  for (std::size_t i = 0; i < adam_tasks; ++i) { m.adam.links_idle[i] = seconds[i] / count; }
-  double const whole = rounds * std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  seconds.fill(0.0);
-  auto const rates = link.busy_during(all_tasks, whole, m.link.both.down);
+  auto const elements = static_cast<double>(times * p.bucket);
+  run(1);  // pages and threads get ready
+  run(laps);
+  for (std::size_t i = 0; i < adam_tasks; ++i) { m.adam.links_idle[i] = seconds[i] / elements; }
+  double const whole = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  auto const rates = link.busy_during([&] { run(laps); }, whole, m.link.both.down);
   for (std::size_t i = 0; i < adam_tasks; ++i) {
-    m.adam.links_busy[i] = std::max(m.adam.links_idle[i], seconds[i] / count);
+    m.adam.links_busy[i] = std::max(m.adam.links_idle[i], seconds[i] / elements);
   }
   m.link.beside_adam = {std::clamp(rates.down / m.link.both.down, 0.1, 1.0),
                         std::clamp(rates.up / m.link.both.up, 0.1, 1.0)};

@@ -303,7 +303,8 @@ private:
     p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
     p.state.resource_group = s_.resource_group;
     p.state.immediate = !w_.judges && s_.how != mode::zero && off_the_device(p) > 0;
-    p.state.speculates = s_.how != mode::zero;
+    p.state.speculates = s_.how != mode::zero && s_.speculation != choice::off;
+    p.state.adapts = s_.speculation != choice::on;
     p.state.waits_for_all = s_.how == mode::zero;
     p.state.stagings = std::min(least_stagings, count(p, place::streamed));
     if (what.gradients) {
@@ -490,23 +491,39 @@ private:
   void finish(plan& p) const {
     double const all = static_cast<double>(std::max<std::int64_t>(1, elements_));
     double const host = p.host * all, streamed = p.streamed * all;
-    double compute = 0.0;
+    double passes = 0.0, first_forward = 0.0;
     for (auto const& t : unit_times(m_, w_, w_.levels[p.level])) {
-      compute += w_.micro_batches * (t.forward + t.backward);
+      passes += w_.micro_batches * (t.forward + t.backward);
+      first_forward += t.forward;
     }
     double const e = w_.element_bytes, state = static_cast<double>(state_bytes());
-    compute += (all - host) * (2.0 * state + 3.0 * e) / m_.device.bandwidth;
-    double weights = 0.0, sent = 0.0, along = 0.0;  // bytes
+    double const resident = (all - host) * (2.0 * state + 3.0 * e) / m_.device.bandwidth;
+    double weights = 0.0, sent = 0.0, in_place = 0.0, along = 0.0;  // bytes
     for (auto const n : p.streamed_weights) { weights += e * static_cast<double>(n); }
     for (auto const& b : p.state.buckets) {
       auto const bytes = e * static_cast<double>(b.count);
-      sent += b.where == place::host && !p.state.flows(b) ? bytes : 0.0;
+      if (b.where == place::host) {
+        (p.state.flows(b) ? in_place : sent) += bytes;
+      }
       along += b.where == place::streamed && p.state.flows(b) ? bytes : 0.0;
     }
     double const sums = (w_.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
     double const down = host * e + sums + streamed * state + along;
     double const up = 2.0 * w_.micro_batches * weights + sums + sent + streamed * state + along;
-    p.bound = busiest(compute, host, down, up, p.state.workers);
+    int const workers = p.state.workers;
+    p.bound = busiest(passes + resident, host, down, up, workers);
+    if (!p.state.immediate) {
+      // What the verdict comes before has the next forward beside it, and no other pass: what is streamed,
+      // weights that are updated in place, and of a step that is clipped all else on the host.
+      double const before = p.state.waits_for_all ? passes : passes - first_forward;
+      auto const with_rest = [&](double sent_then) {
+        return std::max(p.bound, before + busiest(resident, (in_place + sent_then) / e, streamed * state,
+                                                  sent_then, workers));
+      };
+      bool const ahead = p.state.speculates && w_.acceptance >= p.state.least_acceptance();
+      double const accepted = ahead ? w_.acceptance : 0.0;
+      p.bound = accepted * with_rest(0.0) + (1.0 - accepted) * with_rest(sent);
+    }
     p.exchanged = p.exchange_time = 0.0;
     p.gathered_units = static_cast<int>(w_.with_ranks.units.size());
     for (auto const& o : order_of(w_.with_ranks, p.state.rooms, w_.micro_batches).operations) {

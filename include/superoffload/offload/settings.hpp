@@ -27,6 +27,8 @@ struct settings {
   std::optional<double> ratio{};           ///< share of parameters whose state is off the device, [0, 1]
   std::optional<double> streamed_share{};  ///< of those, the share that is streamed and not on the host
   choice stream_weights = choice::automatic;
+  /// Buckets served before the verdict; automatic: while that is seldom in vain.
+  choice speculation = choice::automatic;
   double cpuadam_cores_perc = 0.9;                     ///< of this rank's cores, (0, 1]
   std::int64_t bucket_bytes = std::int64_t{32} << 20;  ///< of working weights, most of a bucket
   std::string resource_group{};      ///< of the host's resctrl, for the threads of CPU Adam; empty: none
@@ -49,6 +51,10 @@ inline void check(settings const& s) {
       s.stream_weights != choice::on || s.how != mode::none, exit_code::bad_input,
       "--stream_weights is on, but --offload is none: expected --offload auto, super or zero, since weights "
       "on the host are updated where they are");
+  expect(
+      s.speculation != choice::on || s.how != mode::zero, exit_code::bad_input,
+      "--speculation is on, but --offload is zero, which waits for the verdict: expected --offload auto or "
+      "super");
   expect(s.cpuadam_cores_perc > 0.0 && s.cpuadam_cores_perc <= 1.0, exit_code::bad_input,
          "--cpuadam_cores_perc is ", s.cpuadam_cores_perc, ", expected above 0 and at most 1");
   constexpr std::int64_t mib = std::int64_t{1} << 20;
