@@ -47,6 +47,11 @@ TEST_CASE_TEMPLATE("every rate of the machine that this is becomes known", T, fl
     check_positive(rate);
   }
   check_positive(m.device.round_trip);
+  CHECK(m.device.grouped_products == 0.0);  // there are no experts
+  auto with_experts = small_probe();
+  with_experts.experts = {.count = 8, .each = 2, .inner = 32, .columns = 48};
+  offload::measure_device<T>(device, with_experts, m);
+  check_positive(m.device.grouped_products);
 
   offload::measure_offloading<T>(device, small_probe(), m);
   for (auto const& rates : {m.link.alone, m.link.both, m.link.beside_adam}) {

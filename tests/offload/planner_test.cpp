@@ -170,6 +170,19 @@ TEST_CASE("the bound counts what waits for the verdict, which the next forward a
                        doctest::Contains("--speculation"), error);
 }
 
+TEST_CASE("products by groups take their own rate, which a machine for a model with experts must have") {
+  model m{8};
+  auto machine = server();
+  auto const dense = make_plan(m.units, m.work, machine, {});
+  constexpr double seconds = 5e-3;
+  for (auto& u : m.work.units) { u.forward.grouped = u.backward.grouped = seconds * 300e12; }
+  CHECK_THROWS_WITH_AS(make_plan(m.units, m.work, machine, {}),
+                       doctest::Contains("grouped_products_tflops is missing"), error);
+  machine.device.grouped_products = 300e12;
+  CHECK(make_plan(m.units, m.work, machine, {}).step_time ==
+        doctest::Approx(dense.step_time + 2.0 * seconds * static_cast<double>(m.work.units.size())));
+}
+
 TEST_CASE("memory decides: the device is filled, the rest goes to the host, and nothing exceeds either") {
   model const m{};
   for (std::size_t const device : {140, 100, 80, 64}) {

@@ -107,7 +107,7 @@ TEST_CASE("a description that is written is read as it was") {
         of.link.beside_adam.down, of.link.beside_adam.up,      of.link.latency,
         of.peers.all_gather,      of.peers.reduce_scatter,     of.peers.latency,
         of.peers.beside_compute,  of.peers.compute_beside,     of.adam.latency,
-        of.adam.one_thread};
+        of.adam.one_thread,       of.device.grouped_products};
     all.insert(all.end(), of.adam.links_idle.begin(), of.adam.links_idle.end());
     all.insert(all.end(), of.adam.links_busy.begin(), of.adam.links_busy.end());
     return all;
@@ -117,6 +117,10 @@ TEST_CASE("a description that is written is read as it was") {
   auto const alone = train::read_machine(hardware / "rtx4090.json");
   std::ofstream{file} << train::to_json(alone, "a test");
   CHECK_FALSE(train::read_machine(file).peers.known());
+  auto without = m;
+  without.device.grouped_products = 0.0;
+  std::ofstream{file} << train::to_json(without, "a test");
+  CHECK(train::read_machine(file).device.grouped_products == 0.0);
 }
 
 TEST_CASE("a bad description is refused by file and field") {
@@ -156,6 +160,8 @@ TEST_CASE("a bad description is refused by file and field") {
        "device.products_tflops: expected a number above 0");
   says(with("\"products_tflops\": 740", "\"products_tflops\": \"fast\""),
        "device.products_tflops: expected a number");
+  says(with("\"grouped_products_tflops\": 640", "\"grouped_products_tflops\": 0"),
+       "device.grouped_products_tflops: expected a number above 0");
   says(with("\"emit\": 0.060", "\"emit\": -1"),
        "adam_seconds_per_1e9.links_idle.emit: expected a number from 0");
   says(with("\"emit\": 0.060", "\"emits\": 1"), "links_idle: field 'emit' is missing");

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/model/llama.hpp>
+#include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/offload/planner.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/described_device.hpp>
@@ -59,6 +60,28 @@ TEST_CASE("the work of a step is the model's, unit by unit") {
   CHECK(w.model_flops ==
         doctest::Approx(3.0 * flops(2 * rows, 2 * sequences * positions * (positions + 1) / 2)));
   CHECK(w.element_bytes == 2);
+}
+
+TEST_CASE("products of experts are counted by themselves, and as often as tokens choose one") {
+  auto c = llama_of(3, 256, 96, 1000);
+  c.model_type = "qwen3_moe";
+  c.experts = 8;
+  c.experts_per_token = 2;
+  model::qwen3_moe const m{c};
+  train::described_device const device{"described", 1 << 30};
+  constexpr std::int64_t rows = 512;
+  auto const w = train::workload_of<bfloat16>(device, m, {.micro_batch = {rows, 128}, .sequences = 4});
+  double products = 0.0, grouped = 0.0;
+  for (auto const& u : w.units) {
+    products += u.forward.products;
+    grouped += u.forward.grouped;
+    CHECK(u.backward.grouped == doctest::Approx(2.0 * u.forward.grouped));
+  }
+  CHECK(grouped == doctest::Approx(3 * 6.0 * 256 * 96 * 2 * rows));
+  double const head = 2.0 * 1000 * 256 * rows;
+  CHECK(products + grouped ==
+        doctest::Approx(m.forward_flops(rows, [](std::int32_t) { return 0; }) + 2.0 * head));
+  CHECK(w.levels.back().again[1].grouped == 0.0);  // a block's results are kept
 }
 
 TEST_CASE("levels go from all to nothing kept, each with less memory and more to compute again") {

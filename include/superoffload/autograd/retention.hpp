@@ -8,12 +8,15 @@
 
 namespace superoffload::autograd {
 
-/// What running a function takes: FLOPs of matrix products and those of attention, and bytes of device memory
-/// read and written.
+/// What running a function takes: FLOPs of matrix products, of attention and of products by groups of rows,
+/// and bytes of device memory read and written beside these.
 struct work {
   double flops = 0.0;
   double attention = 0.0;
   double bytes = 0.0;
+  double grouped = 0.0;
+
+  [[nodiscard]] double all_flops() const { return flops + attention + grouped; }
 };
 
 /// A function inside of a block, as a dry forward meets it: what keeping its results costs and what running

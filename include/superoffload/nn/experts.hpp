@@ -168,9 +168,13 @@ struct experts_function {
 
   [[nodiscard]] autograd::work forward_work() const {
     auto const s = shape();
-    return {.flops = 2.0 * static_cast<double>(x.columns()) *
-                     (static_cast<double>(s.rows * s.experts) +
-                      3.0 * static_cast<double>(s.choices()) * static_cast<double>(e->intermediate))};
+    auto const hidden = static_cast<double>(x.columns()), rows = static_cast<double>(s.rows),
+               choices = static_cast<double>(s.choices()), inner = static_cast<double>(e->intermediate);
+    // Rows are sorted, gated and combined.
+    double const moved = 3.0 * choices * (hidden + inner) + 2.0 * rows * hidden;
+    return {.flops = 2.0 * hidden * rows * static_cast<double>(s.experts),
+            .bytes = moved * sizeof(T),
+            .grouped = 6.0 * hidden * choices * inner};
   }
 
 private:

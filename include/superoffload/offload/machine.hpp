@@ -27,10 +27,11 @@ struct machine {
   std::string name;
 
   struct device_part {
-    std::size_t memory = 0;    ///< bytes
-    std::size_t reserve = 0;   ///< of it, for the driver and what else is not planned
-    bool is_the_host = false;  ///< its memory is the host's: what is off the device takes of the same
-    double products = 0.0;     ///< FLOP/s of matrix products in the element type
+    std::size_t memory = 0;         ///< bytes
+    std::size_t reserve = 0;        ///< of it, for the driver and what else is not planned
+    bool is_the_host = false;       ///< its memory is the host's: what is off the device takes of the same
+    double products = 0.0;          ///< FLOP/s of matrix products in the element type
+    double grouped_products = 0.0;  ///< of those by groups of rows; 0: not known
     double attention_forward = 0.0;
     double attention_backward = 0.0;
     double bandwidth = 0.0;   ///< bytes/s, read and written

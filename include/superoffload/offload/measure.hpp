@@ -13,6 +13,7 @@
 #include <superoffload/kernel/deferred_adamw.hpp>
 #include <superoffload/kernel/elementwise.hpp>
 #include <superoffload/kernel/gemm.hpp>
+#include <superoffload/kernel/grouped_gemm.hpp>
 #include <superoffload/offload/adam_workers.hpp>
 #include <superoffload/offload/machine.hpp>
 
@@ -34,10 +35,14 @@ namespace superoffload::offload {
 /// milliseconds.
 struct probe {
   std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common linear layer
-  kernel::attention_shape attention{};            ///< of one micro-batch; its `starts` are not read
-  std::int64_t bucket = 1;                        ///< elements of the largest bucket
-  std::int64_t state = 1;                         ///< elements of all of them
-  double cores_share = 0.9;                       ///< of the cores, for CPU Adam
+  struct experts_part {
+    std::int64_t count = 0, each = 0;     ///< of a layer, and of a token; none: no product is by groups
+    std::int64_t inner = 1, columns = 1;  ///< of an expert's first matrix
+  } experts{};
+  kernel::attention_shape attention{};  ///< of one micro-batch; its `starts` are not read
+  std::int64_t bucket = 1;              ///< elements of the largest bucket
+  std::int64_t state = 1;               ///< elements of all of them
+  double cores_share = 0.9;             ///< of the cores, for CPU Adam
 };
 
 /// What is known of this machine without measuring: its memory, as far as it is free, and its cores. Rates
@@ -97,6 +102,9 @@ public:
     d.bandwidth = bandwidth(p);
     double const flops = patience * D::flops_per_byte * d.bandwidth;
     d.products = products(p, flops);
+    if (p.experts.count > 0) {
+      d.grouped_products = grouped_products(p, flops);
+    }
     attention(p, flops, d);
   }
 
@@ -189,6 +197,45 @@ private:
                                              .n = p.inner,
                                              .k = rows,
                                              .transpose_a = true});
+           });
+  }
+
+  /// The same of experts that have as many rows each.
+  double grouped_products(probe const& p, double flops) {
+    auto const& e = p.experts;
+    auto const of_row = 2 * e.inner * e.columns;
+    auto const rows = std::clamp(static_cast<std::int64_t>(flops / static_cast<double>(of_row)),
+                                 std::int64_t{1}, std::min(p.rows, most_rows) * e.each);
+    buffer<D> host_starts{*device_, static_cast<std::size_t>(e.count + 1) * 4, memory::host};
+    buffer<D> starts{*device_, host_starts.bytes()};
+    for (std::int64_t i = 0; i <= e.count; ++i) {
+      host_starts.template as<std::int32_t>()[i] = static_cast<std::int32_t>(rows * i / e.count);
+    }
+    stream_.copy(starts.data(), host_starts.data(), starts.bytes());
+    kernel::row_groups const groups{starts.template as<std::int32_t>(), e.count, rows};
+    auto const matrices = e.count * e.inner * e.columns;
+    auto const x = numbers(rows * e.inner), w = numbers(matrices), y = numbers(rows * e.columns);
+    auto const d_x = numbers(rows * e.inner), d_w = numbers(matrices);
+    return 3.0 * static_cast<double>(rows * of_row) / kept_seconds([&] {
+             launch(stream_, kernel::grouped_gemm<T>{.of = groups,
+                                                     .a = x.template as<T>(),
+                                                     .b = w.template as<T>(),
+                                                     .c = y.template as<T>(),
+                                                     .n = e.columns,
+                                                     .k = e.inner,
+                                                     .transpose_b = true});
+             launch(stream_, kernel::grouped_gemm<T>{.of = groups,
+                                                     .a = y.template as<T>(),
+                                                     .b = w.template as<T>(),
+                                                     .c = d_x.template as<T>(),
+                                                     .n = e.inner,
+                                                     .k = e.columns});
+             launch(stream_, kernel::grouped_outer<T>{.of = groups,
+                                                      .a = y.template as<T>(),
+                                                      .b = x.template as<T>(),
+                                                      .c = d_w.template as<T>(),
+                                                      .m = e.columns,
+                                                      .n = e.inner});
            });
   }
 

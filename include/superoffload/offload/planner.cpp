@@ -679,27 +679,33 @@ schedule schedule_of(plan const& p, workload const& w, machine const& m) {
 }
 
 namespace {
-void check(std::vector<autograd::unit_layout> const& units, workload const& w) {
+void check(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m) {
   expect(units.size() == w.units.size() && !w.levels.empty() && w.tokens > 0, exit_code::internal,
          "a workload has the work of every unit, a level and tokens");
+  bool const grouped =
+      std::any_of(w.units.begin(), w.units.end(), [](auto const& u) { return u.forward.grouped > 0.0; });
+  expect(
+      !grouped || m.device.grouped_products > 0.0, exit_code::bad_input, "machine '", m.name,
+      "': device.grouped_products_tflops is missing: expected the rate of products by groups of rows, for a "
+      "model with experts");
 }
 }  // namespace
 
 plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
                settings const& s) {
-  check(units, w);
+  check(units, w, m);
   return search{units, w, m, s}.run();
 }
 
 bool can_fit(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
              settings const& s) {
-  check(units, w);
+  check(units, w, m);
   return search{units, w, m, s}.can_fit();
 }
 
 plan keep_whole(plan p, std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
                 settings const& s) {
-  check(units, w);
+  check(units, w, m);
   return search{units, w, m, s}.keep_whole(std::move(p));
 }
 

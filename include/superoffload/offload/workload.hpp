@@ -12,15 +12,16 @@
 
 namespace superoffload::offload {
 
-/// What a device has to do: FLOPs of matrix products and of attention, and bytes of device memory that other
-/// functions read and write.
+/// What a device has to do: FLOPs of matrix products, of attention and of products by groups of rows, and
+/// bytes of device memory that other functions read and write.
 struct device_work {
   double products = 0.0;
   double attention = 0.0;
   double bytes = 0.0;
+  double grouped = 0.0;
 
   friend device_work operator+(device_work a, device_work b) {
-    return {a.products + b.products, a.attention + b.attention, a.bytes + b.bytes};
+    return {a.products + b.products, a.attention + b.attention, a.bytes + b.bytes, a.grouped + b.grouped};
   }
 };
 

@@ -682,8 +682,7 @@ private:
     for (auto const& a : activations) {
       if (!retention_.keeps(a.unit, a.index)) {
         ++plan_.results_recomputed;
-        plan_.recomputed_flops_per_token +=
-            (a.again.flops + a.again.attention) / static_cast<double>(options_.max_rows);
+        plan_.recomputed_flops_per_token += a.again.all_flops() / static_cast<double>(options_.max_rows);
       }
     }
   }

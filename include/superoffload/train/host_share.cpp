@@ -140,6 +140,7 @@ offload::machine slowest_of(comm::host_group const& ranks, offload::machine m) {
     least(m.device.memory, other.device.memory);
     most(m.device.reserve, other.device.reserve);
     least(m.device.products, other.device.products);
+    least(m.device.grouped_products, other.device.grouped_products);
     least(m.device.attention_forward, other.device.attention_forward);
     least(m.device.attention_backward, other.device.attention_backward);
     least(m.device.bandwidth, other.device.bandwidth);

@@ -91,6 +91,9 @@ offload::machine read_machine(std::filesystem::path const& file, int ranks) {
   m.device.memory = device.gibibytes("memory_gib");
   m.device.reserve = device.gibibytes("reserve_gib");
   m.device.products = device.positive("products_tflops", 1e12);
+  if (device.has("grouped_products_tflops")) {
+    m.device.grouped_products = device.positive("grouped_products_tflops", 1e12);
+  }
   m.device.attention_forward = device.positive("attention_forward_tflops", 1e12);
   m.device.attention_backward = device.positive("attention_backward_tflops", 1e12);
   m.device.bandwidth = device.positive("memory_gb_per_s", 1e9);
@@ -167,6 +170,9 @@ std::string to_json(offload::machine const& m, std::string const& source) {
         {"links_idle", json_of(m.adam.links_idle)},
         {"links_busy", json_of(m.adam.links_busy)}}},
   };
+  if (m.device.grouped_products > 0.0) {
+    json["device"]["grouped_products_tflops"] = 1e-12 * m.device.grouped_products;
+  }
   if (m.peers.known()) {
     json["peers"] = {{"all_gather_gb_per_s", 1e-9 * m.peers.all_gather},
                      {"reduce_scatter_gb_per_s", 1e-9 * m.peers.reduce_scatter},

@@ -22,8 +22,7 @@ autograd::retention fit(std::vector<autograd::activation> const& activations, do
   std::iota(order.begin(), order.end(), std::size_t{0});
   auto const worth = [&](std::size_t i) {
     auto const& a = activations[i];
-    return ((a.again.flops + a.again.attention) / flops_per_byte + a.again.bytes) /
-           static_cast<double>(a.bytes);
+    return (a.again.all_flops() / flops_per_byte + a.again.bytes) / static_cast<double>(a.bytes);
   };
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     double const left = worth(a), right = worth(b);

@@ -36,7 +36,7 @@ struct step_shape {
 namespace detail {
 
 inline offload::device_work device_work_of(autograd::work const& w) {
-  return {w.flops, w.attention, w.bytes};
+  return {w.flops, w.attention, w.bytes, w.grouped};
 }
 
 /// What zero::sharded_store exchanges: of each unit all shards but the rank's own. Nothing where there is
@@ -108,12 +108,12 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
   for (auto const& a : activations) {
     auto& forward = w.units[static_cast<std::size_t>(a.unit)].forward;
     forward = forward + detail::device_work_of(a.again);
-    products += a.again.flops;
+    products += a.again.flops + a.again.grouped;
   }
   double const share = 1.0 / s.ranks;
   for (std::size_t u = 0; u < units.size(); ++u) {
     auto& [forward, backward] = w.units[u];
-    backward = {2.0 * forward.products, 2.5 * forward.attention, 2.0 * forward.bytes};
+    backward = {2.0 * forward.products, 2.5 * forward.attention, 2.0 * forward.bytes, 2.0 * forward.grouped};
     if (units[u].trainable()) {  // the norm
       backward.bytes +=
           share * static_cast<double>(units[u].elements()) *
