@@ -18,7 +18,7 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   collectives      what two GPUs exchange for the units of Llama-8B, beside NCCL's own calls
   train_2_gpus     steps of the Llama-8B shape on one GPU, and on two with a batch each
   train_4_gpus     the same with four
-  train_36b        of the Seed-OSS-36B shape on two GPUs, as planned
+  models_2_gpus    of the published shapes that are for two GPUs, as planned: gpu_model_<shape>_2_gpus.json
   train_70b        of the Llama-70B shape on four, as planned: at once without clipping, and with it
   memcheck racecheck initcheck synccheck
                    compute-sanitizer over the suites of the library's own kernels, one by one
@@ -41,7 +41,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
   offload_planned offload_14b offload_largest models_1_gpu kernels attention)
-known=" build tests examples nccl_tests collectives train_2_gpus train_4_gpus train_36b train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
+known=" build tests examples nccl_tests collectives train_2_gpus train_4_gpus models_2_gpus train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
 while (($# > 0)); do
@@ -85,6 +85,20 @@ several() {
     runs+="$build/bin/bench_train --device cuda --dtype bf16 $all $one; "
   done
   measured "$name" "$seconds" bash -ec "$runs"
+}
+
+# models GPUS SHAPE:BATCHxSEQUENCE...: steps of published shapes, as planned.
+models() {
+  local gpus=$1 model suffix= failed=0
+  ((gpus == 1)) || suffix="_${gpus}_gpus"
+  shift
+  for model in "$@"; do
+    local shape=${model%:*} batch=${model#*:}
+    measured "model_$shape$suffix" 200 "$build/bin/bench_train" --device cuda --dtype bf16 --shape "$shape" \
+      --gpus "$gpus" --batch "${batch%x*}" --seq "${batch#*x}" --warm_up 4 --steps 3 --offload auto \
+      --max_grad_norm 0 || failed=1
+  done
+  return $failed
 }
 
 # Test cases whose kernels finish under a sanitizer, one after the other.
@@ -135,10 +149,6 @@ stage() {
       train "train_1_of_${gpus}_gpus" 240 --gpus 1 --batch 4 --seq 2048 --steps 8 &&
         train "$1" 240 --gpus "$gpus" --batch 4 --seq 2048 --steps 8
       ;;
-    train_36b)
-      measured "$1" 420 "$build/bin/bench_train" --device cuda --shape seed-oss-36b --gpus 2 --offload auto \
-        --batch 1 --seq 4096 --warm_up 2 --steps 3
-      ;;
     train_70b)
       local norm
       for norm in 0 1; do
@@ -181,15 +191,10 @@ stage() {
         --warm_up 5 --steps 4 --offload auto --max_grad_norm 1
       ;;
     models_1_gpu)
-      # <batch>x<sequence>: 4 of the model's length, and of gpt-oss what fits beside 125 GiB of host memory.
-      local model failed=0
-      for model in llama-8b:4x4096 phi-4:4x4096 qwen3-14b:4x4096 gpt-oss-20b:1x8192; do
-        local shape=${model%:*} batch=${model#*:}
-        measured "model_$shape" 150 "$build/bin/bench_train" --device cuda --dtype bf16 --shape "$shape" \
-          --batch "${batch%x*}" --seq "${batch#*x}" --warm_up 4 --steps 3 --offload auto --max_grad_norm 0 || failed=1
-      done
-      return $failed
+      # Of gpt-oss what fits beside 125 GiB of host memory.
+      models 1 llama-8b:4x4096 phi-4:4x4096 qwen3-14b:4x4096 gpt-oss-20b:1x8192
       ;;
+    models_2_gpus) models 2 seed-oss-36b:4x4096 qwen3-30b-a3b:4x4096 gpt-oss-20b:4x8192 ;;
     kernels) measured "$1" 420 "$build/bin/cuda_bench" ;;
     attention) measured "$1" 420 "$build/bin/attention_bench" ;;
   esac
