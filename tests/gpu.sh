@@ -89,7 +89,7 @@ several() {
 
 # models GPUS SHAPE:BATCHxSEQUENCE...: steps of published shapes, as planned.
 models() {
-  local gpus=$1 model suffix= failed=0
+  local gpus=$1 model suffix='' failed=0
   ((gpus == 1)) || suffix="_${gpus}_gpus"
   shift
   for model in "$@"; do
