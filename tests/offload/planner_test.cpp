@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "offload/planned_model.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -19,67 +21,9 @@ namespace {
 using namespace superoffload;
 using namespace superoffload::offload;
 
-constexpr std::size_t gib = std::size_t{1} << 30;
-
-/// An H200 on PCIe 5 with 16 cores, as in bench/hardware.
-machine server() {
-  machine m;
-  m.name = "server";
-  m.device = {.memory = 140 * gib,
-              .reserve = 2 * gib,
-              .products = 740e12,
-              .attention_forward = 543e12,
-              .attention_backward = 382e12,
-              .bandwidth = 4.28e12,
-              .round_trip = 5e-5};
-  m.link = {{55.4e9, 55.6e9}, {50.8e9, 50.8e9}, {0.78, 0.78}, 1e-5};
-  m.host = {.memory = 125 * gib, .reserve = 4 * gib, .cores = 16};
-  m.adam = {{.144e-9, .105e-9, .111e-9, .156e-9, .155e-9},
-            {.185e-9, .135e-9, .159e-9, .201e-9, .199e-9},
-            15,
-            1.72e-9};
-  return m;
-}
-
-/// A decoder of the given size, embedding and head untied, and a step of it.
-struct model {
-  std::vector<autograd::unit_layout> units;
-  workload work;
-
-  explicit model(int layers = 32, std::int64_t sequences = 4, std::int64_t hidden = 4096,
-                 std::int64_t intermediate = 14336, std::int64_t vocabulary = 128256) {
-    constexpr std::int64_t length = 2048;
-    auto const tokens = sequences * length;
-    auto const number = [](std::int64_t n) { return static_cast<double>(n); };
-    auto const block = hidden * (hidden * 5 / 2 + 3 * intermediate);
-    double const products = 2.0 * number(block) * number(tokens);
-    double const attention = 2.0 * number(hidden) * number(tokens) * number(length);
-    double const bytes = 24.0 * number(hidden) * number(tokens);
-    double const logits = number(vocabulary) * number(tokens);
-    units.emplace_back(0, "embedding", true).add_matrix({{"embedding", vocabulary}}, hidden);
-    work.units.push_back({{0.0, 0.0, 0.1 * bytes}, {0.0, 0.0, 0.2 * bytes}});
-    for (int i = 1; i <= layers; ++i) {
-      units.emplace_back(i, "layer").add_matrix({{"block", block / hidden}}, hidden);
-      work.units.push_back({{products, attention, bytes}, {2.0 * products, 2.5 * attention, 2.0 * bytes}});
-    }
-    units.emplace_back(layers + 1, "head", true).add_matrix({{"head", vocabulary}}, hidden);
-    work.units.push_back({{6.0 * logits * number(hidden), 0.0, 14.0 * logits}, {}});
-    auto const kept = [&](double rows, double again) {
-      return static_cast<std::size_t>(
-          rows * number(hidden) * (2.0 * layers + (1.0 - again) * layers * 30.0 + 30.0) + 2e9);
-    };
-    for (double const again : {0.0, 0.5, 1.0}) {
-      auto& level = work.levels.emplace_back();
-      level.name = again == 0.0 ? "none" : again == 1.0 ? "every block" : "half";
-      level.activations = kept(number(tokens), again);
-      level.again.assign(units.size(), {again * products, again * attention, again * bytes});
-      level.again.front() = level.again.back() = {};
-    }
-    work.tokens = tokens;
-    work.model_flops = 3.0 * (layers * (products + attention) + 2.0 * logits * number(hidden));
-    work.workspaces = 10 << 20;
-  }
-};
+using test::gib;
+using test::server;
+using model = test::planned_model;
 
 bool all(plan const& p, place where) {
   return std::all_of(p.state.buckets.begin(), p.state.buckets.end(),
@@ -97,77 +41,6 @@ TEST_CASE("what fits the device stays there, whatever else could be done") {
   CHECK(p.step_time == doctest::Approx(p.bound).epsilon(0.001));
   CHECK(p.tokens_per_second == doctest::Approx(8192.0 / p.step_time));
   CHECK(p.model_flops_per_second == doctest::Approx(m.work.model_flops / p.step_time));
-}
-
-TEST_CASE("the bound is what the busiest part takes while the others run") {
-  model const m{};
-  auto machine = server();
-  machine.link.beside_adam = {1.0, 1.0};
-  machine.link.alone = machine.link.both;
-  machine.adam.links_busy = machine.adam.links_idle;
-  settings const all_on_host{.how = mode::super, .ratio = 1.0, .streamed_share = 0.0};
-  auto const parameters = [&] {
-    double sum = 0.0;
-    for (auto const& b : make_plan(m.units, m.work, machine, all_on_host).state.buckets) {
-      sum += static_cast<double>(b.count);
-    }
-    return sum;
-  }();
-  auto const alone = make_plan(m.units, m.work, machine, all_on_host);
-  auto const threads = alone.state.workers;
-  double const idle = parameters * machine.adam_time(adam_task::update, threads, 0);
-  CHECK(alone.bound == doctest::Approx(idle));
-  // Each way two bytes a parameter: CPU Adam is slower for as long as they move.
-  for (auto& seconds : machine.adam.links_busy) { seconds *= 1.5; }
-  double const links = parameters * 2.0 / machine.link.both.down;
-  auto const beside = make_plan(m.units, m.work, machine, all_on_host);
-  double const share = links / beside.bound;
-  CHECK(beside.bound == doctest::Approx(idle * (1.0 + 0.5 * share)));
-  CHECK(beside.step_time >= beside.bound);
-}
-
-TEST_CASE("the bound counts what waits for the verdict, which the next forward alone hides") {
-  model m{};
-  auto machine = server();
-  machine.adam.links_busy = machine.adam.links_idle;
-  settings s{.how = mode::super, .ratio = 1.0, .streamed_share = 0.0};
-  auto const ahead = make_plan(m.units, m.work, machine, s);
-  CHECK(ahead.state.speculates);
-  CHECK(ahead.state.adapts);
-
-  double passes = 0.0, forward = 0.0, on_host = 0.0;
-  for (auto const& t : unit_times(machine, m.work, m.work.levels[ahead.level])) {
-    passes += t.forward + t.backward;
-    forward += t.forward;
-  }
-  for (auto const& b : ahead.state.buckets) { on_host += static_cast<double>(b.count); }
-  double const adam = on_host * machine.adam_time(adam_task::update, ahead.state.workers, 0);
-  CHECK(ahead.bound == doctest::Approx(std::max(adam, passes)));
-
-  auto const expect_bound = [&](plan const& p, double bound) {
-    REQUIRE(p.level == ahead.level);
-    CHECK(p.bound == doctest::Approx(bound));
-    CHECK(p.step_time >= p.bound * (1.0 - 1e-9));
-    CHECK(p.step_time <= 1.1 * p.bound);
-  };
-  s.speculation = choice::off;
-  auto const after = make_plan(m.units, m.work, machine, s);
-  CHECK_FALSE(after.state.speculates);
-  expect_bound(after, passes - forward + adam);
-  m.work.acceptance = 0.0;
-  s.speculation = choice::automatic;
-  expect_bound(make_plan(m.units, m.work, machine, s), passes - forward + adam);
-  s.speculation = choice::on;
-  auto const in_vain = make_plan(m.units, m.work, machine, s);
-  CHECK_FALSE(in_vain.state.adapts);
-  expect_bound(in_vain, passes - forward + adam);
-  m.work.acceptance = 0.75;
-  CHECK(make_plan(m.units, m.work, machine, s).bound ==
-        doctest::Approx(0.75 * ahead.bound + 0.25 * (passes - forward + adam)));
-  m.work.acceptance = 1.0;
-  expect_bound(make_plan(m.units, m.work, machine, {.how = mode::zero, .ratio = 1.0}), passes + adam);
-  CHECK_THROWS_WITH_AS(check(settings{.how = mode::zero, .speculation = choice::on}),
-                       doctest::Contains("--speculation"), error);
 }
 
 TEST_CASE("products by groups take their own rate, which a machine for a model with experts must have") {

@@ -4,6 +4,7 @@
 #include <superoffload/cpu/cores.hpp>
 #include <superoffload/kernel/reduction.hpp>
 #include <superoffload/offload/planner.hpp>
+#include <superoffload/offload/step_bound.hpp>
 #include <superoffload/zero/room_sizes.hpp>
 
 #include <algorithm>
@@ -120,8 +121,6 @@ private:
   // ----------------------------------------------------------------------------------------------------
 
   [[nodiscard]] std::size_t element_bytes() const { return static_cast<std::size_t>(w_.element_bytes); }
-  /// Of an element's state beside its weight: m, v, and what the weight does not hold of the master.
-  [[nodiscard]] std::size_t state_bytes() const { return w_.element_bytes == 2 ? 10 : 8; }
   static constexpr std::size_t host_state_bytes = 12;
 
   /// Is the unit between the first and the last, where the blocks are?
@@ -203,7 +202,7 @@ private:
     for (auto const& b : p.state.buckets) {
       if (b.where == place::streamed) {
         most = std::max(most, static_cast<std::size_t>(b.count) *
-                                  (state_bytes() + (p.state.flows(b) ? element_bytes() : 0)));
+                                  (w_.state_bytes() + (p.state.flows(b) ? element_bytes() : 0)));
       }
     }
     return most;
@@ -243,7 +242,7 @@ private:
       switch (b.where) {
         case place::resident:
           stays += n;
-          device.state += n * state_bytes();
+          device.state += n * w_.state_bytes();
           break;
         case place::host:
           on_host += n;
@@ -254,7 +253,7 @@ private:
           break;
       }
     }
-    host.state = (on_host - beside) * host_state_bytes + (beside + staged) * state_bytes();
+    host.state = (on_host - beside) * host_state_bytes + (beside + staged) * w_.state_bytes();
     auto const largest = static_cast<std::size_t>(p.state.largest(place::host));
     host.slots = largest * element_bytes() * static_cast<std::size_t>(p.state.slots);
     device.stagings =
@@ -262,7 +261,7 @@ private:
     device.activations = w_.levels[p.level].activations;
     device.workspaces = w_.workspaces + cells * sizeof(double);
     host.workspaces = w_.host_workspaces + cells * sizeof(double);
-    p.pinned = host.total() - (on_host - beside) * host_state_bytes - beside * state_bytes();
+    p.pinned = host.total() - (on_host - beside) * host_state_bytes - beside * w_.state_bytes();
     p.device_available = device_;
     p.host_available = host_;
     double const all = static_cast<double>(std::max<std::int64_t>(1, elements_));
@@ -489,84 +488,15 @@ private:
   }
 
   void finish(plan& p) const {
-    double const all = static_cast<double>(std::max<std::int64_t>(1, elements_));
-    double const host = p.host * all, streamed = p.streamed * all;
-    double passes = 0.0, first_forward = 0.0;
-    for (auto const& t : unit_times(m_, w_, w_.levels[p.level])) {
-      passes += w_.micro_batches * (t.forward + t.backward);
-      first_forward += t.forward;
-    }
-    double const e = w_.element_bytes, state = static_cast<double>(state_bytes());
-    double const resident = (all - host) * (2.0 * state + 3.0 * e) / m_.device.bandwidth;
-    double weights = 0.0, sent = 0.0, in_place = 0.0, along = 0.0;  // bytes
-    for (auto const n : p.streamed_weights) { weights += e * static_cast<double>(n); }
-    for (auto const& b : p.state.buckets) {
-      auto const bytes = e * static_cast<double>(b.count);
-      if (b.where == place::host) {
-        (p.state.flows(b) ? in_place : sent) += bytes;
-      }
-      along += b.where == place::streamed && p.state.flows(b) ? bytes : 0.0;
-    }
-    double const sums = (w_.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
-    double const down = host * e + sums + streamed * state + along;
-    double const up = 2.0 * w_.micro_batches * weights + sums + sent + streamed * state + along;
-    int const workers = p.state.workers;
-    p.bound = busiest(passes + resident, host, down, up, workers);
-    if (!p.state.immediate) {
-      // What the verdict comes before has the next forward beside it, and no other pass: what is streamed,
-      // weights that are updated in place, and of a step that is clipped all else on the host.
-      double const before = p.state.waits_for_all ? passes : passes - first_forward;
-      auto const with_rest = [&](double sent_then) {
-        return std::max(p.bound, before + busiest(resident, (in_place + sent_then) / e, streamed * state,
-                                                  sent_then, workers));
-      };
-      bool const ahead = p.state.speculates && w_.acceptance >= p.state.least_acceptance();
-      double const accepted = ahead ? w_.acceptance : 0.0;
-      p.bound = accepted * with_rest(0.0) + (1.0 - accepted) * with_rest(sent);
-    }
     p.exchanged = p.exchange_time = 0.0;
     p.gathered_units = static_cast<int>(w_.with_ranks.units.size());
     for (auto const& o : order_of(w_.with_ranks, p.state.rooms, w_.micro_batches).operations) {
       p.exchanged += o.bytes;
       p.exchange_time += seconds_of(m_, o);
     }
-    p.bound = std::max(p.bound, p.exchange_time);
+    p.bound = std::max(step_bound(p, w_, m_), p.exchange_time);
     p.tokens_per_second = static_cast<double>(w_.tokens) / p.step_time;
     p.model_flops_per_second = w_.model_flops / p.step_time;
-  }
-
-  /// Seconds that a step needs for `compute` seconds of the device, CPU Adam's updates of `host` parameters,
-  /// and so many bytes each way: all at once, and nothing waits for anything. But the longer the links are
-  /// busy meanwhile, the slower CPU Adam is, and they beside it.
-  [[nodiscard]] double busiest(double compute, double host, double down, double up, int workers) const {
-    if (host + down + up == 0.0) {
-      return compute;
-    }
-    auto const adam = [&](int directions) {
-      return host == 0.0 ? 0.0 : host * m_.adam_time(adam_task::update, workers, directions);
-    };
-    double const idle = adam(0), slowed = adam(2) - idle;
-    auto const needed_in = [&](double seconds) {
-      auto const beside = [share = std::min(1.0, idle / seconds)](double left) {
-        return 1.0 - (1.0 - left) * share;
-      };
-      double const slow_down = beside(m_.link.beside_adam.down), slow_up = beside(m_.link.beside_adam.up);
-      double const both_down = slow_down * m_.link.both.down, both_up = slow_up * m_.link.both.up;
-      double const overlap = std::min(down / both_down, up / both_up);
-      double const rest_down = (down - overlap * both_down) / (slow_down * m_.link.alone.down),
-                   rest_up = (up - overlap * both_up) / (slow_up * m_.link.alone.up);
-      double const links = overlap + std::max(rest_down, rest_up);
-      double const busy = std::min(1.0, (2.0 * overlap + rest_down + rest_up) / (2.0 * seconds));
-      return std::max({compute, idle + busy * slowed, links});
-    };
-    // The more time there is, the less is needed: they meet between.
-    double least = std::max(compute, idle), most = std::max(least, 1e-12);
-    while (needed_in(most) > most) { most *= 2.0; }
-    for (int i = 0; i < 60; ++i) {
-      double const middle = 0.5 * (least + most);
-      (middle > 0.0 && needed_in(middle) <= middle ? most : least) = middle;
-    }
-    return most;
   }
 
   // Refusals

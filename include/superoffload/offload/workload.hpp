@@ -59,6 +59,9 @@ struct workload {
   /// the verdict, and of one micro-batch.
   bool gradients_may_leave = true;
   double acceptance = 1.0;  ///< share of the steps whose clip factor is 1
+
+  /// Bytes of an element's state beside its weight: m, v, and what the weight does not hold of the master.
+  [[nodiscard]] std::size_t state_bytes() const { return element_bytes == 2 ? 10 : 8; }
 };
 
 /// Seconds of device time of a unit in one micro-batch.

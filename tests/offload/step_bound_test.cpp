@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/offload/planner.hpp>
+
+#include <doctest/doctest.h>
+
+#include "offload/planned_model.hpp"
+
+#include <algorithm>
+
+namespace {
+
+using namespace superoffload;
+using namespace superoffload::offload;
+using test::server;
+using model = test::planned_model;
+
+TEST_CASE("the bound is what the busiest part takes while the others run") {
+  model const m{};
+  auto machine = server();
+  machine.link.beside_adam = {1.0, 1.0};
+  machine.link.alone = machine.link.both;
+  machine.adam.links_busy = machine.adam.links_idle;
+  settings const all_on_host{.how = mode::super, .ratio = 1.0, .streamed_share = 0.0};
+  auto const parameters = [&] {
+    double sum = 0.0;
+    for (auto const& b : make_plan(m.units, m.work, machine, all_on_host).state.buckets) {
+      sum += static_cast<double>(b.count);
+    }
+    return sum;
+  }();
+  auto const alone = make_plan(m.units, m.work, machine, all_on_host);
+  auto const threads = alone.state.workers;
+  double const idle = parameters * machine.adam_time(adam_task::update, threads, 0);
+  CHECK(alone.bound == doctest::Approx(idle));
+  // Each way two bytes a parameter: CPU Adam is slower for as long as they move.
+  for (auto& seconds : machine.adam.links_busy) { seconds *= 1.5; }
+  double const links = parameters * 2.0 / machine.link.both.down;
+  auto const beside = make_plan(m.units, m.work, machine, all_on_host);
+  double const share = links / beside.bound;
+  CHECK(beside.bound == doctest::Approx(idle * (1.0 + 0.5 * share)));
+  CHECK(beside.step_time >= beside.bound);
+}
+
+TEST_CASE("the bound counts what waits for the verdict, which the next forward alone hides") {
+  model m{};
+  auto machine = server();
+  machine.adam.links_busy = machine.adam.links_idle;
+  settings s{.how = mode::super, .ratio = 1.0, .streamed_share = 0.0};
+  auto const ahead = make_plan(m.units, m.work, machine, s);
+  CHECK(ahead.state.speculates);
+  CHECK(ahead.state.adapts);
+
+  double passes = 0.0, forward = 0.0, on_host = 0.0;
+  for (auto const& t : unit_times(machine, m.work, m.work.levels[ahead.level])) {
+    passes += t.forward + t.backward;
+    forward += t.forward;
+  }
+  for (auto const& b : ahead.state.buckets) { on_host += static_cast<double>(b.count); }
+  double const adam = on_host * machine.adam_time(adam_task::update, ahead.state.workers, 0);
+  CHECK(ahead.bound == doctest::Approx(std::max(adam, passes)));
+
+  auto const expect_bound = [&](plan const& p, double bound) {
+    REQUIRE(p.level == ahead.level);
+    CHECK(p.bound == doctest::Approx(bound));
+    CHECK(p.step_time >= p.bound * (1.0 - 1e-9));
+    CHECK(p.step_time <= 1.1 * p.bound);
+  };
+  s.speculation = choice::off;
+  auto const after = make_plan(m.units, m.work, machine, s);
+  CHECK_FALSE(after.state.speculates);
+  expect_bound(after, passes - forward + adam);
+  m.work.acceptance = 0.0;
+  s.speculation = choice::automatic;
+  expect_bound(make_plan(m.units, m.work, machine, s), passes - forward + adam);
+  s.speculation = choice::on;
+  auto const in_vain = make_plan(m.units, m.work, machine, s);
+  CHECK_FALSE(in_vain.state.adapts);
+  expect_bound(in_vain, passes - forward + adam);
+  m.work.acceptance = 0.75;
+  CHECK(make_plan(m.units, m.work, machine, s).bound ==
+        doctest::Approx(0.75 * ahead.bound + 0.25 * (passes - forward + adam)));
+  m.work.acceptance = 1.0;
+  expect_bound(make_plan(m.units, m.work, machine, {.how = mode::zero, .ratio = 1.0}), passes + adam);
+  CHECK_THROWS_WITH_AS(check(settings{.how = mode::zero, .speculation = choice::on}),
+                       doctest::Contains("--speculation"), error);
+}
+
+}  // namespace
