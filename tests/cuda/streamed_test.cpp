@@ -69,24 +69,11 @@ train::engine_options options_with(double max_norm, bool accumulates) {
 template <class P>
 void check_bits(train::engine_options options, int steps, bool faults, std::vector<arranging> const& all) {
   cuda::device device;
-  simple_engine<P> simple{device, small(), options};
-  simple.initialize(some_weights);
-  auto const expected = test::train(simple, 0, steps, options.accumulates, faults);
-  auto const state = test::everything(simple);
+  auto const expected =
+      test::check_same_bits<simple_engine<P>, placed_engine<P>>(device, small(), options, steps, faults, all);
   CHECK((expected.skipped > 0) == faults);
   CHECK((expected.clipped > 0) == (options.max_grad_norm == sometimes || options.max_grad_norm == always));
   CHECK((expected.free > 0) == (options.max_grad_norm != always));
-  for (auto const& how : all) {
-    CAPTURE(options.max_grad_norm);
-    CAPTURE(how.places);
-    CAPTURE(static_cast<int>(how.flowing));
-    CAPTURE(how.gradient_rooms);
-    options.arrangement = test::arrange(simple.model().units(), how);
-    placed_engine<P> placed{device, small(), options};
-    placed.initialize(some_weights);
-    CHECK(test::train(placed, 0, steps, options.accumulates, faults) == expected);
-    CHECK(test::everything(placed) == state);
-  }
 }
 
 TEST_CASE_TEMPLATE("on a GPU, hundreds of steps give the same bits wherever state and weights are", P,

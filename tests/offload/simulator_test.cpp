@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "offload/planned_model.hpp"
+
 #include <algorithm>
 #include <random>
 #include <string>
@@ -481,14 +483,8 @@ schedule random_ranks(std::mt19937& random) {
   return s;
 }
 machine server() {
-  machine m;
-  m.device.bandwidth = 4.28e12;
-  m.device.round_trip = 5e-5;
-  m.link = {{55.4e9, 55.6e9}, {50.8e9, 50.8e9}, {0.8, 0.7}, 1e-5};
-  m.adam = {{.144e-9, .105e-9, .111e-9, .156e-9, .155e-9},
-            {.185e-9, .135e-9, .159e-9, .201e-9, .199e-9},
-            15,
-            1.72e-9};
+  auto m = test::server();
+  m.link.beside_adam = {0.8, 0.7};
   m.peers.all_gather = 330e9;
   m.peers.reduce_scatter = 260e9;
   m.peers.latency = 35e-6;

@@ -5,8 +5,10 @@
 // Engines whose state and weights are here and there train as simple ones do, on any device: the runs, and
 // all that must be equal after them.
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/model/config.hpp>
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/placement.hpp>
+#include <superoffload/train/engine.hpp>
 
 #include <doctest/doctest.h>
 
@@ -125,6 +127,30 @@ std::vector<std::byte> everything(Engine& e) {
     all.insert(all.end(), bytes.begin(), bytes.end());
   }
   return all;
+}
+
+/// Trains a simple engine, and ones that are arranged otherwise: all have the same bits. What came of it.
+template <class Simple, class Placed, class Device>
+history check_same_bits(Device& device, model::config const& config, train::engine_options options, int steps,
+                        bool faults, std::vector<arranging> const& all) {
+  Simple simple{device, config, options};
+  simple.initialize(some_weights);
+  auto const expected = train(simple, 0, steps, options.accumulates, faults);
+  auto const state = everything(simple);
+  for (auto const& how : all) {
+    CAPTURE(config.tied_head);
+    CAPTURE(options.max_grad_norm);
+    CAPTURE(how.places);
+    CAPTURE(static_cast<int>(how.flowing));
+    CAPTURE(how.weight_rooms);
+    CAPTURE(how.gradient_rooms);
+    options.arrangement = arrange(simple.model().units(), how);
+    Placed placed{device, config, options};
+    placed.initialize(some_weights);
+    REQUIRE(train(placed, 0, steps, options.accumulates, faults) == expected);
+    REQUIRE(everything(placed) == state);
+  }
+  return expected;
 }
 
 template <class From, class To>

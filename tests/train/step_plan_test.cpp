@@ -45,6 +45,20 @@ train::training_options options(fs::path const& output) {
 
 double number(std::size_t bytes) { return static_cast<double>(bytes); }
 
+model::config llama_of(std::int64_t layers, std::int64_t hidden, std::int64_t intermediate,
+                       std::int64_t vocabulary, bool tied = false) {
+  return {.model_type = "llama",
+          .vocabulary = vocabulary,
+          .hidden = hidden,
+          .intermediate = intermediate,
+          .layers = layers,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = hidden / 4,
+          .max_positions = 32,
+          .tied_head = tied};
+}
+
 TEST_CASE_TEMPLATE("a run takes the memory of its plan, of the device and of the host", P, precision::fp32,
                    precision::bf16) {
   std::vector<offload::settings> const all{
@@ -188,15 +202,7 @@ std::vector<double> trained(Engine& e) {
 
 TEST_CASE(
     "sums leave a device that is too small for them, and the run has its plan's bytes and the same bits") {
-  model::config const config{.model_type = "llama",
-                             .vocabulary = 64,
-                             .hidden = 64,
-                             .intermediate = 128,
-                             .layers = 12,
-                             .heads = 4,
-                             .kv_heads = 2,
-                             .head_dim = 16,
-                             .max_positions = 32};
+  auto const config = llama_of(12, 64, 128, 64);
   auto const model = train::lay_out<model::llama>(config);
   cpu::device device{2};
   train::engine_options o{.max_grad_norm = 0.5,
@@ -243,28 +249,18 @@ TEST_CASE(
 
 /// Plans steps of ranks with an engine each in more and more device memory, and returns the numbers of rooms
 /// for whole weights that are planned. Every engine takes its plan's bytes, before it is trained and after.
-template <class Offload, class Precision>
-std::vector<int> rooms_planned(int ranks, bool tied, int micro_batches, offload::settings s) {
-  model::config const config{.model_type = "llama",
-                             .vocabulary = 4000,
-                             .hidden = 128,
-                             .intermediate = 512,
-                             .layers = 8,
-                             .heads = 4,
-                             .kv_heads = 2,
-                             .head_dim = 32,
-                             .max_positions = 32,
-                             .tied_head = tied};
+std::vector<int> rooms_planned(int ranks, bool tied, int micro_batches) {
+  using T = bfloat16;
+  auto const config = llama_of(8, 128, 512, 4000, tied);
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 18;
   std::vector<int> all;
   std::mutex mutex;
   conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
     std::vector<int> own;
-    using T = typename Precision::element;
     std::size_t memory = std::size_t{1} << 30, least = 0;
     for (int blocks = -1; blocks < 12; ++blocks) {
-      train::engine<model::llama, Precision, Offload, zero::sharded<comm::shared>> e{
+      train::engine<model::llama, precision::bf16, zero::sharded<comm::shared>> e{
           device, group, config, {.max_rows = 8, .max_positions = 8, .accumulates = micro_batches > 1}};
       train::step_shape const shape{.micro_batch = {8, 8},
                                     .micro_batches = micro_batches,
@@ -277,7 +273,8 @@ std::vector<int> rooms_planned(int ranks, bool tied, int micro_batches, offload:
         memory = least + static_cast<std::size_t>(blocks) * whole;
       }
       auto const p =
-          train::plan_step<T>(device, e.model(), shape, small_machine(memory, std::size_t{1} << 30), s);
+          train::plan_step<T>(device, e.model(), shape, small_machine(memory, std::size_t{1} << 30),
+                              {.how = offload::mode::none});
       conformance::require(p.fits && p.on_device.total() <= memory, "no plan: ", p.refusal);
       e.arrange(p.state, p.on_device.total());
       conformance::require(e.plan().total() == p.on_device.total(), "planned ", p.on_device.total(),
@@ -299,7 +296,6 @@ std::vector<int> rooms_planned(int ranks, bool tied, int micro_batches, offload:
 }
 
 TEST_CASE("ranks have the bytes of their plans, whatever number of whole weights stays") {
-  offload::settings const on_device{.how = offload::mode::none};
   for (bool const tied : {false, true}) {
     CAPTURE(tied);
     // Where the head has a table of its own, the last room is for that, which is larger than a block.
@@ -308,14 +304,13 @@ TEST_CASE("ranks have the bytes of their plans, whatever number of whole weights
       CAPTURE(ranks);
       for (int const micro_batches : {1, 2}) {
         CAPTURE(micro_batches);
-        auto const rooms =
-            rooms_planned<offload::none, precision::bf16>(ranks, tied, micro_batches, on_device);
+        auto const rooms = rooms_planned(ranks, tied, micro_batches);
         for (int i = 0; i < 7; ++i) { CHECK(rooms[static_cast<std::size_t>(i)] == 3 + i); }
         CHECK(rooms.back() == 10);
         CHECK(rooms[7] == with_seven_blocks);
       }
     }
-    auto const alone = rooms_planned<offload::none, precision::bf16>(1, tied, 1, on_device);
+    auto const alone = rooms_planned(1, tied, 1);
     CHECK(alone == std::vector<int>(12, 0));  // nothing is exchanged
   }
 }
@@ -323,15 +318,7 @@ TEST_CASE("ranks have the bytes of their plans, whatever number of whole weights
 TEST_CASE(
     "gradients leave ranks' devices that are too small for them, which have their plan's bytes and the same "
     "bits") {
-  model::config const config{.model_type = "llama",
-                             .vocabulary = 64,
-                             .hidden = 128,
-                             .intermediate = 512,
-                             .layers = 12,
-                             .heads = 4,
-                             .kv_heads = 2,
-                             .head_dim = 32,
-                             .max_positions = 32};
+  auto const config = llama_of(12, 128, 512, 64);
   using ranked =
       train::engine<model::llama, precision::bf16, offload::super, zero::streamed_or_sharded<comm::shared>>;
   // In so much device memory; the bytes of the plan and whether gradients leave, and what came of the

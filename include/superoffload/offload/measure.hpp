@@ -34,15 +34,12 @@ namespace superoffload::offload {
 /// The sizes that a machine is measured at: those of the steps it is to do, as far as that takes
 /// milliseconds.
 struct probe {
-  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common linear layer
-  struct experts_part {
-    std::int64_t count = 0, each = 0;     ///< of a layer, and of a token; none: no product is by groups
-    std::int64_t inner = 1, columns = 1;  ///< of an expert's first matrix
-  } experts{};
-  kernel::attention_shape attention{};  ///< of one micro-batch; its `starts` are not read
-  std::int64_t bucket = 1;              ///< elements of the largest bucket
-  std::int64_t state = 1;               ///< elements of all of them
-  double cores_share = 0.9;             ///< of the cores, for CPU Adam
+  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common linear layer, an expert's too
+  std::int64_t experts = 0, each = 0;             ///< of a layer, and of a token; 0: no product is by groups
+  kernel::attention_shape attention{};            ///< of one micro-batch; its `starts` are not read
+  std::int64_t bucket = 1;                        ///< elements of the largest bucket
+  std::int64_t state = 1;                         ///< elements of all of them
+  double cores_share = 0.9;                       ///< of the cores, for CPU Adam
 };
 
 /// What is known of this machine without measuring: its memory, as far as it is free, and its cores. Rates
@@ -102,7 +99,7 @@ public:
     d.bandwidth = bandwidth(p);
     double const flops = patience * D::flops_per_byte * d.bandwidth;
     d.products = products(p, flops);
-    if (p.experts.count > 0) {
+    if (p.experts > 0) {
       d.grouped_products = grouped_products(p, flops);
     }
     attention(p, flops, d);
@@ -121,6 +118,19 @@ private:
                    std::min(pattern_.bytes(), b.bytes() - done));
     }
     return b;
+  }
+  /// Where each of `groups` begins that `rows` are divided into, as equal as may be: [groups + 1] int32 in
+  /// device memory.
+  buffer<D> starts_of(std::int64_t groups, std::int64_t rows) {
+    buffer<D> const on_host{*device_, static_cast<std::size_t>(groups + 1) * sizeof(std::int32_t),
+                            memory::host};
+    buffer<D> starts{*device_, on_host.bytes()};
+    for (std::int64_t i = 0; i <= groups; ++i) {
+      on_host.template as<std::int32_t>()[i] = static_cast<std::int32_t>(rows * i / groups);
+    }
+    stream_.copy(starts.data(), on_host.data(), starts.bytes());
+    stream_.synchronize();
+    return starts;
   }
   template <class Arguments>
   double seconds(Arguments const& arguments) {
@@ -202,40 +212,34 @@ private:
 
   /// The same of experts that have as many rows each.
   double grouped_products(probe const& p, double flops) {
-    auto const& e = p.experts;
-    auto const of_row = 2 * e.inner * e.columns;
+    auto const of_row = 2 * p.inner * p.columns;
     auto const rows = std::clamp(static_cast<std::int64_t>(flops / static_cast<double>(of_row)),
-                                 std::int64_t{1}, std::min(p.rows, most_rows) * e.each);
-    buffer<D> host_starts{*device_, static_cast<std::size_t>(e.count + 1) * 4, memory::host};
-    buffer<D> starts{*device_, host_starts.bytes()};
-    for (std::int64_t i = 0; i <= e.count; ++i) {
-      host_starts.template as<std::int32_t>()[i] = static_cast<std::int32_t>(rows * i / e.count);
-    }
-    stream_.copy(starts.data(), host_starts.data(), starts.bytes());
-    kernel::row_groups const groups{starts.template as<std::int32_t>(), e.count, rows};
-    auto const matrices = e.count * e.inner * e.columns;
-    auto const x = numbers(rows * e.inner), w = numbers(matrices), y = numbers(rows * e.columns);
-    auto const d_x = numbers(rows * e.inner), d_w = numbers(matrices);
+                                 std::int64_t{1}, std::min(p.rows, most_rows) * p.each);
+    auto const starts = starts_of(p.experts, rows);
+    kernel::row_groups const groups{starts.template as<std::int32_t>(), p.experts, rows};
+    auto const matrices = p.experts * p.inner * p.columns;
+    auto const x = numbers(rows * p.inner), w = numbers(matrices), y = numbers(rows * p.columns);
+    auto const d_x = numbers(rows * p.inner), d_w = numbers(matrices);
     return 3.0 * static_cast<double>(rows * of_row) / kept_seconds([&] {
              launch(stream_, kernel::grouped_gemm<T>{.of = groups,
                                                      .a = x.template as<T>(),
                                                      .b = w.template as<T>(),
                                                      .c = y.template as<T>(),
-                                                     .n = e.columns,
-                                                     .k = e.inner,
+                                                     .n = p.columns,
+                                                     .k = p.inner,
                                                      .transpose_b = true});
              launch(stream_, kernel::grouped_gemm<T>{.of = groups,
                                                      .a = y.template as<T>(),
                                                      .b = w.template as<T>(),
                                                      .c = d_x.template as<T>(),
-                                                     .n = e.inner,
-                                                     .k = e.columns});
+                                                     .n = p.inner,
+                                                     .k = p.columns});
              launch(stream_, kernel::grouped_outer<T>{.of = groups,
                                                       .a = y.template as<T>(),
                                                       .b = x.template as<T>(),
                                                       .c = d_w.template as<T>(),
-                                                      .m = e.columns,
-                                                      .n = e.inner});
+                                                      .m = p.columns,
+                                                      .n = p.inner});
            });
   }
 
@@ -253,12 +257,7 @@ private:
         std::clamp(static_cast<std::int64_t>(flops / flops_of(1, shape.longest)), std::int64_t{1},
                    std::max<std::int64_t>(1, std::min(p.rows, most_rows) / shape.longest));
     shape.rows = shape.documents * shape.longest;
-    buffer<D> host_starts{*device_, static_cast<std::size_t>(shape.documents + 1) * 4, memory::host};
-    buffer<D> starts{*device_, host_starts.bytes()};
-    for (std::int64_t i = 0; i <= shape.documents; ++i) {
-      host_starts.template as<std::int32_t>()[i] = static_cast<std::int32_t>(i) * shape.longest;
-    }
-    stream_.copy(starts.data(), host_starts.data(), starts.bytes());
+    auto const starts = starts_of(shape.documents, shape.rows);
     shape.starts = starts.template as<std::int32_t>();
 
     auto const width = std::int64_t{shape.heads} * shape.head_dim;

@@ -45,9 +45,8 @@ struct plan {
   std::size_t device_available = 0, host_available = 0;
   std::size_t pinned = 0;  ///< bytes of the host's that copies come from or go to
 
-  double step_time = 0.0;  ///< s, simulated; of the steps that have come to run alike
-  /// s that its busiest part needs beside the others: device, CPU Adam, the link or exchanges
-  double bound = 0.0;
+  double step_time = 0.0;      ///< s, simulated; of the steps that have come to run alike
+  double bound = 0.0;          ///< s that it needs at least: step_bound, or what ranks exchange
   int gathered_units = 0;      ///< of a rank, units whose weights are gathered; 0: it is alone
   double exchanged = 0.0;      ///< bytes that leave a rank for others, of a step; 0: it is alone
   double exchange_time = 0.0;  ///< s that these take alone; what is waited for: `step`

@@ -38,9 +38,8 @@ public:
 
   /// The same number of them, all as large as the largest unit.
   static room_sizes alike(std::vector<Bytes> const& units, int rooms) {
-    room_sizes all{units, rooms, false};
-    all.block_ = all.largest_;
-    return all;
+    room_sizes const mixed{units, rooms, false};
+    return {mixed.largest_, mixed.rooms_};
   }
 
   [[nodiscard]] int rooms() const noexcept { return rooms_; }
