@@ -43,11 +43,39 @@ TEST_CASE("the bound is what the busiest part takes while the others run") {
   CHECK(beside.step_time >= beside.bound);
 }
 
+TEST_CASE("weights in host memory are updated in place, at the rate of that") {
+  model const m{};
+  auto machine = server();
+  machine.adam.links_busy = machine.adam.links_idle;
+  settings const s{.how = mode::super, .ratio = 1.0, .streamed_share = 0.0, .stream_weights = choice::on};
+  auto const p = make_plan(m.units, m.work, machine, s);
+  double in_place = 0.0, beside = 0.0;
+  for (auto const& b : p.state.buckets) {
+    (p.state.flows(b) ? in_place : beside) += static_cast<double>(b.count);
+  }
+  REQUIRE(in_place > beside);
+  auto const seconds = [&](double parameters, adam_task task) {
+    return parameters * machine.adam_time(task, p.state.workers, 0);
+  };
+  double passes = 0.0, forward = 0.0;
+  for (auto const& t : unit_times(machine, m.work, m.work.levels[p.level])) {
+    passes += t.forward + t.backward;
+    forward += t.forward;
+  }
+  CHECK(p.bound == doctest::Approx(passes - forward + seconds(in_place, adam_task::update_in_place)));
+  CHECK(p.step_time >= p.bound);
+  auto slower = machine;
+  slower.adam.links_idle.back() *= 2.0;
+  slower.adam.links_busy.back() *= 2.0;
+  CHECK(make_plan(m.units, m.work, slower, s).step_time >
+        p.step_time + 0.9 * seconds(in_place, adam_task::update_in_place));
+}
+
 TEST_CASE("the bound counts what waits for the verdict, which the next forward alone hides") {
   model m{};
   auto machine = server();
   machine.adam.links_busy = machine.adam.links_idle;
-  settings s{.how = mode::super, .ratio = 1.0, .streamed_share = 0.0};
+  settings s{.how = mode::super, .ratio = 1.0, .streamed_share = 0.0, .stream_weights = choice::off};
   auto const ahead = make_plan(m.units, m.work, machine, s);
   CHECK(ahead.state.speculates);
   CHECK(ahead.state.adapts);
@@ -82,7 +110,9 @@ TEST_CASE("the bound counts what waits for the verdict, which the next forward a
   CHECK(make_plan(m.units, m.work, machine, s).bound ==
         doctest::Approx(0.75 * ahead.bound + 0.25 * (passes - forward + adam)));
   m.work.acceptance = 1.0;
-  expect_bound(make_plan(m.units, m.work, machine, {.how = mode::zero, .ratio = 1.0}), passes + adam);
+  expect_bound(
+      make_plan(m.units, m.work, machine, {.how = mode::zero, .ratio = 1.0, .stream_weights = choice::off}),
+      passes + adam);
   CHECK_THROWS_WITH_AS(check(settings{.how = mode::zero, .speculation = choice::on}),
                        doctest::Contains("--speculation"), error);
 }

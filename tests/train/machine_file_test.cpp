@@ -81,6 +81,7 @@ TEST_CASE("figures arrive in SI units") {
   CHECK(m.adam_time(offload::adam_task::update, 15, 0) == doctest::Approx(.144e-9));
   CHECK(m.adam_time(offload::adam_task::update, 15, 1) == doctest::Approx(.1645e-9));
   CHECK(m.adam_time(offload::adam_task::commit_emit, 15, 2) == doctest::Approx(.201e-9));
+  CHECK(m.adam_time(offload::adam_task::update_in_place, 15, 2) == doctest::Approx(.161e-9));
 }
 
 TEST_CASE("a description that is written is read as it was") {

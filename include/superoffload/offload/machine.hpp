@@ -11,9 +11,9 @@ namespace superoffload::offload {
 
 /// What CPU Adam does with a bucket: the step as a whole; new working weights only, the state left as it is;
 /// the state only, the weights being out already; an older step's state with weights or state and weights of
-/// this one.
-enum class adam_task { update, emit, commit, commit_emit, commit_update };
-inline constexpr int adam_tasks = 5;
+/// this one; the step of a bucket whose weights are in host memory, too, and hold half of its masters.
+enum class adam_task { update, emit, commit, commit_emit, commit_update, update_in_place };
+inline constexpr int adam_tasks = 6;
 
 /// Bytes per second each way over the link between device and host.
 struct link_rates {

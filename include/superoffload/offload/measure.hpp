@@ -9,6 +9,7 @@
 #include <superoffload/cpu/pinned_threads.hpp>
 #include <superoffload/cpu/state_memory.hpp>
 #include <superoffload/cpu/topology.hpp>
+#include <superoffload/kernel/adamw.hpp>
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
 #include <superoffload/kernel/elementwise.hpp>
@@ -16,6 +17,7 @@
 #include <superoffload/kernel/grouped_gemm.hpp>
 #include <superoffload/offload/adam_workers.hpp>
 #include <superoffload/offload/machine.hpp>
+#include <superoffload/offload/split_master.hpp>
 
 #include <algorithm>
 #include <array>
@@ -434,6 +436,13 @@ private:
       case adam_task::commit_update:
         return share(
             kernel::adamw_commit_update<T>{w, m, v, pending, gradient, gradient, count, numbers, numbers});
+      case adam_task::update_in_place:
+        if constexpr (splits_master<T>) {
+          return share(
+              kernel::adamw<T>{weight, reinterpret_cast<std::uint16_t*>(w), m, v, gradient, count, numbers});
+        } else {
+          return share(kernel::adamw<T>{w, nullptr, m, v, gradient, count, numbers});
+        }
     }
   }
   template <class Arguments>

@@ -14,6 +14,9 @@ namespace superoffload::offload {
 namespace {
 
 activity activity_of(adam_task task) {
+  if (task == adam_task::update_in_place) {
+    return activity::update;
+  }
   return static_cast<activity>(static_cast<int>(activity::update) + static_cast<int>(task));
 }
 
@@ -714,8 +717,9 @@ private:
         to_serve_.erase(b);
         to_commit_.erase(b);
         free_slots_ -= takes_slot ? 1 : 0;
+        auto const update = s_.state.flows(plan(b)) ? adam_task::update_in_place : adam_task::update;
         start_adam(b, emitting ? (late ? adam_task::commit_emit : adam_task::emit)
-                               : (late ? adam_task::commit_update : adam_task::update));
+                               : (late ? adam_task::commit_update : update));
         return true;
       }
     }

@@ -10,18 +10,22 @@ namespace {
 /// What there is to do for each part.
 struct demand {
   double compute = 0.0;         ///< s of the device
-  double host = 0.0;            ///< parameters that CPU Adam updates
+  double host = 0.0;            ///< parameters that CPU Adam updates, and their weights not
+  double in_place = 0.0;        ///< and with their weights
   double down = 0.0, up = 0.0;  ///< bytes over the link
 };
 
 /// Seconds for all of it at once, if nothing waits for anything. But the longer the links are busy meanwhile,
 /// the slower CPU Adam is, and they beside it.
 double busiest(machine const& m, int workers, demand const& d) {
-  if (d.host + d.down + d.up == 0.0) {
+  if (d.host + d.in_place + d.down + d.up == 0.0) {
     return d.compute;
   }
   auto const adam = [&](int directions) {
-    return d.host == 0.0 ? 0.0 : d.host * m.adam_time(adam_task::update, workers, directions);
+    auto const seconds = [&](double parameters, adam_task task) {
+      return parameters == 0.0 ? 0.0 : parameters * m.adam_time(task, workers, directions);
+    };
+    return seconds(d.host, adam_task::update) + seconds(d.in_place, adam_task::update_in_place);
   };
   double const idle = adam(0), slowed = adam(2) - idle;
   auto const needed_in = [&](double seconds) {
@@ -79,7 +83,8 @@ double step_bound(plan const& p, workload const& w, machine const& m) {
   double const all_at_once =
       busiest(m, workers,
               {.compute = passes + update,
-               .host = beside + in_place,
+               .host = beside,
+               .in_place = in_place,
                .down = (beside + in_place + along) * e + sums + streamed * state,
                .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + streamed * state});
   if (p.state.immediate) {
@@ -89,9 +94,12 @@ double step_bound(plan const& p, workload const& w, machine const& m) {
   // whatever else is on the host.
   double const before = p.state.waits_for_all ? passes : passes - first_forward;
   auto const in_order = [&](double clipped) {
-    double const after =
-        busiest(m, workers,
-                {.compute = update, .host = in_place + clipped, .down = streamed * state, .up = clipped * e});
+    double const after = busiest(m, workers,
+                                 {.compute = update,
+                                  .host = clipped,
+                                  .in_place = in_place,
+                                  .down = streamed * state,
+                                  .up = clipped * e});
     return std::max(all_at_once, before + after);
   };
   bool const ahead = p.state.speculates && w.acceptance >= p.state.least_acceptance();

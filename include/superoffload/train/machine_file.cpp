@@ -57,8 +57,8 @@ private:
   std::vector<std::string> known_;
 };
 
-constexpr std::array<char const*, offload::adam_tasks> tasks{"update", "emit", "commit", "commit_emit",
-                                                             "commit_update"};
+constexpr std::array<char const*, offload::adam_tasks> tasks{
+    "update", "emit", "commit", "commit_emit", "commit_update", "update_in_place"};
 
 offload::machine::adam_seconds adam_seconds(io::json_field const& field) {
   section s{field};
