@@ -98,7 +98,8 @@ public:
   static std::string model_type() { return Block::model_type(); }
 
   explicit decoder(config const& c) : config_{c} {
-    auto& embed = units_.emplace_back(0, "embedding", true);
+    // A head that shares the table adds to its gradient, chunk by chunk.
+    auto& embed = units_.emplace_back(0, "embedding", c.tied_head);
     table_ = {embed.add_matrix({{"model.embed_tokens.weight", c.vocabulary}}, c.hidden), c.padding_token};
     for (std::int64_t i = 0; i < c.layers; ++i) {
       auto& unit = units_.emplace_back(static_cast<int>(i) + 1, "layer " + std::to_string(i));
