@@ -8,45 +8,53 @@
 namespace superoffload::cuda::kernels {
 
 /// A block is a row.
-constexpr int expert_swiglu_threads(int64_t columns, int lanes) {
-  return threads_for(pieces_of(columns, lanes), 512);
+template <class T>
+constexpr int expert_swiglu_threads(int64_t columns) {
+  return threads_for(pieces_of(columns, word<T>), 512);
 }
 
-/// Gates and ups of columns [i, i + N) of a row.
-template <kernel::expert_gate Gate, int N, class T>
-__device__ __forceinline__ void load_gates(T const* row, int64_t i, int64_t columns, wide<T> (&gate)[N],
-                                           wide<T> (&up)[N]) {
-  if constexpr (Gate == kernel::expert_gate::silu) {
-    load(row + i, columns - i, gate);
-    load(row + columns + i, columns - i, up);
-  } else {
-    wide<T> low[N], high[N];
-    load(row + 2 * i, 2 * (columns - i), low);
-    load(row + 2 * i + N, 2 * (columns - i) - N, high);
+/// The two words of a row that have the gates and ups of a word of columns: one each, or both side by side.
+template <kernel::expert_gate Gate, class T>
+struct gate_words {
+  static constexpr int n = word<T>;
+  static constexpr bool apart = Gate == kernel::expert_gate::silu;
+
+  /// From gates to ups, or from the first pairs to the others; and what is there from there on.
+  __device__ static int64_t next(int64_t columns) { return apart ? columns : n; }
+  __device__ static int64_t left(int64_t columns_left) { return apart ? columns_left : 2 * columns_left; }
+  __device__ static int64_t left_of_next(int64_t columns_left) {
+    return left(columns_left) - (apart ? 0 : n);
+  }
+  __device__ static int64_t offset(int64_t i) { return apart ? i : 2 * i; }
+
+  __device__ __forceinline__ static void separate(row_word<T> const& first, row_word<T> const& second,
+                                                  wide<T> (&gate)[n], wide<T> (&up)[n]) {
+    wide<T> low[n], high[n];
+    first.widen(low);
+    second.widen(high);
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
-      gate[j] = 2 * j < N ? low[2 * j % N] : high[2 * j % N];
-      up[j] = 2 * j < N ? low[2 * j % N + 1] : high[2 * j % N + 1];
+    for (int j = 0; j < n; ++j) {
+      gate[j] = apart ? low[j] : (2 * j < n ? low : high)[2 * j % n];
+      up[j] = apart ? high[j] : (2 * j < n ? low : high)[2 * j % n + 1];
     }
   }
-}
-template <kernel::expert_gate Gate, int N, class T>
-__device__ __forceinline__ void store_gates(T* row, int64_t i, int64_t columns, wide<T> const (&gate)[N],
-                                            wide<T> const (&up)[N]) {
-  if constexpr (Gate == kernel::expert_gate::silu) {
-    store(row + i, columns - i, gate);
-    store(row + columns + i, columns - i, up);
-  } else {
-    wide<T> low[N], high[N];
+  __device__ __forceinline__ static void join(wide<T> const (&gate)[n], wide<T> const (&up)[n],
+                                              row_word<T>& first, row_word<T>& second) {
+    wide<T> low[n], high[n];
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
-      (2 * j < N ? low : high)[2 * j % N] = gate[j];
-      (2 * j < N ? low : high)[2 * j % N + 1] = up[j];
+    for (int j = 0; j < n; ++j) {
+      if constexpr (apart) {
+        low[j] = gate[j];
+        high[j] = up[j];
+      } else {
+        (2 * j < n ? low : high)[2 * j % n] = gate[j];
+        (2 * j < n ? low : high)[2 * j % n + 1] = up[j];
+      }
     }
-    store(row + 2 * i, 2 * (columns - i), low);
-    store(row + 2 * i + N, 2 * (columns - i) - N, high);
+    first = row_word<T>::narrow(low);
+    second = row_word<T>::narrow(high);
   }
-}
+};
 
 /// One gate and its up.
 template <class T, kernel::expert_gate Gate>
@@ -75,27 +83,33 @@ struct gated {
 };
 
 template <class T, kernel::expert_gate Gate>
-__global__ void expert_swiglu_forward_kernel(kernel::expert_swiglu_forward<T> a) {
-  constexpr int n = lanes<T>;
+__global__ void expert_swiglu_forward_kernel(kernel::expert_swiglu_forward<T> a, bool whole) {
+  constexpr int n = word<T>;
+  using words = gate_words<Gate, T>;
   int64_t const row = blockIdx.x;
   auto const* const gate_up = a.gate_up + 2 * row * a.columns;
   auto const weight = a.weights[a.order[row]];
   auto const limit = static_cast<wide<T>>(a.limit);
   for (auto i = static_cast<int64_t>(threadIdx.x) * n; i < a.columns;
        i += static_cast<int64_t>(blockDim.x) * n) {
+    auto const left = a.columns - i;
+    auto const* const gates = gate_up + words::offset(i);
+    row_word<T> in[2];
+    load_words<2, T>({gates, gates + words::next(a.columns)}, {words::left(left), words::left_of_next(left)},
+                     whole, in);
     wide<T> g[n], u[n];
-    load_gates<Gate>(gate_up, i, a.columns, g, u);
+    words::separate(in[0], in[1], g, u);
 #pragma unroll
     for (int j = 0; j < n; ++j) { g[j] = gated<T, Gate>{g[j], u[j], limit}.value() * weight; }
-    store(a.out + row * a.columns + i, a.columns - i, g);
+    store_words<1, T>({a.out + row * a.columns + i}, {left}, whole, {row_word<T>::narrow(g)});
   }
 }
 
 template <class T, kernel::expert_gate Gate>
-__global__ void expert_swiglu_backward_kernel(kernel::expert_swiglu_backward<T> a) {
-  constexpr int n = lanes<T>;
+__global__ void expert_swiglu_backward_kernel(kernel::expert_swiglu_backward<T> a, bool whole) {
+  constexpr int n = word<T>;
+  using words = gate_words<Gate, T>;
   int64_t const row = blockIdx.x;
-  auto const* const gate_up = a.gate_up + 2 * row * a.columns;
   auto const choice = a.order[row];
   auto const weight = a.weights[choice];
   auto const limit = static_cast<wide<T>>(a.limit);
@@ -103,9 +117,16 @@ __global__ void expert_swiglu_backward_kernel(kernel::expert_swiglu_backward<T> 
   for (auto i = static_cast<int64_t>(threadIdx.x) * n; i < a.columns;
        i += static_cast<int64_t>(blockDim.x) * n) {
     auto const left = a.columns - i;
+    auto const narrow_place = row * a.columns + i;
+    auto const wide_place = 2 * row * a.columns + words::offset(i);
+    auto const next = words::next(a.columns);
+    int64_t const lefts[] = {left, words::left(left), words::left_of_next(left)};
+    row_word<T> at[3];
+    load_words<3, T>({a.d_out + narrow_place, a.gate_up + wide_place, a.gate_up + wide_place + next}, lefts,
+                     whole, at);
     wide<T> d[n], g[n], u[n];
-    load(a.d_out + row * a.columns + i, left, d);
-    load_gates<Gate>(gate_up, i, a.columns, g, u);
+    at[0].widen(d);
+    words::separate(at[1], at[2], g, u);
 #pragma unroll
     for (int j = 0; j < n; ++j) {
       gated<T, Gate> const x{g[j], u[j], limit};
@@ -114,8 +135,10 @@ __global__ void expert_swiglu_backward_kernel(kernel::expert_swiglu_backward<T> 
       u[j] = x.d_up(weight * d[j]);
       d[j] = x.value() * weight;
     }
-    store_gates<Gate>(a.d_gate_up + 2 * row * a.columns, i, a.columns, g, u);
-    store(a.out + row * a.columns + i, left, d);
+    at[0] = row_word<T>::narrow(d);
+    words::join(g, u, at[1], at[2]);
+    store_words<3, T>({a.out + narrow_place, a.d_gate_up + wide_place, a.d_gate_up + wide_place + next},
+                      lefts, whole, at);
   }
   products = over_block(products, wide<T>{0}, sum_of{});
   if (threadIdx.x == 0) {
@@ -128,14 +151,16 @@ void run(stream& on, kernel::expert_swiglu_forward<T> const& a) {
   auto* const kernel = a.gate == kernel::expert_gate::silu
                            ? expert_swiglu_forward_kernel<T, kernel::expert_gate::silu>
                            : expert_swiglu_forward_kernel<T, kernel::expert_gate::clamped>;
-  start(on, kernel, a.rows, expert_swiglu_threads(a.columns, lanes<T>), 0, a);
+  start(on, kernel, a.rows, expert_swiglu_threads<T>(a.columns), 0, a,
+        whole_words(a.columns, a.gate_up, a.out));
 }
 template <element T>
 void run(stream& on, kernel::expert_swiglu_backward<T> const& a) {
   auto* const kernel = a.gate == kernel::expert_gate::silu
                            ? expert_swiglu_backward_kernel<T, kernel::expert_gate::silu>
                            : expert_swiglu_backward_kernel<T, kernel::expert_gate::clamped>;
-  start(on, kernel, a.rows, expert_swiglu_threads(a.columns, lanes<T>), 0, a);
+  start(on, kernel, a.rows, expert_swiglu_threads<T>(a.columns), 0, a,
+        whole_words(a.columns, a.d_out, a.gate_up, a.d_gate_up, a.out));
 }
 
 }  // namespace superoffload::cuda::kernels

@@ -9,44 +9,68 @@ namespace superoffload::cuda::kernels {
 
 inline constexpr int swiglu_threads = 256;
 
+/// Denormal numbers, which rounding to bfloat16 would leave few bits of, count as 0: to treat them takes more
+/// instructions than all the rest.
 template <class T>
 __device__ __forceinline__ wide<T> sigmoid(wide<T> x) {
-  return quotient_for<T>(wide<T>{1}, wide<T>{1} + exp_for<T>(-x));
+  if constexpr (std::is_same_v<T, bfloat16>) {
+    constexpr float log2_e = 1.44269504F;
+    float power, y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(-x * log2_e));
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(1.0F + power));
+    return y;
+  } else {
+    return wide<T>{1} / (wide<T>{1} + exp_for<T>(-x));
+  }
 }
 
-/// A row is cut into `across` blocks.
+/// A word of a row that is cut into `across` blocks.
 template <class T>
-__global__ void swiglu_forward_kernel(kernel::swiglu_forward<T> a, int64_t across) {
-  constexpr int n = lanes<T>;
-  int64_t const row = blockIdx.x / across;
-  auto const i = (blockIdx.x % across * swiglu_threads + threadIdx.x) * n;
-  auto const left = a.columns - i;
+struct swiglu_place {
+  int64_t row, column;
+
+  __device__ explicit swiglu_place(int across)
+      : row{blockIdx.x / static_cast<unsigned>(across)},
+        column{(int64_t{blockIdx.x % static_cast<unsigned>(across)} * swiglu_threads + threadIdx.x) *
+               word<T>} {}
+};
+
+template <class T>
+__global__ void swiglu_forward_kernel(kernel::swiglu_forward<T> a, int across, bool whole) {
+  constexpr int n = word<T>;
+  swiglu_place<T> const at{across};
+  auto const left = a.columns - at.column;
   if (left <= 0) {
     return;
   }
-  auto const* const gate = a.gate_up + 2 * row * a.columns + i;
+  auto const* const gate = a.gate_up + 2 * at.row * a.columns + at.column;
+  row_word<T> in[2];
+  load_words<2, T>({gate, gate + a.columns}, {left, left}, whole, in);
   wide<T> g[n], u[n];
-  load(gate, left, g);
-  load(gate + a.columns, left, u);
+  in[0].widen(g);
+  in[1].widen(u);
 #pragma unroll
   for (int j = 0; j < n; ++j) { g[j] = g[j] * sigmoid<T>(g[j]) * u[j]; }
-  store(a.out + row * a.columns + i, left, g);
+  store_words<1, T>({a.out + at.row * a.columns + at.column}, {left}, whole, {row_word<T>::narrow(g)});
 }
 
 template <class T>
-__global__ void swiglu_backward_kernel(kernel::swiglu_backward<T> a, int64_t across) {
-  constexpr int n = lanes<T>;
-  int64_t const row = blockIdx.x / across;
-  auto const i = (blockIdx.x % across * swiglu_threads + threadIdx.x) * n;
-  auto const left = a.columns - i;
+__global__ void swiglu_backward_kernel(kernel::swiglu_backward<T> a, int across, bool whole) {
+  constexpr int n = word<T>;
+  swiglu_place<T> const at{across};
+  auto const left = a.columns - at.column;
   if (left <= 0) {
     return;
   }
-  auto const* const gate = a.gate_up + 2 * row * a.columns + i;
+  auto const narrow_place = at.row * a.columns + at.column;
+  auto const wide_place = narrow_place + at.row * a.columns;
+  auto const* const gate = a.gate_up + wide_place;
+  row_word<T> in[3];
+  load_words<3, T>({a.d_out + narrow_place, gate, gate + a.columns}, {left, left, left}, whole, in);
   wide<T> d[n], g[n], u[n];
-  load(a.d_out + row * a.columns + i, left, d);
-  load(gate, left, g);
-  load(gate + a.columns, left, u);
+  in[0].widen(d);
+  in[1].widen(g);
+  in[2].widen(u);
 #pragma unroll
   for (int j = 0; j < n; ++j) {
     auto const s = sigmoid<T>(g[j]);
@@ -56,21 +80,22 @@ __global__ void swiglu_backward_kernel(kernel::swiglu_backward<T> a, int64_t acr
     g[j] = d_gate;
     u[j] = d_up;
   }
-  auto* const d_gate = a.d_gate_up + 2 * row * a.columns + i;
-  store(d_gate, left, g);
-  store(d_gate + a.columns, left, u);
-  store(a.out + row * a.columns + i, left, d);
+  auto* const d_gate = a.d_gate_up + wide_place;
+  store_words<3, T>({a.out + narrow_place, d_gate, d_gate + a.columns}, {left, left, left}, whole,
+                    {row_word<T>::narrow(d), row_word<T>::narrow(g), row_word<T>::narrow(u)});
 }
 
 template <element T>
 void run(stream& on, kernel::swiglu_forward<T> const& a) {
-  auto const across = pieces_of(a.columns, swiglu_threads * lanes<T>);
-  start(on, swiglu_forward_kernel<T>, a.rows * across, swiglu_threads, 0, a, across);
+  auto const across = pieces_of(a.columns, swiglu_threads * word<T>);
+  start(on, swiglu_forward_kernel<T>, a.rows * across, swiglu_threads, 0, a, static_cast<int>(across),
+        whole_words(a.columns, a.gate_up, a.out));
 }
 template <element T>
 void run(stream& on, kernel::swiglu_backward<T> const& a) {
-  auto const across = pieces_of(a.columns, swiglu_threads * lanes<T>);
-  start(on, swiglu_backward_kernel<T>, a.rows * across, swiglu_threads, 0, a, across);
+  auto const across = pieces_of(a.columns, swiglu_threads * word<T>);
+  start(on, swiglu_backward_kernel<T>, a.rows * across, swiglu_threads, 0, a, static_cast<int>(across),
+        whole_words(a.columns, a.d_out, a.gate_up, a.d_gate_up, a.out));
 }
 
 }  // namespace superoffload::cuda::kernels

@@ -180,6 +180,24 @@ __device__ __forceinline__ void load_exact(T const* from, int64_t left, T (&x)[N
   }
 }
 
+/// Stores the first `left` of N elements.
+template <int N, class T>
+__device__ __forceinline__ void store_exact(T* to, int64_t left, T const (&x)[N]) {
+  if (left >= N && aligned<N>(to)) {
+#pragma unroll
+    for (int i = 0; i < accesses<N, T>; ++i) {
+      reinterpret_cast<access<N, T>*>(to)[i] = reinterpret_cast<access<N, T> const*>(x)[i];
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+      if (i < left) {
+        to[i] = x[i];
+      }
+    }
+  }
+}
+
 /// Elements in 16 bytes.
 template <class T>
 inline constexpr int word = static_cast<int>(16 / sizeof(T));
@@ -195,6 +213,15 @@ struct row_word {
     return {*reinterpret_cast<uint4 const*>(from)};
   }
   __device__ __forceinline__ void store(T* to) const { *reinterpret_cast<uint4*>(to) = bits; }
+  /// At any address, and only the first `left` elements; zeros for those behind.
+  __device__ __forceinline__ static row_word load(T const* from, int64_t left) {
+    row_word some;
+    load_exact(from, left, reinterpret_cast<T(&)[word<T>]>(some.bits));
+    return some;
+  }
+  __device__ __forceinline__ void store(T* to, int64_t left) const {
+    store_exact(to, left, reinterpret_cast<T const(&)[word<T>]>(bits));
+  }
 
   __device__ __forceinline__ void widen(wide<T> (&x)[word<T>]) const {
     if constexpr (std::is_same_v<T, bfloat16>) {
@@ -241,21 +268,28 @@ bool whole_words(int64_t columns, T const* first, More const*... more) {
   return columns % word<T> == 0 && bits % 16 == 0;
 }
 
-/// Stores the first `left` of N elements.
+/// Several words of rows: all are on their way before one is used. `whole`: see whole_words; otherwise each
+/// has `left` elements at most.
 template <int N, class T>
-__device__ __forceinline__ void store_exact(T* to, int64_t left, T const (&x)[N]) {
-  if (left >= N && aligned<N>(to)) {
+__device__ __forceinline__ void load_words(T const* const (&from)[N], int64_t const (&left)[N], bool whole,
+                                           row_word<T> (&words)[N]) {
+  if (whole) {
 #pragma unroll
-    for (int i = 0; i < accesses<N, T>; ++i) {
-      reinterpret_cast<access<N, T>*>(to)[i] = reinterpret_cast<access<N, T> const*>(x)[i];
-    }
+    for (int w = 0; w < N; ++w) { words[w] = row_word<T>::load(from[w]); }
   } else {
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-      if (i < left) {
-        to[i] = x[i];
-      }
-    }
+    for (int w = 0; w < N; ++w) { words[w] = row_word<T>::load(from[w], left[w]); }
+  }
+}
+template <int N, class T>
+__device__ __forceinline__ void store_words(T* const (&to)[N], int64_t const (&left)[N], bool whole,
+                                            row_word<T> const (&words)[N]) {
+  if (whole) {
+#pragma unroll
+    for (int w = 0; w < N; ++w) { words[w].store(to[w]); }
+  } else {
+#pragma unroll
+    for (int w = 0; w < N; ++w) { words[w].store(to[w], left[w]); }
   }
 }
 
@@ -335,14 +369,6 @@ __device__ __forceinline__ wide<T> exp_for(wide<T> x) {
     return expf(x);
   } else {
     return exp(x);
-  }
-}
-template <class T>
-__device__ __forceinline__ wide<T> quotient_for(wide<T> a, wide<T> b) {
-  if constexpr (std::is_same_v<T, bfloat16>) {
-    return __fdividef(a, b);
-  } else {
-    return a / b;
   }
 }
 
