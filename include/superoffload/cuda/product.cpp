@@ -11,7 +11,9 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <initializer_list>
+#include <iterator>
 #include <map>
+#include <ranges>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -207,15 +209,28 @@ struct products::state {
           "cublasLtMatmulDescSetAttribute");
   }
 
-  /// What cuBLASLt proposes, its favourite first.
+  /// What cuBLASLt proposes, its favourite first; those that need no workspace before the others: they take
+  /// their tiles as planned, while the others draw them from a counter, which a launch of its own has to
+  /// clear.
   [[nodiscard]] std::vector<cublasLtMatmulAlgo_t> proposals(kind const& p, recipe const& r) const {
+    auto all = proposals(p, r, 0);
+    auto const drawing = proposals(p, r, workspace_bytes);
+    std::copy_if(drawing.begin(), drawing.end(), std::back_inserter(all), [&](auto const& algorithm) {
+      return std::none_of(all.begin(), all.end(), [&](auto const& other) {
+        return std::memcmp(&algorithm, &other, sizeof other) == 0;
+      });
+    });
+    return all;
+  }
+  [[nodiscard]] std::vector<cublasLtMatmulAlgo_t> proposals(kind const& p, recipe const& r,
+                                                            std::size_t workspace) const {
     constexpr int most = 12;
     cublasLtMatmulPreference_t preference = nullptr;
     check(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
     auto const prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
       cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
     };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
     // k is not split: pieces would be added in an order of their own, and rounded before c is added to.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
@@ -231,7 +246,7 @@ struct products::state {
     cublasLtMatmulPreferenceDestroy(preference);
     std::vector<cublasLtMatmulAlgo_t> algorithms;
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < found; ++i) {
-      if (results[i].state == CUBLAS_STATUS_SUCCESS && results[i].workspaceSize <= workspace_bytes) {
+      if (results[i].state == CUBLAS_STATUS_SUCCESS && results[i].workspaceSize <= workspace) {
         algorithms.push_back(results[i].algo);
       }
     }
@@ -247,8 +262,8 @@ struct products::state {
   }
 
   /// The fastest of several on the very operands, in a few rounds that leave the slow ones behind. Those that
-  /// are left are timed again at work: a GPU at its power limit lowers its clock the more, the more a kernel
-  /// draws.
+  /// are left are timed again at work, in turns there and back: a GPU at its power limit lowers its clock the
+  /// more, the more a kernel draws, and while it gets warmer.
   [[nodiscard]] cublasLtMatmulAlgo_t fastest(kind const& p, recipe const& r,
                                              std::vector<cublasLtMatmulAlgo_t> const& proposed, operands o,
                                              CUstream_st* on) const {
@@ -297,15 +312,18 @@ struct products::state {
                           return a.milliseconds < b.milliseconds;
                         })->milliseconds;
       std::erase_if(candidates, [&](auto const& candidate) { return candidate.milliseconds > close * best; });
-      for (std::size_t i = 0; candidates.size() > 1 && i < candidates.size(); ++i) {
-        auto& [algorithm, milliseconds] = candidates[i];
-        auto const repeat = [&, times = static_cast<int>(500 * gpu::settling_time / milliseconds) + 1] {
-          return watch.time(on, [&] {
-            for (int j = 0; j < times; ++j) { check(multiply(p, r, *algorithm, o, on), "cublasLtMatmul"); }
-          }) / static_cast<float>(times);
-        };
-        repeat();
-        milliseconds = repeat();
+      auto const at_work = [&, times = static_cast<int>(500 * gpu::settling_time / best) +
+                                       1](cublasLtMatmulAlgo_t const& algorithm) {
+        return watch.time(on, [&] {
+          for (int i = 0; i < times; ++i) { check(multiply(p, r, algorithm, o, on), "cublasLtMatmul"); }
+        });
+      };
+      if (candidates.size() > 1) {
+        at_work(*candidates.front().algorithm);
+      }
+      for (auto& candidate : candidates) { candidate.milliseconds = at_work(*candidate.algorithm); }
+      for (auto& candidate : candidates | std::views::reverse) {
+        candidate.milliseconds += at_work(*candidate.algorithm);
       }
     }
     auto chosen = candidates.front();
