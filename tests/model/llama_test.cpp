@@ -41,6 +41,15 @@ TEST_CASE("tensors of a layer lie side by side under their names in the checkpoi
   CHECK(model::llama{small(true)}.units()[3].tensors().size() == 1);
 }
 
+TEST_CASE("only what a head adds to, chunk by chunk, has a wide gradient") {
+  for (bool const tied : {false, true}) {
+    model::llama const llama{small(tied)};
+    CHECK(llama.units().front().wide_gradient() == tied);
+    CHECK_FALSE(llama.units()[1].wide_gradient());
+    CHECK(llama.units().back().wide_gradient());
+  }
+}
+
 TEST_CASE("Llama keeps an architecture's contract") {
   conformance::architecture_keeps_its_contract<model::llama>(small(false));
   conformance::architecture_keeps_its_contract<model::llama>(small(true));

@@ -128,9 +128,11 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
   // Outside of blocks: rows of the table, copied and added back into its gradient, which is cleared first;
   // the head, whose forward makes gradients too, with its logits.
   double const table_row = static_cast<double>(config.hidden) * element_bytes;
+  bool const cleared_wide = zero::keeps_wide<T>(units.front(), s.ranks == 1 && s.micro_batches > 1);
   w.units.front().forward.bytes += 2.0 * rows * table_row;
   w.units.front().backward.bytes +=
-      2.0 * rows * table_row + wide_bytes * static_cast<double>(units.front().elements());
+      2.0 * rows * table_row +
+      (cleared_wide ? wide_bytes : element_bytes) * static_cast<double>(units.front().elements());
   double const head = model.forward_flops(s.micro_batch.rows, [](std::int32_t) { return 0; }) - products;
   double const logits = rows * static_cast<double>(config.vocabulary);
   w.units.back().forward.products += 3.0 * head;
