@@ -79,6 +79,35 @@ TEST_CASE("what trains, and how much of it at once, reaches the plan") {
   CHECK(m.on("h200_pcie5.json").recompute == "every block");
 }
 
+TEST_CASE("what is computed again is weighed against state on the device more finely than by levels") {
+  llama_8b m{62};
+  auto& o = m.options();
+  o.max_length = 4096;
+  o.batch_size = 8;
+  o.max_grad_norm = 0.0;
+  o.nonfinite = train::on_nonfinite::stop;
+  auto machine = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+  machine.host.memory = std::size_t{200} << 30;
+  auto const plan = train::plan_on<model::llama, bfloat16>(machine, {}, o);
+  REQUIRE(plan.fits);
+
+  auto const model = train::lay_out<model::llama>(model::read_config(o.model), train::trained_by(o));
+  train::described_device const device{machine.name, machine.device.memory - machine.device.reserve};
+  auto const shape = train::shape_of(o);
+  auto work = train::workload_of<bfloat16>(device, model, shape);
+  CHECK(offload::clearly_faster(plan, offload::make_plan(model.units(), work, machine, {})));
+  auto const most = work.levels.front().activations;
+  int fitting = 0;
+  for (std::size_t i = 1; i <= 16; ++i) {
+    work.levels = {train::level_within<bfloat16>(device, model, shape.micro_batch, most / 16 * i)};
+    auto const other = offload::make_plan(model.units(), work, machine, {});
+    CAPTURE(i);
+    CHECK_FALSE((other.fits && offload::clearly_faster(other, plan)));
+    fitting += other.fits ? 1 : 0;
+  }
+  CHECK(fitting > 4);
+}
+
 TEST_CASE("ranks exchange on a link of their own, most of it beside compute") {
   llama_8b m{8};
   auto const alone = m.on("h200_pcie5.json");

@@ -417,14 +417,13 @@ private:
   /// The best plan of a kind, in the place of those before it where it is clearly faster: they take less of
   /// the host and of the link.
   void try_kind(flowing what) {
-    constexpr double clearly = 0.03;
     auto before = std::exchange(best_, std::nullopt);
     try_all(what);
     if (best_) {
       refine_share(what);
       save_memory();
     }
-    if (before && (!best_ || best_->step_time > before->step_time * (1.0 - clearly))) {
+    if (before && (!best_ || !clearly_faster(*best_, *before))) {
       best_ = std::move(before);
     }
   }

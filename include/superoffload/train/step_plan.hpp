@@ -67,8 +67,10 @@ std::vector<autograd::unit_layout> units_of_state(Architecture const& model, ste
   return sharded ? zero::shards_of(model.units(), 0, shape.ranks) : model.units();
 }
 
-/// Plans the steps of a model; what memory a plan with recompute leaves is spent on keeping more, and what a
-/// rank then leaves on whole weights.
+/// Plans the steps of a model. Between a workload's levels of recompute lies the memory of much state, so the
+/// level that a plan chose is refined: what stays to be computed once against state that leaves for it, where
+/// a step takes clearly less time so or no more of the host. What memory is left then is spent on keeping
+/// more, and what a rank still leaves on whole weights.
 template <element T, device_policy D, model::architecture Architecture>
 offload::plan plan_step(D const& device, Architecture const& model, step_shape const& shape,
                         offload::machine const& m, offload::settings const& s) {
@@ -76,15 +78,35 @@ offload::plan plan_step(D const& device, Architecture const& model, step_shape c
   auto const units = units_of_state(model, shape);
   auto plan = offload::make_plan(units, work, m, s);
   if (plan.fits && plan.level > 0 && shape.recompute == recompute::choice::automatic) {
-    auto const taken = plan.on_device.total() + (m.device.is_the_host ? plan.on_host.total() : 0);
-    auto finer = work;
-    finer.levels = {level_within<T>(device, model, shape.micro_batch,
-                                    plan.on_device.activations + plan.device_available - taken)};
-    auto better = offload::make_plan(units, finer, m, s);
-    if (better.fits && better.step_time <= plan.step_time) {
-      plan = std::move(better);
-      work = std::move(finer);
+    auto const by_levels = plan;
+    auto const levels = work;
+    auto const keep_within = [&](std::size_t activations) {
+      auto finer = work;
+      finer.levels = {level_within<T>(device, model, shape.micro_batch, activations)};
+      auto better = offload::make_plan(units, finer, m, s);
+      if (better.fits && better.step_time <= plan.step_time) {
+        plan = std::move(better);
+        work = std::move(finer);
+      }
+    };
+    auto const most = levels.levels[plan.level - 1].activations;
+    auto const least = levels.levels[std::min(plan.level + 1, levels.levels.size() - 1)].activations;
+    constexpr int halvings = 5;
+    auto step = most - least;
+    for (int i = 0; i < halvings; ++i) {
+      step /= 2;
+      auto const at = plan.on_device.activations;
+      keep_within(at + step);
+      if (plan.on_device.activations == at && at >= least + step) {
+        keep_within(at - step);
+      }
     }
+    if (plan.on_host.total() > by_levels.on_host.total() && !offload::clearly_faster(plan, by_levels)) {
+      plan = by_levels;
+      work = levels;
+    }
+    auto const taken = plan.on_device.total() + (m.device.is_the_host ? plan.on_host.total() : 0);
+    keep_within(plan.on_device.activations + plan.device_available - taken);
   }
   return offload::keep_whole(std::move(plan), units, work, m, s);
 }
