@@ -320,10 +320,10 @@ struct products::state {
       };
       if (candidates.size() > 1) {
         at_work(*candidates.front().algorithm);
-      }
-      for (auto& candidate : candidates) { candidate.milliseconds = at_work(*candidate.algorithm); }
-      for (auto& candidate : candidates | std::views::reverse) {
-        candidate.milliseconds += at_work(*candidate.algorithm);
+        for (auto& candidate : candidates) { candidate.milliseconds = at_work(*candidate.algorithm); }
+        for (auto& candidate : candidates | std::views::reverse) {
+          candidate.milliseconds += at_work(*candidate.algorithm);
+        }
       }
     }
     auto chosen = candidates.front();
