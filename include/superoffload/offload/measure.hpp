@@ -474,8 +474,8 @@ void measure_device(D& device, probe const& p, machine& m) {
 template <element T, device_policy D>
 void measure_offloading(D& device, probe const& p, machine& m) {
   adam_workers workers{device.pci_address(), cpu::optimizer_threads(p.cores_share, m.host.cores), {}};
-  // Much memory: all parts of a host's are not equally fast.
-  auto const window = std::min(std::size_t{8} << 30, m.host.memory / 4);
+  // Of all the state, if that is not too much: parts of a host's memory are not equally fast.
+  auto const window = std::min(std::size_t{32} << 30, m.host.memory / 4);
   detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, window};
   auto const bytes = static_cast<std::size_t>(p.bucket) * sizeof(T);
   auto const most = std::min(static_cast<std::size_t>(p.state) * sizeof(T), m.host.memory / 8);
@@ -484,29 +484,31 @@ void measure_offloading(D& device, probe const& p, machine& m) {
   m.adam.threads = workers.threads().size();
   m.adam.latency = adam.latency();
   // On average, since a host shares the rate of its memory with others, whose share is not always the same:
-  // every task in every bucket, six times at least.
-  auto const laps = adam_tasks * ((6 + adam.buckets() - 1) / adam.buckets());
-  auto const times = laps / adam_tasks * adam.buckets();
-  std::array<double, adam_tasks> seconds{};
+  // tasks take turns in the buckets. Each runs in all of them, or in half of many, and six times at least.
+  auto const in_all = adam_tasks * ((6 + adam.buckets() - 1) / adam.buckets());
+  auto const laps = adam.buckets() < 48 ? in_all : in_all / 2;
+  struct {
+    std::array<double, adam_tasks> seconds{}, elements{};
+  } sum;
   auto const run = [&](std::int64_t all_laps) {
-    seconds.fill(0.0);
+    sum = {};
     for (std::int64_t lap = 0; lap < all_laps; ++lap) {
       for (std::int64_t bucket = 0; bucket < adam.buckets(); ++bucket) {
         auto const task = static_cast<std::size_t>((lap + bucket) % adam_tasks);
         auto const begin = detail::clock::now();
         adam.run(static_cast<adam_task>(task), bucket);
-        seconds[task] += std::max(detail::seconds_since(begin) - m.adam.latency, 1e-9);
+        sum.seconds[task] += std::max(detail::seconds_since(begin) - m.adam.latency, 1e-9);
+        sum.elements[task] += static_cast<double>(p.bucket);
       }
     }
   };
-  auto const elements = static_cast<double>(times * p.bucket);
   run(1);  // pages and threads get ready
   run(laps);
-  for (std::size_t i = 0; i < adam_tasks; ++i) { m.adam.links_idle[i] = seconds[i] / elements; }
-  double const whole = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  for (std::size_t i = 0; i < adam_tasks; ++i) { m.adam.links_idle[i] = sum.seconds[i] / sum.elements[i]; }
+  double const whole = std::accumulate(sum.seconds.begin(), sum.seconds.end(), 0.0);
   auto const rates = link.busy_during([&] { run(laps); }, whole, m.link.both.down);
   for (std::size_t i = 0; i < adam_tasks; ++i) {
-    m.adam.links_busy[i] = std::max(m.adam.links_idle[i], seconds[i] / elements);
+    m.adam.links_busy[i] = std::max(m.adam.links_idle[i], sum.seconds[i] / sum.elements[i]);
   }
   m.link.beside_adam = {std::clamp(rates.down / m.link.both.down, 0.1, 1.0),
                         std::clamp(rates.up / m.link.both.up, 0.1, 1.0)};
