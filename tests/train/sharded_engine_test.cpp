@@ -174,7 +174,7 @@ TEST_CASE_TEMPLATE("gradients of shards that leave as they come change no bit", 
         settings{
             .tied = true, .recompute = recompute::choice::every_block, .immediate = true, .layers = 4}}) {
     CAPTURE(s.tied);
-    for (int const ranks : {1, 2, 3}) {
+    for (int const ranks : test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 3}) {
       CAPTURE(ranks);
       auto const expected = flowing<P>(ranks, s, 0);
       CHECK(flowing<P>(ranks, s, 3, true) == expected);
