@@ -16,6 +16,8 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   examples         CTest's examples.cuda.*: the programs
   nccl_tests       several ranks: needs two GPUs or more, as the next ones
   collectives      what two GPUs exchange for the units of Llama-8B, beside NCCL's own calls
+  collectives_4_gpus
+                   the same of four
   train_2_gpus     steps of the Llama-8B shape on one GPU, and on two with a batch each
   train_4_gpus     the same with four
   models_2_gpus    of the published shapes that are for two GPUs, as planned: gpu_model_<shape>_2_gpus.json
@@ -41,7 +43,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
   offload_planned offload_14b offload_largest models_1_gpu kernels attention)
-known=" build tests examples nccl_tests collectives train_2_gpus train_4_gpus models_2_gpus train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
+known=" build tests examples nccl_tests collectives collectives_4_gpus train_2_gpus train_4_gpus models_2_gpus train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
 while (($# > 0)); do
@@ -144,6 +146,7 @@ stage() {
       done
       ;;
     collectives) measured "$1" 180 "$build/bin/nccl_bench" --gpus 2 ;;
+    collectives_4_gpus) measured "$1" 180 "$build/bin/nccl_bench" --gpus 4 ;;
     train_2_gpus | train_4_gpus)
       local gpus=${1//[!0-9]/}
       train "train_1_of_${gpus}_gpus" 240 --gpus 1 --batch 4 --seq 2048 --steps 8 &&
