@@ -112,12 +112,14 @@ TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P, 
   }
 }
 
+std::vector<int> const numbers_of_ranks = test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 3};
+
 TEST_CASE_TEMPLATE("whole weights that stay from forward to backward change no bit", P, precision::fp32,
                    precision::bf16) {
   for (auto s : {settings{.layers = 6}, settings{.tied = true, .micro_batches = 2, .layers = 5},
                  settings{.micro_batches = 3, .recompute = recompute::choice::every_block, .layers = 4}}) {
     CAPTURE(s.tied);
-    for (int const ranks : test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 3}) {
+    for (int const ranks : numbers_of_ranks) {
       CAPTURE(ranks);
       s.weight_rooms = 3;
       auto const expected = sharded<P>(ranks, s);
@@ -174,7 +176,7 @@ TEST_CASE_TEMPLATE("gradients of shards that leave as they come change no bit", 
         settings{
             .tied = true, .recompute = recompute::choice::every_block, .immediate = true, .layers = 4}}) {
     CAPTURE(s.tied);
-    for (int const ranks : test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 3}) {
+    for (int const ranks : numbers_of_ranks) {
       CAPTURE(ranks);
       auto const expected = flowing<P>(ranks, s, 0);
       CHECK(flowing<P>(ranks, s, 3, true) == expected);

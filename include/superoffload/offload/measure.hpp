@@ -34,7 +34,7 @@
 namespace superoffload::offload {
 
 /// The sizes that a machine is measured at: those of the steps it is to do, as far as that takes
-/// milliseconds.
+/// milliseconds, or, of state in host memory, seconds.
 struct probe {
   std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common linear layer, an expert's too
   std::int64_t experts = 0, each = 0;             ///< of a layer, and of a token; 0: no product is by groups
@@ -470,7 +470,8 @@ void measure_device(D& device, probe const& p, machine& m) {
   detail::device_probe<T, D>{device}.measure(p, m);
 }
 
-/// The rates of the link and of CPU Adam, alone and beside each other.
+/// The rates of the link and of CPU Adam, alone and beside each other, in some seconds where there is much
+/// state.
 template <element T, device_policy D>
 void measure_offloading(D& device, probe const& p, machine& m) {
   adam_workers workers{device.pci_address(), cpu::optimizer_threads(p.cores_share, m.host.cores), {}};
