@@ -12,7 +12,7 @@ install(DIRECTORY include/superoffload DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} C
   FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp" PATTERN "*.cu" PATTERN "*.cuh")
 install(FILES
   cmake/superoffload-targets.cmake cmake/superoffload-cpu.cmake cmake/superoffload-cuda.cmake
-  cmake/superoffload-nvidia.cmake cmake/FindCUDNN.cmake cmake/FindNCCL.cmake
+  cmake/superoffload-cuda-standard.cmake cmake/superoffload-nvidia.cmake cmake/FindCUDNN.cmake cmake/FindNCCL.cmake
   cmake/FindPCRE2.cmake cmake/FindUtf8proc.cmake cmake/FindXsimd.cmake
   DESTINATION ${package_dir} COMPONENT superoffload_development)
 
