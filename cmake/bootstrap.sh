@@ -12,22 +12,31 @@ say() { printf '==> %s\n' "$*"; }
 # version_at_least FOUND LEAST
 version_at_least() { [[ $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 
-# ensure_packages PACKAGE:COMMAND or PACKAGE@HEADER...: installs the Debian packages that are missing. A command or header
-# that is there already counts, wherever it came from.
-ensure_packages() {
-  local spec missing=()
+# missing_packages PACKAGE:COMMAND or PACKAGE@HEADER...: the Debian packages, one a line, whose command or header is not
+# there. One that is there counts, wherever it came from.
+missing_packages() {
+  local spec
   for spec in "$@"; do
     if [[ $spec == *@* ]]; then
-      [[ -e /usr/include/${spec#*@} || -e /usr/local/include/${spec#*@} ]] || missing+=("${spec%%@*}")
+      [[ -e /usr/include/${spec#*@} || -e /usr/local/include/${spec#*@} ]] || echo "${spec%%@*}"
     else
-      command -v "${spec#*:}" >/dev/null 2>&1 || missing+=("${spec%%:*}")
+      command -v "${spec#*:}" >/dev/null 2>&1 || echo "${spec%%:*}"
     fi
   done
+}
+
+# What the caller asks for later and can do without: in the line for a user who may not install, which is to be run once.
+optional_packages=()
+
+# ensure_packages PACKAGE:COMMAND or PACKAGE@HEADER...: installs those that are missing.
+ensure_packages() {
+  local missing
+  mapfile -t missing < <(missing_packages "$@")
   if ((${#missing[@]} == 0)); then
     return
   fi
   # Not needed, but the next build is a quick one.
-  command -v ccache >/dev/null 2>&1 || missing+=(ccache)
+  mapfile -t -O "${#missing[@]}" missing < <(missing_packages ccache:ccache)
 
   local install=(apt-get install -y --no-install-recommends "${missing[@]}")
   if ! command -v apt-get >/dev/null 2>&1; then
@@ -40,6 +49,8 @@ ensure_packages() {
       as_root=(sudo)
     else
       say "packages are missing and this user may not install them. Run this as root, then start again:"
+      mapfile -t missing < <({ printf '%s\n' "${missing[@]}"; missing_packages "${optional_packages[@]}"; } | sort -u)
+      install=(apt-get install -y --no-install-recommends "${missing[@]}")
       printf 'apt-get update && %s\n' "${install[*]}"
       exit 4
     fi
@@ -53,9 +64,9 @@ ensure_packages() {
   fi
 }
 
-# What building the programs needs. CXX, if set, is respected.
+# What building the programs needs; make, where CMake is called without a preset. CXX, if set, is respected.
 ensure_build_packages() {
-  ensure_packages g++:"${CXX:-g++}" cmake:cmake ninja-build:ninja \
+  ensure_packages g++:"${CXX:-g++}" cmake:cmake make:make ninja-build:ninja \
     libeigen3-dev@eigen3/Eigen/Core libxsimd-dev@xsimd/xsimd.hpp nlohmann-json3-dev@nlohmann/json.hpp \
     libpcre2-dev@pcre2.h libutf8proc-dev@utf8proc.h libcli11-dev@CLI/CLI.hpp "$@"
   local found
@@ -103,7 +114,7 @@ build() {
     export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
     export CMAKE_CUDA_COMPILER_LAUNCHER=${CMAKE_CUDA_COMPILER_LAUNCHER-ccache}
   fi
-  say "configuring the '$preset' preset in build/$preset"
+  say "configuring the '$preset' preset"
   cmake --preset "$preset" --log-level=NOTICE "${cuda_options[@]}"
   say "building with $jobs jobs"
   cmake --build --preset "$preset" --parallel "$jobs" "$@"

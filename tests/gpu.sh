@@ -126,8 +126,8 @@ sanitized() {
 stage() {
   case $1 in
     build)
-      cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSUPEROFFLOAD_BUILD_BENCH=ON \
-        -DSUPEROFFLOAD_TEST_SOURCES=OFF "${cmake_arguments[@]}" || return 1
+      cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DSUPEROFFLOAD_BUILD_TESTS=ON \
+        -DSUPEROFFLOAD_BUILD_BENCH=ON -DSUPEROFFLOAD_TEST_SOURCES=OFF "${cmake_arguments[@]}" || return 1
       local targets=(cuda_tests bench_train cuda_bench) optional
       for optional in cudnn_tests attention_bench nccl_tests nccl_bench; do
         cmake --build "$build" --target help | grep -q "^$optional:" && targets+=("$optional")

@@ -33,9 +33,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=cmake/bootstrap.sh
 source cmake/bootstrap.sh
 
-ensure_build_packages doctest-dev@doctest/doctest.h python3:python3
 if ! $sanitizers && [[ $(uname -m) == x86_64 ]]; then
-  (ensure_packages g++-aarch64-linux-gnu:aarch64-linux-gnu-g++ qemu-user:qemu-aarch64) ||
+  optional_packages=(g++-aarch64-linux-gnu:aarch64-linux-gnu-g++ qemu-user:qemu-aarch64)
+fi
+ensure_build_packages doctest-dev@doctest/doctest.h python3:python3
+if ((${#optional_packages[@]} > 0)); then
+  (ensure_packages "${optional_packages[@]}") ||
     say "going on: without them the test for aarch64 is skipped"
 fi
 choose_cuda toolkit
@@ -71,7 +74,7 @@ if $sanitizers; then
   check asan --label-exclude slow
   check tsan --label-exclude slow
 else
-  check release
+  check test
 fi
 
 if ((${#failed[@]} > 0)); then
