@@ -1,15 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-#include <superoffload/io/json.hpp>
 #include <superoffload/text/byte_alphabet.hpp>
-#include <superoffload/text/prompt.hpp>
 #include <superoffload/text/tokenizer.hpp>
-#include <superoffload/text/tokenizer_files.hpp>
 
 #include <benchmark/benchmark.h>
 
+#include "texts.hpp"
+
 #include <algorithm>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <unordered_map>
@@ -18,27 +16,9 @@
 namespace {
 
 using namespace superoffload;
+using namespace superoffload::bench;
 using text::tokenizer;
 using text::tokenizer_definition;
-
-tokenizer_definition reference(std::string const& family) {
-  return text::read_tokenizer_files(std::filesystem::path{SUPEROFFLOAD_TOKENIZERS} / family);
-}
-
-/// The sample's prompts with their answers, one text a row.
-std::vector<std::string> const& rows() {
-  static std::vector<std::string> const texts = [] {
-    std::vector<std::string> out;
-    for (auto const& row : io::read_json(SUPEROFFLOAD_ALPACA, {.bytes = std::size_t{64} << 20})) {
-      auto const [prompt, response] =
-          text::render(text::prompt_template::deepspeed, row["instruction"].get<std::string>(),
-                       row["input"].get<std::string>(), row["output"].get<std::string>());
-      out.push_back(prompt + response);
-    }
-    return out;
-  }();
-  return texts;
-}
 
 /// `family` with a vocabulary of `merges` merges learned from the sample: the reference ones have a few
 /// hundred, and with more of them most words are one token, as in a real model.
@@ -121,23 +101,8 @@ void encode(benchmark::State& state, tokenizer_definition const& definition,
   state.counters["bytes/token"] = static_cast<double>(bytes) / static_cast<double>(ids.size());
 }
 
-/// One text of the sample's rows, `count` times over: time must grow with its length.
-std::vector<std::string> joined(int count) {
-  std::string all;
-  for (int i = 0; i < count; ++i) {
-    for (auto const& row : rows()) { all += row; }
-  }
-  return {all};
-}
-
-std::vector<std::string> repeated(std::string const& unit) {
-  std::string all;
-  while (all.size() < (std::size_t{1} << 20)) { all += unit; }
-  return {all};
-}
-
 int const registered = [] {
-  for (std::string const family : {"llama3", "phi4", "qwen3", "seed_oss", "gpt_oss"}) {
+  for (std::string const family : families) {
     auto const add = [&](std::string const& name, auto definition, auto texts) {
       benchmark::RegisterBenchmark((name + '/' + family).c_str(), [=](benchmark::State& state) {
         encode(state, definition(family), texts());
