@@ -68,7 +68,7 @@ ensure_packages() {
 ensure_build_packages() {
   ensure_packages g++:"${CXX:-g++}" cmake:cmake make:make ninja-build:ninja \
     libeigen3-dev@eigen3/Eigen/Core libxsimd-dev@xsimd/xsimd.hpp nlohmann-json3-dev@nlohmann/json.hpp \
-    libpcre2-dev@pcre2.h libutf8proc-dev@utf8proc.h libcli11-dev@CLI/CLI.hpp "$@"
+    libutf8proc-dev@utf8proc.h libcli11-dev@CLI/CLI.hpp "$@"
   local found
   found=$(cmake --version | head -n 1 | grep -oE '[0-9]+\.[0-9]+(\.[0-9]+)?')
   if ! version_at_least "$found" 3.25; then

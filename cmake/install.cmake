@@ -13,7 +13,7 @@ install(DIRECTORY include/superoffload DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} C
 install(FILES
   cmake/superoffload-targets.cmake cmake/superoffload-cpu.cmake cmake/superoffload-cuda.cmake
   cmake/superoffload-cuda-standard.cmake cmake/superoffload-nvidia.cmake cmake/FindCUDNN.cmake cmake/FindNCCL.cmake
-  cmake/FindPCRE2.cmake cmake/FindUtf8proc.cmake cmake/FindXsimd.cmake
+  cmake/FindUtf8proc.cmake cmake/FindXsimd.cmake
   DESTINATION ${package_dir} COMPONENT superoffload_development)
 
 # The same configuration twice: beside an installed tree, and in the build tree for consumers of the source tree.

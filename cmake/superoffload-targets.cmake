@@ -31,7 +31,7 @@ set(superoffload_nccl_LINKS cuda comm)
 # What comes from outside: NEEDS is part of the interface, PRIVATE_NEEDS is for the component's own sources.
 set(superoffload_core_NEEDS Threads)
 set(superoffload_io_NEEDS nlohmann_json)  # io/json.hpp
-set(superoffload_text_PRIVATE_NEEDS PCRE2 Utf8proc)
+set(superoffload_text_PRIVATE_NEEDS Utf8proc)
 set(superoffload_cpu_PRIVATE_NEEDS Eigen3 Xsimd)
 set(superoffload_cudnn_PRIVATE_NEEDS CUDNN)
 set(superoffload_nccl_PRIVATE_NEEDS NCCL)
@@ -39,7 +39,6 @@ set(superoffload_nccl_PRIVATE_NEEDS NCCL)
 # package -> its target, and the Debian or Ubuntu package that has it
 set(superoffload_package_Threads Threads::Threads libc6-dev)
 set(superoffload_package_nlohmann_json nlohmann_json::nlohmann_json nlohmann-json3-dev)
-set(superoffload_package_PCRE2 PCRE2::8BIT libpcre2-dev)
 set(superoffload_package_Utf8proc Utf8proc::utf8proc libutf8proc-dev)
 set(superoffload_package_Eigen3 Eigen3::Eigen libeigen3-dev)  # no version: no range takes both 3.4.0 and 5
 set(superoffload_package_Xsimd Xsimd::xsimd libxsimd-dev)

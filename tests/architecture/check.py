@@ -34,7 +34,7 @@ ALLOWED = {
 }
 # Components that only machines with the toolkit have.
 ON_REQUEST = {"cuda", "cudnn", "nccl"}
-HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|pcre2|utf8proc|cudnn|nccl)")
+HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|utf8proc|cudnn|nccl)")
 # The headers whose purpose is a heavy one, and the bodies of kernels: for sources and programs, not for other headers.
 HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/(simd\.hpp|kernels_\w+\.hpp|kernels?/.*|\w+_kernels?\.hpp))$")
 

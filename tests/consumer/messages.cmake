@@ -21,17 +21,17 @@ endfunction()
 
 expect_message(unknown_component OFF "superoffload::cud is not available: there is no such component, only core, "
   "find_package(superoffload CONFIG REQUIRED COMPONENTS cud)")
-expect_message(missing_dependency OFF "superoffload::data is not available: it needs text: PCRE2 was not found; install it [(]Debian, Ubuntu: apt install libpcre2-dev[)]"
-  "find_package(superoffload CONFIG REQUIRED COMPONENTS io data)" -D CMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON)
+expect_message(missing_dependency OFF "superoffload::data is not available: it needs text: Utf8proc was not found; install it [(]Debian, Ubuntu: apt install libutf8proc-dev[)]"
+  "find_package(superoffload CONFIG REQUIRED COMPONENTS io data)" -D CMAKE_DISABLE_FIND_PACKAGE_Utf8proc=ON)
 # Only what was asked for has to be there, and no more is looked for.
 expect_message(unrelated_dependency ON "io=TRUE text="
   "find_package(superoffload CONFIG REQUIRED COMPONENTS io)
    message(STATUS \"io=\${superoffload_io_FOUND} text=\${superoffload_text_FOUND}\")"
-  -D CMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON -D CMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
+  -D CMAKE_DISABLE_FIND_PACKAGE_Utf8proc=ON -D CMAKE_DISABLE_FIND_PACKAGE_Eigen3=ON)
 expect_message(optional_component ON "found=1 text=FALSE"
   "find_package(superoffload CONFIG REQUIRED COMPONENTS io OPTIONAL_COMPONENTS text)
    message(STATUS \"found=\${superoffload_FOUND} text=\${superoffload_text_FOUND}\")"
-  -D CMAKE_DISABLE_FIND_PACKAGE_PCRE2=ON)
+  -D CMAKE_DISABLE_FIND_PACKAGE_Utf8proc=ON)
 expect_message(another_minor_version OFF "superoffload-config.cmake, version: "
   "find_package(superoffload 0.0.9 CONFIG REQUIRED)")
 # Found twice, in sibling directories, and used in a third.

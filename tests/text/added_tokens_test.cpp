@@ -64,6 +64,12 @@ TEST_CASE("word characters") {
   for (char32_t const c : {U' ', U'-', U'\u00BD', U'\u20AC', U'\u200B'}) {
     CHECK_FALSE(is_word_character(c));
   }
+  // As many as \w matches in Hugging Face tokenizers 0.23.
+  int count = 0;
+  for (char32_t c = 0; c <= 0x10ffff; ++c) {
+    count += (c < 0xd800 || c > 0xdfff) && is_word_character(c) ? 1 : 0;
+  }
+  CHECK(count == 144'667);
 }
 
 TEST_CASE("a token of white space that strips does not walk over the same run again and again") {

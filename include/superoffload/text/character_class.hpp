@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/text/character_ranges.hpp>
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+namespace superoffload::text {
+
+/// What the regular expressions of tokenizers tell apart: unions of Unicode's general categories, and
+/// White_Space. A code point is in one class.
+enum class character_class : std::uint8_t {
+  other,
+  upper,      ///< Lu, Lt
+  lower,      ///< Ll
+  letter,     ///< Lm, Lo
+  mark,       ///< Mn, Mc, Me
+  digit,      ///< Nd, Nl
+  numeral,    ///< No
+  connector,  ///< Pc
+  space,      ///< White_Space without newlines
+  newline,    ///< CR, LF
+};
+
+/// A set of classes: one bit for each.
+using character_set = unsigned;
+
+constexpr character_set set_of(std::same_as<character_class> auto... classes) noexcept {
+  return ((1u << static_cast<unsigned>(classes)) | ... | 0u);
+}
+
+/// The class of every code point, in the Unicode version of character_ranges.hpp.
+class character_table {
+public:
+  static character_table const& unicode() {
+    static character_table const table;
+    return table;
+  }
+
+  [[nodiscard]] character_class operator[](char32_t c) const noexcept {
+    return c < dense_.size() ? dense_[c] : find(c);
+  }
+
+private:
+  character_table() {
+    for (auto entry = character_ranges.begin(); entry != character_ranges.end(); ++entry) {
+      auto const next = entry + 1;
+      std::size_t const end = next == character_ranges.end() ? dense_.size() : *next >> 4;
+      for (std::size_t c = *entry >> 4; c < std::min(end, dense_.size()); ++c) {
+        dense_[c] = character_class{static_cast<std::uint8_t>(*entry & 15)};
+      }
+    }
+  }
+
+  static character_class find(char32_t c) noexcept {
+    auto const after = std::ranges::upper_bound(character_ranges, c << 4 | 15);
+    return character_class{static_cast<std::uint8_t>(*(after - 1) & 15)};
+  }
+
+  // The basic and the first supplementary plane; in the others few ranges are assigned, and rarely used.
+  std::array<character_class, 0x20000> dense_{};
+};
+
+}  // namespace superoffload::text
