@@ -334,6 +334,19 @@ void checkpoint_reader::read(std::string_view name, std::uint64_t offset, std::s
     out = out.subspan(wanted);
     offset += wanted;
   }
+  if (offset == placed.bytes) {
+    expect_zeros(data, placed.begin + placed.bytes, name);
+  }
+}
+
+/// What lies between the blob that ends at `end` and the next one is not in a checksum, but always 0.
+void checkpoint_reader::expect_zeros(file const& data, std::uint64_t end, std::string_view name) {
+  std::array<std::byte, blob_alignment> memory;
+  auto const padding = std::span{memory}.first(std::clamp(data.size(), end, aligned(end)) - end);
+  data.pread_exact(end, padding);
+  expect(std::ranges::all_of(padding, [](std::byte b) { return b == std::byte{0}; }), exit_code::bad_input,
+         shown(data.path()), ": the bytes behind blob '", printable(name),
+         "' are not those that were saved; use another checkpoint");
 }
 
 std::uint64_t checkpoint_reader::whole_bytes(std::string_view name) const {
@@ -392,8 +405,8 @@ std::optional<checkpoint_reader> newest_checkpoint(
       take(reader);
       return reader;
     } catch (error const& reason) {
-      if (reason.code() != exit_code::bad_input && reason.code() != exit_code::io_failure) {
-        throw;
+      if (reason.code() != exit_code::bad_input) {
+        throw;  // what cannot be read now may be whole
       }
       on_rejected(reason.what());
     }

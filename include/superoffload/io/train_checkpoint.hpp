@@ -95,7 +95,8 @@ public:
   [[nodiscard]] std::uint64_t blob_bytes(std::string_view name, int rank = 0) const;
 
   /// Bytes [offset, offset + out.size()) of a blob.
-  /// \throws error(bad_input) when a chunk they lie in is not what was saved; `out` must not be used then.
+  /// \throws error(bad_input) when a chunk they lie in, or the padding behind the last one, is not what was
+  /// saved; `out` must not be used then.
   void read(std::string_view name, std::uint64_t offset, std::span<std::byte> out, int rank = 0) const;
 
   /// Of the blobs of that name of all ranks. \throws error(bad_input) when there is none.
@@ -119,6 +120,7 @@ private:
 
   checkpoint_reader() = default;
   [[nodiscard]] placed_blob const& at(std::string_view name, int rank) const;
+  static void expect_zeros(file const& data, std::uint64_t end, std::string_view name);
 
   std::filesystem::path directory_;
   std::int64_t step_ = 0;
@@ -127,10 +129,10 @@ private:
 };
 
 /// The checkpoint of the highest step under `root` whose manifest verifies and which `take` accepts, or
-/// nothing. `take` reads what it is for, once; what reading throws (bad_input, io_failure) rejects the
-/// checkpoint, other errors are passed on. `on_rejected` is told, in one line with the path, why a newer one
-/// was not taken: when nothing is returned although it was called, going on would be starting afresh without
-/// saying so, and the caller reports an error.
+/// nothing. `take` reads what it is for, once; bad_input rejects the checkpoint, other errors are passed on:
+/// what cannot be read now (io_failure) may be whole. `on_rejected` is told, in one line with the path, why a
+/// newer one was not taken: when nothing is returned although it was called, going on would be starting
+/// afresh without saying so, and the caller reports an error.
 std::optional<checkpoint_reader> newest_checkpoint(
     std::filesystem::path const& root, std::function<void(std::string const& reason)> const& on_rejected,
     std::function<void(checkpoint_reader const&)> const& take = &checkpoint_reader::verify);
