@@ -5,6 +5,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/scarce_device.hpp"
+
 #include <cmath>
 
 namespace {
@@ -99,6 +101,24 @@ TEST_CASE("a batch beyond all memory is measured in a part of it") {
   check_positive(m.device.products);
   check_positive(m.device.attention_backward);
   CHECK(device.peak_bytes(memory::device) < std::size_t{1} << 30);
+}
+
+TEST_CASE("a measurement that finds no memory ends with what it has queued") {
+  auto with_experts = small_probe();
+  with_experts.experts = 4;
+  with_experts.each = 2;
+  offload::machine m;
+  m.host.cores = 2;
+  m.host.memory = std::size_t{1} << 30;
+  auto const check = [](test::scarce_device const& device, error const& thrown) {
+    CHECK(thrown.code() == (device.refused() ? exit_code::cannot_fit : exit_code::ok));
+    CHECK(device.released_in_use() == 0);
+  };
+  CHECK(test::refuse_each_allocation(
+            [&](auto& device) { offload::measure_device<bfloat16>(device, with_experts, m); }, check) > 15);
+  CHECK(test::refuse_each_allocation(
+            [&](auto& device) { offload::measure_offloading<bfloat16>(device, small_probe(), m); }, check) >=
+        2);
 }
 
 }  // namespace

@@ -102,6 +102,20 @@ void drain(Stream& stream) noexcept {
   } catch (...) {}
 }
 
+/// Drains a stream, or threads, at the end of the scope: for who queues work on what would end with the
+/// scope, by an exception too. Declared behind it.
+template <class Stream>
+class drain_at_end {
+public:
+  explicit drain_at_end(Stream& stream) noexcept : stream_{&stream} {}
+  drain_at_end(drain_at_end const&) = delete;
+  drain_at_end& operator=(drain_at_end const&) = delete;
+  ~drain_at_end() { drain(*stream_); }
+
+private:
+  Stream* stream_;
+};
+
 /// Has the device a kernel for these arguments? `launch` returns once the work is queued.
 template <class D, class Arguments>
 concept launches =

@@ -36,6 +36,7 @@ public:
 
   gradient_norm(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units)
       : stream_{&stream}, partial_{device, bytes(units)}, host_partial_{device, bytes(units), memory::host} {
+    drain_at_end const drained{stream};
     stream.fill_zero(partial_.data(), partial_.bytes());
     auto* partial = partial_.template as<double>();
     for (auto const& u : units) {

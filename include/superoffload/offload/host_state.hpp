@@ -49,15 +49,21 @@ public:
       }
       p.segments = segments_of(units[static_cast<std::size_t>(b.unit)], b);
       p.count = b.count;
-      for (auto* part : {&p.master, &p.m, &p.v}) {
-        *part = std::exchange(state, state + b.count);
-        // They touch first what they will work on.
-        workers_->threads().fill_zero(*part, b.count, sizeof(float));
+      for (auto* part : {&p.master, &p.m, &p.v}) { *part = std::exchange(state, state + b.count); }
+    }
+    if (workers_ == nullptr) {
+      return;
+    }
+    auto& threads = workers_->threads();
+    drain_at_end const drained{threads};
+    for (auto const& p : pieces_) {  // they touch first what they will work on
+      for (auto* part : {p.master, p.m, p.v}) {
+        if (p.count > 0) {
+          threads.fill_zero(part, p.count, sizeof(float));
+        }
       }
     }
-    if (workers_ != nullptr) {
-      workers_->threads().synchronize();
-    }
+    threads.synchronize();
   }
 
   /// A step with its true factor; the new weights take the gradient's place.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/core/device.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/cpu/memory.hpp>
@@ -115,6 +116,7 @@ private:
 
   buffer<D> numbers(std::int64_t count) {
     buffer<D> b{*device_, static_cast<std::size_t>(count) * sizeof(T)};
+    drain_at_end const drained{stream_};  // there may be no memory for what the caller asks for next
     for (std::size_t done = 0; done < b.bytes(); done += pattern_.bytes()) {
       stream_.copy(b.template as<std::byte>() + done, pattern_.data(),
                    std::min(pattern_.bytes(), b.bytes() - done));
@@ -127,6 +129,7 @@ private:
     buffer<D> const on_host{*device_, static_cast<std::size_t>(groups + 1) * sizeof(std::int32_t),
                             memory::host};
     buffer<D> starts{*device_, on_host.bytes()};
+    drain_at_end const drained{stream_};
     for (std::int64_t i = 0; i <= groups; ++i) {
       on_host.template as<std::int32_t>()[i] = static_cast<std::int32_t>(rows * i / groups);
     }
@@ -136,6 +139,7 @@ private:
   }
   template <class Arguments>
   double seconds(Arguments const& arguments) {
+    drain_at_end const drained{stream_};  // arguments are of the caller's buffers
     return least_seconds([&] {
       launch(stream_, arguments);
       stream_.synchronize();
@@ -144,6 +148,7 @@ private:
   /// Of what queue() queues, at the speed that the device keeps.
   template <class Queue>
   double kept_seconds(Queue const& queue) {
+    drain_at_end const drained{stream_};
     auto const of = [&](int times) {
       auto const begin = clock::now();
       for (int i = 0; i < times; ++i) { queue(); }
@@ -161,6 +166,7 @@ private:
 
   double round_trip() {
     buffer<D> const number{*device_, sizeof(double)};
+    drain_at_end const drained{stream_};
     return least_seconds(
         [&] {
           stream_.fill_zero(number.data(), number.bytes());
@@ -304,6 +310,7 @@ public:
             std::clamp<std::size_t>(2 * cached_bytes() / bytes, 1, std::max<std::size_t>(1, most_buckets))},
         on_device_{device, 2 * bytes},
         on_host_{device, 2 * buckets_ * bytes, memory::host} {
+    drain_at_end const drained{down_};
     down_.fill_zero(on_device_.data(), on_device_.bytes());
     for (std::size_t i = 0; i < 2 * buckets_; ++i) {
       down_.copy(on_host_.template as<std::byte>() + i * bytes_, on_device_.data(), bytes_);
@@ -397,6 +404,7 @@ public:
             1, std::min(state, static_cast<std::int64_t>(most_bytes) / bytes_of_element) / count)},
         state_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(float), workers.node()},
         slots_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(T), workers.node()} {
+    drain_at_end const drained{*threads_};
     for (std::int64_t i = 0; i < 3 * buckets_; ++i) {
       threads_->fill_zero(state_.as<float>() + i * count_, count_, sizeof(float));
       threads_->fill_zero(slots_.as<T>() + i * count_, count_, sizeof(T));

@@ -44,6 +44,7 @@ public:
         track_{times_ == nullptr ? -1 : times_->add_track(resource::device_adam, "device Adam")},
         stream_{&stream},
         state_{device, bytes(buckets)} {
+    drain_at_end const drained{stream};
     stream.fill_zero(state_.data(), state_.bytes());
     auto const elements = static_cast<std::int64_t>(state_.bytes() / bytes_of_element);
     auto* moment = state_.template as<float>();

@@ -38,6 +38,7 @@ template <class Stream, element T>
 void read_masters(Stream& stream, T const* weights, std::uint16_t const* low, std::span<float> to) {
   if constexpr (splits_master<T>) {
     detail::in_pieces(to.size(), [&](std::size_t done, std::span<bfloat16> w, std::span<std::uint16_t> l) {
+      drain_at_end const drained{stream};
       stream.copy(w.data(), weights + done, w.size_bytes());
       stream.copy(l.data(), low + done, l.size_bytes());
       stream.synchronize();
@@ -58,6 +59,7 @@ void write_masters(Stream& stream, T* weights, std::uint16_t* low, std::span<flo
         w[i] = bfloat16::of_master(from[done + i]);
         l[i] = bfloat16::low_of_master(from[done + i]);
       }
+      drain_at_end const drained{stream};
       stream.copy(weights + done, w.data(), w.size_bytes());
       stream.copy(low + done, l.data(), l.size_bytes());
       stream.synchronize();

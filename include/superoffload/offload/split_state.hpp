@@ -60,16 +60,25 @@ public:
       p.count = b.count;
       p.m = std::exchange(moment, moment + b.count);
       p.v = std::exchange(moment, moment + b.count);
-      // The threads that will work on a slice touch it first.
-      for (auto* part : {p.m, p.v}) { workers_->threads().fill_zero(part, b.count, sizeof(float)); }
       if constexpr (splits_master<T>) {
         p.low = std::exchange(low, low + b.count);
-        workers_->threads().fill_zero(p.low, b.count, sizeof(std::uint16_t));
       }
     }
-    if (workers_ != nullptr) {
-      workers_->threads().synchronize();
+    if (workers_ == nullptr) {
+      return;
     }
+    auto& threads = workers_->threads();
+    drain_at_end const drained{threads};
+    for (auto const& p : pieces_) {  // the threads that will work on a slice touch it first
+      if (p.count == 0) {
+        continue;
+      }
+      for (auto* part : {p.m, p.v}) { threads.fill_zero(part, p.count, sizeof(float)); }
+      if constexpr (splits_master<T>) {
+        threads.fill_zero(p.low, p.count, sizeof(std::uint16_t));
+      }
+    }
+    threads.synchronize();
   }
 
   /// A step with its true factor. Nobody reads the weights meanwhile.

@@ -72,6 +72,7 @@ private:
 
   buffer<D> zeros(std::int64_t count) {
     buffer<D> b{*device_, static_cast<std::size_t>(count) * sizeof(T)};
+    drain_at_end const drained{compute_};
     compute_.fill_zero(b.data(), b.bytes());
     compute_.synchronize();
     return b;
@@ -155,6 +156,8 @@ private:
     for (std::size_t run = 0; run < of_exchange.size(); ++run) {
       timed_event exchange_begins{*device_}, exchange_ends{*device_}, compute_begins{*device_},
           compute_ends{*device_};
+      drain_at_end const exchanged_all{transfer_};
+      drain_at_end const computed_all{compute_};
       group_->barrier();
       transfer_.record(exchange_begins);
       compute_.record(compute_begins);

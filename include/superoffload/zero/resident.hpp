@@ -42,6 +42,7 @@ public:
     auto const total = bytes(units, accumulates);
     weights_ = buffer<D>{device, total.weights};
     gradients_ = buffer<D>{device, total.gradients};
+    drain_at_end const drained{stream};
     stream.fill_zero(weights_.data(), total.weights);
     stream.fill_zero(gradients_.data(), total.gradients);  // padding and frozen tensors stay zero
     auto* weight = weights_.template as<std::byte>();

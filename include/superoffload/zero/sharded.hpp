@@ -98,6 +98,7 @@ public:
                      sink},
         written_{device},
         rooms_{device, stream, need_.rooms.weights} {
+    drain_at_end const drained{stream};
     stream.fill_zero(weights_.data(), weights_.bytes());
     stream.fill_zero(gradients_.data(), gradients_.bytes());
     auto* weight = weights_.template as<std::byte>();

@@ -64,6 +64,7 @@ public:
     weights_ = buffer<D>{device, total.weights};
     host_weights_ = buffer<D>{device, total.host, memory::host};
     gradients_ = buffer<D>{device, total.gradients};
+    drain_at_end const drained{stream};
     stream.fill_zero(weights_.data(), weights_.bytes());
     stream.fill_zero(gradients_.data(), gradients_.bytes());  // padding and frozen tensors stay zero
     if (total.host > 0) {

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// A device that refuses one allocation, each of them once, while a run is measured, planned and begun: the
+// run ends with the code for it, and nothing that is queued outlives the memory it works on.
+#include <superoffload/model/llama.hpp>
+#include <superoffload/offload/super.hpp>
+#include <superoffload/train/trainer.hpp>
+#include <superoffload/zero/streamed.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scarce_device.hpp"
+#include "support/scratch_directory.hpp"
+#include "support/short_run.hpp"
+
+namespace {
+
+using namespace superoffload;
+
+template <class Engine>
+void check_run(offload::mode how) {
+  int const refused = test::refuse_each_allocation(
+      [&](test::scarce_device& device) {
+        test::scratch_directory const output;
+        auto o = test::short_run(output.path(), 1);
+        o.offload.how = how;
+        train::trainer<Engine>{device, o}.run();
+      },
+      [](test::scarce_device const& device, error const& thrown) {
+        CAPTURE(std::string{thrown.what()});
+        CHECK(thrown.code() == (device.refused() ? exit_code::cannot_fit : exit_code::ok));
+        CHECK(device.released_in_use() == 0);
+      });
+  CHECK(refused > 30);
+}
+
+TEST_CASE("a run that finds no memory ends with what it has queued") {
+  using test::scarce_device;
+  SUBCASE("state on the device") {
+    check_run<train::engine<model::llama, scarce_device, precision::bf16, offload::super>>(
+        offload::mode::none);
+  }
+  SUBCASE("state in host memory") {
+    check_run<train::engine<model::llama, scarce_device, precision::bf16, zero::streamed, offload::super>>(
+        offload::mode::super);
+  }
+}
+
+}  // namespace
