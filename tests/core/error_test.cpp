@@ -48,6 +48,11 @@ TEST_CASE("control characters cannot reach a terminal") {
   CHECK(printable("plain text") == "plain text");
   CHECK(printable("a\nb\x1b[2J\x7f") == "a\\x0ab\\x1b[2J\\x7f");
   CHECK(printable(std::string_view{"\0", 1}) == "\\x00");
+  CHECK(printable("a\xc2\x9b"
+                  "31m\xc2\x85\xc2\xa0") == "a\\xc2\\x9b31m\\xc2\\x85\xc2\xa0");  // CSI, NEL
+  CHECK(printable("\x9b"
+                  "31m \xff \xc3( \xe2\x82") == "\\x9b31m \\xff \\xc3( \\xe2\\x82");  // no UTF-8
+  CHECK(printable("\xe2\x82\xac \xf0\x9f\x98\x80") == "\xe2\x82\xac \xf0\x9f\x98\x80");
   CHECK(printable("gr\xc3\xbc\xc3\x9f") == "gr\xc3\xbc\xc3\x9f");
   CHECK(printable("abcdef", 6) == "abcdef");
   CHECK(printable("abcdefg", 6) == "abcdef...");

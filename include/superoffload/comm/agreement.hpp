@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/current_error.hpp>
 #include <superoffload/core/error.hpp>
 
 #include <algorithm>
@@ -82,12 +83,10 @@ void together(Group& group, Work&& work) {
   int code = 0;
   try {
     work();
-  } catch (error const& e) {
+  } catch (std::exception const&) {
+    auto const e = current_error();
     reason = e.what();
     code = static_cast<int>(e.code());
-  } catch (std::exception const& e) {
-    reason = e.what();
-    code = static_cast<int>(exit_code::internal);
   }
   std::vector<int> codes(static_cast<std::size_t>(group.ranks()));
   group.gather(&code, codes.data(), sizeof code);

@@ -51,18 +51,44 @@ std::string concat(Parts const&... parts) {
   return out;
 }
 
-/// `text` as it may be shown on a terminal: control characters escaped, at most `limit` bytes of it.
+namespace detail {
+/// Bytes of the UTF-8 character that `text` begins with and a terminal may be shown, 0: there is none.
+inline std::size_t shown_bytes(std::string_view text) {
+  auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) {
+    return byte(0) < 0x20 || byte(0) == 0x7f ? 0 : 1;
+  }
+  std::size_t const bytes = byte(0) < 0xc2 || byte(0) > 0xf4 ? 0
+                            : byte(0) < 0xe0                 ? 2
+                            : byte(0) < 0xf0                 ? 3
+                                                             : 4;
+  if (bytes == 0 || text.size() < bytes || (byte(0) == 0xc2 && byte(1) < 0xa0)) {  // U+0080 to U+009F control
+    return 0;
+  }
+  for (std::size_t i = 1; i < bytes; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) {
+      return 0;
+    }
+  }
+  return bytes;
+}
+}  // namespace detail
+
+/// `text` as it may be shown on a terminal: control characters, C1 ones too, and bytes that are no UTF-8
+/// escaped, at most `limit` bytes of it.
 inline std::string printable(std::string_view text, std::size_t limit = 200) {
   static constexpr char hex[] = "0123456789abcdef";
   std::string out;
-  for (char const c : text.substr(0, limit)) {
-    auto const byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
+  for (auto rest = text.substr(0, limit); !rest.empty();) {
+    if (auto const bytes = detail::shown_bytes(rest); bytes > 0) {
+      out += rest.substr(0, bytes);
+      rest.remove_prefix(bytes);
+    } else {
+      auto const byte = static_cast<unsigned char>(rest.front());
       out += "\\x";
       out += hex[byte >> 4];
       out += hex[byte & 15];
-    } else {
-      out += c;
+      rest.remove_prefix(1);
     }
   }
   if (text.size() > limit) {

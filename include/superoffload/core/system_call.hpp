@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+
+#include <cerrno>
+#include <cstring>
+
+namespace superoffload {
+
+/// What `call`, a system call that gives -1 and errno where it fails, returns when no signal interrupts it.
+/// Not for close(2), which has freed the descriptor even then.
+template <class Call>
+auto uninterrupted(Call&& call) {
+  while (true) {
+    auto const result = call();
+    if (result != -1 || errno != EINTR) {
+      return result;
+    }
+  }
+}
+
+/// Throws `error{code, concat(parts...) + ": " + the reason in errno}` unless the system call is `done`.
+/// Unlike an argument of expect(), errno is read after the call.
+template <class... Parts>
+void expect_call(bool done, exit_code code, Parts const&... parts) {
+  if (!done) [[unlikely]] {
+    fail(code, parts..., ": ", std::strerror(errno));
+  }
+}
+
+}  // namespace superoffload
