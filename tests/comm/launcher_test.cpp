@@ -9,15 +9,20 @@
 #include "examples/program.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <memory>
+#include <pty.h>
 #include <set>
 #include <string>
 #include <string_view>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 #include <vector>
 
@@ -231,6 +236,66 @@ TEST_CASE("a program that is not there is an error of the launcher's") {
   }
 }
 
+TEST_CASE("a parent that ignores the end of its children does not hide that of ranks") {
+  auto const ignores = [] {
+    std::signal(SIGCHLD, SIG_IGN);
+    alarm(60);
+  };
+  auto const done = program{rank_program, arguments(3, {"sum"}), ignores}.wait();
+  CHECK(done.status == 0);
+  auto const ended = program{rank_program, arguments(3, {"steps", "kill", "1", "3"}), ignores}.wait();
+  CHECK(ended.status == static_cast<int>(exit_code::rank_failed));
+  CHECK(says(ended.err, "rank 1 of 3 was ended by signal 9"));
+}
+
+TEST_CASE("lines that are not read make no rank wait, and come when they are") {
+  std::array<int, 2> ends{};
+  REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
+  program p{rank_program, arguments(2, {"chatter"}, 4000, 3000), [&] { dup2(ends[1], 2); }};
+  close(ends[1]);
+  usleep(4'000'000);  // longer than the patience
+  std::string said;
+  std::array<char, 4096> block{};
+  for (ssize_t got = 1; got > 0;) {
+    got = read(ends[0], block.data(), block.size());
+    said.append(block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  }
+  close(ends[0]);
+  CHECK(p.wait().status == 0);
+  for (int i = 0; i < 400; ++i) { CHECK(says(said, concat("rank 1: line ", i, " of ....."))); }
+}
+
+TEST_CASE("stty tostop stops no rank") {
+  int terminal = -1;
+  pid_t const child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    termios settings{};
+    tcgetattr(0, &settings);
+    settings.c_lflag |= TOSTOP;
+    tcsetattr(0, TCSANOW, &settings);
+    auto all = arguments(2, {"steps"});
+    std::string name = rank_program.string();
+    std::vector<char*> argv{name.data()};
+    for (auto& argument : all) { argv.push_back(argument.data()); }
+    argv.push_back(nullptr);
+    execv(name.c_str(), argv.data());
+    _exit(127);
+  }
+  std::string said;
+  std::array<char, 4096> block{};
+  for (ssize_t got = 1; got > 0;) {
+    got = read(terminal, block.data(), block.size());  // an error is its end
+    said.append(block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  }
+  close(terminal);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CAPTURE(said);
+  CHECK(status == 0);
+  CHECK(says(said, "rank 0 is"));
+}
+
 /// Ranks that somebody else starts.
 struct rank_of_torchrun {
   rank_of_torchrun(int rank, std::vector<std::string> const& set, int patience = 20000)
@@ -308,6 +373,30 @@ TEST_CASE("ranks that do not come are named") {
   CHECK(lost.status == static_cast<int>(exit_code::rank_failed));
   CHECK(says(lost.err, "rank 0 of 'test "));
   CHECK(says(lost.err, "did not come within 300 ms to where rank 1 waits"));
+}
+
+TEST_CASE("a rank of another launcher's that is stopped is missed within seconds") {
+  auto const set = torchrun(2, "stopped");
+  auto const start = [&](int rank, std::string const& fault) {
+    return std::make_unique<program>(rank_program, arguments(0, {"work", fault, "1", "5"}, 0, 200'000), [=] {
+      for (auto const& s : set) {
+        auto const is = s.find('=');
+        setenv(s.substr(0, is).c_str(), s.substr(is + 1).c_str(), 1);
+      }
+      setenv("RANK", std::to_string(rank).c_str(), 1);
+      setenv("LOCAL_RANK", std::to_string(rank).c_str(), 1);
+      alarm(100);
+    });
+  };
+  auto const first = start(0, "stop");
+  auto const stopped = start(1, "stop");
+  auto const done = first->wait();
+  CAPTURE(done.err);
+  CHECK(done.status == static_cast<int>(exit_code::rank_failed));
+  CHECK(says(done.err, "rank 1 (process "));
+  CHECK(says(done.err, "has been stopped by a signal for 8000 ms before all_reduce"));
+  stopped->send(SIGCONT);
+  CHECK(stopped->wait().status == static_cast<int>(exit_code::rank_failed));
 }
 
 }  // namespace

@@ -97,8 +97,11 @@ int work(comm::environment const& run, milliseconds patience, std::vector<std::s
     if (numbers[1] != 0.0) {
       return static_cast<int>(exit_code::interrupted);
     }
-    if (what[0] == "steps" && i == 20) {
+    if ((what[0] == "steps" && i == 20) || (what[0] == "chatter" && i == 400)) {
       return 0;
+    }
+    if (what[0] == "chatter" && run.rank != 0) {
+      std::fputs(concat("line ", i, " of ", std::string(1000, '.'), "\n").c_str(), stderr);
     }
     usleep(1000);
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/comm/launcher.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/system_call.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -36,14 +37,20 @@ public:
     sigemptyset(&set);
     for (int const number : forwarded) { sigaddset(&set, number); }
     for (int const number : {SIGCHLD, SIGTSTP, SIGCONT}) { sigaddset(&set, number); }
-    sigprocmask(SIG_BLOCK, &set, &before_);
     descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    expect(descriptor_ >= 0, exit_code::io_failure, "no signalfd: ", std::strerror(errno));
+    expect_call(descriptor_ >= 0, exit_code::io_failure, "no signalfd");
+    sigprocmask(SIG_BLOCK, &set, &before_);
+    // Ignored, as some parents have it, children would vanish without a word about their end.
+    struct sigaction action{};
+    action.sa_handler = SIG_DFL;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGCHLD, &action, &on_child_);
   }
   caught_signals(caught_signals const&) = delete;
   caught_signals& operator=(caught_signals const&) = delete;
   ~caught_signals() {
     ::close(descriptor_);
+    sigaction(SIGCHLD, &on_child_, nullptr);
     sigprocmask(SIG_SETMASK, &before_, nullptr);
   }
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
@@ -55,33 +62,81 @@ public:
 
 private:
   sigset_t before_{};
+  struct sigaction on_child_{};
   int descriptor_ = -1;
+};
+
+/// Text on its way to a descriptor of ours. What is not read there makes nothing wait: ranks would be missed
+/// by others, and signals not be heard.
+class output {
+public:
+  explicit output(int to) : to_{to} {}
+
+  void put(std::string const& line) {
+    if (waiting_.size() > most_waiting) {
+      ++left_out_;
+      return;
+    }
+    if (left_out_ > 0) {
+      waiting_ += concat("(", left_out_, " lines were left out: they were not read)\n");
+      left_out_ = 0;
+    }
+    waiting_ += line;
+    flush();
+  }
+  /// Writes what can be written without waiting.
+  void flush() {
+    while (!waiting_.empty() && can_write()) {
+      auto const written =
+          uninterrupted([&] { return ::write(to_, waiting_.data(), std::min(waiting_.size(), piece)); });
+      if (written < 0 && errno != EAGAIN) {
+        waiting_.clear();  // nobody reads us
+      } else if (written > 0) {
+        waiting_.erase(0, static_cast<std::size_t>(written));
+      }
+    }
+  }
+  [[nodiscard]] bool waits() const noexcept { return !waiting_.empty(); }
+  [[nodiscard]] int descriptor() const noexcept { return to_; }
+
+private:
+  static constexpr std::size_t most_waiting = std::size_t{1} << 20;
+  static constexpr std::size_t piece = 512;  // for which a pipe that is ready has room
+
+  [[nodiscard]] bool can_write() const {
+    pollfd about{.fd = to_, .events = POLLOUT, .revents = 0};
+    return uninterrupted([&] { return ::poll(&about, 1, 0); }) > 0;
+  }
+
+  int to_;
+  std::string waiting_;
+  std::size_t left_out_ = 0;
 };
 
 /// Lines of a rank on their way to our own output.
 struct line_reader {
   int from = -1;
-  int to = -1;
+  output* to = nullptr;
   std::string text{};
 
   /// Whether there may be more.
   bool take(std::string const& prefix) {
     char block[4096];
     while (true) {
-      auto const got = ::read(from, block, sizeof block);
+      auto const got = uninterrupted([&] { return ::read(from, block, sizeof block); });
       if (got < 0) {
-        return errno == EAGAIN || errno == EINTR;
+        return errno == EAGAIN;
       }
       if (got == 0) {
         return false;
       }
       text.append(block, static_cast<std::size_t>(got));
       for (auto end = text.find('\n'); end != std::string::npos; end = text.find('\n')) {
-        put(prefix, std::string_view{text}.substr(0, end));
+        to->put(concat(prefix, std::string_view{text}.substr(0, end), "\n"));
         text.erase(0, end + 1);
       }
       if (text.size() > 65536) {
-        put(prefix, text);
+        to->put(concat(prefix, text, "\n"));
         text.clear();
       }
     }
@@ -89,21 +144,9 @@ struct line_reader {
   void finish(std::string const& prefix) {
     take(prefix);
     if (!text.empty()) {
-      put(prefix, text);
+      to->put(concat(prefix, text, "\n"));
     }
     ::close(std::exchange(from, -1));
-  }
-
-private:
-  void put(std::string const& prefix, std::string_view line) const {
-    auto const whole = concat(prefix, line, "\n");
-    for (std::string_view rest{whole}; !rest.empty();) {
-      auto const written = ::write(to, rest.data(), rest.size());
-      if (written < 0 && errno != EINTR) {
-        return;  // nobody reads us
-      }
-      rest.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(written, 0)));
-    }
   }
 };
 
@@ -140,6 +183,7 @@ public:
       for (int number = signals_.next(); number != 0; number = signals_.next()) { handle(number); }
     }
     end_all();
+    write_the_rest();
     return code();
   }
 
@@ -179,8 +223,7 @@ private:
       }
     }
     auto const new_pipe = [](int(&ends)[2]) {
-      expect(::pipe2(ends, O_CLOEXEC) == 0, exit_code::io_failure,
-             "no pipe for a rank: ", std::strerror(errno));
+      expect_call(::pipe2(ends, O_CLOEXEC) == 0, exit_code::io_failure, "no pipe for a rank");
     };
     int out[2] = {-1, -1};
     int err[2] = {-1, -1};
@@ -201,6 +244,7 @@ private:
       };
       ::setpgid(0, group_);
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      std::signal(SIGTTOU, SIG_IGN);  // its group is in the background: stty tostop would stop what it says
       if (::getppid() != own_) {
         ::_exit(static_cast<int>(exit_code::io_failure));  // it ended before it was watched
       }
@@ -228,7 +272,8 @@ private:
         group_ = c.process;
       }
       int reported = 0;
-      if (::read(failure[read_end], &reported, sizeof reported) == sizeof reported) {
+      if (uninterrupted([&] { return ::read(failure[read_end], &reported, sizeof reported); }) ==
+          sizeof reported) {
         status = reported;
       }
     }
@@ -237,8 +282,8 @@ private:
       ::close(out[write_end]);
       ::close(err[write_end]);
       for (int const fd : {out[read_end], err[read_end]}) { ::fcntl(fd, F_SETFL, O_NONBLOCK); }
-      c.out = {.from = out[read_end], .to = STDOUT_FILENO};
-      c.err = {.from = err[read_end], .to = STDERR_FILENO};
+      c.out = {.from = out[read_end], .to = &out_};
+      c.err = {.from = err[read_end], .to = &err_};
     }
     children_.push_back(std::move(c));
     expect(status == 0, exit_code::io_failure, "cannot start rank ", rank, " as ", printable(program), ": ",
@@ -252,10 +297,15 @@ private:
     for (int r = 0; r < static_cast<int>(children_.size()); ++r) {
       auto& c = children_[static_cast<std::size_t>(r)];
       siginfo_t info{};
-      if (c.end ||
-          ::waitid(P_PID, static_cast<id_t>(c.process), &info,
-                   WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT) != 0 ||
-          info.si_pid == 0) {
+      if (c.end) {
+        continue;
+      }
+      expect_call(uninterrupted([&] {
+                    return ::waitid(P_PID, static_cast<id_t>(c.process), &info,
+                                    WEXITED | WSTOPPED | WCONTINUED | WNOHANG | WNOWAIT);
+                  }) == 0,
+                  exit_code::io_failure, "the end of rank ", r, " (process ", c.process, ") cannot be seen");
+      if (info.si_pid == 0) {
         continue;
       }
       if (info.si_code == CLD_STOPPED) {
@@ -312,8 +362,8 @@ private:
       deadline_ = clock::now() + settings_->grace;
     }
   }
-  void say(int rank, std::string const& what) const {
-    std::fputs(concat("rank ", rank, " of ", settings_->shared.ranks, " ", what, "\n").c_str(), stderr);
+  void say(int rank, std::string const& what) {
+    err_.put(concat("rank ", rank, " of ", settings_->shared.ranks, " ", what, "\n"));
   }
 
   void sleep() {
@@ -325,7 +375,14 @@ private:
         }
       }
     }
+    for (auto const* o : {&out_, &err_}) {
+      if (o->waits()) {
+        ready.push_back({.fd = o->descriptor(), .events = POLLOUT, .revents = 0});
+      }
+    }
     ::poll(ready.data(), ready.size(), 200);
+    out_.flush();
+    err_.flush();
     for (int r = 0; r < static_cast<int>(children_.size()); ++r) {
       auto& c = children_[static_cast<std::size_t>(r)];
       auto const prefix = concat("rank ", r, ": ");
@@ -358,6 +415,18 @@ private:
     }
   }
 
+  /// Waits for whoever reads our output, unless a signal says otherwise.
+  void write_the_rest() {
+    while (out_.waits() || err_.waits()) {
+      for (int number = signals_.next(); number != 0; number = signals_.next()) {
+        if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
+          return;
+        }
+      }
+      sleep();
+    }
+  }
+
   /// Nobody of the group lives when this returns.
   void end_all() {
     if (group_ > 0) {
@@ -366,7 +435,7 @@ private:
     for (int r = 0; r < static_cast<int>(children_.size()); ++r) {
       auto& c = children_[static_cast<std::size_t>(r)];
       if (c.process > 0) {
-        ::waitpid(c.process, nullptr, 0);
+        uninterrupted([&] { return ::waitpid(c.process, nullptr, 0); });
       }
       auto const prefix = concat("rank ", r, ": ");
       for (auto* const lines : {&c.out, &c.err}) {
@@ -397,6 +466,7 @@ private:
   region region_;
   pid_t own_;
   caught_signals signals_;
+  output out_{STDOUT_FILENO}, err_{STDERR_FILENO};
   pid_t group_ = 0;  ///< of all ranks: the first one's
   std::vector<child> children_;
   std::optional<int> failed_;                  ///< the first rank that failed by itself

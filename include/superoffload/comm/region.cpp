@@ -3,6 +3,7 @@
 #include <superoffload/comm/region.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/range.hpp>
+#include <superoffload/core/system_call.hpp>
 
 #include <climits>
 
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <fcntl.h>
@@ -42,11 +44,12 @@ struct alignas(64) region_rank {
 };
 
 struct alignas(64) region_head {
-  static constexpr std::uint64_t expected_magic = 0x3130'6e6f'6967'6572;  // changes with the layout
+  static constexpr std::uint64_t expected_magic = 0x3230'6e6f'6967'6572;  // changes with the layout
 
   std::uint64_t magic;
   std::uint64_t piece_bytes;
   std::int64_t patience_ms;
+  std::int64_t stopped_ms;
   std::int32_t ranks;
   /// Whose `why` is the one that counts: a rank + 2, 1 for a process outside of the group, 0 for nobody's.
   /// One word, so that a process that ends while it gives its reason leaves nothing half said.
@@ -81,6 +84,25 @@ struct flock seat_lock(int rank) {
   lock.l_start = rank;
   lock.l_len = 1;
   return lock;
+}
+
+/// Whether the system says that a signal has stopped the process. One that a debugger holds is not.
+bool is_stopped(int process) {
+  if (process <= 0) {
+    return false;
+  }
+  char path[32];
+  std::snprintf(path, sizeof path, "/proc/%d/stat", process);
+  int const file = uninterrupted([&] { return ::open(path, O_RDONLY | O_CLOEXEC); });
+  if (file < 0) {
+    return false;
+  }
+  char text[128];  // process (name of at most 63 bytes) state ...
+  auto const got = uninterrupted([&] { return ::read(file, text, sizeof text); });
+  ::close(file);
+  auto const name_end =
+      std::string_view{text, static_cast<std::size_t>(std::max<ssize_t>(got, 0))}.rfind(") ");
+  return name_end != std::string_view::npos && name_end + 2 < sizeof text && text[name_end + 2] == 'T';
 }
 
 std::string_view name_of(call::kind what) {
@@ -147,10 +169,11 @@ region::region(settings const& s) {
   auto const piece = detail::rounded_up(s.piece_bytes, 64 * ranks);
   bytes_ = detail::bytes_of(ranks, piece);
   descriptor_ = memfd_create("superoffload ranks", MFD_CLOEXEC);
-  expect(descriptor_ >= 0, exit_code::cannot_fit, "no shared memory for ", s.ranks,
-         " ranks: ", std::strerror(errno));
+  expect_call(descriptor_ >= 0, exit_code::cannot_fit, "no shared memory for ", s.ranks, " ranks");
   // All of it now: a page that cannot be had later would end the process without a word.
-  if (int const status = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_)); status != 0) {
+  int status = 0;
+  do { status = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_)); } while (status == EINTR);
+  if (status != 0) {
     ::close(descriptor_);
     fail(exit_code::cannot_fit, "no ", bytes_, " bytes of shared memory for ", s.ranks,
          " ranks: ", std::strerror(status));
@@ -159,6 +182,7 @@ region::region(settings const& s) {
   head_ = ::new (static_cast<void*>(head_)) region_head{};
   head_->piece_bytes = piece;
   head_->patience_ms = s.patience.count();
+  head_->stopped_ms = std::min(s.patience, s.stopped).count();
   head_->ranks = s.ranks;
   for (int r = 0; r < s.ranks; ++r) { ::new (static_cast<void*>(&line(r))) region_rank{}; }
   head_->magic = region_head::expected_magic;
@@ -167,8 +191,8 @@ region::region(settings const& s) {
 region region::attach(int descriptor) {
   region shared;
   struct stat about{};
-  expect(descriptor >= 0 && ::fstat(descriptor, &about) == 0, exit_code::bad_input, "descriptor ", descriptor,
-         " of the ranks' shared memory: ", std::strerror(descriptor < 0 ? EBADF : errno));
+  expect_call(::fstat(descriptor, &about) == 0, exit_code::bad_input, "descriptor ", descriptor,
+              " of the ranks' shared memory");
   expect(about.st_size >= static_cast<off_t>(sizeof(region_head)), exit_code::bad_input, "descriptor ",
          descriptor, " has ", about.st_size, " bytes: expected the ranks' shared memory");
   shared.descriptor_ = descriptor;
@@ -291,9 +315,11 @@ void membership::await_all(lane l, call const& mine) {
   using clock = std::chrono::steady_clock;
   auto const at = static_cast<int>(l);
   auto const patience = this->patience();
+  auto const stopped_patience = std::chrono::milliseconds{region_->head_->stopped_ms};
   clock::duration waited{0};
   for (int r = 0; r < ranks_; ++r) {
     auto& other = region_->line(r);
+    clock::duration stopped{0};
     while (!has_published(l, r)) {
       check();
       auto const before = clock::now();
@@ -305,6 +331,15 @@ void membership::await_all(lane l, call const& mine) {
       waited += slept;
       if (slept >= detail::slice) {
         look_for_the_dead(l, mine);
+        auto const process = process_of(r);
+        stopped = detail::is_stopped(process) ? stopped + slept : clock::duration{0};
+        if (stopped > stopped_patience && !has_published(l, r)) {
+          region_->condemn(
+              r,
+              concat("(process ", process, ") has been stopped by a signal for ", stopped_patience.count(),
+                     " ms before ", mine.text(), ", where rank ", rank_, " waits for it"),
+              rank_);
+        }
       }
       if (waited > patience && !has_published(l, r)) {
         region_->condemn(r,
@@ -322,10 +357,17 @@ void membership::await_all(lane l, call const& mine) {
   }
 }
 
-int membership::ended_process_of(int r) const {
+int membership::process_of(int r) const {
   auto const& other = region_->line(r);
   auto const process = other.process.load(std::memory_order_acquire);
-  if (other.state.load(std::memory_order_acquire) != seat::taken || process == 0 || process == ::getpid()) {
+  bool const taken = other.state.load(std::memory_order_acquire) == seat::taken;
+  return taken && process != ::getpid() ? process : 0;
+}
+
+int membership::ended_process_of(int r) const {
+  auto const& other = region_->line(r);
+  auto const process = process_of(r);
+  if (process == 0) {
     return 0;
   }
   auto lock = detail::seat_lock(r);

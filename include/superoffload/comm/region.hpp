@@ -61,6 +61,10 @@ public:
     std::size_t piece_bytes = std::size_t{1} << 20;  ///< of a rank's data that others see at once
     /// How long a rank waits for another one that lives but does not come.
     std::chrono::milliseconds patience = std::chrono::minutes{5};
+    /// How long it waits for one that a signal has stopped, at most its patience.
+    std::chrono::milliseconds stopped = std::chrono::seconds{8};
+    /// How long ranks that somebody else starts wait for each other to come, at most their patience.
+    std::chrono::milliseconds gathering = std::chrono::minutes{1};
   };
   static constexpr int most_ranks = 1024;
 
@@ -169,6 +173,8 @@ private:
   [[nodiscard]] bool has_published(lane l, int r) const noexcept;
   /// Condemns ranks that have ended or left before the round that this one waits in.
   void look_for_the_dead(lane l, call const& mine) const;
+  /// The process that has taken the rank's place, 0 if none has or if it is this one.
+  [[nodiscard]] int process_of(int r) const;
   /// The process of a rank that has ended without leaving; 0: none has.
   [[nodiscard]] int ended_process_of(int r) const;
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/comm/rendezvous.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/system_call.hpp>
 
 #include <algorithm>
 #include <cerrno>
@@ -65,7 +66,7 @@ name name_of(environment const& run) {
 
 descriptor new_socket() {
   descriptor made{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
-  expect(made.get() >= 0, exit_code::io_failure, "no socket for the ranks to meet: ", std::strerror(errno));
+  expect_call(made.get() >= 0, exit_code::io_failure, "no socket for the ranks to meet");
   return made;
 }
 
@@ -107,7 +108,8 @@ void send_answer(int to, std::string text, int fd) {
     head->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
   }
-  (void)!::sendmsg(to, &message, MSG_NOSIGNAL);  // whoever has gone is missed in the group
+  uninterrupted(
+      [&] { return ::sendmsg(to, &message, MSG_NOSIGNAL); });  // who has gone is missed in the group
 }
 
 /// The descriptor in an answer; throws its text.
@@ -120,7 +122,7 @@ int receive_answer(int from) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  auto const got = ::recvmsg(from, &message, MSG_CMSG_CLOEXEC);
+  auto const got = uninterrupted([&] { return ::recvmsg(from, &message, MSG_CMSG_CLOEXEC); });
   expect(got > 0, exit_code::rank_failed, "rank 0 ended while the ranks were meeting");
   auto const* const head = CMSG_FIRSTHDR(&message);
   if (head == nullptr || head->cmsg_type != SCM_RIGHTS) {
@@ -134,12 +136,15 @@ int receive_answer(int from) {
 region host_meeting(environment const& run, region::settings const& with) {
   auto const listening = new_socket();
   auto const n = name_of(run);
-  expect(::bind(listening.get(), reinterpret_cast<sockaddr const*>(&n.address), n.size) == 0 &&
-             ::listen(listening.get(), run.ranks) == 0,
-         exit_code::bad_input, "the ranks of '", printable(run.job), "' cannot meet: ", std::strerror(errno),
-         errno == EADDRINUSE ? "; another run of that name is starting on this host" : "");
+  bool const listens = ::bind(listening.get(), reinterpret_cast<sockaddr const*>(&n.address), n.size) == 0 &&
+                       ::listen(listening.get(), run.ranks) == 0;
+  int const reason = listens ? 0 : errno;
+  expect(listens, exit_code::bad_input, "the ranks of '", printable(run.job),
+         "' cannot meet: ", std::strerror(reason),
+         reason == EADDRINUSE ? "; another run of that name is starting on this host" : "");
   region shared{with};
-  auto const end = clock::now() + with.patience;
+  auto const patience = std::min(with.patience, with.gathering);
+  auto const end = clock::now() + patience;
   std::vector<descriptor> came;
   std::vector<bool> here(static_cast<std::size_t>(run.ranks));
   here[0] = true;
@@ -147,15 +152,16 @@ region host_meeting(environment const& run, region::settings const& with) {
   for (int missing = run.ranks - 1; missing > 0 && refusal.empty();) {
     if (!comes(listening.get(), end)) {
       auto const absent = std::find(here.begin(), here.end(), false) - here.begin();
-      refusal = concat("rank ", absent, " of ", run.ranks, " did not come within ", with.patience.count(),
+      refusal = concat("rank ", absent, " of ", run.ranks, " did not come within ", patience.count(),
                        " ms to where rank 0 waits for it");
       break;
     }
-    descriptor peer{::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC)};
+    descriptor peer{
+        uninterrupted([&] { return ::accept4(listening.get(), nullptr, nullptr, SOCK_CLOEXEC); })};
     greeting hello{};
     if (peer.get() < 0 || !is_of_this_user(peer.get()) ||
         !comes(peer.get(), std::min(end, clock::now() + std::chrono::seconds{5})) ||
-        ::recv(peer.get(), &hello, sizeof hello, 0) != sizeof hello ||
+        uninterrupted([&] { return ::recv(peer.get(), &hello, sizeof hello, 0); }) != sizeof hello ||
         hello.magic != greeting::expected_magic) {
       continue;  // no rank of this version
     }
@@ -181,22 +187,26 @@ region host_meeting(environment const& run, region::settings const& with) {
 
 region join_meeting(environment const& run, region::settings const& with) {
   auto const n = name_of(run);
-  auto const end = clock::now() + with.patience;
+  auto const patience = std::min(with.patience, with.gathering);
+  auto const end = clock::now() + patience;
   while (true) {
     auto const own = new_socket();
-    if (::connect(own.get(), reinterpret_cast<sockaddr const*>(&n.address), n.size) == 0) {
+    int const connected = uninterrupted(
+        [&] { return ::connect(own.get(), reinterpret_cast<sockaddr const*>(&n.address), n.size); });
+    int const reason = errno;
+    if (connected == 0) {
       expect(is_of_this_user(own.get()), exit_code::bad_input,
              "another user holds the place where the ranks of '", printable(run.job), "' meet");
       greeting const hello{.rank = run.rank, .ranks = run.ranks};
-      (void)!::send(own.get(), &hello, sizeof hello, MSG_NOSIGNAL);
+      uninterrupted([&] { return ::send(own.get(), &hello, sizeof hello, MSG_NOSIGNAL); });
       expect(comes(own.get(), end + std::chrono::seconds{1}), exit_code::rank_failed,
-             "rank 0 did not gather the ranks of '", printable(run.job), "' within ", with.patience.count(),
+             "rank 0 did not gather the ranks of '", printable(run.job), "' within ", patience.count(),
              " ms");
       return region::attach(receive_answer(own.get()));
     }
     expect(clock::now() < end, exit_code::rank_failed, "rank 0 of '", printable(run.job),
-           "' did not come within ", with.patience.count(), " ms to where rank ", run.rank,
-           " waits for it: ", std::strerror(errno));
+           "' did not come within ", patience.count(), " ms to where rank ", run.rank,
+           " waits for it: ", std::strerror(reason));
     std::this_thread::sleep_for(milliseconds{20});
   }
 }

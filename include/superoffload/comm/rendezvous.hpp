@@ -9,7 +9,7 @@ namespace superoffload::comm {
 
 /// The region that the ranks of a run share: the one that the launcher has made, or else one that rank 0
 /// makes and hands to the others through a socket that has no file. Its name is made of the user's and the
-/// job's, and no process of another user is answered. `with.ranks` is set here; with.patience is also how
+/// job's, and no process of another user is answered. `with.ranks` is set here; with.gathering is how
 /// long ranks wait for each other to come.
 ///
 /// Throws `error`: bad_input when ranks are on several hosts, when nothing says what they have in common, or

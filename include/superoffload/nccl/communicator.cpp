@@ -3,6 +3,7 @@
 #include <superoffload/comm/watchdog.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/system_call.hpp>
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/nccl/communicator.hpp>
 #include <superoffload/nccl/sum.hpp>
@@ -140,7 +141,7 @@ void expect_gpus(int ranks) {
     char why[1024]{};
   };
   int ends[2];
-  expect(::pipe2(ends, O_CLOEXEC) == 0, exit_code::io_failure, "no pipe: ", std::strerror(errno));
+  expect_call(::pipe2(ends, O_CLOEXEC) == 0, exit_code::io_failure, "no pipe");
   std::fflush(nullptr);  // or the other process would write it too
   auto const asking = ::fork();
   if (asking == 0) {  // what a driver starts and opens ends with it
@@ -160,10 +161,11 @@ void expect_gpus(int ranks) {
   }
   ::close(ends[1]);
   answer heard;
-  bool const told = ::read(ends[0], &heard, sizeof heard) == static_cast<ssize_t>(sizeof heard);
+  bool const told = uninterrupted([&] { return ::read(ends[0], &heard, sizeof heard); }) ==
+                    static_cast<ssize_t>(sizeof heard);
   ::close(ends[0]);
   expect(asking > 0, exit_code::io_failure, "no process that asks for GPUs");
-  ::waitpid(asking, nullptr, 0);
+  uninterrupted([&] { return ::waitpid(asking, nullptr, 0); });
   if (told && heard.code != 0) {
     throw error{static_cast<exit_code>(heard.code), heard.why};
   }
