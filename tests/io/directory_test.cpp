@@ -115,3 +115,23 @@ TEST_CASE("names of leftovers are told from those of others") {
   CHECK(!is_suffixed(".tmp-0123456789abcdeX", ".tmp-"));
   CHECK(!is_suffixed("tmp--" + suffix, ".tmp-"));
 }
+
+TEST_CASE("what a signal interrupts is done again") {
+  scratch_directory const directory;
+  for (long at = 0; at < 12; ++at) {
+    CAPTURE(at);
+    auto const root = directory / concat("root-", at);
+    long operations = 0;
+    {
+      injection const interrupted{{.at = at, .with = EINTR}};
+      make_directories(root / "a/b");
+      write_new_file(root / "a/b/file", "text");
+      rename_path(root / "a/b/file", root / "a/b/other");
+      sync_directory(root / "a/b");
+      remove_tree(root / "a");
+      operations = injection::seen();
+    }
+    CHECK(operations > 12);
+    CHECK(list_directory(root).empty());
+  }
+}

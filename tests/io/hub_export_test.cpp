@@ -274,3 +274,54 @@ TEST_CASE("an export that fails or is killed at any operation leaves the earlier
     }
   }
 }
+
+TEST_CASE("a link in a model's directory does not choose which file is exported") {
+  scratch_directory const directory;
+  auto const outside = directory / "secret";
+  write_text(outside, "a key");
+  fs::create_directory(directory / "model");
+  fs::copy_file(model("llama") / "config.json", directory / "model/config.json");
+
+  SUBCASE("out of it") {
+    for (auto const* target : {"../secret", "../model/../secret"}) {
+      CAPTURE(target);
+      fs::create_symlink(target, directory / "model/chat_template.jinja");
+      for (auto const& failure :
+           {failure_of([&] { expect_exportable(directory / "model", directory / "out"); }),
+            failure_of([&] { export_value(directory / "model", directory / "out", 1); })}) {
+        check_failure(failure, exit_code::bad_input, "model/chat_template.jinja", "symbolic link",
+                      outside.native());
+      }
+      CHECK(!fs::exists(directory / "out"));
+      fs::remove(directory / "model/chat_template.jinja");
+    }
+    fs::rename(directory / "model/config.json", directory / "config.json");
+    fs::create_symlink("../config.json", directory / "model/config.json");
+    check_failure(failure_of([&] { export_value(directory / "model", directory / "out", 1); }),
+                  exit_code::bad_input, "model/config.json", "symbolic link");
+  }
+  SUBCASE("inside of it") {
+    write_text(directory / "model/other", "text");
+    fs::create_symlink("other", directory / "model/chat_template.jinja");
+    export_value(directory / "model", directory / "out", 1);
+    CHECK(read_text(directory / "out/chat_template.jinja") == "text");
+  }
+  SUBCASE("from the hub's cache into its blobs") {
+    auto const snapshot = directory / "hub/models--x/snapshots/0123";
+    fs::create_directories(snapshot);
+    fs::create_directories(directory / "hub/models--x/blobs");
+    fs::rename(directory / "model/config.json", directory / "hub/models--x/blobs/ab");
+    write_text(directory / "hub/models--x/blobs/cd", "text");
+    fs::create_symlink("../../blobs/ab", snapshot / "config.json");
+    fs::create_symlink("../../blobs/cd", snapshot / "chat_template.jinja");
+    fs::create_directory_symlink(snapshot, directory / "link");
+    for (auto const& from : {snapshot, directory / "link"}) {
+      expect_exportable(from, directory / "out");
+      export_value(from, directory / "out", 1);
+      CHECK(read_text(directory / "out/chat_template.jinja") == "text");
+    }
+    fs::create_symlink("../../../../secret", snapshot / "merges.txt");
+    check_failure(failure_of([&] { export_value(snapshot, directory / "out", 1); }), exit_code::bad_input,
+                  "merges.txt", "symbolic link");
+  }
+}

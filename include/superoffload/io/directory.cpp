@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/system_call.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/fault.hpp>
 
@@ -22,11 +23,10 @@ namespace fs = std::filesystem;
 /// \returns whether it succeeded; errno says why not.
 template <class Call>
 bool attempt(operation what, fs::path const& path, Call system_call) {
-  if (int const injected = injected_fault(what, path); injected > 0) {
-    errno = injected;
-    return false;
-  }
-  return system_call() == 0;
+  return uninterrupted([&] {
+           int const injected = injected_fault(what, path);
+           return injected > 0 ? (errno = injected, -1) : system_call();
+         }) == 0;
 }
 
 void expect_done(bool done, fs::path const& path, std::string_view what) {
@@ -61,7 +61,8 @@ void make_directories(fs::path const& path) {
 }
 
 void sync_directory(fs::path const& path) {
-  int const descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int const descriptor =
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   expect_done(descriptor >= 0, path, "opening the directory");
   bool const synced = attempt(operation::sync, path, [&] { return ::fsync(descriptor); });
   int const reason = errno;

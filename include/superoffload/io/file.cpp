@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/system_call.hpp>
 #include <superoffload/io/fault.hpp>
 #include <superoffload/io/file.hpp>
 
@@ -18,13 +19,10 @@ namespace {
 template <class Call>
 auto attempt(operation what, std::filesystem::path const& path, Call system_call)
     -> decltype(system_call(0)) {
-  for (;;) {
+  return uninterrupted([&] {
     int const injected = injected_fault(what, path);
-    auto const result = injected > 0 ? (errno = injected, -1) : system_call(injected);
-    if (result != -1 || errno != EINTR) {
-      return result;
-    }
-  }
+    return injected > 0 ? (errno = injected, -1) : system_call(injected);
+  });
 }
 
 /// How much of `bytes` one system call is asked to transfer.

@@ -70,6 +70,27 @@ struct hub_checkpoint::dequantised {
   std::vector<std::byte> packed, scales;
 };
 
+std::filesystem::path resolved_in_model(std::filesystem::path const& directory, std::string_view name) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  auto const path = directory / name;
+  auto const target = fs::canonical(path, failure);
+  if (failure) {
+    return path;  // opening it says why
+  }
+  auto const home = fs::canonical(directory);
+  auto const lies_in = [&](fs::path const& outer) {
+    return std::mismatch(outer.begin(), outer.end(), target.begin(), target.end()).first == outer.end();
+  };
+  // <repository>/snapshots/<revision>/<file> -> ../../blobs/<hash>
+  auto above = home;
+  while (above.has_relative_path() && above.filename() != "snapshots") { above = above.parent_path(); }
+  bool const in_cache = above.has_relative_path() && lies_in(above.parent_path() / "blobs");
+  expect(in_cache || lies_in(home), exit_code::bad_input, shown(path), ": is a symbolic link to ",
+         shown(target), ", outside of the model's directory; expected a file, or put a copy in its place");
+  return target;
+}
+
 hub_checkpoint::hub_checkpoint() : dequantised_{std::make_shared<dequantised>()} {}
 
 hub_checkpoint hub_checkpoint::open(std::filesystem::path const& directory, hub_limits limits) {
@@ -240,6 +261,11 @@ hub_checkpoint::place const& hub_checkpoint::at(std::string_view name) const {
   expect(found != places_.end(), exit_code::bad_input, shown(directory_), ": tensor '", printable(name),
          "' is missing");
   return found->second;
+}
+
+std::filesystem::path const& hub_checkpoint::file_of(std::string_view name) const {
+  auto const matrix = quantised_.find(name);
+  return shards_[matrix != quantised_.end() ? matrix->second.blocks.shard : at(name).shard].path();
 }
 
 void hub_checkpoint::read(std::string_view name, std::uint64_t first, std::span<float> out) const {

@@ -24,6 +24,11 @@ struct hub_limits {
   safetensors_limits safetensors = {};  ///< `tensors` counts those of all shards together
 };
 
+/// The file `name` of a model's directory. A symbolic link is followed inside of the directory, and from a
+/// snapshot in the Hugging Face hub's cache into the blobs beside it: a directory from outside must not
+/// choose which of a user's files is copied. \throws error(bad_input) when it leads elsewhere.
+std::filesystem::path resolved_in_model(std::filesystem::path const& directory, std::string_view name);
+
 /// The weights of a Hugging Face directory: model.safetensors, or the shards that
 /// model.safetensors.index.json lists. Reading is safe from several threads.
 ///
@@ -43,6 +48,9 @@ public:
 
   /// Null when there is no such tensor. Valid as long as this object.
   [[nodiscard]] tensor_info const* find(std::string_view name) const;
+
+  /// The file that the tensor is in. \throws error(bad_input) when there is no such tensor.
+  [[nodiscard]] std::filesystem::path const& file_of(std::string_view name) const;
 
   /// Elements [first, first + out.size()) of the tensor `name`, widened to float.
   /// \throws error(bad_input) when there is no such tensor, or for a value whose magnitude is not below

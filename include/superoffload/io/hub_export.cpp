@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/io/directory.hpp>
+#include <superoffload/io/hub.hpp>
 #include <superoffload/io/hub_export.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/io/safetensors.hpp>
@@ -32,6 +33,15 @@ bool is_carried_over(std::string_view name) {
 bool is_written(std::string_view name) {
   return is_carried_over(name) || name == "config.json" || name == "model.safetensors.index.json" ||
          (name.starts_with("model") && name.ends_with(".safetensors"));
+}
+
+std::vector<std::string> carried_over_from(fs::path const& model) {
+  auto names = list_directory(model);
+  std::erase_if(names, [&](std::string const& name) {
+    std::error_code failure;
+    return !is_carried_over(name) || !fs::is_regular_file(model / name, failure);
+  });
+  return names;
 }
 
 /// Absolute, without links and without a separator at the end.
@@ -185,7 +195,7 @@ void hub_export(fs::path const& model, fs::path const& destination, std::span<ex
                 export_source const& source, export_options options) {
   expect(options.type == dtype::f32 || options.type == dtype::bf16, exit_code::bad_input, shown(destination),
          ": export as ", name_of(options.type), ", expected F32 or BF16");
-  auto const config = config_with_type(model / "config.json", options.type);
+  auto const config = config_with_type(resolved_in_model(model, "config.json"), options.type);
   std::vector<tensor_declaration> declared;
   for (auto const& tensor : tensors) { declared.push_back({tensor.name, options.type, tensor.shape}); }
 
@@ -197,11 +207,8 @@ void hub_export(fs::path const& model, fs::path const& destination, std::span<ex
 
   staging_directory const staged{target.parent_path() / (staging_prefix + random_suffix())};
   write_new_file(staged.path() / "config.json", config);
-  for (auto const& name : list_directory(model)) {
-    std::error_code failure;
-    if (is_carried_over(name) && fs::is_regular_file(model / name, failure)) {
-      carry_over(model / name, staged.path() / name);
-    }
+  for (auto const& name : carried_over_from(model)) {
+    carry_over(resolved_in_model(model, name), staged.path() / name);
   }
   write_weights(staged.path(), declared, source, options.max_shard_bytes);
   sync_directory(staged.path());
@@ -210,6 +217,7 @@ void hub_export(fs::path const& model, fs::path const& destination, std::span<ex
 
 void expect_exportable(fs::path const& model, fs::path const& destination) {
   auto const target = resolved(destination);
+  for (auto const& name : carried_over_from(model)) { resolved_in_model(model, name); }
   expect_replaceable(target, model);
   make_directories(target.parent_path());
   // Removed at once. A permission bit would not say what a read-only file system answers.

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/io/file.hpp>
 #include <superoffload/train/weights.hpp>
 
 #include <algorithm>
@@ -32,15 +33,17 @@ void expect_tensors(std::vector<autograd::unit_layout> const& units, io::hub_che
       expect(found != nullptr, exit_code::bad_input, where, ": tensor '", tensor.name, "' ",
              text_of(tensor.shape), " is missing; expected the tensors that config.json describes");
       expect(std::equal(found->shape.begin(), found->shape.end(), tensor.shape.begin(), tensor.shape.end()),
-             exit_code::bad_input, where, ": tensor '", tensor.name, "' has shape ", text_of(found->shape),
-             ", expected ", text_of(tensor.shape), " from config.json");
-      expect(found->type != dtype::u8, exit_code::bad_input, where, ": tensor '", tensor.name,
-             "' has dtype U8, expected F64, F32, BF16 or F16");
+             exit_code::bad_input, io::shown(checkpoint.file_of(tensor.name)), ": tensor '", tensor.name,
+             "' has shape ", text_of(found->shape), ", expected ", text_of(tensor.shape), " from ",
+             io::shown(checkpoint.directory() / "config.json"));
+      expect(found->type != dtype::u8, exit_code::bad_input, io::shown(checkpoint.file_of(tensor.name)),
+             ": tensor '", tensor.name, "' has dtype U8, expected F64, F32, BF16 or F16");
     }
   }
   for (auto const& name : checkpoint.names()) {
-    expect(known.contains(name) || may_be_extra(name), exit_code::bad_input, where, ": tensor '",
-           printable(name), "' does not belong to the model that config.json describes");
+    expect(known.contains(name) || may_be_extra(name), exit_code::bad_input,
+           io::shown(checkpoint.file_of(name)), ": tensor '", printable(name),
+           "' does not belong to the model that config.json describes");
   }
 }
 
