@@ -10,12 +10,10 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -420,29 +418,6 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
     std::fprintf(stderr, "%s\n", note.c_str());
   }
   return c;
-}
-
-int run_program(char const* name, int (*body)(int, char**), int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a failed write with its reason, not a death
-  auto const report = [&](char const* what, so::exit_code code) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "%s: error: %s\n", name, what);
-    return static_cast<int>(code);
-  };
-  try {
-    return body(argc, argv);
-  } catch (so::comm::agreed_error const& e) {
-    return e.is_first() ? report(e.what(), e.code()) : static_cast<int>(e.code());
-  } catch (so::error const& e) {
-    auto const code = report(e.what(), e.code());
-    if (e.code() == so::exit_code::device_lost) {
-      std::_Exit(code);  // what a driver does at the end of a process may wait for the device
-    }
-    return code;
-  } catch (std::bad_alloc const&) {
-    return report("out of memory; a smaller --batch_size or --max_length may help",
-                  so::exit_code::cannot_fit);
-  } catch (std::exception const& e) { return report(e.what(), so::exit_code::internal); }
 }
 
 }  // namespace examples

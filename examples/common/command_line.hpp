@@ -33,8 +33,4 @@ struct command_line {
 /// program was built without.
 std::optional<command_line> read_command_line(int argc, char** argv, char const* summary);
 
-/// Calls body() and turns what it throws, once for all ranks that throw the same, into one line on standard
-/// error and the documented exit code.
-int run_program(char const* name, int (*body)(int, char**), int argc, char** argv);
-
 }  // namespace examples

@@ -4,6 +4,7 @@
 
 #include "common/command_line.hpp"
 #include "common/device.hpp"
+#include "common/program.hpp"
 #include "common/ranks.hpp"
 #include "finetune/architectures.hpp"
 

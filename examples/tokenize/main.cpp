@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // tokenize --model DIR [--no_special] < texts.jsonl: one JSON string a line in, one JSON list of ids a line
 // out.
+#include <superoffload/core/system_call.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/text/tokenizer.hpp>
 
 #include <CLI/CLI.hpp>
 
+#include "common/program.hpp"
+
 #include <cstdio>
-#include <exception>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -40,8 +42,8 @@ void write_ids(std::vector<std::int32_t> const& ids) {
   std::string out = "[";
   for (auto const id : ids) { out += out.size() == 1 ? concat(id) : concat(',', id); }
   out += "]\n";
-  expect(std::fwrite(out.data(), 1, out.size(), stdout) == out.size(), exit_code::io_failure,
-         "standard output: writing failed");
+  expect_call(std::fwrite(out.data(), 1, out.size(), stdout) == out.size(), exit_code::io_failure,
+              "standard output: writing failed");
 }
 
 void tokenize(std::string const& model, bool add_special) {
@@ -58,35 +60,27 @@ void tokenize(std::string const& model, bool add_special) {
     tokenizer.encode(io::json_field{document, where}.text(), ids, add_special);
     write_ids(ids);
   }
-  expect(std::fflush(stdout) == 0, exit_code::io_failure, "standard output: writing failed");
+  expect_call(std::fflush(stdout) == 0, exit_code::io_failure, "standard output: writing failed");
 }
 
-int complain(exit_code code, std::string_view message) {
-  std::fflush(stdout);
-  std::cerr << "tokenize: error: " << printable(message, 2000) << '\n';
-  return static_cast<int>(code);
+int tokenize(int argc, char** argv) {
+  CLI::App app{"Turns texts into token ids: one JSON string a line in, one JSON list of ids a line out.",
+               "tokenize"};
+  std::string model;
+  bool no_special = false;
+  app.add_option("--model", model, "directory with tokenizer.json")->required();
+  app.add_flag("--no_special,--no-special", no_special,
+               "leave out what the post-processor adds, such as a BOS");
+  try {
+    app.parse(argc, argv);
+  } catch (CLI::Success const& help) { return app.exit(help); } catch (CLI::ParseError const& e) {
+    fail(exit_code::bad_input, e.what(), "; see --help");
+  }
+  std::ios::sync_with_stdio(false);
+  tokenize(model, !no_special);
+  return static_cast<int>(exit_code::ok);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    CLI::App app{"Turns texts into token ids: one JSON string a line in, one JSON list of ids a line out.",
-                 "tokenize"};
-    std::string model;
-    bool no_special = false;
-    app.add_option("--model", model, "directory with tokenizer.json")->required();
-    app.add_flag("--no_special,--no-special", no_special,
-                 "leave out what the post-processor adds, such as a BOS");
-    try {
-      app.parse(argc, argv);
-    } catch (CLI::Success const& help) { return app.exit(help); } catch (CLI::ParseError const& e) {
-      return complain(exit_code::bad_input, concat(e.what(), "; see --help"));
-    }
-    std::ios::sync_with_stdio(false);
-    tokenize(model, !no_special);
-    return static_cast<int>(exit_code::ok);
-  } catch (error const& e) { return complain(e.code(), e.what()); } catch (std::exception const& e) {
-    return complain(exit_code::internal, e.what());
-  }
-}
+int main(int argc, char** argv) { return examples::run_program("tokenize", tokenize, argc, argv); }

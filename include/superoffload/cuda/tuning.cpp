@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +16,7 @@
 #include <iterator>
 #include <sys/file.h>
 #include <system_error>
+#include <thread>
 #include <unistd.h>
 #include <utility>
 
@@ -54,8 +56,14 @@ class file_lock {
 public:
   explicit file_lock(std::string const& path)
       : descriptor_{path.empty() ? -1 : open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)} {
-    if (descriptor_ >= 0) {
-      while (flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) {}
+    using clock = std::chrono::steady_clock;
+    auto const end = clock::now() + patience;
+    while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EINTR && (errno != EWOULDBLOCK || clock::now() > end)) {
+        others_ = errno == EWOULDBLOCK;
+        break;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
     }
   }
   file_lock(file_lock const&) = delete;
@@ -66,8 +74,14 @@ public:
     }
   }
 
+  /// Has another process held it for longer than any measurement takes?
+  [[nodiscard]] bool of_another() const noexcept { return others_; }
+
 private:
+  static constexpr std::chrono::seconds patience{10};
+
   int descriptor_;
+  bool others_ = false;
 };
 
 }  // namespace
@@ -184,10 +198,15 @@ void tuning::write_file() {
     }
     bool const complete = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
                           std::fflush(file) == 0 && fsync(fileno(file)) == 0;
-    return std::fclose(file) == 0 && complete;
+    int const reason = errno;
+    bool const closed = std::fclose(file) == 0;
+    if (!complete) {
+      errno = reason;
+    }
+    return closed && complete;
   };
   if (!written() || std::rename(part.c_str(), path_.c_str()) != 0) {
-    auto const reason = concat("cannot be written: ", std::string_view{std::strerror(errno)});
+    auto const reason = concat("cannot be written: ", std::strerror(errno));
     std::remove(part.c_str());
     warn(reason);
   }
@@ -216,6 +235,9 @@ std::optional<tuning::algorithm> tuning::choose(kind const& of,
   file_lock const lock{path_};  // who comes second finds the choice of who came first
   if (!path_.empty()) {
     read_file();
+  }
+  if (lock.of_another()) {
+    warn("another process keeps its lock");
   }
   if (auto const choice = kept()) {
     return choice;

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/system_call.hpp>
 #include <superoffload/train/metrics.hpp>
 
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <string_view>
@@ -117,7 +116,8 @@ std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_t
 
 metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_step) : file_{file} {
   std::vector<std::string> kept;
-  if (last_step > 0) {
+  std::error_code unknown;
+  if (last_step > 0 && std::filesystem::is_regular_file(file, unknown)) {  // a pipe would wait for a writer
     std::ifstream earlier{file};
     for (std::string line; std::getline(earlier, line);) {
       auto const step = step_of(line);
@@ -130,9 +130,12 @@ metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_
     std::error_code ignored;  // the open below says what is wrong
     std::filesystem::create_directories(file.parent_path(), ignored);
   }
-  descriptor_ = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  expect(descriptor_ >= 0, exit_code::io_failure, file.string(),
-         ": cannot be written: ", std::strerror(errno));
+  // A pipe that nobody reads is an error at once; one that is read waits for its reader from then on.
+  descriptor_ = uninterrupted([&] {
+    return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+  });
+  expect_call(descriptor_ >= 0, exit_code::io_failure, file.string(), ": cannot be written");
+  ::fcntl(descriptor_, F_SETFL, O_APPEND);
   for (auto const& line : kept) { write(line); }
 }
 
@@ -145,11 +148,9 @@ metrics_file::~metrics_file() {
 void metrics_file::write(std::string const& line) {
   auto const text = line + "\n";
   for (std::size_t done = 0; done < text.size();) {
-    auto const written = ::write(descriptor_, text.data() + done, text.size() - done);
-    if (written < 0 && errno == EINTR) {
-      continue;
-    }
-    expect(written > 0, exit_code::io_failure, file_.string(), ": writing failed: ", std::strerror(errno));
+    auto const written =
+        uninterrupted([&] { return ::write(descriptor_, text.data() + done, text.size() - done); });
+    expect_call(written > 0, exit_code::io_failure, file_.string(), ": writing failed");
     done += static_cast<std::size_t>(written);
   }
 }

@@ -1,15 +1,24 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/system_call.hpp>
 #include <superoffload/train/progress.hpp>
 
+#include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <poll.h>
 #include <unistd.h>
+#include <utility>
 
 namespace superoffload::train {
 namespace {
 
+constexpr auto clear_line = "\r\x1b[2K";
+constexpr std::size_t most_waiting = std::size_t{64} << 10;
+constexpr std::size_t piece = 512;  // for which a pipe that is ready has room
 constexpr auto redraw_after = std::chrono::milliseconds{100};
 
 template <class... Values>
@@ -48,8 +57,9 @@ progress::progress(std::int64_t first_step, std::int64_t total_steps, std::int64
 
 progress::~progress() {
   if (live_) {
-    std::fputc('\n', stderr);
+    put("\n");
   }
+  std::fputs(waiting_.c_str(), stderr);  // for whose reader the end of a run may wait
 }
 
 void progress::step(std::int64_t step, double loss, double lr, double tokens_per_second, bool skipped) {
@@ -66,26 +76,47 @@ void progress::step(std::int64_t step, double loss, double lr, double tokens_per
   auto const line = formatted("step %lld/%lld  loss %.4f  lr %.3g  %.0f tokens/s  %s left%s",
                               static_cast<long long>(step), static_cast<long long>(total_steps_), loss, lr,
                               tokens_per_second, left.c_str(), skipped ? "  (skipped)" : "");
-  if (terminal_) {
-    std::fprintf(stderr, "\r\x1b[2K%s%s", line.c_str(), last ? "\n" : "");
+  if (!last && !flush()) {
+    left_out_ += terminal_ ? 0 : 1;
+  } else if (terminal_) {
+    put(concat(clear_line, line, last ? "\n" : ""));
     live_ = !last;  // the last one stays
   } else {
-    std::fprintf(stderr, "%s\n", line.c_str());
+    put(line + "\n");
   }
-  std::fflush(stderr);
 }
 
-void progress::say(std::string const& line) {
-  clear_live_line();
-  std::fprintf(stderr, "%s\n", line.c_str());
-  std::fflush(stderr);
+void progress::say(std::string const& line) { put(concat(clear_live_line(), line, "\n")); }
+
+std::string progress::clear_live_line() { return std::exchange(live_, false) ? clear_line : ""; }
+
+void progress::put(std::string const& text) {
+  if (waiting_.size() > most_waiting) {
+    ++left_out_;
+    return;
+  }
+  if (left_out_ > 0) {
+    waiting_ += concat("(", std::exchange(left_out_, 0), " lines were left out: they were not read)\n");
+  }
+  waiting_ += text;
+  flush();
 }
 
-void progress::clear_live_line() {
-  if (live_) {
-    std::fputs("\r\x1b[2K", stderr);
+bool progress::flush() {
+  while (!waiting_.empty()) {
+    pollfd about{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (uninterrupted([&] { return ::poll(&about, 1, 0); }) == 0) {
+      return false;
+    }
+    auto const written = uninterrupted(
+        [&] { return ::write(STDERR_FILENO, waiting_.data(), std::min(waiting_.size(), piece)); });
+    if (written < 0 && errno == EAGAIN) {
+      return false;
+    }
+    // Where writing fails, as to a pipe that is closed, nobody reads what else there may be.
+    waiting_.erase(0, written < 0 ? waiting_.size() : static_cast<std::size_t>(written));
   }
-  live_ = false;
+  return true;
 }
 
 }  // namespace superoffload::train

@@ -9,7 +9,8 @@
 namespace superoffload::train {
 
 /// Shows a person how far a run is, on standard error: on a terminal one live line with rate and time left,
-/// in a log plain lines. Silent when told so.
+/// in a log plain lines. The run never waits for a reader, as of a stopped terminal or of a pipe that is
+/// full: lines that stay are kept until they can be written, up to 64 KiB of them, others are left out.
 class progress {
 public:
   using clock = std::chrono::steady_clock;
@@ -26,13 +27,19 @@ public:
   void say(std::string const& line);
 
 private:
-  void clear_live_line();
+  /// Puts a line of what stays behind those that wait to be written.
+  void put(std::string const& text);
+  /// Writes what can be written without waiting. \returns whether that was all.
+  bool flush();
+  [[nodiscard]] std::string clear_live_line();
 
   std::int64_t first_step_, total_steps_, log_interval_;
   clock::time_point start_ = clock::now();
   clock::time_point last_drawn_{};
   bool terminal_;
   bool live_ = false;
+  std::string waiting_;        ///< to be written
+  std::int64_t left_out_ = 0;  ///< lines for which there was no room
 };
 
 /// "1:02:03", "4:05" or "0:07".

@@ -3,6 +3,8 @@
 #include <superoffload/io/json.hpp>
 #include <superoffload/train/run_state.hpp>
 
+#include <algorithm>
+
 namespace superoffload::train {
 
 std::string to_json(run_state const& state) {
@@ -41,9 +43,10 @@ run_state parse_run_state(std::string const& text, std::string const& origin) {
 }
 
 void expect_same_identity(run_state const& saved, run_state const& now, std::string const& origin) {
-  for (auto const& [name, value] : now.identity) {
+  for (auto const& own : now.identity) {
+    auto const& [name, value] = own;
     auto const found = std::find_if(saved.identity.begin(), saved.identity.end(),
-                                    [&](auto const& entry) { return entry.first == name; });
+                                    [&](auto const& entry) { return entry.first == own.first; });
     expect(found != saved.identity.end(), exit_code::bad_input, origin, ": does not say its '", name, "'");
     expect(found->second == value, exit_code::bad_input, origin, ": was saved with ", name, " '",
            printable(found->second), "', but this run has '", printable(value),

@@ -4,9 +4,10 @@
 
 namespace superoffload::train {
 
-/// Turns SIGTERM and SIGINT into a request to finish the step, save and leave. A second signal ends the
-/// program at once, as if this did not exist. Objects that live at the same time, of ranks that are threads,
-/// see the same request; the destructor of the last one restores the former handlers.
+/// Turns SIGTERM, SIGINT and SIGHUP into a request to finish the step, save and leave. A second signal but
+/// SIGHUP ends the program at once, as if this did not exist; an ignored SIGHUP, as by nohup, stays ignored.
+/// Objects that live at the same time, of ranks that are threads, see the same request; the destructor of the
+/// last one restores the former handlers.
 class stop_request {
 public:
   stop_request();

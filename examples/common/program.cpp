@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include "common/program.hpp"
+
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/core/current_error.hpp>
+#include <superoffload/core/error.hpp>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <fcntl.h>
+#include <new>
+
+namespace examples {
+namespace {
+
+namespace so = superoffload;
+
+char const* name_of_program = "";
+
+/// A closed one would become the number of the next file, which would then get what is said. Opened the wrong
+/// way round: to use it still fails.
+void take_standard_descriptors() {
+  for (int const descriptor : {0, 1, 2}) {
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF &&
+        ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) != descriptor) {
+      std::_Exit(static_cast<int>(so::exit_code::io_failure));
+    }
+  }
+}
+
+int report(char const* what, so::exit_code code) noexcept {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%s: error: %s\n", name_of_program, what);
+  return static_cast<int>(code);
+}
+
+/// Tells of the exception that is being handled.
+int report_current() noexcept {
+  try {
+    auto const e = so::current_error();
+    return report(so::printable(e.what(), 4000).c_str(), e.code());
+  } catch (...) {  // no memory for the text
+    return report("out of memory", so::exit_code::cannot_fit);
+  }
+}
+
+}  // namespace
+
+int run_program(char const* name, int (*body)(int, char**), int argc, char** argv) {
+  take_standard_descriptors();
+  // A file-size limit, and a pipe that is read no more, is a failed write with its reason, not a death.
+  for (int const signal : {SIGXFSZ, SIGPIPE}) { std::signal(signal, SIG_IGN); }
+  name_of_program = name;
+  std::set_terminate([] {
+    std::_Exit(std::current_exception() != nullptr
+                   ? report_current()
+                   : report("terminated without an exception", so::exit_code::internal));
+  });
+  try {
+    return body(argc, argv);
+  } catch (so::comm::agreed_error const& e) {
+    return e.is_first() ? report_current() : static_cast<int>(e.code());
+  } catch (...) {
+    int const code = report_current();
+    if (code == static_cast<int>(so::exit_code::device_lost)) {
+      std::_Exit(code);  // what a driver does at the end of a process may wait for the device
+    }
+    return code;
+  }
+}
+
+}  // namespace examples
