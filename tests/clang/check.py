@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+"""check.py CLANG COMPILE_COMMANDS ROOT: has clang read every source of the library and of the programs that another
+compiler was told to compile, with the same definitions and directories. Nothing is generated."""
+
+import concurrent.futures
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+KEPT = ("-D", "-I", "-isystem", "-std=", "-m")
+
+
+def arguments_of(command):
+    """What matters to a compiler's reading, of a command line."""
+    words = shlex.split(command)
+    kept = []
+    for word, following in zip(words, words[1:] + [""]):
+        if word in ("-isystem", "-I", "-D"):
+            kept += [word, following]
+        elif word.startswith(KEPT):
+            kept.append(word)
+    return kept
+
+
+def main():
+    clang, commands, root = sys.argv[1:]
+    with open(commands, encoding="utf-8") as file:
+        entries = json.load(file)
+    sources = {}
+    for entry in entries:
+        path = os.path.relpath(entry["file"], root)
+        generated = os.sep + "finetune_llama" + os.sep + "on_cpu.cpp" in entry["file"]
+        if path.endswith(".cpp") and (path.startswith(("include/", "examples/")) or generated):
+            sources.setdefault(entry["file"], (entry["directory"], arguments_of(entry["command"])))
+
+    def check(source):
+        directory, arguments = sources[source]
+        return subprocess.run([clang, "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *arguments, source],
+                              cwd=directory, capture_output=True, text=True, check=False)
+
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for source, done in zip(sources, pool.map(check, sources)):
+            if done.returncode != 0:
+                failed += 1
+                print(f"{clang} does not compile {source}:\n{done.stderr}")
+    print(f"{clang}: {len(sources)} sources, {failed} of them do not compile")
+    return 1 if failed or len(sources) < 40 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
