@@ -11,10 +11,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace {
@@ -154,6 +156,19 @@ TEST_SUITE("host") {
     CHECK(chooser{in_no_directory}(7));
     tuning is_a_directory{scratch.path().string()};
     CHECK(chooser{is_a_directory}(7));
+  }
+
+  TEST_CASE("a lock that another process keeps costs a wait, a warning, and nothing else") {
+    test::scratch_directory const directory;
+    auto const path = directory.path() / "products.txt";
+    int const foreign = ::open((path.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    REQUIRE(::flock(foreign, LOCK_EX) == 0);
+    tuning of{path};
+    chooser choose{of};
+    for (int tokens = 1; tokens <= 5; ++tokens) { CHECK(choose(tokens)); }  // waiting once
+    CHECK(choose.measured == 5);
+    CHECK_FALSE(std::filesystem::exists(path));
+    ::close(foreign);
   }
 
   TEST_CASE("what a text left out because its family was full stays so, whatever the file has learnt") {
