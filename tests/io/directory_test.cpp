@@ -14,6 +14,7 @@ using namespace superoffload::io::testing;
 
 namespace {
 
+namespace fs = std::filesystem;
 using names = std::vector<std::string>;
 
 void make_with_file(std::filesystem::path const& path, std::string_view content) {
@@ -134,4 +135,27 @@ TEST_CASE("what a signal interrupts is done again") {
     CHECK(operations > 12);
     CHECK(list_directory(root).empty());
   }
+}
+
+TEST_CASE("a file is replaced as a whole, and only by a file") {
+  scratch_directory const directory;
+  auto const file = directory / "file";
+  replace_file(file, "one");
+  replace_file(file, "two");
+  CHECK(read_text(file) == "two");
+  {
+    injection const fails{{.at = 0, .with = ENOSPC, .persistent = true}};
+    check_failure(failure_of([&] { replace_file(file, "three"); }), exit_code::io_failure, "No space left");
+  }
+  CHECK(read_text(file) == "two");
+  CHECK(list_directory(directory.path()) == std::vector<std::string>{"file"});
+
+  fs::create_symlink("file", directory / "link");
+  fs::create_directory(directory / "directory");
+  for (auto const& other : {directory / "link", directory / "directory", fs::path{"/dev/null"}}) {
+    check_failure(failure_of([&] { replace_file(other, "x"); }), exit_code::bad_input, other.native(),
+                  "regular file");
+  }
+  CHECK(read_text(file) == "two");
+  CHECK(free_bytes(directory.path()) > 0);
 }

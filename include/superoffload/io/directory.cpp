@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <cstring>
 #include <fcntl.h>
+#include <limits>
 #include <random>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <system_error>
 #include <unistd.h>
 
@@ -86,6 +88,40 @@ std::vector<std::string> list_directory(fs::path const& path) {
 void rename_path(fs::path const& from, fs::path const& to) {
   bool const renamed = attempt(operation::rename, to, [&] { return ::rename(from.c_str(), to.c_str()); });
   expect_done(renamed, to, concat("renaming ", shown(from), " to it"));
+}
+
+void expect_replaceable_file(fs::path const& path) {
+  struct stat status{};
+  if (::lstat(path.c_str(), &status) != 0) {
+    return;  // what is wrong, if anything is, shows itself in writing
+  }
+  auto const what = S_ISDIR(status.st_mode)   ? "Is a directory"
+                    : S_ISLNK(status.st_mode) ? "is a link"
+                                              : "is no regular file";
+  expect(S_ISREG(status.st_mode), exit_code::bad_input, shown(path), ": ", what,
+         ", expected the name of a regular file, or one that is free");
+}
+
+void replace_file(fs::path const& path, std::string_view content) {
+  expect_replaceable_file(path);
+  auto aside = path;
+  aside += "." + random_suffix();
+  try {
+    write_new_file(aside, content);
+    rename_path(aside, path);
+  } catch (error const&) {
+    ::unlink(aside.c_str());
+    throw;
+  }
+  sync_directory(parent_of(path));
+}
+
+std::uint64_t free_bytes(fs::path const& directory) {
+  struct statvfs status{};
+  int const result = ::statvfs(directory.c_str(), &status);
+  expect_done(result == 0, directory, "asking for its free space");
+  return status.f_blocks == 0 ? std::numeric_limits<std::uint64_t>::max()  // it does not say
+                              : std::uint64_t{status.f_bavail} * status.f_frsize;
 }
 
 void remove_tree(fs::path const& path) {

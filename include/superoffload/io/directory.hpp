@@ -4,6 +4,7 @@
 
 #include <superoffload/io/file.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -24,6 +25,16 @@ std::vector<std::string> list_directory(std::filesystem::path const& path);
 
 /// rename(2): takes effect as a whole or not at all; on stable storage after sync_directory.
 void rename_path(std::filesystem::path const& from, std::filesystem::path const& to);
+
+/// Writes a file, whole or not at all and on stable storage, in the place of an earlier regular file.
+/// \throws error(bad_input) when anything else is there, such as a link or a device.
+void replace_file(std::filesystem::path const& path, std::string_view content);
+
+/// \throws error(bad_input) unless `path` is a regular file, itself and not by a link, or nothing.
+void expect_replaceable_file(std::filesystem::path const& path);
+
+/// Bytes that this user may still write to the file system of a directory; that it will stay so is not said.
+std::uint64_t free_bytes(std::filesystem::path const& directory);
 
 /// Removes a file, a link or a directory with all that is in it. Does nothing when there is none.
 void remove_tree(std::filesystem::path const& path);
