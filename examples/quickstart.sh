@@ -12,7 +12,7 @@ is one and a CUDA toolkit to build for it, else on the CPU. From a fresh clone o
 missing packages are installed with apt when this user may, else the line to run is printed. Nine tenths of the
 optimizer's state are kept and updated off the device, as a model that does not fit it would have them: --ratio 0 shows
 that the losses are the same. Flags given here are passed on and override the ones below. The result is in
-quickstart-output.
+quickstart-output; that of an earlier quickstart there is replaced, unless there are checkpoints to go on from.
 END
 }
 
@@ -33,6 +33,13 @@ build release --target finetune_llama
 say "fine-tuning"
 root=$PWD
 cd "$start"
+# Runs are not overwritten unasked. An earlier quickstart that went to its end has left nothing but its export, which
+# this one makes again; where one was interrupted, or saved checkpoints, the program names the choices.
+again=()
+if [[ -e quickstart-output/run.json && " $* " != *" --output"[-_]"dir"* && " $* " != *" --resume"* ]] &&
+  ! compgen -G 'quickstart-output/checkpoint-*' >/dev/null; then
+  again=(--overwrite_output_dir)
+fi
 "$root/build/release/bin/finetune_llama" \
   --model "$root/examples/models/tiny_llama" \
   --dataset "$root/examples/data/alpaca_en_demo.json" \
@@ -48,4 +55,5 @@ cd "$start"
   --log_interval 10 \
   --offload super \
   --ratio 0.9 \
+  "${again[@]}" \
   "$@"

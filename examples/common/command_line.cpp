@@ -357,6 +357,9 @@ void add_reporting(CLI::App& app, training_options& o) {
   app.add_option("--resume", o.resume,
                  "a checkpoint's directory, or auto: the newest valid one of --output_dir")
       ->group(group);
+  app.add_flag("--overwrite_output_dir", o.overwrite_output,
+               "remove what earlier runs have saved and exported in --output_dir, and their --metrics")
+      ->group(group);
   on_off(app, "--export_every_save", o.export_every_save, "export a model beside every checkpoint")
       ->group(group);
   on_off(app, "--export_best", o.export_best,
@@ -408,6 +411,7 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
     so::fail(so::exit_code::bad_input, so::printable(e.what(), 400), "; --help lists the flags");
   }
   settle_ranks(c, ranks, gpus);
+  c.training.deepspeed_config = deepspeed_file;
   auto const note = deepspeed_file.empty() ? std::string{} : apply_deepspeed(deepspeed_file, app, c);
   so::train::check(c.training);
   bool const plans_only = c.training.dry_run && !c.training.offload.hardware.empty();

@@ -72,6 +72,12 @@ command=("$program" --model "$MODEL_DIR" --dataset "${DATASET:-$root/examples/da
   --label_mask none --append_eos off --padding max_length --max_length "$max_length" --max_grad_norm 0
   --on_nonfinite stop  # nothing waits for a verdict then: gradients are used up as they come
   --lr 1e-5 --weight_decay 0.01 --max_steps 10 --log_interval 1 --seed 42)
+# Runs are not overwritten unasked: what an earlier run of this script has exported is made again, but where it left
+# checkpoints the program names the choices.
+if [[ -e $output/run.json && " $* " != *" --output"[-_]"dir"* && " $* " != *" --resume"* ]] &&
+  ! compgen -G "$output/checkpoint-*" >/dev/null; then
+  command+=(--overwrite_output_dir)
+fi
 if ((gpus > 1)); then
   command+=(--gpus "$gpus")
 fi

@@ -155,13 +155,13 @@ TEST_CASE("what does not fit into memory says how much it needs and what to chan
 TEST_CASE("an output directory that cannot be written is found before training") {
   command const c;
   auto const file = write_file(c.root.path() / "file", "content").string();
-  check_rejected(c.run({"--output_dir", file}), exit_code::io_failure, {file, "File exists"});
-  check_rejected(c.run({"--output_dir", file + "/below"}), exit_code::io_failure, {file, "File exists"});
+  check_rejected(c.run({"--output_dir", file}), exit_code::io_failure, {file, "Not a directory"});
+  check_rejected(c.run({"--output_dir", file + "/below"}), exit_code::io_failure, {file, "Not a directory"});
   check_rejected(c.run({"--output_dir", "/proc/below"}), exit_code::io_failure,
                  {"/proc/below", "No such file"});
   check_rejected(c.run({"--metrics", file + "/m.jsonl"}), exit_code::io_failure,
                  {file + "/m.jsonl", "Not a directory"});
-  check_rejected(c.run({"--metrics", c.root.path().string()}), exit_code::io_failure,
+  check_rejected(c.run({"--metrics", c.root.path().string()}), exit_code::bad_input,
                  {c.root.path().string(), "Is a directory"});
   CHECK(contents_of(file) == "content");
 }
@@ -186,6 +186,7 @@ TEST_CASE("--help names every flag, in groups, with its default") {
                                    "dataset",
                                    "dataset_percentage",
                                    "output_dir",
+                                   "overwrite_output_dir",
                                    "max_length",
                                    "batch_size",
                                    "gradient_accumulation_steps",

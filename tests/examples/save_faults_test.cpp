@@ -130,15 +130,16 @@ TEST_CASE("an export that cannot be written leaves the earlier export and all ch
   scratch_directory const output;
   REQUIRE(train(output.path(), 1).status == 0);
   auto const before = snapshot_of(output.path());
-  check_failure(train_with_file_limit(output.path(), 2, {}, 200'000), exit_code::io_failure,
-                {(output.path() / "").string(), "model.safetensors", "File too large"});
+  check_failure(train_with_file_limit(output.path(), 1, {"--resume", "auto"}, 200'000), exit_code::io_failure,
+                {(output.path() / "").string(), "model.safetensors", "File too large",
+                 "a checkpoint could not be saved either", "rank-00000.bin", "there is no checkpoint"});
   CHECK(snapshot_of(output.path()) == before);
 }
 
 TEST_CASE("metrics that cannot be written end the run: they are not lost in silence") {
   scratch_directory const output;
   auto const metrics = output.path() / "metrics.jsonl";
-  check_failure(train_with_file_limit(output.path(), 9, {"--metrics", metrics}, 600), exit_code::io_failure,
+  check_failure(train_with_file_limit(output.path(), 99, {"--metrics", metrics}, 9000), exit_code::io_failure,
                 {metrics.string(), "File too large"});
 }
 
@@ -185,6 +186,25 @@ TEST_CASE(
     REQUIRE(train(elsewhere.path(), 9, {"--resume", newest}).status == 0);
     CHECK(weights_of(elsewhere.path()) == expected_weights(9));
   }
+}
+
+TEST_CASE(
+    "a disk that is too small for the export, or for a checkpoint beside it, is found before training") {
+  small_disk const disk{1'000'000};
+  if (!disk.usable()) {
+    return;
+  }
+  auto const output = disk.path() / "output";
+  auto const refused = [&](words const& more, words const& says) {
+    auto const done = train(output, 9, more);
+    check_failure(done, exit_code::io_failure, joined({output.string(), "free, but the export takes"}, says));
+    CHECK(done.err.find("step 1") == std::string::npos);
+  };
+  refused({"--save_steps", "1"}, {"and a checkpoint 1."});
+  write_file(disk.path() / "ballast", std::string(800'000, 'x'));
+  refused({}, {"KiB free"});
+  fs::remove(disk.path() / "ballast");
+  REQUIRE(train(output, 1).status == 0);
 }
 
 TEST_CASE("only the newest checkpoints are kept") {

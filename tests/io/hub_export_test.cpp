@@ -46,7 +46,7 @@ std::vector<float> values_of(hub_checkpoint const& weights, std::string const& n
 /// A model whose one weight is `value`, to see which of two exports stands somewhere.
 void export_value(fs::path const& model_directory, fs::path const& destination, float value) {
   std::vector<export_tensor> const tensors{{"w", {3}}};
-  hub_export(model_directory, destination, tensors,
+  hub_export(model_files::read(model_directory), destination, tensors,
              [&](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, value); });
 }
 
@@ -65,13 +65,14 @@ TEST_CASE("an export of a checkpoint is that checkpoint") {
     CAPTURE(name);
     scratch_directory const directory;
     auto const original = hub_checkpoint::open(model(name));
-    hub_export(model(name), directory / "out/", tensors_of(original), source_of(original));
+    hub_export(model_files::read(model(name)), directory / "out/", tensors_of(original), source_of(original));
     CHECK(list_directory(directory.path()) == std::vector<std::string>{"out"});
     CHECK(list_directory(directory / "out") ==
           std::vector<std::string>{"config.json", "generation_config.json", "model.safetensors",
-                                   "special_tokens_map.json", "tokenizer.json", "tokenizer_config.json"});
+                                   "special_tokens_map.json", "superoffload_export.json", "tokenizer.json",
+                                   "tokenizer_config.json"});
     for (auto const& file : list_directory(directory / "out")) {
-      if (file != "model.safetensors") {
+      if (file != "model.safetensors" && file != "superoffload_export.json") {
         CAPTURE(file);
         CHECK(read_text(directory / "out" / file) == read_text(model(name) / file));
       }
@@ -89,7 +90,7 @@ TEST_CASE("an export of a checkpoint is that checkpoint") {
 TEST_CASE("an export in bf16 holds the working weights and says so in config.json") {
   scratch_directory const directory;
   auto const original = hub_checkpoint::open(model("llama"));
-  hub_export(model("llama"), directory / "out", tensors_of(original), source_of(original),
+  hub_export(model_files::read(model("llama")), directory / "out", tensors_of(original), source_of(original),
              {.type = dtype::bf16});
   auto expected = read_text(model("llama") / "config.json");
   expected.replace(expected.find("float32"), 7, "bfloat16");
@@ -133,7 +134,7 @@ TEST_CASE("large models are cut into shards with an index") {
   std::uint64_t total = 0;
   for (auto const& name : original.names()) { total += original.find(name)->elements() * 4; }
   constexpr std::uint64_t most = 100'000;  // less than an embedding has
-  hub_export(model("llama"), directory / "out", tensors_of(original), source_of(original),
+  hub_export(model_files::read(model("llama")), directory / "out", tensors_of(original), source_of(original),
              {.max_shard_bytes = most});
   auto const index = read_json(directory / "out/model.safetensors.index.json");
   CHECK(index["metadata"]["total_size"] == total);
@@ -162,7 +163,7 @@ TEST_CASE("an export asks for every element once, in order, and in bounded piece
   scratch_directory const directory;
   std::vector<export_tensor> const tensors{{"a", {3, 300'000}}, {"none", {0, 4}}, {"b", {}}};
   std::vector<std::uint64_t> next(tensors.size());
-  hub_export(model("llama"), directory / "out", tensors,
+  hub_export(model_files::read(model("llama")), directory / "out", tensors,
              [&](std::size_t tensor, std::uint64_t first, std::span<float> out) {
                CHECK(first == next[tensor]);
                CHECK(out.size() <= 1'000'000);
@@ -196,7 +197,7 @@ TEST_CASE("what an export refuses to replace") {
   for (std::uint64_t const shard_bytes : {100, 1}) {
     check_failure(
         failure_of([&] {
-          hub_export(model("llama"), directory / "out", twice,
+          hub_export(model_files::read(model("llama")), directory / "out", twice,
                      [](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, 0.0F); },
                      {.max_shard_bytes = shard_bytes});
         }),
@@ -204,6 +205,14 @@ TEST_CASE("what an export refuses to replace") {
   }
   CHECK(list_directory(directory.path()) ==
         std::vector<std::string>{"deep", "file", "home", "link", "model"});
+  fs::remove_all(directory / "model");
+  fs::create_directory(directory / "hers");
+  for (auto const* file : {"config.json", "model.safetensors", "tokenizer.json"}) {
+    fs::copy_file(model("llama") / file, directory / "hers" / file);
+  }
+  check_failure(exporting(directory / "hers"), exit_code::bad_input, "/hers", "superoffload_export.json");
+  check_failure(failure_of([&] { remove_export(directory / "hers"); }), exit_code::bad_input, "/hers");
+  CHECK(read_text(directory / "hers/config.json") == read_text(model("llama") / "config.json"));
   fs::create_directory(directory / "empty");
   export_value(model("llama"), directory / "empty", 1);
   CHECK(exported_value(directory / "empty") == 1);
@@ -222,6 +231,33 @@ TEST_CASE("whether an export may be written can be asked before") {
   injection const refused{{.at = 0, .with = EROFS}};
   check_failure(failure_of([&] { expect_exportable(model("llama"), directory / "out"); }),
                 exit_code::io_failure, directory.path().native(), "Read-only");
+}
+
+TEST_CASE("an export says which run it is of, and can be removed") {
+  scratch_directory const directory;
+  CHECK_FALSE(exported_run(directory / "out"));
+  std::vector<export_tensor> const tensors{{"w", {3}}};
+  hub_export(model_files::read(model("llama")), directory / "out", tensors,
+             [](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, 1.0F); },
+             {.run = "0123"});
+  CHECK(exported_run(directory / "out") == "0123");
+  fs::copy(directory / "out", directory / "damaged");
+  write_text(directory / "damaged/superoffload_export.json", "[");
+  CHECK(exported_run(directory / "damaged") == "");
+  remove_export(directory / "out");
+  CHECK(list_directory(directory.path()) == std::vector<std::string>{"damaged"});
+}
+
+TEST_CASE("what an export takes over is what was read before, whatever becomes of the model's directory") {
+  scratch_directory const directory;
+  fs::copy(model("llama"), directory / "model");
+  auto const files = model_files::read(directory / "model");
+  fs::remove_all(directory / "model");
+  std::vector<export_tensor> const tensors{{"w", {3}}};
+  hub_export(files, directory / "out", tensors,
+             [](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, 1.0F); });
+  CHECK(exported_value(directory / "out") == 1);
+  CHECK(read_text(directory / "out/tokenizer.json") == read_text(model("llama") / "tokenizer.json"));
 }
 
 TEST_CASE("an export that fails or is killed at any operation leaves the earlier one or the new one") {

@@ -189,6 +189,33 @@ TEST_CASE("a draft that is not finished leaves nothing") {
   CHECK(fs::is_empty(root.path()));
 }
 
+TEST_CASE("rotation lets checkpoints of other runs alone, and what may be one of them") {
+  scratch_directory const root;
+  auto const save_of = [&](std::int64_t step, std::string const& run) {
+    save_checkpoint(root.path(), step, "{}", {}, 1, run);
+  };
+  save_of(4, "other");
+  save_of(2, "");
+  write_text(root / "checkpoint-7", "a file");
+  for (std::int64_t const step : {1, 3, 5}) { save_of(step, "own"); }
+  CHECK(list_directory(root.path()) == names{"checkpoint-2", "checkpoint-4", "checkpoint-5", "checkpoint-7"});
+  auto const found = checkpoints_in(root.path());
+  REQUIRE(found.size() == 4);
+  CHECK(found[0].run == "");
+  CHECK(found[1].run == "other");
+  CHECK(found[2].run == "own");
+  CHECK_FALSE(found[3].run);
+  CHECK(checkpoint_reader::open(found[2].directory).run() == "own");
+
+  check_failure(failure_of([&] { remove_checkpoints(found); }), exit_code::bad_input, "checkpoint-7");
+  write_text(root / "checkpoint-4/notes.txt", "mine");
+  check_failure(failure_of([&] { remove_checkpoints({found.data(), 3}); }), exit_code::bad_input,
+                "notes.txt");
+  CHECK(list_directory(root.path()).size() == 4);
+  remove_checkpoints({found.data(), 1});
+  CHECK(list_directory(root.path()) == names{"checkpoint-4", "checkpoint-5", "checkpoint-7"});
+}
+
 TEST_CASE("the last checkpoints are kept, and of an abandoned run none") {
   scratch_directory const root;
   for (int step = 1; step <= 4; ++step) { save(root.path(), step, 1, 3); }

@@ -5,11 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include "support/scratch_directory.hpp"
-
-#include <filesystem>
-#include <fstream>
-
 namespace {
 
 using namespace superoffload;
@@ -101,19 +96,6 @@ TEST_CASE("of a plan that does not fit, what is not known is null") {
   CHECK(j["tokens_per_second"].is_null());
   CHECK(j["exchanges"]["bytes"].is_null());
   CHECK(j["device_bytes"]["total"] == 60);
-}
-
-TEST_CASE("a file is written in the place of an older one, and nothing is left beside it") {
-  test::scratch_directory const directory;
-  auto const file = directory.path() / "plan.json";
-  train::write_file(file, "old");
-  train::write_file(file, "new text");
-  std::ifstream read{file};
-  std::string text;
-  std::getline(read, text);
-  CHECK(text == "new text");
-  CHECK(std::distance(std::filesystem::directory_iterator{directory.path()}, {}) == 1);
-  CHECK_THROWS_AS(train::write_file(directory.path() / "none" / "plan.json", ""), error);
 }
 
 }  // namespace

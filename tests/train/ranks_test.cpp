@@ -187,7 +187,7 @@ TEST_CASE("the same run on several ranks gives the same bits, and leaves nothing
   std::vector<std::string> left;
   for (auto const& entry : fs::directory_iterator{first.path()}) { left.push_back(entry.path().filename()); }
   std::sort(left.begin(), left.end());
-  CHECK(left == std::vector<std::string>{"checkpoint-4", "metrics.jsonl", "model"});
+  CHECK(left == std::vector<std::string>{"checkpoint-4", "metrics.jsonl", "model", "run.json"});
 }
 
 TEST_CASE(

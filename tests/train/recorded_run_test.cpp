@@ -87,11 +87,13 @@ TEST_CASE("a resumed run is planned for as much clipping as there was before it"
     train::trainer<engine> trainer{device, o};
     trainer.run();
   }
+  o.overwrite_output = true;
   CHECK(emitted() > 0.0);
+  o.overwrite_output = false;
   o.resume = "auto";
   CHECK(emitted() == 0.0);
   o.resume = (scratch.path() / "nothing").string();
-  CHECK(emitted() > 0.0);  // that there is nothing is said later
+  CHECK_THROWS_WITH_AS(emitted(), doctest::Contains("nothing/manifest.json"), error);
 }
 
 TEST_CASE("what is said of every step adds up, and to be watched changes no bit") {
@@ -207,6 +209,7 @@ TEST_CASE("where every bucket is updated before the step ends, each line has the
   }
   o.offload.ratio = 0.0;
   o.offload.streamed_share = 0.0;
+  o.overwrite_output = true;
   CHECK_FALSE(run(o).lines.back().contains("buckets"));  // all is on the device
 }
 

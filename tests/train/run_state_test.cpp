@@ -21,6 +21,7 @@ train::run_state sample() {
   s.best_eval_loss = 1.2345678901234567;
   s.acceptance = 0.25;
   s.identity = {{"dtype", "bf16"}, {"seed", "7"}};
+  s.settings = {{"--lr", "0.1"}, {"config.json's rope_theta", "10000.0"}};
   return s;
 }
 
@@ -33,6 +34,27 @@ TEST_CASE("what is saved comes back") {
   CHECK(back.best_eval_loss == 1.2345678901234567);
   CHECK(back.acceptance == 0.25);
   CHECK_NOTHROW(train::expect_same_identity(back, sample(), "manifest"));
+}
+
+TEST_CASE("what differs is named, what is new and what is gone, too") {
+  auto const back = train::parse_run_state(to_json(sample()), "manifest");
+  auto other = sample();
+  CHECK(train::differences(back.settings, other.settings).empty());
+  other.settings = {{"--lr", "0.2"}, {"tokenizer.json", "x"}};
+  CHECK(train::differences(back.settings, other.settings) ==
+        "--lr is '0.2' and was '0.1', tokenizer.json is 'x' and was missing, config.json's rope_theta is "
+        "missing "
+        "and was '10000.0'");
+}
+
+TEST_CASE("a state of an earlier version says nothing of settings") {
+  auto state = sample();
+  state.settings.clear();
+  auto text = to_json(state);
+  std::string const field = ",\"settings\":{}";
+  auto const at = text.find(field);
+  REQUIRE(at != std::string::npos);
+  CHECK(train::parse_run_state(text.erase(at, field.size()), "manifest").settings.empty());
 }
 
 TEST_CASE("a state that says nothing of how often steps were accepted stands for a run of which all were") {

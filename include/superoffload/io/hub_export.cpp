@@ -16,7 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t chunk_elements = std::size_t{256} << 10;
-constexpr std::uint64_t copied_file_bytes = std::uint64_t{1} << 30;
+constexpr std::uint64_t most_kept_bytes = std::uint64_t{256} << 20;
+constexpr auto marker_name = "superoffload_export.json";
+constexpr std::size_t most_marker_bytes = 4096;
 
 bool is_carried_over(std::string_view name) {
   static constexpr std::array<std::string_view, 8> names{"tokenizer.json",
@@ -31,7 +33,8 @@ bool is_carried_over(std::string_view name) {
 }
 
 bool is_written(std::string_view name) {
-  return is_carried_over(name) || name == "config.json" || name == "model.safetensors.index.json" ||
+  return is_carried_over(name) || name == "config.json" || name == marker_name ||
+         name == "model.safetensors.index.json" ||
          (name.starts_with("model") && name.ends_with(".safetensors"));
 }
 
@@ -54,45 +57,37 @@ fs::path resolved(fs::path const& path) {
   return whole;
 }
 
-void expect_replaceable(fs::path const& destination, fs::path const& model) {
+void expect_export(fs::path const& directory) {
   std::error_code failure;
-  if (!fs::exists(destination, failure)) {
-    return;
-  }
-  expect(fs::is_directory(destination, failure), exit_code::bad_input, shown(destination),
+  expect(fs::is_directory(directory, failure), exit_code::bad_input, shown(directory),
          ": is a file, expected the name of a directory to write");
-  expect(!fs::equivalent(destination, model, failure), exit_code::bad_input, shown(destination),
-         ": is the model that is read; export to another directory");
-  for (auto const& name : list_directory(destination)) {
-    expect(is_written(name) && fs::is_regular_file(fs::symlink_status(destination / name, failure)),
-           exit_code::bad_input, shown(destination / name),
+  auto const names = list_directory(directory);
+  for (auto const& name : names) {
+    expect(is_written(name) && fs::is_regular_file(fs::symlink_status(directory / name, failure)),
+           exit_code::bad_input, shown(directory / name),
            ": is nothing that an export writes, so the directory is not replaced; export to another one");
   }
+  expect(
+      names.empty() || std::ranges::find(names, marker_name) != names.end(), exit_code::bad_input,
+      shown(directory), ": has no ", marker_name,
+      ", so it may be a model that nothing here has exported, and is not replaced; move it away, or export "
+      "to another directory");
 }
 
-void carry_over(fs::path const& from, fs::path const& to) {
-  auto const source = file::open_read(from);
-  auto const bytes = source.size();
-  expect(bytes <= copied_file_bytes, exit_code::bad_input, shown(from), ": ", bytes,
-         " bytes, expected at most ", copied_file_bytes);
-  auto target = file::create_new(to);
-  std::vector<std::byte> buffer(std::min<std::uint64_t>(bytes, 1 << 20));
-  for (std::uint64_t done = 0; done < bytes;) {
-    auto const chunk = std::span{buffer}.first(std::min<std::uint64_t>(buffer.size(), bytes - done));
-    source.pread_exact(done, chunk);
-    target.pwrite_all(done, chunk);
-    done += chunk.size();
+void expect_replaceable(fs::path const& destination, fs::path const& model) {
+  std::error_code failure;
+  expect(!fs::equivalent(destination, model, failure), exit_code::bad_input, shown(destination),
+         ": is the model that is read; export to another directory");
+  if (fs::exists(destination, failure)) {
+    expect_export(destination);
   }
-  target.sync();
-  target.close();
 }
 
 /// config.json with the element type of the export and without what it says of a quantisation, its other
 /// fields and their order as they are.
-std::string config_with_type(fs::path const& path, dtype type) {
-  auto const text = read_file(path, json_limits{}.bytes);
-  auto const checked = parse_json(text, shown(path));
-  json_field{checked, shown(path)}.require_object();
+std::string config_with_type(std::string const& text, std::string const& origin, dtype type) {
+  auto const checked = parse_json(text, origin);
+  json_field{checked, origin}.require_object();
   auto config = nlohmann::ordered_json::parse(text);
   config.erase("quantization_config");
   auto const name = type == dtype::bf16 ? "bfloat16" : "float32";
@@ -179,11 +174,15 @@ void write_weights(fs::path const& directory, std::span<tensor_declaration const
   }
 }
 
+std::string staging_prefix_of(fs::path const& destination) {
+  return concat(".", destination.filename().native(), ".tmp-");
+}
+
 /// What exports to the same place left when they were killed.
-void remove_leftovers(fs::path const& destination, std::string_view staging_prefix) {
+void remove_leftovers(fs::path const& destination) {
   restore_replaced(destination);
   for (auto const& name : list_directory(destination.parent_path())) {
-    if (is_suffixed(name, staging_prefix)) {
+    if (is_suffixed(name, staging_prefix_of(destination))) {
       remove_tree(destination.parent_path() / name);
     }
   }
@@ -191,25 +190,39 @@ void remove_leftovers(fs::path const& destination, std::string_view staging_pref
 
 }  // namespace
 
-void hub_export(fs::path const& model, fs::path const& destination, std::span<export_tensor const> tensors,
+model_files model_files::read(fs::path const& directory) {
+  model_files files{
+      directory, read_file(resolved_in_model(directory, "config.json"), json_limits{}.bytes), {}};
+  for (auto const& name : carried_over_from(directory)) {
+    files.others.emplace_back(name, read_file(resolved_in_model(directory, name),
+                                              most_kept_bytes - std::min(most_kept_bytes, files.bytes())));
+  }
+  return files;
+}
+
+std::uint64_t model_files::bytes() const noexcept {
+  std::uint64_t sum = config.size();
+  for (auto const& [name, content] : others) { sum += content.size(); }
+  return sum;
+}
+
+void hub_export(model_files const& model, fs::path const& destination, std::span<export_tensor const> tensors,
                 export_source const& source, export_options options) {
   expect(options.type == dtype::f32 || options.type == dtype::bf16, exit_code::bad_input, shown(destination),
          ": export as ", name_of(options.type), ", expected F32 or BF16");
-  auto const config = config_with_type(resolved_in_model(model, "config.json"), options.type);
+  auto const config = config_with_type(model.config, shown(model.directory / "config.json"), options.type);
   std::vector<tensor_declaration> declared;
   for (auto const& tensor : tensors) { declared.push_back({tensor.name, options.type, tensor.shape}); }
 
   auto const target = resolved(destination);
-  auto const staging_prefix = concat(".", target.filename().native(), ".tmp-");
   make_directories(target.parent_path());
-  remove_leftovers(target, staging_prefix);
-  expect_replaceable(target, model);
+  remove_leftovers(target);
+  expect_replaceable(target, model.directory);
 
-  staging_directory const staged{target.parent_path() / (staging_prefix + random_suffix())};
+  staging_directory const staged{target.parent_path() / (staging_prefix_of(target) + random_suffix())};
+  write_new_file(staged.path() / marker_name, json{{"run", options.run}}.dump() + "\n");
   write_new_file(staged.path() / "config.json", config);
-  for (auto const& name : carried_over_from(model)) {
-    carry_over(resolved_in_model(model, name), staged.path() / name);
-  }
+  for (auto const& [name, content] : model.others) { write_new_file(staged.path() / name, content); }
   write_weights(staged.path(), declared, source, options.max_shard_bytes);
   sync_directory(staged.path());
   replace_directory(staged.path(), target);
@@ -221,8 +234,33 @@ void expect_exportable(fs::path const& model, fs::path const& destination) {
   expect_replaceable(target, model);
   make_directories(target.parent_path());
   // Removed at once. A permission bit would not say what a read-only file system answers.
-  staging_directory const probe{target.parent_path() /
-                                concat(".", target.filename().native(), ".tmp-", random_suffix())};
+  staging_directory const probe{target.parent_path() / (staging_prefix_of(target) + random_suffix())};
+}
+
+std::optional<std::string> exported_run(fs::path const& directory) {
+  auto const marker = directory / marker_name;
+  std::error_code failure;
+  if (!fs::exists(fs::symlink_status(marker, failure))) {
+    return std::nullopt;
+  }
+  try {
+    auto const document = read_json(marker, {.bytes = most_marker_bytes});
+    return json_field{document, shown(marker)}["run"].text();
+  } catch (error const& e) {
+    if (e.code() != exit_code::bad_input) {
+      throw;
+    }
+    return std::string{};
+  }
+}
+
+void remove_export(fs::path const& directory) {
+  expect_export(directory);
+  auto const target = resolved(directory);
+  auto const aside = target.parent_path() / (staging_prefix_of(target) + random_suffix());
+  rename_path(target, aside);
+  sync_directory(target.parent_path());
+  remove_tree(aside);
 }
 
 }  // namespace superoffload::io

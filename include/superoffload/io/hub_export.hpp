@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace superoffload::io {
@@ -24,21 +26,34 @@ struct export_tensor {
 /// order.
 using export_source = std::function<void(std::size_t tensor, std::uint64_t first, std::span<float> out)>;
 
+/// What an export takes over from a model's directory: configuration, tokenizer and the like, as they were
+/// when they were read, whatever becomes of the directory.
+struct model_files {
+  std::filesystem::path directory;
+  std::string config;                                       ///< config.json
+  std::vector<std::pair<std::string, std::string>> others;  ///< name and content
+
+  /// \throws error(bad_input) for a file that is missing or too large, error(io_failure).
+  static model_files read(std::filesystem::path const& directory);
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+};
+
 struct export_options {
   dtype type = dtype::f32;  ///< f32, or bf16: then elements are rounded as bfloat16::of_master rounds
   std::uint64_t max_shard_bytes =
       5'000'000'000;  ///< of tensors in one file; a larger tensor has a file of its own
+  std::string run;    ///< the identity of the run that exports, UTF-8; empty: of none
 };
 
 /// Writes the Hugging Face directory `destination`, which transformers loads unchanged: the weights as one
-/// model.safetensors or as shards with an index, the config.json of `model` with its element type set, and
-/// the tokenizer and generation files found there. Memory is bounded; everything is on stable storage on
-/// return.
+/// model.safetensors or as shards with an index, the config.json of `model` with its element type set, its
+/// tokenizer and generation files, and superoffload_export.json, which marks it as an export and names the
+/// run. Memory is bounded; everything is on stable storage on return.
 ///
 /// An earlier export at `destination` is replaced when the new one is complete: killed or failing at any
-/// point, one of the two stands there. \throws error(bad_input) when `destination` is `model` or holds what
-/// no export writes, error(io_failure) when writing fails.
-void hub_export(std::filesystem::path const& model, std::filesystem::path const& destination,
+/// point, one of the two stands there. \throws error(bad_input) when `destination` is `model`, holds what no
+/// export writes or is not marked as an export, error(io_failure) when writing fails.
+void hub_export(model_files const& model, std::filesystem::path const& destination,
                 std::span<export_tensor const> tensors, export_source const& source,
                 export_options options = {});
 
@@ -46,5 +61,13 @@ void hub_export(std::filesystem::path const& model, std::filesystem::path const&
 /// or cannot create is an error now. Makes the directory that is to hold `destination`. \throws error as
 /// hub_export().
 void expect_exportable(std::filesystem::path const& model, std::filesystem::path const& destination);
+
+/// The run whose export is at `directory`, empty: of none that is known; nothing: there is no export.
+/// \throws error(io_failure).
+std::optional<std::string> exported_run(std::filesystem::path const& directory);
+
+/// Removes an export; killed at any point, it is there as a whole or not at all, until the next export.
+/// \throws error(bad_input) for what hub_export() would not replace, error(io_failure).
+void remove_export(std::filesystem::path const& directory);
 
 }  // namespace superoffload::io

@@ -136,6 +136,55 @@ std::string write_blobs(fs::path const& path, std::span<blob const> blobs) {
                 ",\"blobs\":[\n  ", entries, "]}");
 }
 
+/// The document of a manifest whose digest is right. Its fields are not looked at.
+json read_manifest(fs::path const& path) {
+  auto const origin = shown(path);
+  auto const text = read_file(path, manifest_limits.bytes);
+  std::string_view rest = text;
+  expect(rest.starts_with(before_digest) && rest.size() > before_digest.size() + digest_characters,
+         exit_code::bad_input, origin, ": expected the manifest of a training checkpoint, starting with ",
+         before_digest);
+  auto const digest = rest.substr(before_digest.size(), digest_characters);
+  rest.remove_prefix(before_digest.size() + digest_characters);
+  expect(sha256_hex(std::as_bytes(std::span{rest})) == digest, exit_code::bad_input, origin,
+         ": sha256: the content is not what was saved; use another checkpoint");
+  return parse_json(text, origin, manifest_limits);
+}
+
+/// Checkpoints of earlier versions do not say.
+std::string run_in(json_field const& manifest) {
+  return manifest.has("run") ? manifest["run"].text() : std::string{};
+}
+
+/// The run that saved a checkpoint, none where its manifest is not valid.
+std::optional<std::string> run_of(fs::path const& directory) {
+  auto const path = directory / manifest_name;
+  try {
+    auto const document = read_manifest(path);
+    return run_in(json_field{document, shown(path)}["manifest"]);
+  } catch (error const& e) {
+    if (e.code() != exit_code::bad_input) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
+bool is_of_a_checkpoint(std::string_view name) {
+  return name == manifest_name || (name.starts_with("rank-") && name.ends_with(".bin"));
+}
+
+/// Moves checkpoints out of the way, then removes them: a kill leaves none in part.
+void remove_whole(fs::path const& root, std::span<std::int64_t const> steps) {
+  std::vector<fs::path> trash;
+  for (auto const old : steps) {
+    trash.push_back(root / concat(trash_prefix, old, "-", random_suffix()));
+    rename_path(checkpoint_path(root, old), trash.back());
+  }
+  sync_directory(root);
+  for (auto const& path : trash) { remove_tree(path); }
+}
+
 void remove_leftovers(fs::path const& root) {
   for (auto const& name : list_directory(root)) {
     for (auto const prefix : {staging_prefix, trash_prefix}) {
@@ -155,9 +204,14 @@ void remove_leftovers(fs::path const& root) {
   }
 }
 
-/// Removes all checkpoints but `keep_last`, of which that of `step` is one.
-void retire(fs::path const& root, std::int64_t step, int keep_last) {
+/// Removes all checkpoints of the run but `keep_last`, of which that of `step` is one.
+void retire(fs::path const& root, std::int64_t step, std::string const& run, int keep_last) {
   auto steps = steps_in(root);
+  if (steps.size() <= static_cast<std::size_t>(keep_last)) {
+    return;
+  }
+  std::erase_if(steps,
+                [&](auto other) { return other != step && run_of(checkpoint_path(root, other)) != run; });
   // In the order in which they go: abandoned later steps first, then the oldest, this one never.
   std::stable_partition(steps.begin(), steps.end(), [&](auto other) { return other > step; });
   std::erase(steps, step);
@@ -166,19 +220,13 @@ void retire(fs::path const& root, std::int64_t step, int keep_last) {
     return;
   }
   steps.resize(steps.size() - kept);
-  std::vector<fs::path> trash;
-  for (auto const old : steps) {
-    trash.push_back(root / concat(trash_prefix, old, "-", random_suffix()));
-    rename_path(checkpoint_path(root, old), trash.back());
-  }
-  sync_directory(root);
-  for (auto const& path : trash) { remove_tree(path); }
+  remove_whole(root, steps);
 }
 
 }  // namespace
 
-checkpoint_draft::checkpoint_draft(fs::path root, std::int64_t step)
-    : root_{std::move(root)}, step_{step}, staged_{[&] {
+checkpoint_draft::checkpoint_draft(fs::path root, std::int64_t step, std::string run)
+    : root_{std::move(root)}, step_{step}, run_{std::move(run)}, staged_{[&] {
         expect(step >= 0, exit_code::internal, shown(root_), ": expected a step from 0 on");
         make_directories(root_);
         remove_leftovers(root_);
@@ -190,10 +238,10 @@ void checkpoint_draft::finish(std::string const& state_json, std::span<std::stri
   expect(keep_last >= 0, exit_code::internal, shown(root_), ": expected a number of checkpoints from 0 on");
   std::string files;
   for (auto const& part : parts) { files += concat(files.empty() ? "" : ",\n ", part); }
-  auto const content =
-      concat(after_digest, R"({"format":")", format_name, R"(","version":)", format_version, R"(,"step":)",
-             step_, R"(,"world_size":)", parts.size(), R"(,"chunk_bytes":)", checkpoint_chunk_bytes,
-             ",\n \"state\":", quoted(state_json, "state"), ",\n \"files\":[", files, "]}}\n");
+  auto const content = concat(
+      after_digest, R"({"format":")", format_name, R"(","version":)", format_version, R"(,"step":)", step_,
+      R"(,"world_size":)", parts.size(), R"(,"chunk_bytes":)", checkpoint_chunk_bytes, R"(,"run":)",
+      quoted(run_, "run"), ",\n \"state\":", quoted(state_json, "state"), ",\n \"files\":[", files, "]}}\n");
   auto const digest = sha256_hex(std::as_bytes(std::span{content}));
   auto const whole = concat(before_digest, digest, content);
   parse_json(whole, shown(root_ / manifest_name), manifest_limits);  // what is saved can be opened
@@ -201,7 +249,7 @@ void checkpoint_draft::finish(std::string const& state_json, std::span<std::stri
   sync_directory(directory());
   replace_directory(directory(), checkpoint_path(root_, step_));
   if (keep_last > 0) {
-    retire(root_, step_, keep_last);
+    retire(root_, step_, run_, keep_last);
   }
 }
 
@@ -212,25 +260,40 @@ std::string write_checkpoint_part(fs::path const& directory, int rank, std::span
 }
 
 void save_checkpoint(fs::path const& root, std::int64_t step, std::string const& state_json,
-                     std::span<blob const> blobs, int keep_last) {
-  checkpoint_draft draft{root, step};
+                     std::span<blob const> blobs, int keep_last, std::string run) {
+  checkpoint_draft draft{root, step, std::move(run)};
   std::string const part = write_checkpoint_part(draft.directory(), 0, blobs);
   draft.finish(state_json, {&part, 1}, keep_last);
+}
+
+std::vector<found_checkpoint> checkpoints_in(fs::path const& root) {
+  std::vector<found_checkpoint> found;
+  for (auto const step : steps_in(root)) {
+    auto const directory = checkpoint_path(root, step);
+    found.push_back({step, directory, run_of(directory)});
+  }
+  return found;
+}
+
+void remove_checkpoints(std::span<found_checkpoint const> checkpoints) {
+  for (auto const& checkpoint : checkpoints) {
+    std::error_code failure;
+    expect(fs::is_directory(fs::symlink_status(checkpoint.directory, failure)), exit_code::bad_input,
+           shown(checkpoint.directory), ": is no training checkpoint, so it is not removed; move it away");
+    for (auto const& name : list_directory(checkpoint.directory)) {
+      expect(is_of_a_checkpoint(name), exit_code::bad_input, shown(checkpoint.directory / name),
+             ": is nothing that a training checkpoint has, so it is not removed; move it away");
+    }
+  }
+  for (auto const& checkpoint : checkpoints) {
+    remove_whole(checkpoint.directory.parent_path(), {&checkpoint.step, 1});
+  }
 }
 
 checkpoint_reader checkpoint_reader::open(fs::path const& directory) {
   auto const path = directory / manifest_name;
   auto const origin = shown(path);
-  auto const text = read_file(path, manifest_limits.bytes);
-  std::string_view rest = text;
-  expect(rest.starts_with(before_digest) && rest.size() > before_digest.size() + digest_characters,
-         exit_code::bad_input, origin, ": expected the manifest of a training checkpoint, starting with ",
-         before_digest);
-  auto const digest = rest.substr(before_digest.size(), digest_characters);
-  rest.remove_prefix(before_digest.size() + digest_characters);
-  expect(sha256_hex(std::as_bytes(std::span{rest})) == digest, exit_code::bad_input, origin,
-         ": sha256: the content is not what was saved; use another checkpoint");
-  auto const document = parse_json(text, origin, manifest_limits);
+  auto const document = read_manifest(path);
   auto const manifest = json_field{document, origin}["manifest"];
 
   expect(manifest["format"].text() == format_name, exit_code::bad_input, manifest["format"].where(),
@@ -244,6 +307,7 @@ checkpoint_reader checkpoint_reader::open(fs::path const& directory) {
   checkpoint_reader opened;
   opened.directory_ = directory;
   opened.step_ = manifest["step"].integer(0, INT64_MAX);
+  opened.run_ = run_in(manifest);
   opened.state_json_ = manifest["state"].text();
   auto const ranks = static_cast<std::size_t>(manifest["world_size"].integer(1, most_ranks));
   auto const files = manifest["files"];

@@ -27,7 +27,7 @@ namespace superoffload::io {
 //                   share each has a part under the same name
 //   manifest.json   its own SHA-256, every file and blob with sizes, the CRC-32C of every chunk of 1 MiB, the
 //   step, the
-//                   number of ranks, and the caller's state
+//                   number of ranks, the run that saved it, and the caller's state
 
 /// The piece of a blob that is verified as a whole: reads of whole chunks need no copy.
 inline constexpr std::uint64_t checkpoint_chunk_bytes = std::uint64_t{1} << 20;
@@ -46,14 +46,15 @@ struct blob {
 class checkpoint_draft {
 public:
   /// Of <root>/checkpoint-<step>. What killed saves left behind is removed. \throws error(io_failure).
-  checkpoint_draft(std::filesystem::path root, std::int64_t step);
+  /// `run`: the identity of the run that saves it, UTF-8; checkpoints of other runs are let alone.
+  checkpoint_draft(std::filesystem::path root, std::int64_t step, std::string run = {});
 
   /// Where the parts are to be written.
   [[nodiscard]] std::filesystem::path const& directory() const noexcept { return staged_.path(); }
 
   /// Puts the checkpoint in its place, of an older one of that name too, then removes all but the last
-  /// `keep_last` checkpoints (0: none is removed). Checkpoints of later steps count as older than this one:
-  /// they belong to an abandoned run. `parts`: what write_checkpoint_part() gave, by rank.
+  /// `keep_last` checkpoints of its run (0: none is removed). Those of later steps count as older than this
+  /// one: they were abandoned. `parts`: what write_checkpoint_part() gave, by rank.
   /// \throws error(io_failure) naming the path; every earlier checkpoint is then as it was, except that those
   /// to be
   ///         removed may be gone if the new one is in place.
@@ -62,6 +63,7 @@ public:
 private:
   std::filesystem::path root_;
   std::int64_t step_;
+  std::string run_;
   staging_directory staged_;
 };
 
@@ -73,7 +75,22 @@ std::string write_checkpoint_part(std::filesystem::path const& directory, int ra
 
 /// All of this by one process.
 void save_checkpoint(std::filesystem::path const& root, std::int64_t step, std::string const& state_json,
-                     std::span<blob const> blobs, int keep_last = 0);
+                     std::span<blob const> blobs, int keep_last = 0, std::string run = {});
+
+/// A checkpoint as it is found, without a look at its data.
+struct found_checkpoint {
+  std::int64_t step = 0;
+  std::filesystem::path directory;
+  std::optional<std::string> run;  ///< that saved it, empty: it does not say; none: its manifest is not valid
+};
+
+/// All checkpoints under `root`, by their steps. \throws error(io_failure).
+std::vector<found_checkpoint> checkpoints_in(std::filesystem::path const& root);
+
+/// Removes checkpoints; killed at any point, each is there as a whole or not at all.
+/// \throws error(bad_input), before anything is removed, for one that holds what no checkpoint does,
+/// error(io_failure).
+void remove_checkpoints(std::span<found_checkpoint const> checkpoints);
 
 /// A training checkpoint open for reading. Reading is safe from several threads.
 class checkpoint_reader {
@@ -85,6 +102,8 @@ public:
   [[nodiscard]] std::filesystem::path const& directory() const noexcept { return directory_; }
   [[nodiscard]] std::int64_t step() const noexcept { return step_; }
   [[nodiscard]] int world_size() const noexcept { return static_cast<int>(files_.size()); }
+  /// The run that saved it; empty: it does not say.
+  [[nodiscard]] std::string const& run() const noexcept { return run_; }
   /// What the caller of save_checkpoint gave, byte for byte.
   [[nodiscard]] std::string const& state_json() const noexcept { return state_json_; }
 
@@ -124,6 +143,7 @@ private:
 
   std::filesystem::path directory_;
   std::int64_t step_ = 0;
+  std::string run_;
   std::string state_json_;
   std::vector<rank_file> files_;
 };

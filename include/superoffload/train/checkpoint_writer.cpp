@@ -44,7 +44,7 @@ void checkpoint_writer::save(std::int64_t step, std::string state_json, std::vec
   wait();
   comm::together(ranks_, [&] {
     if (ranks_.is_first()) {
-      draft_.emplace(root_, step);
+      draft_.emplace(root_, step, run_);
     }
   });
   auto const directory =

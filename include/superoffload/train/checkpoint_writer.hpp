@@ -23,9 +23,11 @@ namespace superoffload::train {
 /// of them have written, and then they are told so together.
 class checkpoint_writer {
 public:
-  /// In `root`, which all ranks see, keeping the newest `keep_last` (0: all).
-  checkpoint_writer(std::filesystem::path root, int keep_last, comm::host_group ranks = {})
-      : root_{std::move(root)}, keep_last_{keep_last}, ranks_{std::move(ranks)} {}
+  /// In `root`, which all ranks see, keeping the newest `keep_last` of this run (0: all). `run`, its
+  /// identity, is the first rank's.
+  checkpoint_writer(std::filesystem::path root, int keep_last, comm::host_group ranks = {},
+                    std::string run = {})
+      : root_{std::move(root)}, keep_last_{keep_last}, ranks_{std::move(ranks)}, run_{std::move(run)} {}
   checkpoint_writer(checkpoint_writer const&) = delete;
   checkpoint_writer& operator=(checkpoint_writer const&) = delete;
   /// Waits for what is being written here; its failure is lost, so call wait() before.
@@ -49,6 +51,7 @@ private:
   std::filesystem::path root_;
   int keep_last_;
   comm::host_group ranks_;
+  std::string run_;
   std::filesystem::path writing_;  ///< empty: nothing
   std::string state_json_;
   std::optional<io::checkpoint_draft> draft_;  ///< the first rank's

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/system_call.hpp>
+#include <superoffload/io/directory.hpp>
 #include <superoffload/train/metrics.hpp>
 
 #include <charconv>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <string_view>
 #include <sys/resource.h>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
@@ -62,14 +64,13 @@ object to_object(breakdown const& b, std::vector<std::string> const& units) {
       .member("waits_ms", waits);
 }
 
+constexpr std::string_view line_start = "{\"step\": ";
+
 /// The step of a line that this file wrote, or -1.
 std::int64_t step_of(std::string_view line) {
-  constexpr std::string_view key = "\"step\": ";
-  auto const at = line.find(key);
   std::int64_t step = -1;
-  if (at != std::string_view::npos) {
-    auto const* const begin = line.data() + at + key.size();
-    std::from_chars(begin, line.data() + line.size(), step);
+  if (line.starts_with(line_start)) {
+    std::from_chars(line.data() + line_start.size(), line.data() + line.size(), step);
   }
   return step;
 }
@@ -114,29 +115,43 @@ std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_t
       .done();
 }
 
+bool has_content(std::filesystem::path const& file) {
+  io::expect_replaceable_file(file);
+  std::error_code failure;
+  auto const bytes = std::filesystem::file_size(file, failure);
+  return !failure && bytes > 0;
+}
+
 metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_step) : file_{file} {
-  std::vector<std::string> kept;
-  std::error_code unknown;
-  if (last_step > 0 && std::filesystem::is_regular_file(file, unknown)) {  // a pipe would wait for a writer
-    std::ifstream earlier{file};
-    for (std::string line; std::getline(earlier, line);) {
-      auto const step = step_of(line);
-      if (step >= 0 && step <= last_step && line.back() == '}') {
-        kept.push_back(line);
-      }
+  io::expect_replaceable_file(file);
+  std::string kept;
+  bool all = true;
+  std::ifstream earlier{file};
+  for (std::string line; std::getline(earlier, line);) {
+    auto const step = step_of(line);
+    bool const whole = !earlier.eof() && line.ends_with('}');  // a kill may have cut the last line
+    expect(line.starts_with(line_start.substr(0, line.size())) && (step >= 0 || !whole), exit_code::bad_input,
+           file.string(), ": is no file of metrics, expected lines that begin with ", line_start,
+           "; write them to another file");
+    if (whole && step <= last_step) {
+      kept += line + "\n";
+    } else {
+      all = false;
     }
+  }
+  expect(!earlier.bad(), exit_code::io_failure, file.string(), ": reading failed");
+  earlier.close();
+  if (!all) {
+    io::replace_file(file, kept);
   }
   if (file.has_parent_path()) {
     std::error_code ignored;  // the open below says what is wrong
     std::filesystem::create_directories(file.parent_path(), ignored);
   }
-  // A pipe that nobody reads is an error at once; one that is read waits for its reader from then on.
   descriptor_ = uninterrupted([&] {
-    return ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0644);
+    return ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
   });
   expect_call(descriptor_ >= 0, exit_code::io_failure, file.string(), ": cannot be written");
-  ::fcntl(descriptor_, F_SETFL, O_APPEND);
-  for (auto const& line : kept) { write(line); }
 }
 
 metrics_file::~metrics_file() {

@@ -47,8 +47,9 @@ std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_t
 /// A file of one JSON object a line, each written whole and at once.
 class metrics_file {
 public:
-  /// Continues an existing file after `last_step` (what a stopped run wrote beyond its checkpoint is
-  /// dropped); starts afresh for last_step 0. \throws error(io_failure) naming the file.
+  /// Goes on with an existing file after `last_step`: what a stopped run wrote beyond its checkpoint is cut
+  /// off. The lines up to there are in the file at every moment, whenever the process is killed.
+  /// \throws error(bad_input) when the file holds anything but metrics, error(io_failure), naming the file.
   metrics_file(std::filesystem::path const& file, std::int64_t last_step);
   metrics_file(metrics_file const&) = delete;
   metrics_file& operator=(metrics_file const&) = delete;
@@ -60,6 +61,10 @@ private:
   std::filesystem::path file_;
   int descriptor_ = -1;
 };
+
+/// Is there a file with metrics, or anything else, in it? \throws error(bad_input) for what is no regular
+/// file, error(io_failure).
+bool has_content(std::filesystem::path const& file);
 
 /// Peak resident set of this process in bytes.
 std::size_t peak_resident_bytes();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
 #include <superoffload/train/options.hpp>
+#include <superoffload/train/outputs.hpp>
 
 #include <cmath>
 #include <fnmatch.h>
@@ -50,6 +51,10 @@ void check(training_options const& o) {
          "--eval_steps needs --eval_dataset FILE to evaluate on");
   expect(!o.export_best || !o.eval_dataset.empty(), exit_code::bad_input,
          "--export_best needs --eval_dataset FILE to judge by");
+  expect(
+      o.resume != "auto" || !o.overwrite_output, exit_code::bad_input,
+      "--resume is auto, but --overwrite_output_dir would remove what it goes on from; expected one of them");
+  expect_outputs_apart(o);
   offload::check(o.offload);
   expect(o.ranks == 1 || o.offload.stream_weights != offload::choice::on, exit_code::bad_input,
          "--stream_weights is on, but ", o.ranks,
@@ -66,6 +71,7 @@ std::vector<std::pair<std::string, std::string>> shared_settings(training_option
   }
   std::string freeze;
   for (auto const& pattern : o.freeze) { freeze += (freeze.empty() ? "" : " ") + pattern; }
+  static constexpr char const* schedules[] = {"constant", "linear", "cosine"};
   auto const share = [](std::optional<double> const& value) { return value ? concat(*value) : "auto"; };
   auto const& s = o.offload;
   return {{"--output_dir", o.output.string()},
@@ -76,14 +82,14 @@ std::vector<std::pair<std::string, std::string>> shared_settings(training_option
           {"--num_train_epochs", concat(o.epochs)},
           {"--max_steps", concat(o.max_steps)},
           {"--lr", concat(o.lr)},
-          {"--lr_scheduler", concat(static_cast<int>(o.scheduler))},
+          {"--lr_scheduler", schedules[static_cast<std::size_t>(o.scheduler)]},
           {"--lr_warmup_steps", concat(o.warmup_steps)},
           {"the schedule of --deepspeed_config", schedule},
           {"--adam_beta1", concat(o.adamw.beta1)},
           {"--adam_beta2", concat(o.adamw.beta2)},
           {"--adam_eps", concat(o.adamw.epsilon)},
           {"--weight_decay", concat(o.adamw.weight_decay)},
-          {"--no_decay", concat(static_cast<int>(o.undecayed))},
+          {"--no_decay", o.undecayed == no_decay::none ? "none" : "norms_and_biases"},
           {"--freeze", freeze},
           {"--max_grad_norm", concat(o.max_grad_norm)},
           {"--on_nonfinite", concat(static_cast<int>(o.nonfinite))},
@@ -106,6 +112,7 @@ std::vector<std::pair<std::string, std::string>> shared_settings(training_option
           {"--save_steps", concat(o.save_steps)},
           {"--save_total_limit", concat(o.save_total_limit)},
           {"--resume", o.resume},
+          {"--overwrite_output_dir", concat(o.overwrite_output)},
           {"--export_every_save", concat(o.export_every_save)},
           {"--export_best", concat(o.export_best)},
           {"--dry_run", concat(o.dry_run)}};

@@ -29,6 +29,8 @@ struct training_options {
   std::filesystem::path dataset;  ///< Alpaca JSON or JSONL
   double dataset_percentage = 100.0;
   std::filesystem::path output;
+  bool overwrite_output = false;           ///< remove what earlier runs have saved and exported there
+  std::filesystem::path deepspeed_config;  ///< that some of this was read from; empty: none
 
   std::int64_t max_length = 1024;  ///< tokens of a sequence
   std::int64_t batch_size = 8;     ///< sequences per optimizer step, over all ranks and micro-batches

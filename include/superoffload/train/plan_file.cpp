@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/io/directory.hpp>
-#include <superoffload/io/file.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/offload/drawing.hpp>
 #include <superoffload/train/plan_file.hpp>
@@ -93,18 +92,11 @@ std::string to_json(offload::plan const& p, std::string const& machine) {
 
 void write_plan(offload::plan const& p, std::string const& machine, offload::settings const& s) {
   if (!s.plan.empty()) {
-    write_file(s.plan, to_json(p, machine));
+    io::replace_file(s.plan, to_json(p, machine));
   }
   if (!s.timeline.empty() && p.fits) {
-    write_file(s.timeline, offload::draw(p.step, "a step on " + machine));
+    io::replace_file(s.timeline, offload::draw(p.step, "a step on " + machine));
   }
-}
-
-void write_file(std::filesystem::path const& file, std::string const& text) {
-  auto aside = file;
-  aside += "." + io::random_suffix();
-  io::write_new_file(aside, text);
-  io::rename_path(aside, file);
 }
 
 }  // namespace superoffload::train

@@ -5,7 +5,6 @@
 #include <superoffload/offload/plan.hpp>
 #include <superoffload/offload/settings.hpp>
 
-#include <filesystem>
 #include <string>
 
 namespace superoffload::train {
@@ -15,10 +14,7 @@ namespace superoffload::train {
 std::string to_json(offload::plan const& p, std::string const& machine);
 
 /// Writes the plan, as JSON, and the picture of its step where `s` asks for them; of a plan that does not fit
-/// there is no picture. \throws error(io_failure).
+/// there is no picture. \throws error as io::replace_file().
 void write_plan(offload::plan const& p, std::string const& machine, offload::settings const& s);
-
-/// Writes a file, whole or not at all, in the place of an older one. \throws error(io_failure).
-void write_file(std::filesystem::path const& file, std::string const& text);
 
 }  // namespace superoffload::train

@@ -3,11 +3,16 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/data/examples.hpp>
 #include <superoffload/data/instructions.hpp>
+#include <superoffload/io/checksum.hpp>
+#include <superoffload/io/file.hpp>
+#include <superoffload/io/json.hpp>
 #include <superoffload/text/tokenizer.hpp>
 #include <superoffload/train/run_data.hpp>
 
 #include <algorithm>
+#include <array>
 #include <span>
+#include <string_view>
 
 namespace superoffload::train {
 namespace {
@@ -26,6 +31,26 @@ data::example_set encoded(std::filesystem::path const& file, double percentage,
          ": the tokenizer makes id ", examples.largest_id(), ", but the model's vocab_size is ",
          config.vocabulary, "; expected the tokenizer that belongs to the model");
   return examples;
+}
+
+std::string text_of(data::fingerprint const& file) {
+  return concat(file.bytes, " bytes, FNV-1a ", file.fnv1a);
+}
+
+constexpr std::array<std::string_view, 11> optimization_flags{
+    "--batch_size",      "--lr",         "--lr_scheduler", "the schedule of --deepspeed_config",
+    "--lr_warmup_steps", "--adam_beta1", "--adam_beta2",   "--adam_eps",
+    "--weight_decay",    "--no_decay",   "--max_grad_norm"};
+constexpr std::array<std::string_view, 3> tokenizer_files{"tokenizer.json", "tokenizer_config.json",
+                                                          "special_tokens_map.json"};
+/// Fields of config.json that say nothing of what the model computes.
+constexpr std::array<std::string_view, 7> descriptive_fields{
+    "_name_or_path", "architectures",        "auto_map", "dtype",
+    "torch_dtype",   "transformers_version", "use_cache"};
+
+template <std::size_t N>
+bool is_one_of(std::array<std::string_view, N> const& names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
 }
 
 }  // namespace
@@ -69,6 +94,7 @@ run_data load_data(training_options const& o, model::config const& config) {
   data.file = data::fingerprint_of(o.dataset);
   data.training = encoded(o.dataset, o.dataset_percentage, tokenizer, o, config);
   if (!o.eval_dataset.empty()) {
+    data.held_out_file = data::fingerprint_of(o.eval_dataset);
     data.held_out = encoded(o.eval_dataset, 100.0, tokenizer, o, config);
   }
   data.pad_id = tokenizer.pad_id().value_or(tokenizer.eos_id().value_or(0));
@@ -77,10 +103,8 @@ run_data load_data(training_options const& o, model::config const& config) {
   return data;
 }
 
-std::vector<std::pair<std::string, std::string>> identity_of(training_options const& o,
-                                                             model::config const& config,
-                                                             run_data const& data,
-                                                             std::string const& element_type) {
+named_values identity_of(training_options const& o, model::config const& config, run_data const& data,
+                         std::string const& element_type) {
   auto const flag = [](bool on) { return std::string{on ? "on" : "off"}; };
   auto freeze = std::string{};
   for (auto const& pattern : o.freeze) { freeze += (freeze.empty() ? "" : " ") + pattern; }
@@ -89,7 +113,7 @@ std::vector<std::pair<std::string, std::string>> identity_of(training_options co
                            config.head_dim, " vocabulary ", config.vocabulary)},
           {"dtype", element_type},
           {"freeze", freeze},
-          {"dataset", concat(data.file.bytes, " bytes, FNV-1a ", data.file.fnv1a)},
+          {"dataset", text_of(data.file)},
           {"dataset_percentage", concat(o.dataset_percentage)},
           {"template", concat(static_cast<int>(o.prompt_template))},
           {"label_mask", o.mask_prompt ? "prompt" : "none"},
@@ -98,6 +122,28 @@ std::vector<std::pair<std::string, std::string>> identity_of(training_options co
           {"packing", flag(o.packing)},
           {"shuffle", flag(o.shuffle)},
           {"seed", concat(o.seed)}};
+}
+
+named_values settings_of(training_options const& o, io::model_files const& model, run_data const& data) {
+  named_values settings;
+  for (auto const& entry : shared_settings(o)) {
+    if (is_one_of(optimization_flags, entry.first)) {
+      settings.push_back(entry);
+    }
+  }
+  settings.emplace_back("--eval_dataset", o.eval_dataset.empty() ? "none" : text_of(data.held_out_file));
+  auto const config = io::parse_json(model.config, io::shown(model.directory / "config.json"));
+  for (auto const& field : config.items()) {
+    if (!is_one_of(descriptive_fields, field.key())) {
+      settings.emplace_back(concat("config.json's ", field.key()), field.value().dump());
+    }
+  }
+  for (auto const& [name, content] : model.others) {
+    if (is_one_of(tokenizer_files, name)) {
+      settings.emplace_back(name, concat("SHA-256 ", io::sha256_hex(std::as_bytes(std::span{content}))));
+    }
+  }
+  return settings;
 }
 
 }  // namespace superoffload::train

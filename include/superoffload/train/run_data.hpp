@@ -5,13 +5,13 @@
 #include <superoffload/data/example_set.hpp>
 #include <superoffload/data/fingerprint.hpp>
 #include <superoffload/data/loader.hpp>
+#include <superoffload/io/hub_export.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/train/options.hpp>
+#include <superoffload/train/run_state.hpp>
 
 #include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
 
 namespace superoffload::train {
 
@@ -20,6 +20,7 @@ struct run_data {
   data::example_set training;
   data::example_set held_out;  ///< empty: no evaluation
   data::fingerprint file;      ///< of the data set
+  data::fingerprint held_out_file{};
   std::int32_t pad_id = 0;
 
   [[nodiscard]] data::loader_options loader_options(training_options const& o) const;
@@ -42,9 +43,11 @@ std::int64_t count_rows(training_options const& o);
 std::int64_t most_rows(training_options const& o);
 
 /// Settings that a resumed run must share with the one that was saved: see run_state::identity.
-std::vector<std::pair<std::string, std::string>> identity_of(training_options const& o,
-                                                             model::config const& config,
-                                                             run_data const& data,
-                                                             std::string const& element_type);
+named_values identity_of(training_options const& o, model::config const& config, run_data const& data,
+                         std::string const& element_type);
+
+/// Those with which a resumed run is the same run: see run_state::settings.
+/// \throws error(bad_input) for a config.json that is not JSON.
+named_values settings_of(training_options const& o, io::model_files const& model, run_data const& data);
 
 }  // namespace superoffload::train

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/train/run_state.hpp>
 
@@ -7,16 +8,40 @@
 
 namespace superoffload::train {
 
+namespace {
+
+io::json object_of(named_values const& values) {
+  io::json object = io::json::object();
+  for (auto const& [name, value] : values) { object[name] = value; }
+  return object;
+}
+
+named_values values_of(io::json_field const& field) {
+  field.require_object();
+  named_values values;
+  for (auto const& entry : field.raw().items()) {
+    values.emplace_back(entry.key(), field[entry.key()].text());
+  }
+  return values;
+}
+
+std::string const* find(named_values const& values, std::string const& name) {
+  auto const found =
+      std::find_if(values.begin(), values.end(), [&](auto const& entry) { return entry.first == name; });
+  return found == values.end() ? nullptr : &found->second;
+}
+
+}  // namespace
+
 std::string to_json(run_state const& state) {
-  io::json identity = io::json::object();
-  for (auto const& [name, value] : state.identity) { identity[name] = value; }
   return io::json{{"step", state.step},
                   {"accepted_steps", state.accepted_steps},
                   {"skips_in_a_row", state.skips_in_a_row},
                   {"data_position", {{"epoch", state.where.epoch}, {"sequence", state.where.sequence}}},
                   {"best_eval_loss", state.best_eval_loss},
                   {"acceptance", state.acceptance},
-                  {"identity", identity}}
+                  {"identity", object_of(state.identity)},
+                  {"settings", object_of(state.settings)}}
       .dump();
 }
 
@@ -34,23 +59,41 @@ run_state parse_run_state(std::string const& text, std::string const& origin) {
   if (root.has("acceptance")) {  // older ones have none
     state.acceptance = root["acceptance"].number(0.0, 1.0);
   }
-  auto const identity = root["identity"];
-  identity.require_object();
-  for (auto const& [name, value] : identity.raw().items()) {
-    state.identity.emplace_back(name, identity[name].text());
+  state.identity = values_of(root["identity"]);
+  if (root.has("settings")) {
+    state.settings = values_of(root["settings"]);
   }
   return state;
 }
 
+std::string differences(named_values const& saved, named_values const& now) {
+  std::string text;
+  auto const add = [&](std::string const& name, std::string const* is, std::string const* was) {
+    auto const shown = [](std::string const* value) {
+      return value == nullptr ? std::string{"missing"} : concat("'", printable(*value, 80), "'");
+    };
+    text += concat(text.empty() ? "" : ", ", printable(name), " is ", shown(is), " and was ", shown(was));
+  };
+  for (auto const& entry : now) {
+    auto const* const was = find(saved, entry.first);
+    if (was == nullptr || *was != entry.second) {
+      add(entry.first, &entry.second, was);
+    }
+  }
+  for (auto const& entry : saved) {
+    if (find(now, entry.first) == nullptr) {
+      add(entry.first, nullptr, &entry.second);
+    }
+  }
+  return text;
+}
+
 void expect_same_identity(run_state const& saved, run_state const& now, std::string const& origin) {
-  for (auto const& own : now.identity) {
-    auto const& [name, value] = own;
-    auto const found = std::find_if(saved.identity.begin(), saved.identity.end(),
-                                    [&](auto const& entry) { return entry.first == own.first; });
-    expect(found != saved.identity.end(), exit_code::bad_input, origin, ": does not say its '", name, "'");
-    expect(found->second == value, exit_code::bad_input, origin, ": was saved with ", name, " '",
-           printable(found->second), "', but this run has '", printable(value),
-           "'; use the same, or start without --resume");
+  for (auto const& [name, value] : now.identity) {
+    auto const* const was = find(saved.identity, name);
+    expect(was != nullptr, exit_code::bad_input, origin, ": does not say its '", name, "'");
+    expect(*was == value, exit_code::bad_input, origin, ": was saved with ", name, " '", printable(*was),
+           "', but this run has '", printable(value), "'; use the same, or start without --resume");
   }
 }
 

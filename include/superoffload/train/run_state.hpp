@@ -11,6 +11,9 @@
 
 namespace superoffload::train {
 
+/// Names and what they stand for.
+using named_values = std::vector<std::pair<std::string, std::string>>;
+
 /// What a checkpoint must hold besides weights and moments, so that a run goes on exactly where it stopped.
 struct run_state {
   std::int64_t step = 0;            ///< steps done, skipped ones included
@@ -22,7 +25,10 @@ struct run_state {
   /// no part of what a run computes.
   double acceptance = 1.0;
   /// Name and value of everything that must be the same to go on: data, their order, sizes, element type.
-  std::vector<std::pair<std::string, std::string>> identity;
+  named_values identity;
+  /// The same of what makes it another run where it differs, but one that can go on from there: optimization,
+  /// the model's configuration, the tokenizer. Empty: the checkpoint is of a version that did not say.
+  named_values settings;
 };
 
 /// As JSON for a checkpoint's manifest.
@@ -30,6 +36,9 @@ std::string to_json(run_state const& state);
 
 /// Reads what to_json wrote. \throws error(bad_input) naming `origin` and the field.
 run_state parse_run_state(std::string const& text, std::string const& origin);
+
+/// A part of a sentence for each name whose value differs, such as "lr is '0.1' and was '0.2'"; empty: none.
+std::string differences(named_values const& saved, named_values const& now);
 
 /// \throws error(bad_input) naming the first setting in which the run differs from the one that was saved.
 void expect_same_identity(run_state const& saved, run_state const& now, std::string const& origin);

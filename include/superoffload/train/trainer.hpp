@@ -6,7 +6,9 @@
 #include <superoffload/comm/host_group.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/data/loader.hpp>
+#include <superoffload/io/directory.hpp>
 #include <superoffload/io/hub.hpp>
+#include <superoffload/io/hub_export.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/train/checkpoint_writer.hpp>
@@ -17,6 +19,7 @@
 #include <superoffload/train/progress.hpp>
 #include <superoffload/train/report.hpp>
 #include <superoffload/train/run_data.hpp>
+#include <superoffload/train/run_directory.hpp>
 #include <superoffload/train/run_state.hpp>
 #include <superoffload/train/shared_run.hpp>
 #include <superoffload/train/step_plan.hpp>
@@ -70,13 +73,17 @@ public:
         config_{config_of(options_, ranks_)},
         engine_{device, group, config_, engine_options_of(options_)} {
     expect_told_alike(ranks_, options_, element_name());
+    look_at_directory();
     expect_length(options_, config_);
     expect_trainable();
     settle_plan(group);
     if (options_.dry_run && (options_.dataset.empty() || !has_tokenizer())) {
       outline_without_tokens();
     } else {
-      comm::together(ranks_, [this] { data_.emplace(load_data(options_, config_)); });
+      comm::together(ranks_, [this] {
+        data_.emplace(load_data(options_, config_));
+        files_ = io::model_files::read(options_.model);
+      });
       loader_.emplace(data_->training, data_->loader_options(options_));
       total_steps_ = options_.max_steps > 0 ? options_.max_steps : loader_->steps_in(options_.epochs);
     }
@@ -131,21 +138,19 @@ private:
     stop_request const stop;
     start();
     run_summary summary;
-    metrics_.reset();
-    if (!options_.metrics.empty()) {
-      metrics_.emplace(options_.metrics, state_.step);
-    }
     unit_names_.clear();
     for (auto const& unit : engine_.model().units()) { unit_names_.push_back(unit.name()); }
     trace_.reset();
     if (!options_.trace.empty()) {
       trace_.emplace(unit_names_);
-      write_file(options_.trace, trace_->json({}));  // what cannot be written ends the run now, not later
+      io::replace_file(options_.trace,
+                       trace_->json({}));  // what cannot be written ends the run now, not later
     }
     if (speaks()) {
       progress_.emplace(state_.step, total_steps_, options_.log_interval);
     }
-    checkpoints_.emplace(options_.output, options_.save_total_limit, ranks_);
+    checkpoints_.emplace(options_.output, options_.save_total_limit, ranks_,
+                         directory_ ? directory_->run() : "");
     if (!data_->held_out.empty()) {
       summary.eval_before = evaluate();
     }
@@ -289,12 +294,9 @@ private:
     expect_tensors(engine_.model().units(), weights);
     expect_fits();  // sizes that the tensors have, too
     state_.identity = identity_of(options_, config_, *data_, element_name());
+    state_.settings = settings_of(options_, *files_, *data_);
     expect_resumable();
-    comm::together(ranks_, [this] {
-      if (speaks()) {
-        io::expect_exportable(options_.model, options_.output / "model");
-      }
-    });
+    comm::together(ranks_, [this] { claim_directory(); });
     engine_.initialize(weights_of(weights));
     if constexpr (Engine::arranges) {
       if (auto const* workers = engine_.state().workers(); workers != nullptr && speaks()) {
@@ -302,6 +304,76 @@ private:
       }
     }
     resume();
+    comm::together(ranks_, [this] { settle_directory(); });
+  }
+
+  // The first rank alone has to do with the directory, where all of them count as one run.
+  void look_at_directory() {
+    comm::together(ranks_, [this] {
+      if (speaks() && !options_.dry_run) {
+        directory_.emplace(options_);
+        directory_->expect_own();
+      }
+    });
+  }
+  /// What can be known of saving and exporting before weights are read.
+  void claim_directory() {
+    if (!directory_) {
+      return;
+    }
+    directory_->claim(state_);
+    if (!directory_->weakness().empty()) {
+      std::fprintf(stderr, "note: %s: take care that no other run writes there\n",
+                   directory_->weakness().c_str());
+    }
+    auto const expect_exportable = [&](std::string const& name) {
+      io::expect_exportable(options_.model, options_.output / name);
+    };
+    expect_exportable("model");
+    if (options_.export_best) {
+      expect_exportable("model-best");
+    }
+    if (options_.export_every_save) {
+      for (auto const& name : io::list_directory(options_.output)) {
+        if (name.starts_with("model-step-")) {
+          expect_exportable(name);
+        }
+      }
+    }
+    if (!directory_->has_others()) {
+      expect_room();
+    }
+  }
+  /// What only a run that is sure to begin may change.
+  void settle_directory() {
+    if (!directory_) {
+      return;
+    }
+    if (!options_.metrics.empty()) {
+      metrics_.emplace(options_.metrics, saved_step_);
+    }
+    if (directory_->has_others()) {
+      directory_->remove_others();
+      expect_room();
+    }
+    directory_->record(state_);
+  }
+
+  /// For the export at the end, beside what it replaces, and for one more checkpoint where any is to be
+  /// saved.
+  void expect_room() const {
+    std::uint64_t exported = files_->bytes(), saved = 0;
+    for (auto const& unit : engine_.model().units()) {
+      exported += static_cast<std::uint64_t>(unit.elements()) * sizeof(element_type);
+    }
+    if (options_.save_steps > 0 && resumed_at_ < total_steps_) {
+      for (auto const& field : engine_.state_fields()) { saved += field.bytes; }
+    }
+    auto const free = io::free_bytes(options_.output);
+    expect(exported + saved <= free, exit_code::io_failure, io::shown(options_.output), ": has ",
+           bytes_text(free), " free, but the export takes ", bytes_text(exported),
+           saved == 0 ? std::string{} : concat(" and a checkpoint ", bytes_text(saved)),
+           "; make room, or choose another --output_dir");
   }
 
   void expect_trainable() const {
@@ -322,9 +394,9 @@ private:
   }
 
   /// What the manifest tells, before weights are read.
-  void expect_resumable() const {
+  void expect_resumable() {
     if (auto const found = checkpoint_to_resume()) {
-      saved_state(*found);
+      resumed_at_ = saved_state(*found).step;
     }
   }
   [[nodiscard]] std::optional<io::checkpoint_reader> checkpoint_to_resume() const {
@@ -341,6 +413,10 @@ private:
     auto const origin = checkpoint.directory().string();
     auto saved = parse_run_state(checkpoint.state_json(), origin);
     expect_same_identity(saved, state_, origin);
+    auto const other = differences(saved.settings, state_.settings);
+    expect(other.empty() || options_.resume != "auto", exit_code::bad_input, origin,
+           ": is of a run that differs: ", other, "; use the same, or --resume ", origin,
+           " to go on with what is new");
     return saved;
   }
 
@@ -366,6 +442,9 @@ private:
       return;
     }
     for (auto const& reason : rejected) { std::fprintf(stderr, "passed over: %s\n", reason.c_str()); }
+    if (!changed_.empty()) {
+      std::fprintf(stderr, "note: goes on otherwise than it began: %s\n", changed_.c_str());
+    }
     if (found) {
       std::fprintf(stderr, "resumed at step %lld from %s\n", static_cast<long long>(state_.step),
                    checkpoint_.c_str());
@@ -385,7 +464,10 @@ private:
     });
     engine_.set_accepted_steps(saved.accepted_steps);
     loader_->seek(saved.where);
+    changed_ = saved.settings.empty() ? std::string{"the checkpoint does not say with which settings"}
+                                      : differences(saved.settings, state_.settings);
     saved.identity = state_.identity;
+    saved.settings = state_.settings;
     state_ = std::move(saved);
     saved_step_ = state_.step;
     checkpoint_ = checkpoint.directory();
@@ -509,7 +591,7 @@ private:
     }
   }
   void write_trace() {
-    write_file(options_.trace, trace_->json(engine_.times()->tracks()));
+    io::replace_file(options_.trace, trace_->json(engine_.times()->tracks()));
     say(concat("wrote a timeline of ", trace_->steps(), trace_->steps() == 1 ? " step" : " steps", " to ",
                options_.trace.string()));
     trace_.reset();
@@ -588,6 +670,12 @@ private:
   // Saving ------------------------------------------------------------------------------------------------
 
   void save() {
+    save_checkpoint();
+    if (options_.export_every_save) {
+      export_to(concat("model-step-", state_.step));
+    }
+  }
+  void save_checkpoint() {
     announce(checkpoints_->wait());
     engine_.synchronize();
     std::vector<io::blob> blobs;
@@ -606,9 +694,6 @@ private:
     }
     checkpoints_->save(state_.step, to_json(state_), std::move(blobs));
     saved_step_ = state_.step;
-    if (options_.export_every_save) {
-      export_to(concat("model-step-", state_.step));
-    }
   }
 
   /// For the message of an error that ends the run.
@@ -627,9 +712,43 @@ private:
   std::filesystem::path export_to(std::string const& name) {
     announce(checkpoints_->wait());  // one writer at a time in the output directory
     auto const to = options_.output / name;
-    export_model(engine_, options_.model, to, speaks());
+    std::optional<error> failure;
+    try {
+      export_model(engine_, *files_, to, directory_ ? directory_->run() : "", speaks());
+    } catch (error const& e) {
+      if (e.code() != exit_code::io_failure && e.code() != exit_code::bad_input) {
+        throw;  // the ranks cannot talk to each other any more
+      }
+      failure = e;
+    }
+    try {
+      comm::together(ranks_, [&] {
+        if (failure) {
+          throw error{*failure};
+        }
+      });
+    } catch (error const& e) { end_saved(e); }
     say(concat("exported ", to.string()));
     return to;
+  }
+
+  /// Ends a run whose export failed, which must not lose what was trained.
+  [[noreturn]] void end_saved(error const& reason) {
+    std::string outcome;
+    try {
+      if (saved_step_ != state_.step) {
+        save_checkpoint();
+        announce(checkpoints_->wait());
+      }
+      outcome =
+          concat("nothing is lost: ", checkpoint_.string(), " has all, and --resume auto goes on from it");
+    } catch (error const& e) {
+      if (e.code() != exit_code::io_failure) {
+        throw;
+      }
+      outcome = concat("a checkpoint could not be saved either (", e.what(), "), ", last_checkpoint());
+    }
+    throw comm::agreed_error{reason.code(), concat(reason.what(), "; ", outcome), ranks_.is_first()};
   }
 
   void say(std::string const& line) {
@@ -645,12 +764,16 @@ private:
   Engine engine_;
   offload::plan plan_;
   std::string machine_name_;
+  std::optional<run_directory> directory_;  // of the rank that speaks
   std::optional<run_data> data_;
+  std::optional<io::model_files> files_;
   std::optional<data::loader> loader_;
   std::int64_t rows_ = 0;  // where there are no examples
   std::int64_t total_steps_ = 0;
   run_state state_;
   std::int64_t saved_step_ = -1;
+  std::int64_t resumed_at_ = 0;
+  std::string changed_;             // since what was resumed was saved
   std::vector<double> step_times_;  // s
   std::filesystem::path checkpoint_;
   offload::service_counts served_;

@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/io/hub.hpp>
 #include <superoffload/io/hub_export.hpp>
 #include <superoffload/model/config.hpp>
@@ -36,38 +37,53 @@ inline tensor_reader weights_of(io::hub_checkpoint const& checkpoint) {
 }
 
 /// Writes the engine's weights as a directory that transformers loads, in the engine's element type:
-/// configuration, tokenizer and the like are taken over from `source`. What stands at `to` is replaced at
-/// once or not at all. Of ranks the first one writes, and all gather one unit after the other.
+/// configuration, tokenizer and the like are those of `source`. What stands at `to` is replaced at once or
+/// not at all. Of ranks the first one writes, and all gather one unit after the other, also where writing
+/// fails: so all of them can go on. \throws error as io::hub_export(), where it writes.
 template <class Engine>
-void export_model(Engine& engine, std::filesystem::path const& source, std::filesystem::path const& to,
-                  bool writes = true) {
+void export_model(Engine& engine, io::model_files const& source, std::filesystem::path const& to,
+                  std::string const& run = {}, bool writes = true) {
+  auto const& units = engine.model().units();
   std::optional<typename Engine::whole_weights> whole;
-  auto const gather = [&](autograd::unit_layout const& unit) {
-    if (!whole || whole->unit() != unit.id()) {
+  std::size_t gathered = 0;
+  auto const gather_up_to = [&](std::size_t end) {
+    for (; gathered < end; ++gathered) {
       whole.reset();
-      whole.emplace(engine, unit);
+      whole.emplace(engine, units[gathered]);
     }
   };
   if (!writes) {
-    for (auto const& unit : engine.model().units()) { gather(unit); }
+    gather_up_to(units.size());
     engine.synchronize();
     return;
   }
   std::vector<io::export_tensor> tensors;
-  std::vector<std::pair<autograd::unit_layout const*, std::int64_t>> places;
-  for (auto const& unit : engine.model().units()) {
-    for (auto const& tensor : unit.tensors()) {
+  std::vector<std::pair<std::size_t, std::int64_t>> places;
+  for (std::size_t unit = 0; unit < units.size(); ++unit) {
+    for (auto const& tensor : units[unit].tensors()) {
       tensors.push_back({tensor.name, tensor.shape});
-      places.emplace_back(&unit, tensor.offset);
+      places.emplace_back(unit, tensor.offset);
     }
   }
-  io::hub_export(source, to, tensors,
-                 [&](std::size_t index, std::uint64_t first, std::span<float> values) {
-                   auto const& [unit, offset] = places[index];
-                   gather(*unit);
-                   whole->read(offset + static_cast<std::int64_t>(first), values);
-                 },
-                 {.type = dtype_of<typename Engine::element_type>});
+  try {
+    io::hub_export(source, to, tensors,
+                   [&](std::size_t index, std::uint64_t first, std::span<float> values) {
+                     auto const& [unit, offset] = places[index];
+                     gather_up_to(unit + 1);
+                     whole->read(offset + static_cast<std::int64_t>(first), values);
+                   },
+                   {.type = dtype_of<typename Engine::element_type>, .run = run});
+  } catch (error const& e) {
+    if (e.code() == exit_code::io_failure || e.code() == exit_code::bad_input) {
+      gather_up_to(units.size());
+    }
+    throw;
+  }
+}
+/// The same by one process, from a model's directory as it is now.
+template <class Engine>
+void export_model(Engine& engine, std::filesystem::path const& source, std::filesystem::path const& to) {
+  export_model(engine, io::model_files::read(source), to);
 }
 
 }  // namespace superoffload::train
