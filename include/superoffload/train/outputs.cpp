@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
 #include <superoffload/io/directory.hpp>
+#include <superoffload/train/options.hpp>
 #include <superoffload/train/outputs.hpp>
-#include <superoffload/train/run_directory.hpp>
+#include <superoffload/train/run_names.hpp>
 
 #include <filesystem>
 #include <string>

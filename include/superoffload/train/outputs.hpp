@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/train/options.hpp>
-
 namespace superoffload::train {
+
+struct training_options;
 
 /// May the files that a run is told to write (metrics, plan, timeline, trace) be written where they are
 /// named? Each replaces a regular file or nothing, and is neither a file that the run reads, nor another one

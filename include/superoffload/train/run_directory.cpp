@@ -6,6 +6,7 @@
 #include <superoffload/io/json.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/run_directory.hpp>
+#include <superoffload/train/run_names.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -20,8 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr auto record_name = "run.json";
-constexpr auto lock_name = "run.lock";
 constexpr std::size_t most_record_bytes = std::size_t{16} << 20;  // a whole config.json may be in it
 constexpr auto choices = "choose another --output_dir, or have it removed (--overwrite_output_dir)";
 
@@ -61,14 +60,6 @@ bool is_in(fs::path const& file, fs::path const& directory) {
 }
 
 }  // namespace
-
-bool is_export_name(std::string_view name) {
-  return name == "model" || name == "model-best" || name.starts_with("model-step-");
-}
-
-bool is_of_runs(std::string_view name) {
-  return is_export_name(name) || name == record_name || name == lock_name || name.starts_with("checkpoint-");
-}
 
 run_directory::run_directory(training_options const& options) : options_{options} { look(); }
 

@@ -10,15 +10,9 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace superoffload::train {
-
-/// Is it the name of something that runs export to in their output directory?
-bool is_export_name(std::string_view name);
-/// Is it the name of something that runs have there, exports included?
-bool is_of_runs(std::string_view name);
 
 /// The output directory of a run, where runs do not eat each other: each has an identity, which its
 /// checkpoints and exports carry and `run.json` says, and which it keeps when it is resumed. One process of a
