@@ -1,0 +1,470 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/index_set.hpp>
+#include <superoffload/offload/machine.hpp>
+#include <superoffload/offload/service_counts.hpp>
+#include <superoffload/offload/staging_schedule.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// How far a bucket whose state is on the host has come in a step.
+enum class bucket_stage {
+  idle,        ///< nothing is to be done, or all is
+  queued,      ///< the backward that makes its gradient is queued
+  final,       ///< the gradient is on the device
+  fetching,    ///< on its way to a pinned buffer
+  held,        ///< there, not to be used before the check
+  arrived,     ///< there
+  serving,     ///< CPU Adam makes the bucket's weights of it
+  speculated,  ///< there, after a speculative update
+  refused,     ///< the same, but the step changes nothing: the old weights have to be sent
+};
+
+/// What CPU Adam does for a bucket.
+enum class service {
+  speculate,  ///< makes new weights and leaves the state
+  commit,     ///< writes the state of a speculative update that came true
+  update,     ///< makes both, with the true clip factor
+  resend,     ///< makes the old weights
+};
+
+struct service_task {
+  service what;
+  std::size_t bucket;
+  bool commits = false;   ///< the step before it, too
+  bool in_place = false;  ///< the weights are beside the state: nothing is sent
+
+  [[nodiscard]] bool sends() const { return what != service::commit && !in_place; }
+  /// What is not a resend.
+  [[nodiscard]] adam_task adam() const {
+    switch (what) {
+      case service::commit:
+        return adam_task::commit;
+      case service::speculate:
+        return commits ? adam_task::commit_emit : adam_task::emit;
+      default:
+        return commits ? adam_task::commit_update : in_place ? adam_task::update_in_place : adam_task::update;
+    }
+  }
+  friend bool operator==(service_task const&, service_task const&) = default;
+};
+
+/// What the check of a step's gradient, its norm and overflow, came to.
+enum class check_result {
+  unclipped,  ///< the step counts, with the clip factor 1
+  clipped,    ///< with another
+  skipped,    ///< it changes nothing
+};
+
+/// Decides what is done next for the buckets whose state is off the device: which gradient is fetched, what
+/// CPU Adam does, which state is uploaded, which pinned buffer each takes. A state machine of plain data: it is told
+/// of events, and asked. offload::server tells it of what happens, the simulator of what would.
+///
+/// A step begins with the first gradient and ends with its check. Between the two, and if the step was
+/// announced, buckets get a speculative update, newest first: their new weights are made and sent while their
+/// state stays. If the check confirms them, their state is pending; it is committed in one pass with the next
+/// step, or while there is nothing else to do. After the check what is left is updated, in the order of the
+/// forward. In the immediate mode, whatever was announced is updated as its gradient comes.
+///
+/// Buckets are known by their place in the arrangement, pinned buffers by their number.
+class scheduler {
+public:
+  static constexpr int no_buffer = -1;
+  /// The pinned buffers that a task reads and writes: the gradient, that of the pending step, the weights.
+  struct buffers {
+    int gradient = no_buffer, kept = no_buffer, weights = no_buffer;
+  };
+
+  /// `hit_rate`: the estimate to begin with; `oldest_first`: other systems' order, for the simulator.
+  explicit scheduler(arrangement const& a, double hit_rate = 1.0, bool oldest_first = false)
+      : speculates_{a.speculates},
+        immediate_{a.immediate},
+        oldest_first_{oldest_first},
+        least_hit_rate_{a.least_acceptance()},
+        hit_rate_{hit_rate},
+        staging_{a},
+        of_rank_(a.buckets.size()),
+        queued_{a.buckets.size()},
+        final_{a.buckets.size()},
+        arrived_{a.buckets.size()},
+        refused_{a.buckets.size()},
+        pending_{a.buckets.size()} {
+    for (auto const& b : a.buckets) {
+      auto const unit = static_cast<std::size_t>(b.unit);
+      of_unit_.resize(std::max(of_unit_.size(), unit + 1));
+      of_unit_[unit].push_back(buckets_.size());
+      buckets_.push_back({.unit = unit, .where = b.where, .in_place = a.flows(b)});
+    }
+    for (int i = 0; i < a.slots; ++i) { free_.push_back(i); }
+  }
+
+  // Events of a step
+  // -------------------------------------------------------------------------------------------
+
+  /// The coming step is known, should it not be clipped: buckets may be served before the check.
+  void announce() { announced_ = true; }
+  /// The backward of a unit is queued: its gradient comes.
+  void gradient_queued(int unit) {
+    if (!before_check_) {
+      expect(all_weights_made(), exit_code::internal,
+             "a gradient became final before the last step's weights were awaited");
+      before_check_ = true;
+      ranks_ = 0;
+    }
+    for (auto const i : of_unit(unit)) {
+      if (buckets_[i].where == place::streamed) {
+        staging_.gradient_came(i);
+      } else if (buckets_[i].where == place::host) {
+        buckets_[i].rank = ranks_++;
+        of_rank_[buckets_[i].rank] = i;
+        move(i, bucket_stage::queued);
+      }
+    }
+  }
+  /// The backward is done.
+  void gradient_final(int unit) {
+    for (auto const i : of_unit(unit)) {
+      if (buckets_[i].stage == bucket_stage::queued) {
+        move(i, bucket_stage::final);
+      }
+    }
+  }
+  /// The step was checked; nothing more of it is announced.
+  void check(check_result result) {
+    before_check_ = false;
+    result_ = result;
+    came_true_ = announced_ && result == check_result::unclipped;
+    hit_rate_ = 0.9 * hit_rate_ + (result == check_result::unclipped ? 0.1 : 0.0);
+    announced_ = false;
+    for (std::size_t i = 0; i < buckets_.size(); ++i) { apply_check(i); }
+    if (result == check_result::skipped) {
+      staging_.skip();
+    }
+  }
+
+  // Events of the link
+  // -------------------------------------------------------------------------------------------
+
+  /// The copy of the gradient that next_fetch() gave has begun. \returns the buffer it goes to.
+  int fetch(std::size_t index) {
+    buckets_[index].gradient = take();
+    ++fetching_;
+    move(index, bucket_stage::fetching);
+    return buckets_[index].gradient;
+  }
+  void fetched(std::size_t index) {
+    auto& b = buckets_[index];
+    --fetching_;
+    if (!std::exchange(b.dropped, false)) {
+      move(index, b.in_place && before_check_ && !immediate_ ? bucket_stage::held : bucket_stage::arrived);
+      return;
+    }
+    give(b.gradient);
+    if (b.stage == bucket_stage::final) {  // again, in the step after that
+      move(index, bucket_stage::final);
+    }
+  }
+  /// Of the weights that were sent, those that were sent first are there.
+  void weights_arrived() {
+    free_.push_back(sent_.front());
+    sent_.pop_front();
+  }
+  [[nodiscard]] staging_schedule& staging() { return staging_; }
+  [[nodiscard]] staging_schedule const& staging() const { return staging_; }
+
+  // CPU Adam
+  // -------------------------------------------------------------------------------------------
+
+  /// The task that next_task() gave has begun; there is one at a time.
+  buffers begin(service_task const& t) {
+    auto& b = buckets_[t.bucket];
+    is_busy_ = true;
+    pending_.erase(t.bucket);
+    if (t.what == service::commit) {
+      return {.kept = b.kept};
+    }
+    move(t.bucket, bucket_stage::serving);
+    buffers uses{.gradient = b.gradient, .kept = t.commits ? b.kept : no_buffer, .weights = b.gradient};
+    if (t.what == service::speculate) {
+      uses.weights = t.commits ? b.kept : take();
+    }
+    return uses;
+  }
+  /// It is done, and its weights are on their way, if it sends any.
+  void finish(service_task const& t, buffers const& used) {
+    auto& b = buckets_[t.bucket];
+    is_busy_ = false;
+    if (t.commits) {
+      ++counts_.committed;
+      if (used.weights == used.kept) {
+        b.kept = no_buffer;
+      } else {
+        give(b.kept);
+      }
+    }
+    if (t.what == service::commit) {
+      return;
+    }
+    if (t.sends()) {
+      sent_.push_back(used.weights);
+    }
+    if (t.what == service::speculate) {
+      ++counts_.emitted;
+      move(t.bucket, bucket_stage::speculated);
+      if (!before_check_) {  // it was checked meanwhile
+        apply_check(t.bucket);
+      }
+      return;
+    }
+    counts_.updated += t.what == service::update ? 1 : 0;
+    if (t.in_place) {
+      give(b.gradient);
+    }
+    b.gradient = no_buffer;
+    move(t.bucket, bucket_stage::idle);
+  }
+
+  // Decisions
+  // --------------------------------------------------------------------------------------------------
+
+  /// The bucket whose gradient is to be fetched.
+  [[nodiscard]] std::optional<std::size_t> next_fetch() const {
+    // A buffer stays free for the weights of the first speculative update.
+    std::size_t const needed = speculating() ? 2 : 1;
+    return free_.size() >= needed ? next_of(final_) : std::nullopt;
+  }
+  /// What CPU Adam does next; nothing: it waits for a gradient, a buffer or the check.
+  [[nodiscard]] std::optional<service_task> next_task() const {
+    if (before_check_ && announced_ && immediate_) {
+      if (auto const i = next_of(arrived_)) {
+        return task(service::update, *i);
+      }
+    }
+    if (speculating()) {
+      auto const i = next_of(arrived_);
+      if (i && (pending_.contains(*i) || !free_.empty())) {  // weights go where the kept gradient was
+        return task(service::speculate, *i);
+      }
+    }
+    if (!before_check_) {
+      if (auto const i = refused_.in_forward.first()) {
+        return task(service::resend, *i);
+      }
+      if (auto const i = next_of(arrived_)) {
+        return task(service::update, *i);
+      }
+    }
+    // A commit reads and writes memory that the link would read: it waits until nothing waits for that.
+    bool const link_is_late = !before_check_ && staging_.is_late();
+    if (fetching_ == 0 && !link_is_late) {
+      if (auto const i = next_commit()) {
+        return service_task{.what = service::commit, .bucket = *i, .commits = true};
+      }
+    }
+    return std::nullopt;
+  }
+  /// Of the units whose backward is queued, the one that the device ends first and CPU Adam waits for.
+  [[nodiscard]] std::optional<int> next_final() const {
+    auto const rank = queued_.by_rank.first();
+    return rank ? std::optional{static_cast<int>(buckets_[of_rank_[*rank]].unit)} : std::nullopt;
+  }
+
+  // Status
+  // ------------------------------------------------------------------------------------------------------
+
+  /// Has a step begun that was not checked?
+  [[nodiscard]] bool before_check() const { return before_check_; }
+  [[nodiscard]] bucket_stage stage(std::size_t index) const { return buckets_[index].stage; }
+  /// Are the bucket's weights those of the last step, or on their way?
+  [[nodiscard]] bool weights_made(std::size_t index) const {
+    auto const stage = buckets_[index].stage;
+    return stage == bucket_stage::idle ? !staging_.has_gradient(index) : stage == bucket_stage::speculated;
+  }
+  [[nodiscard]] bool all_weights_made() const {
+    for (std::size_t i = 0; i < buckets_.size(); ++i) {
+      if (!weights_made(i)) {
+        return false;
+      }
+    }
+    return true;
+  }
+  /// Does nobody need the bucket's gradient on the device any more, but for what is under way?
+  [[nodiscard]] bool gradient_left(std::size_t index) const {
+    auto const stage = buckets_[index].stage;
+    return stage != bucket_stage::queued && stage != bucket_stage::final && !staging_.has_gradient(index);
+  }
+  /// Is there something to do for a bucket, and no buffer for it?
+  [[nodiscard]] bool waits_for_buffer() const {
+    return final_.in_forward.first().has_value() || arrived_.in_forward.first().has_value();
+  }
+  [[nodiscard]] bool is_fetching() const { return fetching_ > 0; }
+  [[nodiscard]] bool is_pending(std::size_t index) const { return pending_.contains(index); }
+  /// Is everything done, and nothing under way?
+  [[nodiscard]] bool settled() const {
+    return !is_busy_ && fetching_ == 0 && sent_.empty() && !pending_.first() && all_weights_made();
+  }
+  [[nodiscard]] std::size_t free_buffers() const { return free_.size(); }
+  /// An estimate of how often a speculative update comes true: a moving average over steps.
+  [[nodiscard]] double hit_rate() const { return hit_rate_; }
+  /// Of the buckets that CPU Adam serves.
+  [[nodiscard]] service_counts const& counts() const { return counts_; }
+
+private:
+  struct bucket_status {
+    std::size_t unit;
+    place where;
+    bool in_place;  // the weights are beside the state
+    bucket_stage stage = bucket_stage::idle;
+    std::size_t rank = 0;  // of its gradient, in the order in which those of the step come
+    bool dropped = false;  // the gradient of a skipped step is still on its way
+    int gradient = no_buffer;
+    int kept = no_buffer;  // with the gradient of the pending step
+  };
+  /// Buckets in a stage, by their place and by rank.
+  struct waiting {
+    index_set in_forward, by_rank;
+
+    waiting(std::size_t buckets) : in_forward{buckets}, by_rank{buckets} {}
+  };
+
+  std::vector<std::size_t> const& of_unit(int unit) const {
+    static std::vector<std::size_t> const none;
+    auto const u = static_cast<std::size_t>(unit);
+    return u < of_unit_.size() ? of_unit_[u] : none;
+  }
+  int take() {
+    expect(!free_.empty(), exit_code::internal, "a pinned buffer was taken when none was free");
+    int const buffer = free_.back();
+    free_.pop_back();
+    return buffer;
+  }
+  void give(int& buffer) { free_.push_back(std::exchange(buffer, no_buffer)); }
+
+  waiting* in(bucket_stage stage) {
+    switch (stage) {
+      case bucket_stage::queued:
+        return &queued_;
+      case bucket_stage::final:
+        return &final_;
+      case bucket_stage::arrived:
+        return &arrived_;
+      case bucket_stage::refused:
+        return &refused_;
+      default:
+        return nullptr;
+    }
+  }
+  void move(std::size_t index, bucket_stage to) {
+    auto& b = buckets_[index];
+    if (auto* const from = in(b.stage)) {
+      from->in_forward.erase(index);
+      from->by_rank.erase(b.rank);
+    }
+    b.stage = to;
+    auto* const there = in(to);
+    if (there != nullptr && !(to == bucket_stage::final && b.dropped)) {
+      there->in_forward.insert(index);
+      there->by_rank.insert(b.rank);
+    }
+  }
+
+  void apply_check(std::size_t index) {
+    auto& b = buckets_[index];
+    bool const skipped = result_ == check_result::skipped;
+    switch (b.stage) {
+      case bucket_stage::speculated:
+        if (came_true_) {
+          b.kept = std::exchange(b.gradient, no_buffer);
+          pending_.insert(index);
+          move(index, bucket_stage::idle);
+        } else {
+          ++counts_.sent_again;
+          move(index, skipped ? bucket_stage::refused : bucket_stage::arrived);
+        }
+        break;
+      case bucket_stage::held:
+      case bucket_stage::arrived:
+        if (skipped) {
+          give(b.gradient);
+        }
+        move(index, skipped ? bucket_stage::idle : bucket_stage::arrived);
+        break;
+      case bucket_stage::queued:
+      case bucket_stage::final:
+      case bucket_stage::fetching:
+        if (skipped) {
+          b.dropped = b.dropped || b.stage == bucket_stage::fetching;
+          move(index, bucket_stage::idle);
+        }
+        break;
+      case bucket_stage::idle:
+      case bucket_stage::serving:
+      case bucket_stage::refused:
+        break;
+    }
+  }
+
+  /// Are weights made before the check? Not where that was in vain too often.
+  [[nodiscard]] bool speculating() const {
+    return before_check_ && announced_ && speculates_ && !immediate_ && hit_rate_ >= least_hit_rate_;
+  }
+  /// Before the check the newest, after it the first of the forward.
+  [[nodiscard]] std::optional<std::size_t> next_of(waiting const& buckets) const {
+    if (oldest_first_) {
+      auto const last = buckets.in_forward.last();
+      return last ? buckets.in_forward.first_from(of_unit_[buckets_[*last].unit].front()) : std::nullopt;
+    }
+    if (!before_check_) {
+      return buckets.in_forward.first();
+    }
+    auto const newest = buckets.by_rank.last();
+    return newest ? std::optional{of_rank_[*newest]} : std::nullopt;
+  }
+  /// The first without a new gradient, since what the backward reaches sooner may yet be committed in one
+  /// pass with its next step; where all have one, they wait for the buffers that only committing gives back.
+  [[nodiscard]] std::optional<std::size_t> next_commit() const {
+    auto const first = pending_.first();
+    for (auto i = first; i; i = pending_.first_from(*i + 1)) {
+      if (buckets_[*i].stage == bucket_stage::idle) {
+        return i;
+      }
+    }
+    return first;
+  }
+  [[nodiscard]] service_task task(service what, std::size_t index) const {
+    return {what, index, pending_.contains(index), buckets_[index].in_place};
+  }
+
+  bool speculates_, immediate_, oldest_first_;
+  double least_hit_rate_, hit_rate_;
+  staging_schedule staging_;
+  std::vector<bucket_status> buckets_;
+  std::vector<std::vector<std::size_t>> of_unit_;
+  std::vector<int> free_;  // pinned buffers
+  std::deque<int> sent_;   // those with weights on their way
+
+  bool before_check_ = false;
+  bool announced_ = false;
+  check_result result_ = check_result::unclipped;  // of the last check
+  bool came_true_ = false;                         // and whether speculative updates did
+  bool is_busy_ = false;                           // CPU Adam has a task
+  std::size_t fetching_ = 0;                       // gradients on their way
+  std::size_t ranks_ = 0;
+  std::vector<std::size_t> of_rank_;  // bucket
+  waiting queued_, final_, arrived_, refused_;
+  index_set pending_;  // a step came true that is not in their state; its gradient is kept
+  service_counts counts_;
+};
+
+}  // namespace superoffload::offload
