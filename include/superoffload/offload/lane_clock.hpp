@@ -67,9 +67,7 @@ public:
   /// Goes on by what next(due) gave. \returns which lanes have ended.
   std::array<bool, lanes> advance(double dt, double due) {
     std::array<double, lanes> speeds{};
-    for (int i = 0; i < lanes; ++i) {
-      speeds[static_cast<std::size_t>(i)] = speed_of(static_cast<lane>(i));
-    }
+    for (int i = 0; i < lanes; ++i) { speeds[static_cast<std::size_t>(i)] = speed_of(static_cast<lane>(i)); }
     std::array<bool, lanes> ended{};
     for (std::size_t i = 0; i < ended.size(); ++i) {
       if (speeds[i] > 0.0) {

@@ -68,8 +68,8 @@ enum class check_result {
 };
 
 /// Decides what is done next for the buckets whose state is off the device: which gradient is fetched, what
-/// CPU Adam does, which state is uploaded, which pinned buffer each takes. A state machine of plain data: it is told
-/// of events, and asked. offload::server tells it of what happens, the simulator of what would.
+/// CPU Adam does, which state is uploaded, which pinned buffer each takes. A state machine of plain data: it
+/// is told of events, and asked. offload::server tells it of what happens, the simulator of what would.
 ///
 /// A step begins with the first gradient and ends with its check. Between the two, and if the step was
 /// announced, buckets get a speculative update, newest first: their new weights are made and sent while their
@@ -180,8 +180,15 @@ public:
     free_.push_back(sent_.front());
     sent_.pop_front();
   }
-  [[nodiscard]] staging_schedule& staging() { return staging_; }
-  [[nodiscard]] staging_schedule const& staging() const { return staging_; }
+  /// The upload of the state that next_upload() gave has begun.
+  void upload(std::size_t index) { staging_.upload(index); }
+  /// It is there, or will be before whatever is queued for it.
+  void uploaded(std::size_t index) { staging_.uploaded(index); }
+  /// The device has updated it, or will have before whatever is queued for it.
+  void updated(std::size_t index) { staging_.updated(index); }
+  void written_back(std::size_t index) { staging_.written_back(index); }
+  /// All state is on the host: what was uploaded ahead is forgotten.
+  void forget_uploads() { staging_.reset(); }
 
   // CPU Adam
   // -------------------------------------------------------------------------------------------
@@ -274,6 +281,12 @@ public:
     }
     return std::nullopt;
   }
+  /// The bucket whose state is to be uploaded; `ahead`: also of one that has no gradient yet.
+  [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead) const {
+    return staging_.next_upload(ahead);
+  }
+  /// The bucket that the device updates next, once it may.
+  [[nodiscard]] std::optional<std::size_t> next_update() const { return staging_.next_update(); }
   /// Of the units whose backward is queued, the one that the device ends first and CPU Adam waits for.
   [[nodiscard]] std::optional<int> next_final() const {
     auto const rank = queued_.by_rank.first();
@@ -308,13 +321,11 @@ public:
   [[nodiscard]] bool waits_for_buffer() const {
     return final_.in_forward.first().has_value() || arrived_.in_forward.first().has_value();
   }
-  [[nodiscard]] bool is_fetching() const { return fetching_ > 0; }
-  [[nodiscard]] bool is_pending(std::size_t index) const { return pending_.contains(index); }
+  [[nodiscard]] staging_schedule const& staging() const { return staging_; }
   /// Is everything done, and nothing under way?
   [[nodiscard]] bool settled() const {
     return !is_busy_ && fetching_ == 0 && sent_.empty() && !pending_.first() && all_weights_made();
   }
-  [[nodiscard]] std::size_t free_buffers() const { return free_.size(); }
   /// An estimate of how often a speculative update comes true: a moving average over steps.
   [[nodiscard]] double hit_rate() const { return hit_rate_; }
   /// Of the buckets that CPU Adam serves.

@@ -64,7 +64,9 @@ public:
   }
   void send() { ++sent_; }
   void arrived() { ++there_; }
-  void pass_ended(std::size_t pass) { next_ += next_ < visits_.size() && visits_[next_].last == pass ? 1 : 0; }
+  void pass_ended(std::size_t pass) {
+    next_ += next_ < visits_.size() && visits_[next_].last == pass ? 1 : 0;
+  }
   void step_ended() { next_ = sent_ = there_ = 0; }
 
 private:

@@ -140,11 +140,11 @@ public:
   }
   bool start_state_up() {
     // In the immediate mode the first are uploaded for the next step as soon as all of this one are.
-    auto const b = scheduler_.staging().next_upload(!checked_ || !s_.state.immediate);
+    auto const b = scheduler_.next_upload(!checked_ || !s_.state.immediate);
     if (!b) {
       return false;
     }
-    scheduler_.staging().upload(*b);
+    scheduler_.upload(*b);
     start_copy(lane::up, activity::state_up, *b, state_bytes(*b));
     return true;
   }
@@ -166,7 +166,7 @@ public:
   void device_updated(std::size_t b) {
     gradient_left(b);
     if (plan(b).where == place::streamed) {
-      scheduler_.staging().updated(b);
+      scheduler_.updated(b);
       to_go_home_.push_back(b);
       if (in_place(b)) {
         return;  // its weights are on the host when its state is
@@ -182,7 +182,7 @@ public:
     scheduler_.fetched(b);
   }
   void state_went_down(std::size_t b) {
-    scheduler_.staging().written_back(b);
+    scheduler_.written_back(b);
     if (in_place(b)) {
       weights_are_back(b);
     }
@@ -195,7 +195,7 @@ public:
     }
   }
   void state_went_up(std::size_t b) {
-    scheduler_.staging().uploaded(b);
+    scheduler_.uploaded(b);
     may_update(b);
   }
   void cpu_ended() {

@@ -319,8 +319,7 @@ private:
     return true;
   }
   bool start_sum_up() {
-    auto const unit =
-        pass_ == passes_.size() ? std::nullopt : gradients_.take_sum_to_come(passes_[pass_]);
+    auto const unit = pass_ == passes_.size() ? std::nullopt : gradients_.take_sum_to_come(passes_[pass_]);
     if (unit) {
       clock_.start_copy(lane::up, activity::sum_up, *unit, 0, gradients_.bytes_of_sum(*unit));
     }

@@ -20,16 +20,18 @@ namespace superoffload::offload {
 class staging_schedule {
 public:
   explicit staging_schedule(arrangement const& a)
-      : immediate_{a.immediate}, free_buffers_{a.stagings}, buckets_(a.buckets.size()) {
+      : immediate_{a.immediate},
+        free_buffers_{a.stagings},
+        most_{static_cast<std::size_t>(a.stagings)},
+        buckets_(a.buckets.size()) {
     for (std::size_t i = 0; i < a.buckets.size(); ++i) {
       if (a.buckets[i].where == place::streamed) {
         order_.push_back(i);
       }
     }
     if (immediate_) {
-      std::stable_sort(order_.begin(), order_.end(), [&](std::size_t x, std::size_t y) {
-        return a.buckets[x].unit > a.buckets[y].unit;
-      });
+      std::stable_sort(order_.begin(), order_.end(),
+                       [&](std::size_t x, std::size_t y) { return a.buckets[x].unit > a.buckets[y].unit; });
     }
     waiting_.assign(order_.begin(), order_.end());
   }
@@ -110,6 +112,8 @@ public:
   }
   [[nodiscard]] bool is_staged(std::size_t index) const { return buckets_[index].is_staged; }
   [[nodiscard]] bool has_gradient(std::size_t index) const { return buckets_[index].has_gradient; }
+  /// Is as much uploaded as there are staging buffers for?
+  [[nodiscard]] bool is_full() const { return staged_.size() == std::min(most_, order_.size()); }
   /// Does a gradient wait for its state?
   [[nodiscard]] bool is_late() const { return late_ > 0; }
 
@@ -122,7 +126,8 @@ private:
 
   bool immediate_;
   int free_buffers_;
-  int late_ = 0;  // with a gradient and without their state
+  std::size_t most_;  // buffers
+  int late_ = 0;      // with a gradient and without their state
   std::vector<status> buckets_;
   std::vector<std::size_t> order_;   // of the uploads of a step
   std::deque<std::size_t> waiting_;  // to be uploaded, in this order

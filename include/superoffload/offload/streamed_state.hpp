@@ -17,6 +17,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -27,9 +28,10 @@ namespace superoffload::offload {
 /// and the low half of the master (bfloat16), beside the working weight on the device. A weight that lives in
 /// host memory streams along.
 ///
-/// A bucket is uploaded into a free staging, updated there, and written back, which frees the staging.
-/// Uploads and writings back share the link's streams with others and are queued when nothing there keeps
-/// them waiting, a few at a time; who queues them never blocks on the device.
+/// A bucket is uploaded into a free staging, updated there, and written back, which frees the staging; which
+/// bucket is next staging_schedule says. Uploads and writings back share the link's streams with others and
+/// are queued when nothing there keeps them waiting, a few at a time; queueing them never blocks on the
+/// device.
 template <device_policy D, element T>
 class streamed_state {
   static constexpr std::size_t bytes_of_element =
@@ -97,20 +99,16 @@ public:
     drain(link_->down);
   }
 
-  /// Queues the upload of a bucket's state, unless it is in a staging already. \returns false where it cannot
-  /// be yet: no staging is free, or enough is under way.
-  bool upload(std::size_t index, std::size_t most_under_way) {
+  /// Are fewer uploads under way than `most`?
+  [[nodiscard]] bool may_upload(std::size_t most) {
+    while (!uploads_.empty() && uploads_.front()->done()) { uploads_.pop_front(); }
+    return uploads_.size() < most;
+  }
+  /// Queues the upload of a bucket's state, all of which is on the host, to a staging that is free.
+  void upload(std::size_t index) {
     auto& p = pieces_[index];
-    if (p.state == position::staged) {
-      return true;
-    }
-    free_written();
-    if (p.state != position::home || free_.empty() || under_way(uploads_) >= most_under_way) {
-      return false;
-    }
     p.staging = free_.back();
     free_.pop_back();
-    p.state = position::staged;
     auto& s = staging_of(p);
     auto& up = link_->up;
     record_span(times_, up_track_, up, "state of ", p.bucket.unit, [&] {
@@ -121,9 +119,7 @@ public:
     });
     up.record(*s.uploaded);
     uploads_.push_back(s.uploaded.get());
-    return true;
   }
-  [[nodiscard]] std::size_t stagings() const noexcept { return stagings_.size(); }
 
   /// Queues the update of an uploaded bucket. From the point `is_final` on the gradient of its unit is, and
   /// nobody reads the old weights any more.
@@ -151,7 +147,7 @@ public:
       }
     });
     update_.record(*p.updated);
-    p.state = position::updated;
+    p.is_written = false;
     p.ever_updated = true;
     updated_.push_back(index);
   }
@@ -160,7 +156,6 @@ public:
   /// \returns whether there were any.
   bool write_back(std::size_t most_under_way) {
     bool any = false;
-    free_written();
     while (!updated_.empty() && writes_.size() < most_under_way &&
            pieces_[updated_.front()].updated->done()) {
       write_next();
@@ -168,14 +163,24 @@ public:
     }
     return any;
   }
+  /// The bucket that was written back first, once that is done: its staging is free from then on.
+  [[nodiscard]] std::optional<std::size_t> take_written() {
+    if (writes_.empty() || !staging_of(pieces_[writes_.front()]).written->done()) {
+      return std::nullopt;
+    }
+    auto const index = writes_.front();
+    writes_.pop_front();
+    free_.push_back(pieces_[index].staging);
+    return index;
+  }
   /// Is every update's writing back queued?
   [[nodiscard]] bool wrote_all() const noexcept { return updated_.empty(); }
   /// May await() be called, or are weights that flow yet to be written back?
   [[nodiscard]] bool returns(std::size_t index) const {
-    return !pieces_[index].flows || pieces_[index].state != position::updated;
+    return !pieces_[index].flows || pieces_[index].is_written;
   }
-  /// Where upload() or write_back() has just refused: what has to end before they do more. It may have ended
-  /// by now. Null: nothing is under way.
+  /// Where may_upload() or write_back() has just refused, or no staging was free: what has to end before they
+  /// do more. It may have ended by now. Null: nothing is under way.
   [[nodiscard]] typename D::event const* next_end() {
     if (!writes_.empty()) {
       return staging_of(pieces_[writes_.front()]).written.get();
@@ -209,7 +214,6 @@ public:
     writes_.clear();
     free_.clear();
     for (std::size_t i = 0; i < stagings_.size(); ++i) { free_.push_back(static_cast<int>(i)); }
-    for (auto& p : pieces_) { p.state = position::home; }
   }
 
   /// Elements [first, first + size) of the bucket at `index`, after synchronize().
@@ -231,8 +235,6 @@ public:
   }
 
 private:
-  /// Where a bucket's state is, or is on its way to.
-  enum class position { home, staged, updated, returning };
   struct piece {
     offload::bucket bucket;
     std::vector<segment> segments;
@@ -241,8 +243,8 @@ private:
     std::byte* host = nullptr;                             // m, v, low
     std::unique_ptr<typename D::event> updated, returned;  // the latter of weights that flow
     bool ever_updated = false;
-    position state = position::home;
-    int staging = 0;  // where it is not at home
+    bool is_written = true;  // the writing back of the last update is queued
+    int staging = 0;         // where its state is not on the host
   };
   struct staging {
     std::byte* memory;
@@ -250,10 +252,6 @@ private:
   };
 
   staging& staging_of(piece const& p) { return stagings_[static_cast<std::size_t>(p.staging)]; }
-  static std::size_t under_way(std::deque<typename D::event const*>& ends) {
-    while (!ends.empty() && ends.front()->done()) { ends.pop_front(); }
-    return ends.size();
-  }
   /// Of the bucket that was updated first, which is done.
   void write_next() {
     auto& p = pieces_[updated_.front()];
@@ -267,17 +265,9 @@ private:
       down.copy(p.host, s.memory, bytes_of(p.bucket));
     });
     down.record(*s.written);
-    p.state = position::returning;
+    p.is_written = true;
     writes_.push_back(updated_.front());
     updated_.pop_front();
-  }
-  void free_written() {
-    while (!writes_.empty() && staging_of(pieces_[writes_.front()]).written->done()) {
-      auto& p = pieces_[writes_.front()];
-      p.state = position::home;
-      free_.push_back(p.staging);
-      writes_.pop_front();
-    }
   }
   /// Of the largest streamed bucket: its state, and its weights where they flow.
   static std::size_t staging_bytes(arrangement const& a) {
