@@ -13,6 +13,7 @@
 #include <superoffload/offload/link_streams.hpp>
 #include <superoffload/offload/scheduler.hpp>
 #include <superoffload/offload/split_state.hpp>
+#include <superoffload/offload/state_bytes.hpp>
 #include <superoffload/offload/step_record.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -31,10 +32,10 @@ template <device_policy D, element T>
 class host_buckets {
 public:
   static memory_plan bytes(arrangement const& a) {
-    auto const largest = static_cast<std::size_t>(a.largest(place::host)) * sizeof(T);
-    return {.device = largest,
-            .host = host_state<D, T>::bytes(a) + split_state<D, T>::bytes(a) +
-                    largest * static_cast<std::size_t>(a.slots)};
+    auto const of_state = bytes_of(a, sizeof(T));
+    return {.device = of_state.pinned_buffer,  // to convert a wide gradient in
+            .host = of_state.whole + of_state.in_place +
+                    of_state.pinned_buffer * static_cast<std::size_t>(a.slots)};
   }
 
   /// As for server; `link` outlives it.
@@ -49,8 +50,8 @@ public:
                      : std::make_unique<adam_workers>(device.pci_address(), a.workers, a.resource_group)},
         host_{device, units, a, workers_.get()},
         split_{device, units, a, workers_.get(), weights},
-        pinned_{device, bytes_of(largest_) * static_cast<std::size_t>(a.slots), memory::host},
-        packed_{device, bytes_of(largest_)} {
+        pinned_{device, weight_bytes(largest_) * static_cast<std::size_t>(a.slots), memory::host},
+        packed_{device, weight_bytes(largest_)} {
     if (times_ != nullptr && workers_ != nullptr) {
       record_workers();
     }
@@ -86,10 +87,10 @@ public:
       if (gradient.is_wide && !std::is_same_v<T, wide<T>>) {
         launch(down, kernel::convert<wide<T>, T>{static_cast<wide<T> const*>(gradient.data) + p.bucket.offset,
                                                  packed_.template as<T>(), p.bucket.count});
-        down.copy(buffer_of(to), packed_.data(), bytes_of(p.bucket.count));
+        down.copy(buffer_of(to), packed_.data(), weight_bytes(p.bucket.count));
       } else {
         down.copy(buffer_of(to), static_cast<T const*>(gradient.data) + p.bucket.offset,
-                  bytes_of(p.bucket.count));
+                  weight_bytes(p.bucket.count));
       }
     });
     down.record(*p.down);
@@ -101,7 +102,7 @@ public:
     auto& up = link_->up;
     up.wait(is_final);
     record_span(times_, up_track_, up, "weights of ", p.bucket.unit,
-                [&] { up.copy(p.weights, buffer_of(from), bytes_of(p.bucket.count)); });
+                [&] { up.copy(p.weights, buffer_of(from), weight_bytes(p.bucket.count)); });
     up.record(*p.up);
     p.sent = true;
   }
@@ -198,7 +199,7 @@ public:
         p.stale = false;
         working_on_ = {"weights of ", p.bucket.unit};
         host_.weights(i, buffer_of(0));
-        link_->up.copy(p.weights, buffer_of(0), bytes_of(p.bucket.count));
+        link_->up.copy(p.weights, buffer_of(0), weight_bytes(p.bucket.count));
         link_->up.synchronize();
       }
     }
@@ -216,7 +217,7 @@ private:
     bool stale = false;      // a master was written from outside
   };
 
-  static std::size_t bytes_of(std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(T); }
+  static std::size_t weight_bytes(std::int64_t count) { return static_cast<std::size_t>(count) * sizeof(T); }
   [[nodiscard]] T* buffer_of(int number) { return pinned_.template as<T>() + number * largest_; }
 
   /// A track for each link and each worker.

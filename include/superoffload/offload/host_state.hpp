@@ -10,6 +10,7 @@
 #include <superoffload/offload/adam_workers.hpp>
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/segments.hpp>
+#include <superoffload/offload/state_bytes.hpp>
 #include <superoffload/offload/step_record.hpp>
 
 #include <algorithm>
@@ -29,13 +30,7 @@ public:
   /// Is the bucket one of those kept here? Those whose weights live in host memory are kept by split_state.
   static bool keeps(arrangement const& a, bucket const& b) { return b.where == place::host && !a.flows(b); }
   /// Bytes of host memory.
-  static std::size_t bytes(arrangement const& a) {
-    std::size_t total = 0;
-    for (auto const& b : a.buckets) {
-      total += keeps(a, b) ? 3 * static_cast<std::size_t>(b.count) * sizeof(float) : 0;
-    }
-    return total;
-  }
+  static std::size_t bytes(arrangement const& a) { return bytes_of(a, sizeof(T)).whole; }
 
   /// `workers` may be null where no bucket's place is the host.
   host_state(D& device, std::vector<autograd::unit_layout> const& units, arrangement const& a,

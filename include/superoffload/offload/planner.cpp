@@ -4,6 +4,7 @@
 #include <superoffload/cpu/cores.hpp>
 #include <superoffload/kernel/reduction.hpp>
 #include <superoffload/offload/planner.hpp>
+#include <superoffload/offload/state_bytes.hpp>
 #include <superoffload/offload/step_bound.hpp>
 #include <superoffload/zero/room_sizes.hpp>
 
@@ -121,7 +122,6 @@ private:
   // ----------------------------------------------------------------------------------------------------
 
   [[nodiscard]] std::size_t element_bytes() const { return static_cast<std::size_t>(w_.element_bytes); }
-  static constexpr std::size_t host_state_bytes = 12;
 
   /// Is the unit between the first and the last, where the blocks are?
   [[nodiscard]] bool is_block(int unit) const {
@@ -196,17 +196,6 @@ private:
   }
   /// Must the host hold gradients until the verdict?
   [[nodiscard]] static bool holds(plan const& p) { return !p.state.immediate && p.state.flow.any_gradient(); }
-  /// Of the largest streamed bucket: its state, and its weights where they stream.
-  [[nodiscard]] std::size_t staging_bytes(plan const& p) const {
-    std::size_t most = 0;
-    for (auto const& b : p.state.buckets) {
-      if (b.where == place::streamed) {
-        most = std::max(most, static_cast<std::size_t>(b.count) *
-                                  (w_.state_bytes() + (p.state.flows(b) ? element_bytes() : 0)));
-      }
-    }
-    return most;
-  }
   void count_bytes(plan& p) const {
     auto& device = p.on_device = {};
     auto& host = p.on_host = {};
@@ -236,38 +225,25 @@ private:
     using rooms_of = zero::room_sizes<std::size_t>;
     device.weights += rooms_of::alike(weights, flow.weight_rooms).total() + whole_weights(p);
     device.gradients += rooms_of::alike(gradients, flow.gradient_rooms).total() + w_.whole_gradients;
-    std::size_t stays = 0, on_host = 0, beside = 0, staged = 0;
-    for (auto const& b : p.state.buckets) {
-      auto const n = static_cast<std::size_t>(b.count);
-      switch (b.where) {
-        case place::resident:
-          stays += n;
-          device.state += n * w_.state_bytes();
-          break;
-        case place::host:
-          on_host += n;
-          beside += p.state.flows(b) ? n : 0;
-          break;
-        case place::streamed:
-          staged += n;
-          break;
-      }
-    }
-    host.state = (on_host - beside) * host_state_bytes + (beside + staged) * w_.state_bytes();
-    auto const largest = static_cast<std::size_t>(p.state.largest(place::host));
-    host.slots = largest * element_bytes() * static_cast<std::size_t>(p.state.slots);
-    device.stagings =
-        largest * element_bytes() + staging_bytes(p) * static_cast<std::size_t>(p.state.stagings);
+    auto const state = bytes_of(p.state, element_bytes());
+    device.state = state.resident;
+    host.state = state.whole + state.in_place + state.streamed;
+    host.slots = state.pinned_buffer * static_cast<std::size_t>(p.state.slots);
+    device.stagings = state.pinned_buffer + state.staging_buffer * static_cast<std::size_t>(p.state.stagings);
     device.activations = w_.levels[p.level].activations;
     device.workspaces = w_.workspaces + cells * sizeof(double);
     host.workspaces = w_.host_workspaces + cells * sizeof(double);
-    p.pinned = host.total() - (on_host - beside) * host_state_bytes - beside * w_.state_bytes();
+    p.pinned = host.total() - state.whole - state.in_place;
     p.device_available = device_;
     p.host_available = host_;
-    double const all = static_cast<double>(std::max<std::int64_t>(1, elements_));
-    p.host = static_cast<double>(on_host) / all;
-    p.streamed = static_cast<double>(staged) / all;
-    p.resident = on_host + staged == 0 ? 1.0 : static_cast<double>(stays) / all;
+    auto const share = [&](place where) {
+      std::int64_t count = 0;
+      for (auto const& b : p.state.buckets) { count += b.where == where ? b.count : 0; }
+      return static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(1, elements_));
+    };
+    p.host = share(place::host);
+    p.streamed = share(place::streamed);
+    p.resident = off_the_device(p) == 0 ? 1.0 : share(place::resident);
   }
   /// Of a rank, bytes of the rooms that zero::sharded_store gathers weights into.
   [[nodiscard]] std::size_t whole_weights(plan const& p) const {
@@ -363,12 +339,12 @@ private:
   /// Slots and stagings as far as memory goes.
   void widen(plan& p) const {
     int const hosts = count(p, place::host), streamed = count(p, place::streamed);
-    auto const slot = static_cast<std::size_t>(p.state.largest(place::host)) * element_bytes();
+    auto const slot = bytes_of(p.state, element_bytes()).pinned_buffer;
     if (slot > 0) {
       p.state.slots = std::min(p.state.slots + rooms(left_on_host(p), slot), hosts + least_slots);
       count_bytes(p);
     }
-    auto const staging = staging_bytes(p);
+    auto const staging = bytes_of(p.state, element_bytes()).staging_buffer;
     if (staging > 0) {
       p.state.stagings = std::min(p.state.stagings + rooms(left_on_device(p), staging), streamed);
       count_bytes(p);

@@ -8,6 +8,7 @@
 #include <superoffload/offload/placement.hpp>
 #include <superoffload/offload/segments.hpp>
 #include <superoffload/offload/split_master.hpp>
+#include <superoffload/offload/state_bytes.hpp>
 #include <superoffload/offload/step_record.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -22,18 +23,9 @@ namespace superoffload::offload {
 /// does not hold (bfloat16: its low 16 bits; float: nothing). Updated by the device, all work in one stream.
 template <device_policy D, element T>
 class resident_state {
-  static constexpr std::size_t bytes_of_element =
-      2 * sizeof(float) + (splits_master<T> ? sizeof(std::uint16_t) : 0);
-
 public:
   /// Bytes of device memory for the resident ones among `buckets`.
-  static std::size_t bytes(placement const& buckets) {
-    std::size_t total = 0;
-    for (auto const& b : buckets) {
-      total += b.where == place::resident ? static_cast<std::size_t>(b.count) * bytes_of_element : 0;
-    }
-    return total;
-  }
+  static std::size_t bytes(placement const& buckets) { return bytes_of(buckets, {}, sizeof(T)).resident; }
 
   /// Takes the resident ones among `buckets`. `weights(unit)` gives a unit's working weights, [elements] T in
   /// device memory.
@@ -46,7 +38,7 @@ public:
         state_{device, bytes(buckets)} {
     drain_at_end const drained{stream};
     stream.fill_zero(state_.data(), state_.bytes());
-    auto const elements = static_cast<std::int64_t>(state_.bytes() / bytes_of_element);
+    auto const elements = static_cast<std::int64_t>(state_.bytes() / split_state_bytes(sizeof(T)));
     auto* moment = state_.template as<float>();
     auto* low = reinterpret_cast<std::uint16_t*>(moment + 2 * elements);
     for (auto const& b : buckets) {

@@ -4,9 +4,10 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/bucket_stages.hpp>
 #include <superoffload/offload/index_set.hpp>
-#include <superoffload/offload/machine.hpp>
 #include <superoffload/offload/service_counts.hpp>
+#include <superoffload/offload/service_task.hpp>
 #include <superoffload/offload/staging_schedule.hpp>
 
 #include <algorithm>
@@ -17,48 +18,6 @@
 #include <vector>
 
 namespace superoffload::offload {
-
-/// How far a bucket whose state is on the host has come in a step.
-enum class bucket_stage {
-  idle,        ///< nothing is to be done, or all is
-  queued,      ///< the backward that makes its gradient is queued
-  final,       ///< the gradient is on the device
-  fetching,    ///< on its way to a pinned buffer
-  held,        ///< there, not to be used before the check
-  arrived,     ///< there
-  serving,     ///< CPU Adam makes the bucket's weights of it
-  speculated,  ///< there, after a speculative update
-  refused,     ///< the same, but the step changes nothing: the old weights have to be sent
-};
-
-/// What CPU Adam does for a bucket.
-enum class service {
-  speculate,  ///< makes new weights and leaves the state
-  commit,     ///< writes the state of a speculative update that came true
-  update,     ///< makes both, with the true clip factor
-  resend,     ///< makes the old weights
-};
-
-struct service_task {
-  service what;
-  std::size_t bucket;
-  bool commits = false;   ///< the step before it, too
-  bool in_place = false;  ///< the weights are beside the state: nothing is sent
-
-  [[nodiscard]] bool sends() const { return what != service::commit && !in_place; }
-  /// What is not a resend.
-  [[nodiscard]] adam_task adam() const {
-    switch (what) {
-      case service::commit:
-        return adam_task::commit;
-      case service::speculate:
-        return commits ? adam_task::commit_emit : adam_task::emit;
-      default:
-        return commits ? adam_task::commit_update : in_place ? adam_task::update_in_place : adam_task::update;
-    }
-  }
-  friend bool operator==(service_task const&, service_task const&) = default;
-};
 
 /// What the check of a step's gradient, its norm and overflow, came to.
 enum class check_result {
@@ -94,11 +53,7 @@ public:
         least_hit_rate_{a.least_acceptance()},
         hit_rate_{hit_rate},
         staging_{a},
-        of_rank_(a.buckets.size()),
-        queued_{a.buckets.size()},
-        final_{a.buckets.size()},
-        arrived_{a.buckets.size()},
-        refused_{a.buckets.size()},
+        stages_{a.buckets.size()},
         pending_{a.buckets.size()} {
     for (auto const& b : a.buckets) {
       auto const unit = static_cast<std::size_t>(b.unit);
@@ -120,23 +75,23 @@ public:
       expect(all_weights_made(), exit_code::internal,
              "a gradient became final before the last step's weights were awaited");
       before_check_ = true;
-      ranks_ = 0;
+      stages_.begin_step();
     }
     for (auto const i : of_unit(unit)) {
       if (buckets_[i].where == place::streamed) {
         staging_.gradient_came(i);
       } else if (buckets_[i].where == place::host) {
-        buckets_[i].rank = ranks_++;
-        of_rank_[buckets_[i].rank] = i;
-        move(i, bucket_stage::queued);
+        expect(stages_[i] == bucket_stage::idle, exit_code::internal,
+               "a gradient became final twice in a step");
+        stages_.queue(i);
       }
     }
   }
   /// The backward is done.
   void gradient_final(int unit) {
     for (auto const i : of_unit(unit)) {
-      if (buckets_[i].stage == bucket_stage::queued) {
-        move(i, bucket_stage::final);
+      if (stages_[i] == bucket_stage::queued) {
+        stages_.move(i, bucket_stage::final, !buckets_[i].dropped);
       }
     }
   }
@@ -160,19 +115,20 @@ public:
   int fetch(std::size_t index) {
     buckets_[index].gradient = take();
     ++fetching_;
-    move(index, bucket_stage::fetching);
+    stages_.move(index, bucket_stage::fetching);
     return buckets_[index].gradient;
   }
   void fetched(std::size_t index) {
     auto& b = buckets_[index];
     --fetching_;
     if (!std::exchange(b.dropped, false)) {
-      move(index, b.in_place && before_check_ && !immediate_ ? bucket_stage::held : bucket_stage::arrived);
+      stages_.move(index,
+                   b.in_place && before_check_ && !immediate_ ? bucket_stage::held : bucket_stage::arrived);
       return;
     }
     give(b.gradient);
-    if (b.stage == bucket_stage::final) {  // again, in the step after that
-      move(index, bucket_stage::final);
+    if (stages_[index] == bucket_stage::final) {  // again, in the step after that
+      stages_.move(index, bucket_stage::final);
     }
   }
   /// Of the weights that were sent, those that were sent first are there.
@@ -201,7 +157,7 @@ public:
     if (t.what == service::commit) {
       return {.kept = b.kept};
     }
-    move(t.bucket, bucket_stage::serving);
+    stages_.move(t.bucket, bucket_stage::serving);
     buffers uses{.gradient = b.gradient, .kept = t.commits ? b.kept : no_buffer, .weights = b.gradient};
     if (t.what == service::speculate) {
       uses.weights = t.commits ? b.kept : take();
@@ -228,7 +184,7 @@ public:
     }
     if (t.what == service::speculate) {
       ++counts_.emitted;
-      move(t.bucket, bucket_stage::speculated);
+      stages_.move(t.bucket, bucket_stage::speculated);
       if (!before_check_) {  // it was checked meanwhile
         apply_check(t.bucket);
       }
@@ -239,7 +195,7 @@ public:
       give(b.gradient);
     }
     b.gradient = no_buffer;
-    move(t.bucket, bucket_stage::idle);
+    stages_.move(t.bucket, bucket_stage::idle);
   }
 
   // Decisions
@@ -249,26 +205,26 @@ public:
   [[nodiscard]] std::optional<std::size_t> next_fetch() const {
     // A buffer stays free for the weights of the first speculative update.
     std::size_t const needed = speculating() ? 2 : 1;
-    return free_.size() >= needed ? next_of(final_) : std::nullopt;
+    return free_.size() >= needed ? next_of(bucket_stage::final) : std::nullopt;
   }
   /// What CPU Adam does next; nothing: it waits for a gradient, a buffer or the check.
   [[nodiscard]] std::optional<service_task> next_task() const {
     if (before_check_ && announced_ && immediate_) {
-      if (auto const i = next_of(arrived_)) {
+      if (auto const i = next_of(bucket_stage::arrived)) {
         return task(service::update, *i);
       }
     }
     if (speculating()) {
-      auto const i = next_of(arrived_);
+      auto const i = next_of(bucket_stage::arrived);
       if (i && (pending_.contains(*i) || !free_.empty())) {  // weights go where the kept gradient was
         return task(service::speculate, *i);
       }
     }
     if (!before_check_) {
-      if (auto const i = refused_.in_forward.first()) {
+      if (auto const i = stages_.first(bucket_stage::refused)) {
         return task(service::resend, *i);
       }
-      if (auto const i = next_of(arrived_)) {
+      if (auto const i = next_of(bucket_stage::arrived)) {
         return task(service::update, *i);
       }
     }
@@ -289,8 +245,8 @@ public:
   [[nodiscard]] std::optional<std::size_t> next_update() const { return staging_.next_update(); }
   /// Of the units whose backward is queued, the one that the device ends first and CPU Adam waits for.
   [[nodiscard]] std::optional<int> next_final() const {
-    auto const rank = queued_.by_rank.first();
-    return rank ? std::optional{static_cast<int>(buckets_[of_rank_[*rank]].unit)} : std::nullopt;
+    auto const oldest = stages_.oldest(bucket_stage::queued);
+    return oldest ? std::optional{static_cast<int>(buckets_[*oldest].unit)} : std::nullopt;
   }
 
   // Status
@@ -298,10 +254,10 @@ public:
 
   /// Has a step begun that was not checked?
   [[nodiscard]] bool before_check() const { return before_check_; }
-  [[nodiscard]] bucket_stage stage(std::size_t index) const { return buckets_[index].stage; }
+  [[nodiscard]] bucket_stage stage(std::size_t index) const { return stages_[index]; }
   /// Are the bucket's weights those of the last step, or on their way?
   [[nodiscard]] bool weights_made(std::size_t index) const {
-    auto const stage = buckets_[index].stage;
+    auto const stage = stages_[index];
     return stage == bucket_stage::idle ? !staging_.has_gradient(index) : stage == bucket_stage::speculated;
   }
   [[nodiscard]] bool all_weights_made() const {
@@ -314,12 +270,12 @@ public:
   }
   /// Does nobody need the bucket's gradient on the device any more, but for what is under way?
   [[nodiscard]] bool gradient_left(std::size_t index) const {
-    auto const stage = buckets_[index].stage;
+    auto const stage = stages_[index];
     return stage != bucket_stage::queued && stage != bucket_stage::final && !staging_.has_gradient(index);
   }
   /// Is there something to do for a bucket, and no buffer for it?
   [[nodiscard]] bool waits_for_buffer() const {
-    return final_.in_forward.first().has_value() || arrived_.in_forward.first().has_value();
+    return stages_.first(bucket_stage::final).has_value() || stages_.first(bucket_stage::arrived).has_value();
   }
   [[nodiscard]] staging_schedule const& staging() const { return staging_; }
   /// Is everything done, and nothing under way?
@@ -335,20 +291,11 @@ private:
   struct bucket_status {
     std::size_t unit;
     place where;
-    bool in_place;  // the weights are beside the state
-    bucket_stage stage = bucket_stage::idle;
-    std::size_t rank = 0;  // of its gradient, in the order in which those of the step come
+    bool in_place;         // the weights are beside the state
     bool dropped = false;  // the gradient of a skipped step is still on its way
     int gradient = no_buffer;
     int kept = no_buffer;  // with the gradient of the pending step
   };
-  /// Buckets in a stage, by their place and by rank.
-  struct waiting {
-    index_set in_forward, by_rank;
-
-    waiting(std::size_t buckets) : in_forward{buckets}, by_rank{buckets} {}
-  };
-
   std::vector<std::size_t> const& of_unit(int unit) const {
     static std::vector<std::size_t> const none;
     auto const u = static_cast<std::size_t>(unit);
@@ -362,46 +309,18 @@ private:
   }
   void give(int& buffer) { free_.push_back(std::exchange(buffer, no_buffer)); }
 
-  waiting* in(bucket_stage stage) {
-    switch (stage) {
-      case bucket_stage::queued:
-        return &queued_;
-      case bucket_stage::final:
-        return &final_;
-      case bucket_stage::arrived:
-        return &arrived_;
-      case bucket_stage::refused:
-        return &refused_;
-      default:
-        return nullptr;
-    }
-  }
-  void move(std::size_t index, bucket_stage to) {
-    auto& b = buckets_[index];
-    if (auto* const from = in(b.stage)) {
-      from->in_forward.erase(index);
-      from->by_rank.erase(b.rank);
-    }
-    b.stage = to;
-    auto* const there = in(to);
-    if (there != nullptr && !(to == bucket_stage::final && b.dropped)) {
-      there->in_forward.insert(index);
-      there->by_rank.insert(b.rank);
-    }
-  }
-
   void apply_check(std::size_t index) {
     auto& b = buckets_[index];
     bool const skipped = result_ == check_result::skipped;
-    switch (b.stage) {
+    switch (stages_[index]) {
       case bucket_stage::speculated:
         if (came_true_) {
           b.kept = std::exchange(b.gradient, no_buffer);
           pending_.insert(index);
-          move(index, bucket_stage::idle);
+          stages_.move(index, bucket_stage::idle);
         } else {
           ++counts_.sent_again;
-          move(index, skipped ? bucket_stage::refused : bucket_stage::arrived);
+          stages_.move(index, skipped ? bucket_stage::refused : bucket_stage::arrived);
         }
         break;
       case bucket_stage::held:
@@ -409,14 +328,14 @@ private:
         if (skipped) {
           give(b.gradient);
         }
-        move(index, skipped ? bucket_stage::idle : bucket_stage::arrived);
+        stages_.move(index, skipped ? bucket_stage::idle : bucket_stage::arrived);
         break;
       case bucket_stage::queued:
       case bucket_stage::final:
       case bucket_stage::fetching:
         if (skipped) {
-          b.dropped = b.dropped || b.stage == bucket_stage::fetching;
-          move(index, bucket_stage::idle);
+          b.dropped = b.dropped || stages_[index] == bucket_stage::fetching;
+          stages_.move(index, bucket_stage::idle);
         }
         break;
       case bucket_stage::idle:
@@ -431,23 +350,19 @@ private:
     return before_check_ && announced_ && speculates_ && !immediate_ && hit_rate_ >= least_hit_rate_;
   }
   /// Before the check the newest, after it the first of the forward.
-  [[nodiscard]] std::optional<std::size_t> next_of(waiting const& buckets) const {
+  [[nodiscard]] std::optional<std::size_t> next_of(bucket_stage in) const {
     if (oldest_first_) {
-      auto const last = buckets.in_forward.last();
-      return last ? buckets.in_forward.first_from(of_unit_[buckets_[*last].unit].front()) : std::nullopt;
+      auto const last = stages_.last(in);
+      return last ? stages_.first_from(of_unit_[buckets_[*last].unit].front(), in) : std::nullopt;
     }
-    if (!before_check_) {
-      return buckets.in_forward.first();
-    }
-    auto const newest = buckets.by_rank.last();
-    return newest ? std::optional{of_rank_[*newest]} : std::nullopt;
+    return before_check_ ? stages_.newest(in) : stages_.first(in);
   }
   /// The first without a new gradient, since what the backward reaches sooner may yet be committed in one
   /// pass with its next step; where all have one, they wait for the buffers that only committing gives back.
   [[nodiscard]] std::optional<std::size_t> next_commit() const {
     auto const first = pending_.first();
     for (auto i = first; i; i = pending_.first_from(*i + 1)) {
-      if (buckets_[*i].stage == bucket_stage::idle) {
+      if (stages_[*i] == bucket_stage::idle) {
         return i;
       }
     }
@@ -471,9 +386,7 @@ private:
   bool came_true_ = false;                         // and whether speculative updates did
   bool is_busy_ = false;                           // CPU Adam has a task
   std::size_t fetching_ = 0;                       // gradients on their way
-  std::size_t ranks_ = 0;
-  std::vector<std::size_t> of_rank_;  // bucket
-  waiting queued_, final_, arrived_, refused_;
+  bucket_stages stages_;
   index_set pending_;  // a step came true that is not in their state; its gradient is kept
   service_counts counts_;
 };

@@ -8,8 +8,8 @@
 #include <superoffload/core/recorder.hpp>
 #include <superoffload/offload/adam_workers.hpp>
 #include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/bucket_copies.hpp>
 #include <superoffload/offload/host_buckets.hpp>
-#include <superoffload/offload/link_streams.hpp>
 #include <superoffload/offload/scheduler.hpp>
 #include <superoffload/offload/service_counts.hpp>
 #include <superoffload/offload/step_record.hpp>
@@ -19,13 +19,10 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <exception>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -49,8 +46,7 @@ template <device_policy D, element T, class Scheduler = scheduler>
 class server {
 public:
   static memory_plan bytes(arrangement const& a) {
-    return host_buckets<D, T>::bytes(a) +
-           memory_plan{streamed_state<D, T>::device_bytes(a), streamed_state<D, T>::host_bytes(a.buckets)};
+    return host_buckets<D, T>::bytes(a) + streamed_state<D, T>::bytes(a);
   }
 
   /// `compute` is the stream that forward and backward are queued on; `units` outlive the server;
@@ -60,20 +56,11 @@ public:
   server(D& device, typename D::stream& compute, std::vector<autograd::unit_layout> const& units,
          arrangement const& a, Weights&& weights, recorder<D>* times = nullptr)
       : compute_{&compute},
-        units_{&units},
         buckets_{a.buckets},
         immediate_{a.immediate},
         flow_{a.flow},
-        link_{device},
-        host_{device, link_, units, a, weights, times},
-        streamed_{device, link_, units, a, weights, times},
         scheduler_{a},
-        final_(units.size()) {
-    for (auto const& b : buckets_) {
-      if (auto& f = gradient_of(b.unit); f.event == nullptr) {
-        f.event = std::make_unique<typename D::event>(device);
-      }
-    }
+        copies_{device, units, a, weights, times, scheduler_} {
     thread_ = std::thread{[this] { run(); }};
   }
   server(server const&) = delete;
@@ -85,8 +72,7 @@ public:
     }
     bell_.notify_all();
     thread_.join();
-    drain(link_.up);  // what is under way uses events
-    drain(link_.down);
+    copies_.drain_link();
   }
 
   /// The coming step, should it be accepted as it is: permits to serve buckets before the check.
@@ -98,8 +84,7 @@ public:
 
   /// The gradient of a unit is final, and nothing queued later reads its weights before await(unit).
   void ready(int unit, zero::unit_gradient gradient) {
-    auto& f = gradient_of(unit);
-    if (f.event == nullptr) {
+    if (!copies_.trains(unit)) {
       return;
     }
     {
@@ -110,9 +95,7 @@ public:
       expect(announced_ || !immediate_ || !flow_.gradient_of(unit), exit_code::internal,
              "a step whose gradients leave the device as they come was not announced");
       scheduler_.gradient_queued(unit);
-      compute_->record(*f.event);
-      f.gradient = gradient;
-      f.computing = true;
+      copies_.gradient_queued(unit, gradient, *compute_);
     }
     bell_.notify_all();
   }
@@ -138,24 +121,25 @@ public:
   /// done.
   void await(int unit, typename D::stream& stream) {
     std::unique_lock lock{mutex_};
-    if (host_.any_stale()) {
-      host_.refresh();
+    if (copies_.host().any_stale()) {
+      copies_.host().refresh();
     }
     each_bucket(unit, [&](std::size_t i, place where) {
       bool const streamed = where == place::streamed;
-      news_.wait(lock, [&] { return (is_served(i) && (!streamed || streamed_.returns(i))) || failure_; });
+      news_.wait(lock,
+                 [&] { return (is_served(i) && (!streamed || copies_.streamed().returns(i))) || failure_; });
       rethrow();
       if (streamed) {
-        streamed_.await(i, stream);
+        copies_.streamed().await(i, stream);
       } else {
-        host_.await_weights(i, stream);
+        copies_.host().await_weights(i, stream);
       }
     });
   }
   /// Would await(unit) return at once?
   [[nodiscard]] bool returned(int unit) const {
     std::lock_guard const lock{mutex_};
-    bool all = !failure_ && !host_.any_stale();
+    bool all = !failure_ && !copies_.host().any_stale();
     each_bucket(unit, [&](std::size_t i, place) { all = all && is_served(i); });
     return all;
   }
@@ -168,9 +152,9 @@ public:
       news_.wait(lock, [&] { return scheduler_.gradient_left(i) || failure_; });
       rethrow();
       if (where == place::streamed) {
-        streamed_.await_gradient(i, stream);
+        copies_.streamed().await_gradient(i, stream);
       } else {
-        host_.await_fetch(i, stream);
+        copies_.host().await_fetch(i, stream);
       }
     });
   }
@@ -185,19 +169,17 @@ public:
     }
     flushing_ = true;
     bell_.notify_all();
-    news_.wait(lock, [&] { return failure_ || (scheduler_.settled() && streamed_.wrote_all()); });
+    news_.wait(lock, [&] { return failure_ || (scheduler_.settled() && copies_.streamed().wrote_all()); });
     flushing_ = false;
     rethrow();
-    link_.up.synchronize();
-    streamed_.synchronize();
-    scheduler_.forget_uploads();
+    copies_.synchronize();
     flushed_ = true;
   }
 
   [[nodiscard]] service_counts counts() const {
     std::lock_guard const lock{mutex_};
     auto all = scheduler_.counts();
-    all.updated += updated_by_device_;
+    all.updated += copies_.updated_by_device();
     return all;
   }
   /// An estimate of how often a step is accepted with the factor 1.
@@ -207,43 +189,32 @@ public:
   }
 
   /// Of CPU Adam; null where no bucket is on the host.
-  [[nodiscard]] adam_workers* workers() const noexcept { return host_.workers(); }
+  [[nodiscard]] adam_workers* workers() const noexcept { return copies_.host().workers(); }
 
   /// Elements [first, first + size) of the bucket at `index`, after flush().
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     if (buckets_[index].where == place::host) {
-      host_.read(index, part, first, to);
+      copies_.host().read(index, part, first, to);
     } else {
-      streamed_.read(index, part, first, to);
+      copies_.streamed().read(index, part, first, to);
     }
   }
   /// The same, written; with the master its working weight, which is there after the next await().
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     if (buckets_[index].where == place::host) {
       std::lock_guard const lock{mutex_};
-      host_.write(index, part, first, from);
+      copies_.host().write(index, part, first, from);
     } else {
-      streamed_.write(index, part, first, from);
+      copies_.streamed().write(index, part, first, from);
     }
   }
 
 private:
-  struct final_gradient {
-    std::unique_ptr<typename D::event> event;  // null: nothing of the unit trains
-    zero::unit_gradient gradient;
-    bool computing = false;  // the device may not have come that far
-  };
-
-  // Under way at a time. Waiting for a copy is waiting for what was queued before it; and a task of CPU Adam,
-  // during which nothing is queued, takes about as long as a bucket's state does on the link.
-  static constexpr std::size_t most_fetches = 6, most_uploads = 3, most_writes = 2;
-
   void rethrow() const {
     if (failure_) {
       std::rethrow_exception(failure_);
     }
   }
-  final_gradient& gradient_of(int unit) { return final_[static_cast<std::size_t>(unit)]; }
   template <class Call>
   void each_bucket(int unit, Call&& call) const {
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
@@ -260,67 +231,13 @@ private:
     return scheduler_.before_check() || scheduler_.weights_made(index);
   }
 
-  /// Takes note of copies that have ended and queues others. \returns whether streamed state has moved.
+  /// \returns whether anything went on.
   bool tend_copies() {
-    while (!sending_.empty() && host_.sent(sending_.front()).done()) {
-      sending_.pop_front();
-      scheduler_.weights_arrived();
-    }
-    take_arrivals();
-    // The host queues a backward long before the device runs it.
-    for (std::size_t u = 0; u < final_.size(); ++u) {
-      if (auto& f = final_[u]; f.computing && f.event->done()) {
-        f.computing = false;
-        scheduler_.gradient_final(static_cast<int>(u));
-      }
-    }
-    start_fetches();
-    return advance_streamed();
-  }
-  void start_fetches() {
-    while (fetching_.size() < most_fetches) {
-      auto const next = scheduler_.next_fetch();
-      if (!next) {
-        return;
-      }
-      auto const& f = gradient_of(buckets_[*next].unit);
-      host_.fetch(*next, scheduler_.fetch(*next), f.gradient, *f.event);
-      fetching_.push_back(*next);
-      news_.notify_all();  // the next gradient may be about to be written there
-    }
-  }
-  void take_arrivals() {
-    while (!fetching_.empty() && host_.fetched(fetching_.front()).done()) { take_arrival(); }
-  }
-  void take_arrival() {
-    scheduler_.fetched(fetching_.front());
-    fetching_.pop_front();
-  }
-
-  /// Streamed buckets: the first ones are uploaded ahead of the check, all are updated after it; immediate,
-  /// as their gradients come.
-  bool advance_streamed() {
-    auto const& staging = scheduler_.staging();
-    while (auto const written = streamed_.take_written()) { scheduler_.written_back(*written); }
-    bool any = streamed_.write_back(most_writes);
+    bool const before_check = scheduler_.before_check();
     // After a flush, state may be read and written from outside until the next step has begun.
-    bool const ahead = !immediate_ && (scheduler_.before_check() || !(flushing_ || flushed_));
-    while (auto const next =
-               streamed_.may_upload(most_uploads) ? scheduler_.next_upload(ahead) : std::nullopt) {
-      streamed_.upload(*next);
-      scheduler_.upload(*next);
-      scheduler_.uploaded(*next);
-    }
-    auto const record = !scheduler_.before_check() ? record_ : immediate_ ? announced_ : std::nullopt;
-    while (auto const next = record ? scheduler_.next_update() : std::nullopt) {
-      auto const& f = gradient_of(buckets_[*next].unit);
-      profile::range const named{"streamed update of ", name_of(*next)};
-      streamed_.update(*next, *record, f.gradient, *f.event);
-      scheduler_.updated(*next);
-      ++updated_by_device_;
-      any = true;
-    }
-    held_back_ = (record && staging.is_late()) || (ahead && !staging.is_full()) || !streamed_.wrote_all();
+    bool const ahead = before_check || !(flushing_ || flushed_);
+    auto const& record = !before_check ? record_ : immediate_ ? announced_ : no_record_;
+    bool const any = copies_.tend({record, ahead});
     if (any) {
       news_.notify_all();
     }
@@ -343,16 +260,16 @@ private:
   void serve() {
     std::unique_lock lock{mutex_};
     while (true) {
-      take_arrivals();
+      copies_.take_arrivals();
       auto t = scheduler_.next_task();
-      bool const streamed = !t && tend_copies();
+      bool const went_on = !t && tend_copies();
       if (!t) {
         t = scheduler_.next_task();
       }
       if (t) {
         perform(lock, *t);
         news_.notify_all();
-      } else if (!streamed && !wait_for_device(lock)) {
+      } else if (!went_on && !wait_for_device(lock)) {
         if (stopping_) {
           return;
         }
@@ -368,16 +285,17 @@ private:
       end.wait();
       lock.lock();
     };
-    if (!fetching_.empty()) {
-      wait_for(host_.fetched(fetching_.front()));
-      take_arrival();
-    } else if (auto const* const end = held_back_ ? streamed_.next_end() : nullptr) {
-      wait_for(*end);
-    } else if (!sending_.empty() && (flushing_ || scheduler_.waits_for_buffer())) {
-      wait_for(host_.sent(sending_.front()));
+    if (auto const* const arrival = copies_.next_arrival()) {
+      wait_for(*arrival);
+      copies_.take_arrival();
+    } else if (auto const* const streamed = copies_.next_streamed()) {
+      wait_for(*streamed);
+    } else if (auto const* const sent = copies_.next_sent();
+               sent != nullptr && (flushing_ || scheduler_.waits_for_buffer())) {
+      wait_for(*sent);
     } else if (auto const unit = scheduler_.next_final()) {
       waits_for_ = *unit;
-      wait_for(*gradient_of(*unit).event);
+      wait_for(copies_.final_event(*unit));
       waits_for_ = -1;
       news_.notify_all();
     } else {
@@ -390,8 +308,8 @@ private:
   void perform(std::unique_lock<std::mutex>& lock, service_task const& t) {
     step_record const record = (scheduler_.before_check() ? announced_ : record_).value_or(step_record{});
     auto const with = scheduler_.begin(t);
-    profile::range const named{host_.title_of(t), name_of(t.bucket)};
-    host_.name_work(t);
+    profile::range const named{host_buckets<D, T>::title_of(t), copies_.name_of(t.bucket)};
+    copies_.host().name_work(t);
     // The workers do not wait for the copies to be looked after.
     workers()->meanwhile({this, [](void* self) {
                             auto* const s = static_cast<server*>(self);
@@ -399,41 +317,29 @@ private:
                             s->tend_copies();
                           }});
     lock.unlock();
-    host_.work(t, with, record);
+    copies_.host().work(t, with, record);
     lock.lock();
     workers()->meanwhile({});
     if (t.sends()) {
-      host_.send(t.bucket, with.weights, *gradient_of(buckets_[t.bucket].unit).event);
-      sending_.push_back(t.bucket);
+      copies_.send(t.bucket, with.weights);
     }
     scheduler_.finish(t, with);
   }
-  [[nodiscard]] std::string_view name_of(std::size_t index) const {
-    return (*units_)[static_cast<std::size_t>(buckets_[index].unit)].name();
-  }
-
   typename D::stream* compute_;
-  std::vector<autograd::unit_layout> const* units_;
   placement buckets_;
   bool immediate_;
   zero::flow flow_;
-  link_streams<D> link_;
-  host_buckets<D, T> host_;
-  streamed_state<D, T> streamed_;
-
   mutable std::mutex mutex_;
   std::condition_variable bell_;  // rung for the server's thread
   std::condition_variable news_;  // of served buckets, for the others
   Scheduler scheduler_;
-  std::vector<final_gradient> final_;           // by unit
-  std::deque<std::size_t> fetching_, sending_;  // buckets, in the order in which the copies were queued
+  bucket_copies<D, T, Scheduler> copies_;
   std::optional<step_record> announced_, record_;
+  std::optional<step_record> const no_record_{};
   bool flushing_ = false;
-  bool flushed_ = true;     // nothing was concluded since
-  bool held_back_ = false;  // copies of streamed state wait for those before them
+  bool flushed_ = true;  // nothing was concluded since
   bool stopping_ = false;
   int waits_for_ = -1;  // the unit whose event the thread waits for without the lock
-  std::int64_t updated_by_device_ = 0;
   std::exception_ptr failure_;
   std::thread thread_;
 };

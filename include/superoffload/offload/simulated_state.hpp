@@ -6,6 +6,7 @@
 #include <superoffload/offload/schedule.hpp>
 #include <superoffload/offload/scheduler.hpp>
 #include <superoffload/offload/simulated_passes.hpp>
+#include <superoffload/offload/state_bytes.hpp>
 
 #include <cstddef>
 #include <deque>
@@ -232,18 +233,17 @@ private:
 
   [[nodiscard]] double wire_bytes(std::size_t b) const {
     double const each = s_.imitates.wire_bytes > 0.0 ? s_.imitates.wire_bytes : s_.element_bytes;
-    return each * static_cast<double>(plan(b).count);
+    return each * elements(b);
   }
-  /// Of a streamed bucket one way: m, v, what of the master is not in the weight, and streamed weights.
+  /// Of a streamed bucket one way.
   [[nodiscard]] double state_bytes(std::size_t b) const {
-    double const each = (s_.element_bytes == 2 ? 10.0 : 8.0) + (in_place(b) ? s_.element_bytes : 0);
-    return each * static_cast<double>(plan(b).count);
+    return static_cast<double>(streamed_bytes(element_bytes(), in_place(b))) * elements(b);
   }
-  /// Device memory that an update reads and writes: weight and state both ways, the gradient once.
   [[nodiscard]] double update_bytes(std::size_t b) const {
-    double const state = s_.element_bytes == 2 ? 10.0 : 8.0;
-    return (2.0 * state + 3.0 * s_.element_bytes) * static_cast<double>(plan(b).count);
+    return static_cast<double>(update_traffic_bytes(element_bytes())) * elements(b);
   }
+  [[nodiscard]] std::size_t element_bytes() const { return static_cast<std::size_t>(s_.element_bytes); }
+  [[nodiscard]] double elements(std::size_t b) const { return static_cast<double>(plan(b).count); }
 
   void start(lane l, activity what, std::size_t b, double amount) {
     clock_.start(l, what, plan(b).unit, static_cast<int>(b), amount);

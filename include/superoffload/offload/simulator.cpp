@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
 #include <superoffload/offload/lane_clock.hpp>
+#include <superoffload/offload/simulated_exchanges.hpp>
 #include <superoffload/offload/simulated_passes.hpp>
 #include <superoffload/offload/simulated_state.hpp>
 #include <superoffload/offload/simulator.hpp>
@@ -32,13 +33,32 @@ bool alike(std::vector<totals> const& ends, std::size_t a, std::size_t b) {
          of_a.committed == of_b.committed && of_a.updated == of_b.updated;
 }
 
+/// The mean of so many steps, without intervals.
+timeline mean_step(totals const& before, totals const& after, int steps) {
+  double const time = after.time - before.time;
+  timeline t;
+  t.step_time = time / steps;
+  for (std::size_t u = 0; u < after.waits.size(); ++u) {
+    t.waits.push_back((after.waits[u] - before.waits[u]) / steps);
+  }
+  t.waited_for_ranks = (after.waited_for_ranks - before.waited_for_ranks) / steps;
+  for (std::size_t i = 0; i < t.busy.size(); ++i) { t.busy[i] = (after.busy[i] - before.busy[i]) / time; }
+  auto const served = after.served - before.served;
+  auto const in_a_step = [steps](std::int64_t n) { return static_cast<double>(n) / steps; };
+  t.emitted = in_a_step(served.emitted);
+  t.committed = in_a_step(served.committed);
+  t.updated = in_a_step(served.updated);
+  t.sent_again = in_a_step(served.sent_again);
+  return t;
+}
+
 class simulation {
 public:
   simulation(machine const& m, schedule const& s)
       : m_{m},
         s_{s},
         passes_{passes_of(s)},
-        exchanges_{order_of(s.with_ranks, s.state.rooms, s.micro_batches)},
+        exchanges_{s},
         clock_{m, s.state.workers},
         visits_{s, passes_},
         gradients_{s, passes_},
@@ -105,7 +125,7 @@ private:
         return pass_ended();
       case activity::gather:
       case activity::reduce:
-        ++exchanged_;
+        exchanges_.ended();
         return;
       case activity::device_update:
         return state_.device_updated(bucket);
@@ -132,11 +152,11 @@ private:
   // -------------------------------------------------------------------------------------
 
   bool start_compute() {
-    if (!may_start_compute() || exchanged_ < needed_exchanges()) {
+    if (!may_start_compute() || !exchanges_.enough_for(pass_)) {
       return false;
     }
     auto const& p = passes_[pass_];
-    if (!p.forward && p.micro_batch == 0 && gradients_.flows(p.unit) && !has_ranks()) {
+    if (!p.forward && p.micro_batch == 0 && gradients_.flows(p.unit) && !exchanges_.any()) {
       gradients_.take_room();
     }
     waited(p.unit);
@@ -156,11 +176,11 @@ private:
     if (p.forward && p.at_the_edge) {
       can = can && (s_.state.waits_for_all ? state_.all_back() : state_.is_back(p.unit));
     }
-    if (!p.forward && gradients_.flows(p.unit) && !has_ranks()) {
+    if (!p.forward && gradients_.flows(p.unit) && !exchanges_.any()) {
       can = can && gradients_.may_begin(p);
     }
     can = can && !sum_waits_for_room();
-    if (has_ranks() && p.forward && p.at_the_edge && pass_ + 1 < passes_.size()) {
+    if (exchanges_.any() && p.forward && p.at_the_edge && pass_ + 1 < passes_.size()) {
       can = can && state_.is_served(passes_[pass_ + 1].unit);
     }
     return can;
@@ -183,7 +203,7 @@ private:
     auto const& p = passes_[pass_];
     may_compute();
     visits_.pass_ended(pass_);
-    if (!p.forward && !has_ranks()) {
+    if (!p.forward && !exchanges_.any()) {
       if (gradients_.flows(p.unit)) {
         gradients_.backward_ended(p);
       }
@@ -191,7 +211,7 @@ private:
         state_.gradient_final(p.unit);
       }
     }
-    if (++pass_ == passes_.size() && announced_ == exchanges_.announcements.size()) {
+    if (++pass_ == passes_.size() && exchanges_.all_announced()) {
       backward_ended();
     }
   }
@@ -199,66 +219,45 @@ private:
   // Exchanges between ranks
   // ----------------------------------------------------------------------------------
 
-  [[nodiscard]] bool has_ranks() const { return !exchanges_.needed.empty(); }
-  [[nodiscard]] std::size_t needed_exchanges() const {
-    return has_ranks() && pass_ < passes_.size() ? exchanges_.needed[pass_] : 0;
-  }
-
   bool start_exchange() {
-    auto const next = exchanged_;
-    if (clock_.is_busy(lane::exchange) || next == exchanges_.operations.size() ||
-        pass_ < exchanges_.operations[next].after) {
+    auto const* const next = clock_.is_busy(lane::exchange) ? nullptr : exchanges_.next(pass_);
+    if (next == nullptr || sum_waits_for_room()) {
       return false;
     }
-    auto const& o = exchanges_.operations[next];
-    bool const gathers = o.what == activity::gather;
+    bool const gathers = next->what == activity::gather;
     // In the forward the last step's updates may still run.
-    if (gathers && state_.is_checked() && !(state_.residents_back() && state_.is_back(o.unit))) {
+    if (gathers && state_.is_checked() && !(state_.residents_back() && state_.is_back(next->unit))) {
       return false;
     }
-    if (sum_waits_for_room()) {
-      return false;
-    }
-    if (!gathers && gradients_.flows(o.unit)) {
+    if (!gathers && gradients_.flows(next->unit)) {
       gradients_.take_room();
     }
-    clock_.start(lane::exchange, o.what, o.unit, 0, seconds_of(m_, o));
+    clock_.start(lane::exchange, next->what, next->unit, 0, seconds_of(m_, *next));
     return true;
   }
-  /// Is the next exchange a sum that finds no room for its result? The host that queues it waits, and with it
-  /// everything behind.
   [[nodiscard]] bool sum_waits_for_room() const {
-    auto const next = exchanged_ + (clock_.is_busy(lane::exchange) ? 1U : 0U);
-    if (gradients_.has_room() || next >= exchanges_.operations.size()) {
-      return false;
-    }
-    auto const& o = exchanges_.operations[next];
-    return o.what == activity::reduce && gradients_.flows(o.unit) && pass_ >= o.after;
+    return exchanges_.sum_waits_for_room(pass_, clock_.is_busy(lane::exchange), gradients_);
   }
   /// Tells of the next gradient that is reduced.
   bool announce() {
-    if (announced_ == exchanges_.announcements.size()) {
+    auto const unit = exchanges_.take_announcement(pass_);
+    if (!unit) {
       return false;
     }
-    auto const& a = exchanges_.announcements[announced_];
-    if (pass_ < a.after || exchanged_ < a.operations) {
-      return false;
-    }
-    ++announced_;
-    state_.gradient_final(a.unit);
-    if (announced_ == exchanges_.announcements.size()) {
-      waited(a.unit);
+    state_.gradient_final(*unit);
+    if (exchanges_.all_announced()) {
+      waited(*unit);
       backward_ended();
     }
     return true;
   }
   /// Does the device stand still, and for nothing else?
   [[nodiscard]] bool waits_for_ranks() const {
-    if (!has_ranks() || clock_.is_busy(lane::compute) || clock_.is_busy(lane::device_adam)) {
+    if (!exchanges_.any() || clock_.is_busy(lane::compute) || clock_.is_busy(lane::device_adam)) {
       return false;
     }
-    return pass_ == passes_.size() ? announced_ < exchanges_.announcements.size() && !sum_waits_for_room()
-                                   : exchanged_ < needed_exchanges() && may_start_compute();
+    return pass_ == passes_.size() ? !exchanges_.all_announced() && !sum_waits_for_room()
+                                   : !exchanges_.enough_for(pass_) && may_start_compute();
   }
 
   // The check
@@ -275,7 +274,7 @@ private:
         std::floor((steps_ + 1) * s_.acceptance + 1e-9) > std::floor(steps_ * s_.acceptance + 1e-9);
     ++steps_;
     pass_ = 0;
-    exchanged_ = announced_ = 0;
+    exchanges_.step_ended();
     visits_.step_ended();
     gradients_.step_ended();
     may_compute();
@@ -337,21 +336,7 @@ private:
     return all;
   }
   timeline result(totals const& before, int steps, double shown_from) {
-    auto const after = sums();
-    double const time = after.time - before.time;
-    timeline t;
-    t.step_time = time / steps;
-    for (std::size_t u = 0; u < after.waits.size(); ++u) {
-      t.waits.push_back((after.waits[u] - before.waits[u]) / steps);
-    }
-    t.waited_for_ranks = (after.waited_for_ranks - before.waited_for_ranks) / steps;
-    for (std::size_t i = 0; i < t.busy.size(); ++i) { t.busy[i] = (after.busy[i] - before.busy[i]) / time; }
-    auto const served = after.served - before.served;
-    auto const in_a_step = [steps](std::int64_t n) { return static_cast<double>(n) / steps; };
-    t.emitted = in_a_step(served.emitted);
-    t.committed = in_a_step(served.committed);
-    t.updated = in_a_step(served.updated);
-    t.sent_again = in_a_step(served.sent_again);
+    auto t = mean_step(before, sums(), steps);
     t.intervals = clock_.intervals(shown_from);
     return t;
   }
@@ -359,7 +344,7 @@ private:
   machine const& m_;
   schedule const& s_;
   std::vector<simulated_pass> const passes_;  // of a step
-  exchange_order const exchanges_;
+  simulated_exchanges exchanges_;
   lane_clock clock_;
   weight_visits visits_;
   flowing_gradients gradients_;
@@ -368,8 +353,7 @@ private:
   double could_compute_ = 0.0, device_adam_by_then_ = 0.0;
   double check_due_ = lane_clock::never;
   int steps_ = 0;
-  std::size_t pass_ = 0;                       // the next or running one of the step
-  std::size_t exchanged_ = 0, announced_ = 0;  // of the step
+  std::size_t pass_ = 0;  // the next or running one of the step
   totals sum_;
 };
 

@@ -11,6 +11,7 @@
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/segments.hpp>
 #include <superoffload/offload/split_master.hpp>
+#include <superoffload/offload/state_bytes.hpp>
 #include <superoffload/offload/step_record.hpp>
 
 #include <algorithm>
@@ -26,20 +27,11 @@ namespace superoffload::offload {
 /// place, so nothing can be sent out before a step counts. Calls return when the work is done; one at a time.
 template <device_policy D, element T>
 class split_state {
-  static constexpr std::size_t bytes_of_element =
-      2 * sizeof(float) + (splits_master<T> ? sizeof(std::uint16_t) : 0);
-
 public:
   /// Is the bucket one of those kept here?
   static bool keeps(arrangement const& a, bucket const& b) { return b.where == place::host && a.flows(b); }
   /// Bytes of host memory, beside the weights.
-  static std::size_t bytes(arrangement const& a) {
-    std::size_t total = 0;
-    for (auto const& b : a.buckets) {
-      total += keeps(a, b) ? static_cast<std::size_t>(b.count) * bytes_of_element : 0;
-    }
-    return total;
-  }
+  static std::size_t bytes(arrangement const& a) { return bytes_of(a, sizeof(T)).in_place; }
 
   /// `workers` may be null where no bucket's place is the host; `weights(unit)` gives a unit's working
   /// weights, [elements] T in host memory.
@@ -47,7 +39,7 @@ public:
   split_state(D& device, std::vector<autograd::unit_layout> const& units, arrangement const& a,
               adam_workers* workers, Weights&& weights)
       : workers_{workers}, memory_{adam_workers::memory(workers, device.host_account(), bytes(a))} {
-    auto const elements = static_cast<std::int64_t>(memory_.bytes() / bytes_of_element);
+    auto const elements = static_cast<std::int64_t>(memory_.bytes() / split_state_bytes(sizeof(T)));
     auto* moment = memory_.template as<float>();
     auto* low = reinterpret_cast<std::uint16_t*>(moment + 2 * elements);
     for (auto const& b : a.buckets) {

@@ -77,7 +77,8 @@ double step_bound(plan const& p, workload const& w, machine const& m) {
   }
   for (auto const n : p.streamed_weights) { weights += static_cast<double>(n); }
   double const e = w.element_bytes, state = static_cast<double>(w.state_bytes());
-  double const update = on_device * (2.0 * state + 3.0 * e) / m.device.bandwidth;
+  double const traffic = static_cast<double>(update_traffic_bytes(static_cast<std::size_t>(w.element_bytes)));
+  double const update = on_device * traffic / m.device.bandwidth;
   double const sums = (w.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
   int const workers = p.state.workers;
   double const all_at_once =

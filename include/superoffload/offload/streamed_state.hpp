@@ -9,10 +9,10 @@
 #include <superoffload/offload/link_streams.hpp>
 #include <superoffload/offload/segments.hpp>
 #include <superoffload/offload/split_master.hpp>
+#include <superoffload/offload/state_bytes.hpp>
 #include <superoffload/offload/step_record.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -34,19 +34,11 @@ namespace superoffload::offload {
 /// device.
 template <device_policy D, element T>
 class streamed_state {
-  static constexpr std::size_t bytes_of_element =
-      2 * sizeof(float) + (splits_master<T> ? sizeof(std::uint16_t) : 0);
-
 public:
-  static std::size_t host_bytes(placement const& buckets) {
-    std::size_t total = 0;
-    for (auto const& b : buckets) {
-      total += b.where == place::streamed ? static_cast<std::size_t>(b.count) * bytes_of_element : 0;
-    }
-    return total;
-  }
-  static std::size_t device_bytes(arrangement const& a) {
-    return staging_bytes(a) * static_cast<std::size_t>(a.stagings);
+  static memory_plan bytes(arrangement const& a) {
+    auto const of_state = bytes_of(a, sizeof(T));
+    return {.device = of_state.staging_buffer * static_cast<std::size_t>(a.stagings),
+            .host = of_state.streamed};
   }
 
   /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory where
@@ -54,11 +46,11 @@ public:
   template <class Weights>
   streamed_state(D& device, link_streams<D>& link, std::vector<autograd::unit_layout> const& units,
                  arrangement const& a, Weights&& weights, recorder<D>* times = nullptr)
-      : times_{host_bytes(a.buckets) == 0 ? nullptr : times},
+      : times_{bytes(a).host == 0 ? nullptr : times},
         link_{&link},
         update_{device},
-        memory_{device, host_bytes(a.buckets), memory::host},
-        staging_memory_{device, device_bytes(a)} {
+        memory_{device, bytes(a).host, memory::host},
+        staging_memory_{device, bytes(a).device} {
     if (memory_.bytes() > 0) {
       std::memset(memory_.data(), 0, memory_.bytes());
     }
@@ -76,7 +68,7 @@ public:
       p.bucket = b;
       p.segments = segments_of(units[static_cast<std::size_t>(b.unit)], b);
       p.weights = weights(b.unit) + b.offset;
-      p.host = std::exchange(state, state + bytes_of(b));
+      p.host = std::exchange(state, state + state_bytes_of(b));
       p.flows = a.flows(b);
       p.updated = std::make_unique<typename D::event>(device);
       p.returned = std::make_unique<typename D::event>(device);
@@ -87,7 +79,7 @@ public:
                            .uploaded = std::make_unique<typename D::event>(device),
                            .written = std::make_unique<typename D::event>(device)});
       free_.push_back(i);
-      room += staging_bytes(a);
+      room += bytes_of(a, sizeof(T)).staging_buffer;
     }
   }
 
@@ -112,9 +104,9 @@ public:
     auto& s = staging_of(p);
     auto& up = link_->up;
     record_span(times_, up_track_, up, "state of ", p.bucket.unit, [&] {
-      up.copy(s.memory, p.host, bytes_of(p.bucket));
+      up.copy(s.memory, p.host, state_bytes_of(p.bucket));
       if (p.flows) {
-        up.copy(s.memory + bytes_of(p.bucket), p.weights, weight_bytes_of(p.bucket));
+        up.copy(s.memory + state_bytes_of(p.bucket), p.weights, weight_bytes_of(p.bucket));
       }
     });
     up.record(*s.uploaded);
@@ -131,7 +123,7 @@ public:
     auto* const m = reinterpret_cast<float*>(s.memory);
     auto* const v = m + count;
     auto* const low = splits_master<T> ? reinterpret_cast<std::uint16_t*>(v + count) : nullptr;
-    auto* const weights = p.flows ? reinterpret_cast<T*>(s.memory + bytes_of(p.bucket)) : p.weights;
+    auto* const weights = p.flows ? reinterpret_cast<T*>(s.memory + state_bytes_of(p.bucket)) : p.weights;
     update_.wait(*s.uploaded);
     update_.wait(is_final);
     record_span(times_, update_track_, update_, "update of ", p.bucket.unit, [&] {
@@ -259,31 +251,21 @@ private:
     auto& down = link_->down;
     record_span(times_, down_track_, down, "state of ", p.bucket.unit, [&] {
       if (p.flows) {
-        down.copy(p.weights, s.memory + bytes_of(p.bucket), weight_bytes_of(p.bucket));
+        down.copy(p.weights, s.memory + state_bytes_of(p.bucket), weight_bytes_of(p.bucket));
         down.record(*p.returned);
       }
-      down.copy(p.host, s.memory, bytes_of(p.bucket));
+      down.copy(p.host, s.memory, state_bytes_of(p.bucket));
     });
     down.record(*s.written);
     p.is_written = true;
     writes_.push_back(updated_.front());
     updated_.pop_front();
   }
-  /// Of the largest streamed bucket: its state, and its weights where they flow.
-  static std::size_t staging_bytes(arrangement const& a) {
-    std::size_t most = 0;
-    for (auto const& b : a.buckets) {
-      if (b.where == place::streamed) {
-        most = std::max(most, bytes_of(b) + (a.flows(b) ? weight_bytes_of(b) : 0));
-      }
-    }
-    return most;
-  }
   static std::size_t weight_bytes_of(offload::bucket const& b) {
     return static_cast<std::size_t>(b.count) * sizeof(T);
   }
-  static std::size_t bytes_of(offload::bucket const& b) {
-    return static_cast<std::size_t>(b.count) * bytes_of_element;
+  static std::size_t state_bytes_of(offload::bucket const& b) {
+    return static_cast<std::size_t>(b.count) * split_state_bytes(sizeof(T));
   }
   static float* moment(piece const& p, state_part part) {
     return reinterpret_cast<float*>(p.host) + (part == state_part::m ? 0 : p.bucket.count);

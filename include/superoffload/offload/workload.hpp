@@ -4,6 +4,7 @@
 
 #include <superoffload/offload/exchange.hpp>
 #include <superoffload/offload/machine.hpp>
+#include <superoffload/offload/state_bytes.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -61,7 +62,9 @@ struct workload {
   double acceptance = 1.0;  ///< share of the steps whose clip factor is 1
 
   /// Bytes of an element's state beside its weight: m, v, and what the weight does not hold of the master.
-  [[nodiscard]] std::size_t state_bytes() const { return element_bytes == 2 ? 10 : 8; }
+  [[nodiscard]] std::size_t state_bytes() const {
+    return split_state_bytes(static_cast<std::size_t>(element_bytes));
+  }
 };
 
 /// Seconds of device time of a unit in one micro-batch.
