@@ -344,6 +344,12 @@ TEST_CASE("a step that begins before the last one's weights are made is an error
                        "a gradient became final before the last step's weights were awaited", error);
 }
 
+TEST_CASE("a gradient that becomes final twice in a step is an error") {
+  scheduler s{of("h", 10)};
+  backward(s, 1);
+  CHECK_THROWS_WITH_AS(s.gradient_queued(0), "a gradient became final twice in a step", error);
+}
+
 TEST_CASE("other systems' order: the oldest unit first, its buckets in their order") {
   auto a = of("hhh", 10);
   a.buckets[2].unit = 1;

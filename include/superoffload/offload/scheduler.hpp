@@ -6,13 +6,13 @@
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/bucket_stages.hpp>
 #include <superoffload/offload/index_set.hpp>
+#include <superoffload/offload/pinned_buffers.hpp>
 #include <superoffload/offload/service_counts.hpp>
 #include <superoffload/offload/service_task.hpp>
 #include <superoffload/offload/staging_schedule.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -39,7 +39,7 @@ enum class check_result {
 /// Buckets are known by their place in the arrangement, pinned buffers by their number.
 class scheduler {
 public:
-  static constexpr int no_buffer = -1;
+  static constexpr int no_buffer = pinned_buffers::none;
   /// The pinned buffers that a task reads and writes: the gradient, that of the pending step, the weights.
   struct buffers {
     int gradient = no_buffer, kept = no_buffer, weights = no_buffer;
@@ -53,6 +53,7 @@ public:
         least_hit_rate_{a.least_acceptance()},
         hit_rate_{hit_rate},
         staging_{a},
+        pinned_{a.slots},
         stages_{a.buckets.size()},
         pending_{a.buckets.size()} {
     for (auto const& b : a.buckets) {
@@ -61,7 +62,6 @@ public:
       of_unit_[unit].push_back(buckets_.size());
       buckets_.push_back({.unit = unit, .where = b.where, .in_place = a.flows(b)});
     }
-    for (int i = 0; i < a.slots; ++i) { free_.push_back(i); }
   }
 
   // Events of a step
@@ -113,7 +113,7 @@ public:
 
   /// The copy of the gradient that next_fetch() gave has begun. \returns the buffer it goes to.
   int fetch(std::size_t index) {
-    buckets_[index].gradient = take();
+    buckets_[index].gradient = pinned_.take();
     ++fetching_;
     stages_.move(index, bucket_stage::fetching);
     return buckets_[index].gradient;
@@ -126,16 +126,13 @@ public:
                    b.in_place && before_check_ && !immediate_ ? bucket_stage::held : bucket_stage::arrived);
       return;
     }
-    give(b.gradient);
+    pinned_.give(b.gradient);
     if (stages_[index] == bucket_stage::final) {  // again, in the step after that
       stages_.move(index, bucket_stage::final);
     }
   }
   /// Of the weights that were sent, those that were sent first are there.
-  void weights_arrived() {
-    free_.push_back(sent_.front());
-    sent_.pop_front();
-  }
+  void weights_arrived() { pinned_.arrived(); }
   /// The upload of the state that next_upload() gave has begun.
   void upload(std::size_t index) { staging_.upload(index); }
   /// It is there, or will be before whatever is queued for it.
@@ -160,7 +157,7 @@ public:
     stages_.move(t.bucket, bucket_stage::serving);
     buffers uses{.gradient = b.gradient, .kept = t.commits ? b.kept : no_buffer, .weights = b.gradient};
     if (t.what == service::speculate) {
-      uses.weights = t.commits ? b.kept : take();
+      uses.weights = t.commits ? b.kept : pinned_.take();
     }
     return uses;
   }
@@ -173,14 +170,14 @@ public:
       if (used.weights == used.kept) {
         b.kept = no_buffer;
       } else {
-        give(b.kept);
+        pinned_.give(b.kept);
       }
     }
     if (t.what == service::commit) {
       return;
     }
     if (t.sends()) {
-      sent_.push_back(used.weights);
+      pinned_.send(used.weights);
     }
     if (t.what == service::speculate) {
       ++counts_.emitted;
@@ -192,7 +189,7 @@ public:
     }
     counts_.updated += t.what == service::update ? 1 : 0;
     if (t.in_place) {
-      give(b.gradient);
+      pinned_.give(b.gradient);
     }
     b.gradient = no_buffer;
     stages_.move(t.bucket, bucket_stage::idle);
@@ -205,7 +202,7 @@ public:
   [[nodiscard]] std::optional<std::size_t> next_fetch() const {
     // A buffer stays free for the weights of the first speculative update.
     std::size_t const needed = speculating() ? 2 : 1;
-    return free_.size() >= needed ? next_of(bucket_stage::final) : std::nullopt;
+    return pinned_.free() >= needed ? next_of(bucket_stage::final) : std::nullopt;
   }
   /// What CPU Adam does next; nothing: it waits for a gradient, a buffer or the check.
   [[nodiscard]] std::optional<service_task> next_task() const {
@@ -216,7 +213,7 @@ public:
     }
     if (speculating()) {
       auto const i = next_of(bucket_stage::arrived);
-      if (i && (pending_.contains(*i) || !free_.empty())) {  // weights go where the kept gradient was
+      if (i && (pending_.contains(*i) || pinned_.free() > 0)) {  // weights go where the kept gradient was
         return task(service::speculate, *i);
       }
     }
@@ -280,7 +277,7 @@ public:
   [[nodiscard]] staging_schedule const& staging() const { return staging_; }
   /// Is everything done, and nothing under way?
   [[nodiscard]] bool settled() const {
-    return !is_busy_ && fetching_ == 0 && sent_.empty() && !pending_.first() && all_weights_made();
+    return !is_busy_ && fetching_ == 0 && pinned_.all_arrived() && !pending_.first() && all_weights_made();
   }
   /// An estimate of how often a speculative update comes true: a moving average over steps.
   [[nodiscard]] double hit_rate() const { return hit_rate_; }
@@ -301,13 +298,6 @@ private:
     auto const u = static_cast<std::size_t>(unit);
     return u < of_unit_.size() ? of_unit_[u] : none;
   }
-  int take() {
-    expect(!free_.empty(), exit_code::internal, "a pinned buffer was taken when none was free");
-    int const buffer = free_.back();
-    free_.pop_back();
-    return buffer;
-  }
-  void give(int& buffer) { free_.push_back(std::exchange(buffer, no_buffer)); }
 
   void apply_check(std::size_t index) {
     auto& b = buckets_[index];
@@ -326,7 +316,7 @@ private:
       case bucket_stage::held:
       case bucket_stage::arrived:
         if (skipped) {
-          give(b.gradient);
+          pinned_.give(b.gradient);
         }
         stages_.move(index, skipped ? bucket_stage::idle : bucket_stage::arrived);
         break;
@@ -377,8 +367,7 @@ private:
   staging_schedule staging_;
   std::vector<bucket_status> buckets_;
   std::vector<std::vector<std::size_t>> of_unit_;
-  std::vector<int> free_;  // pinned buffers
-  std::deque<int> sent_;   // those with weights on their way
+  pinned_buffers pinned_;
 
   bool before_check_ = false;
   bool announced_ = false;

@@ -9,7 +9,8 @@
 namespace superoffload::offload {
 
 /// Simulates what offload::server does, event by event, until steps repeat (with an acceptance between 0 and
-/// 1: for as long as its pattern). Lanes work on one thing at a time. The speed of copies depends on whether
+/// 1: for as long as its pattern). What is done next for a bucket off the device scheduler decides, as in the
+/// server; the rest is here. Lanes work on one thing at a time. The speed of copies depends on whether
 /// both directions run and on CPU Adam, that of CPU Adam on how many run. Device updates take the compute
 /// lane's time.
 ///

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+
+#include <cstddef>
+#include <deque>
+#include <utility>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Which pinned buffers are free, by their numbers, and which have weights on their way to the device.
+class pinned_buffers {
+public:
+  static constexpr int none = -1;
+
+  explicit pinned_buffers(int count) {
+    for (int i = 0; i < count; ++i) { free_.push_back(i); }
+  }
+
+  [[nodiscard]] std::size_t free() const { return free_.size(); }
+  [[nodiscard]] int take() {
+    expect(!free_.empty(), exit_code::internal, "a pinned buffer was taken when none was free");
+    int const buffer = free_.back();
+    free_.pop_back();
+    return buffer;
+  }
+  void give(int& buffer) { free_.push_back(std::exchange(buffer, none)); }
+
+  /// The buffer is free when its copy has ended; copies end in the order in which they were sent.
+  void send(int buffer) { sent_.push_back(buffer); }
+  void arrived() {
+    free_.push_back(sent_.front());
+    sent_.pop_front();
+  }
+  [[nodiscard]] bool all_arrived() const { return sent_.empty(); }
+
+private:
+  std::vector<int> free_;
+  std::deque<int> sent_;
+};
+
+}  // namespace superoffload::offload
