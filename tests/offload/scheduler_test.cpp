@@ -319,6 +319,8 @@ TEST_CASE("in the immediate mode state is uploaded as gradients come, and no com
   CHECK(s.next_upload(false) == std::size_t{1});
   s.gradient_queued(2);
   CHECK(s.next_upload(false) == std::size_t{2});
+  s.check(check_result::unclipped);  // from now on the forward waits
+  CHECK(s.next_upload(false) == std::size_t{1});
 }
 
 TEST_CASE("commits wait for state that an update waits for") {
@@ -353,7 +355,7 @@ TEST_CASE("a gradient that becomes final twice in a step is an error") {
 TEST_CASE("other systems' order: the oldest unit first, its buckets in their order") {
   auto a = of("hhh", 10);
   a.buckets[2].unit = 1;
-  scheduler s{a, 1.0, true};
+  scheduler s{a, {.oldest_first = true}};
   backward(s, 2);
   CHECK(fetch_all(s) == numbers{1, 2, 0});
   s.check(check_result::unclipped);

@@ -45,13 +45,22 @@ public:
     int gradient = no_buffer, kept = no_buffer, weights = no_buffer;
   };
 
-  /// `hit_rate`: the estimate to begin with; `oldest_first`: other systems' order, for the simulator.
-  explicit scheduler(arrangement const& a, double hit_rate = 1.0, bool oldest_first = false)
+  /// For the simulator.
+  struct options {
+    double hit_rate = 1.0;      ///< the estimate to begin with
+    bool oldest_first = false;  ///< other systems' order
+    /// In the immediate mode, what is uploaded after the check keeps the order of the backward. The server
+    /// goes over to that of the forward, which is a little faster; plans count with this.
+    bool late_uploads_backward = false;
+  };
+
+  explicit scheduler(arrangement const& a) : scheduler{a, options{}} {}
+  scheduler(arrangement const& a, options const& o)
       : speculates_{a.speculates},
         immediate_{a.immediate},
-        oldest_first_{oldest_first},
         least_hit_rate_{a.least_acceptance()},
-        hit_rate_{hit_rate},
+        hit_rate_{o.hit_rate},
+        options_{o},
         staging_{a},
         pinned_{a.slots},
         stages_{a.buckets.size()},
@@ -236,7 +245,7 @@ public:
   }
   /// The bucket whose state is to be uploaded; `ahead`: also of one that has no gradient yet.
   [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead) const {
-    return staging_.next_upload(ahead);
+    return staging_.next_upload(ahead, !before_check_ && !options_.late_uploads_backward);
   }
   /// The bucket that the device updates next, once it may.
   [[nodiscard]] std::optional<std::size_t> next_update() const { return staging_.next_update(); }
@@ -341,7 +350,7 @@ private:
   }
   /// Before the check the newest, after it the first of the forward.
   [[nodiscard]] std::optional<std::size_t> next_of(bucket_stage in) const {
-    if (oldest_first_) {
+    if (options_.oldest_first) {
       auto const last = stages_.last(in);
       return last ? stages_.first_from(of_unit_[buckets_[*last].unit].front(), in) : std::nullopt;
     }
@@ -362,8 +371,9 @@ private:
     return {what, index, pending_.contains(index), buckets_[index].in_place};
   }
 
-  bool speculates_, immediate_, oldest_first_;
+  bool speculates_, immediate_;
   double least_hit_rate_, hit_rate_;
+  options options_;
   staging_schedule staging_;
   std::vector<bucket_status> buckets_;
   std::vector<std::vector<std::size_t>> of_unit_;

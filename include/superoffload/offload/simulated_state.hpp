@@ -24,7 +24,10 @@ public:
       : s_{s},
         clock_{clock},
         gradients_{gradients},
-        scheduler_{arrangement_of(s), s.acceptance, s.imitates.oldest_first},
+        scheduler_{arrangement_of(s),
+                   {.hit_rate = s.acceptance,
+                    .oldest_first = s.imitates.oldest_first,
+                    .late_uploads_backward = true}},
         of_unit_(s.units.size()),
         buckets_(s.state.buckets.size()),
         missing_(s.units.size()) {

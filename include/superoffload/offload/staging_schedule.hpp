@@ -16,7 +16,7 @@ namespace superoffload::offload {
 /// known by their place in the arrangement.
 ///
 /// State takes turns in the device staging buffers: in the order of the forward, so that some is there when
-/// the step has been checked; in the immediate mode, in that of the backward.
+/// the step has been checked; in the immediate mode, in that of the backward, until it has been.
 class staging_schedule {
 public:
   explicit staging_schedule(arrangement const& a)
@@ -88,16 +88,21 @@ public:
   // Decisions
   // --------------------------------------------------------------------------------------------------
 
-  /// The bucket whose state is to be uploaded; `ahead`: also of one that has no gradient yet.
-  [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead) const {
+  /// The bucket whose state is to be uploaded; `ahead`: also of one that has no gradient yet;
+  /// `forward_first`: in the immediate mode, too, what the forward needs first.
+  [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead, bool forward_first) const {
     if (waiting_.empty() || free_buffers_ == 0) {
       return std::nullopt;
     }
     if (immediate_) {  // gradients may depend on each other's leaving: none waits for one that is to come
+      std::optional<std::size_t> first;
       for (auto const i : waiting_) {
-        if (buckets_[i].is_home && buckets_[i].has_gradient) {
-          return i;
+        if (buckets_[i].is_home && buckets_[i].has_gradient && (!first || (forward_first && i < *first))) {
+          first = i;
         }
+      }
+      if (first) {
+        return first;
       }
     }
     auto const& next = buckets_[waiting_.front()];
