@@ -183,33 +183,35 @@ arrangement arranged(std::string const& places, std::string const& on_host, int 
 /// A server on the CPU whose steps' gradients are zero.
 struct recorded_server {
   recording notes;
-  arrangement arranged;
   cpu::device device{1};
   cpu::stream stream{device};
   std::vector<autograd::unit_layout> layouts = some_units();
   std::vector<float> memory = std::vector<float>(2 * units * 2 * kernel::norm_grid);
-  server<cpu::device, float, noting_scheduler> state;
+  std::optional<server<cpu::device, float, noting_scheduler>> state;
 
-  explicit recorded_server(arrangement const& a)
-      : arranged{(now_recorded = &notes, a)},
-        state{device, stream, layouts, a, [this](int u) { return &memory[at(u)]; }} {}
+  explicit recorded_server(arrangement const& a) {
+    now_recorded = &notes;
+    state.emplace(device, stream, layouts, a, [this](int u) { return &memory[at(u)]; });
+  }
+  /// What was noted may be read from now on.
+  void end() { state.reset(); }
   static std::size_t at(int unit) { return static_cast<std::size_t>(unit) * 2 * kernel::norm_grid; }
 
   /// `paced`: whatever can be done is, before the next gradient comes.
   void step(check_result result, bool paced) {
-    for (int u = 0; u < units; ++u) { state.await(u, stream); }
+    for (int u = 0; u < units; ++u) { state->await(u, stream); }
     step_record record;
-    state.announce(record);
+    state->announce(record);
     for (int u = units - 1; u >= 0; --u) {
-      state.await_gradient(u, stream);
-      state.ready(u, {&memory[at(units + u)], false});
+      state->await_gradient(u, stream);
+      state->ready(u, {&memory[at(units + u)], false});
       if (paced) {
         wait_until_quiet();
       }
     }
     stream.synchronize();
     record.factor = result == check_result::clipped ? 0.5F : 1.0F;
-    state.conclude(result == check_result::skipped ? std::nullopt : std::optional{record});
+    state->conclude(result == check_result::skipped ? std::nullopt : std::optional{record});
     if (paced) {
       wait_until_quiet();
     }
@@ -240,10 +242,11 @@ TEST_CASE("a recorded run, replayed event by event, makes the same decisions in 
                                             : check_result::skipped,
                      false);
             if (t == 7) {
-              run.state.flush();
+              run.state->flush();
             }
           }
-          run.state.flush();
+          run.state->flush();
+          run.end();
           scheduler again{a};
           for (auto const& event : run.notes.events) { event(again); }
           CHECK(again.settled());
@@ -303,6 +306,7 @@ activity activity_of(adam_task task) {
 services served(arrangement const& a, check_result result) {
   recorded_server run{a};
   for (int t = 0; t < 4; ++t) { run.step(result, true); }
+  run.end();
   services done;
   for (std::size_t i = run.notes.checks[2]; i < run.notes.checks[3]; ++i) {
     auto const& t = run.notes.tasks[i];
