@@ -92,7 +92,7 @@ TEST_CASE("what is computed again is weighed against state on the device more fi
   REQUIRE(plan.fits);
 
   auto const model = train::lay_out<model::llama>(model::read_config(o.model), train::trained_by(o));
-  train::described_device const device{machine.name, machine.device.memory - machine.device.reserve};
+  described_device const device{machine.name, machine.device.memory - machine.device.reserve};
   auto const shape = train::shape_of(o);
   auto work = train::workload_of<bfloat16>(device, model, shape);
   CHECK(offload::clearly_faster(plan, offload::make_plan(model.units(), work, machine, {})));

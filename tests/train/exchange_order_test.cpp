@@ -130,7 +130,7 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
 
     auto const& units = e.model().units();
     std::vector<int> trained;
-    auto planned = train::detail::exchanges_of<T>(e.model(), 2);
+    auto planned = train::detail::exchanges_of<T>(units, e.model().settings().tied_head, 2);
     for (std::size_t u = 0; u < units.size(); ++u) {
       // Of two ranks, what leaves one is the other's half; this one has it all.
       auto const whole = static_cast<double>(zero::shard_elements(units[u], 1));

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/described_device.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/offload/planner.hpp>
 #include <superoffload/offload/super.hpp>
-#include <superoffload/train/described_device.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/machine_file.hpp>
 #include <superoffload/train/step_workload.hpp>
@@ -32,7 +32,7 @@ model::config llama_of(std::int64_t layers, std::int64_t hidden, std::int64_t in
 
 TEST_CASE("the work of a step is the model's, unit by unit") {
   model::llama const m{llama_of(3, 256, 768, 1000)};
-  train::described_device const device{"described", 1 << 30};
+  described_device const device{"described", 1 << 30};
   constexpr std::int64_t rows = 512, positions = 128, sequences = 4;
   auto const w = train::workload_of<bfloat16>(
       device, m, {.micro_batch = {rows, positions}, .sequences = sequences, .micro_batches = 2});
@@ -68,7 +68,7 @@ TEST_CASE("products of experts are counted by themselves, and as often as tokens
   c.experts = 8;
   c.experts_per_token = 2;
   model::qwen3_moe const m{c};
-  train::described_device const device{"described", 1 << 30};
+  described_device const device{"described", 1 << 30};
   constexpr std::int64_t rows = 512;
   auto const w = train::workload_of<bfloat16>(device, m, {.micro_batch = {rows, 128}, .sequences = 4});
   double products = 0.0, grouped = 0.0;
@@ -86,7 +86,7 @@ TEST_CASE("products of experts are counted by themselves, and as often as tokens
 
 TEST_CASE("levels go from all to nothing kept, each with less memory and more to compute again") {
   model::llama const m{llama_of(3, 256, 768, 1000)};
-  train::described_device const device{"described", 1 << 30};
+  described_device const device{"described", 1 << 30};
   train::step_shape shape{.micro_batch = {512, 128}, .sequences = 4};
   auto const w = train::workload_of<bfloat16>(device, m, shape);
   REQUIRE(w.levels.size() >= 4);

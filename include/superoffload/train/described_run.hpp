@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/described_device.hpp>
 #include <superoffload/core/gpu.hpp>
 #include <superoffload/model/config.hpp>
-#include <superoffload/train/described_device.hpp>
+#include <superoffload/model/view.hpp>
+#include <superoffload/train/lay_out.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/report.hpp>
 #include <superoffload/train/step_plan.hpp>
@@ -15,12 +17,10 @@
 
 namespace superoffload::train {
 
-/// The plan of a run, or of one of its ranks, on a machine that is only described. Of the model, config.json
-/// is enough.
-template <model::architecture Architecture, element T>
-offload::plan plan_on(offload::machine const& m, offload::settings const& s, training_options const& o) {
-  check(o);
-  auto const model = lay_out<Architecture>(model::read_config(o.model), trained_by(o));
+/// The plan of a run, or of one of its ranks, with `model` on a machine that is only described.
+template <element T>
+offload::plan plan_on(model::view<described_device, T> model, offload::machine const& m,
+                      offload::settings const& s, training_options const& o) {
   described_device const device{m.name, m.device.memory - std::min(m.device.memory, m.device.reserve)};
   auto const shape = [&](training_options const& wanted) {
     auto of_engine = shape_of(wanted);
@@ -41,6 +41,14 @@ offload::plan plan_on(offload::machine const& m, offload::settings const& s, tra
     });
   }
   return plan;
+}
+
+/// The same of the model that the options name, of which config.json is enough.
+template <model::architecture Architecture, element T>
+offload::plan plan_on(offload::machine const& m, offload::settings const& s, training_options const& o) {
+  check(o);
+  auto const model = lay_out<Architecture>(model::read_config(o.model), trained_by(o));
+  return plan_on<T>(model::view<described_device, T>{model}, m, s, o);
 }
 
 }  // namespace superoffload::train

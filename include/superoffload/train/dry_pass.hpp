@@ -3,7 +3,7 @@
 #pragma once
 
 #include <superoffload/autograd/tape.hpp>
-#include <superoffload/model/architecture.hpp>
+#include <superoffload/model/view.hpp>
 #include <superoffload/nn/batch.hpp>
 
 #include <cstddef>
@@ -21,8 +21,8 @@ struct batch_shape {
 /// Runs the forward and backward of a micro-batch without memory. \returns the peak of the activations in
 /// bytes when `kept` says what is kept. Lists the functions inside of blocks in `activations`, unless that is
 /// null.
-template <element T, device_policy D, model::architecture Architecture>
-std::size_t dry_pass(D const& device, Architecture const& model, batch_shape const& shape,
+template <element T, device_policy D>
+std::size_t dry_pass(D const& device, model::as_view<D, T> const& model, batch_shape const& shape,
                      autograd::retention const& kept,
                      std::vector<autograd::activation>* activations = nullptr) {
   autograd::tape<D, T> dry{device, static_cast<int>(model.units().size())};
@@ -32,9 +32,9 @@ std::size_t dry_pass(D const& device, Architecture const& model, batch_shape con
   largest.rows = shape.rows;
   largest.documents = 1;
   largest.longest = static_cast<std::int32_t>(shape.positions);
-  typename Architecture::template tables<D, T> const no_tables;
+  auto const no_tables = model.no_tables();
   dry.reset();
-  model.template loss<D, T>(dry, largest, &no_tables);
+  model.loss(dry, largest, no_tables);
   dry.backward();
   return dry.peak_bytes();
 }

@@ -61,21 +61,21 @@ bool lets_flow(Engine const& e, int ranks) {
 }
 
 /// The units that an engine of such steps keeps state of: the model's, or a rank's shards of them.
-template <model::architecture Architecture>
-std::vector<autograd::unit_layout> units_of_state(Architecture const& model, step_shape const& shape) {
+inline std::vector<autograd::unit_layout> units_of_state(std::vector<autograd::unit_layout> const& units,
+                                                         step_shape const& shape) {
   bool const sharded = shape.ranks > 1 || shape.whole_gradients;
-  return sharded ? zero::shards_of(model.units(), 0, shape.ranks) : model.units();
+  return sharded ? zero::shards_of(units, 0, shape.ranks) : units;
 }
 
 /// Plans the steps of a model. Between a workload's levels of recompute lies the memory of much state, so the
 /// level that a plan chose is refined: what stays to be computed once against state that leaves for it, where
 /// a step takes clearly less time so or no more of the host. What memory is left then is spent on keeping
 /// more, and what a rank still leaves on whole weights.
-template <element T, device_policy D, model::architecture Architecture>
-offload::plan plan_step(D const& device, Architecture const& model, step_shape const& shape,
+template <element T, device_policy D>
+offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
                         offload::machine const& m, offload::settings const& s) {
   auto work = workload_of<T>(device, model, shape);
-  auto const units = units_of_state(model, shape);
+  auto const units = units_of_state(model.units(), shape);
   auto plan = offload::make_plan(units, work, m, s);
   if (plan.fits && plan.level > 0 && shape.recompute == recompute::choice::automatic) {
     auto const by_levels = plan;
@@ -112,13 +112,13 @@ offload::plan plan_step(D const& device, Architecture const& model, step_shape c
 }
 
 /// Does a plan of such steps fit the machine?
-template <element T, device_policy D, model::architecture Architecture>
-bool step_fits(D const& device, Architecture const& model, step_shape shape, offload::machine const& m,
-               offload::settings const& s) {
+template <element T, device_policy D>
+bool step_fits(D const& device, model::as_view<D, T> const& model, step_shape shape,
+               offload::machine const& m, offload::settings const& s) {
   if (shape.recompute == recompute::choice::automatic) {
     shape.recompute = recompute::choice::every_block;  // which takes least
   }
-  auto const units = units_of_state(model, shape);
+  auto const units = units_of_state(model.units(), shape);
   return offload::can_fit(units, workload_of<T>(device, model, shape), m, s);
 }
 
@@ -126,8 +126,8 @@ bool step_fits(D const& device, Architecture const& model, step_shape shape, off
 /// run, or those of the machine that `s.hardware` describes. What is measured is what the run may use. The
 /// ranks of `group`, null for one alone, get one answer: what is a rank's share of its host, and the slowest
 /// rates of any, measured on all at once.
-template <element T, device_policy D, model::architecture Architecture, comm::communicator<D> Group>
-offload::machine machine_for(D& device, Architecture const& model, step_shape const& shape,
+template <element T, device_policy D, comm::communicator<D> Group>
+offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_shape const& shape,
                              offload::settings const& s, Group* group) {
   enter_range("measuring the machine");
   auto const ranks = comm::host_group_of(group);
@@ -155,7 +155,7 @@ offload::machine machine_for(D& device, Architecture const& model, step_shape co
                                  .longest = static_cast<std::int32_t>(shape.micro_batch.positions),
                                  .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim))},
                    .cores_share = s.cpuadam_cores_perc};
-  auto const units = units_of_state(model, shape);
+  auto const units = units_of_state(model.units(), shape);
   for (auto const& b : offload::buckets_of(units, s.bucket_bytes / static_cast<std::int64_t>(sizeof(T)))) {
     p.bucket = std::max(p.bucket, b.count);
     p.state += b.count;

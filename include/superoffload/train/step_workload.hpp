@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/kernel/attention.hpp>
+#include <superoffload/model/view.hpp>
 #include <superoffload/offload/workload.hpp>
 #include <superoffload/train/batch_staging.hpp>
 #include <superoffload/train/dry_pass.hpp>
@@ -41,14 +42,14 @@ inline offload::device_work device_work_of(autograd::work const& w) {
 
 /// What zero::sharded_store exchanges: of each unit all shards but the rank's own. Nothing where there is
 /// one.
-template <element T, model::architecture Architecture>
-offload::exchanges exchanges_of(Architecture const& model, int ranks) {
+template <element T>
+offload::exchanges exchanges_of(std::vector<autograd::unit_layout> const& units, bool tied_head, int ranks) {
   offload::exchanges all;
-  all.used_by_last = model.settings().tied_head ? 0 : -1;
+  all.used_by_last = tied_head ? 0 : -1;
   if (ranks == 1) {
     return all;
   }
-  for (auto const& unit : model.units()) {
+  for (auto const& unit : units) {
     auto const others = static_cast<double>(zero::shard_elements(unit, ranks)) * (ranks - 1);
     auto const of_gradient = zero::keeps_wide<T>(unit, false) ? sizeof(wide<T>) : sizeof(T);
     all.units.push_back({.weights = others * sizeof(T),
@@ -58,8 +59,9 @@ offload::exchanges exchanges_of(Architecture const& model, int ranks) {
 }
 
 /// A level's peak and what it computes again.
-template <element T, device_policy D, model::architecture Architecture>
-offload::retention_level level_of(D const& device, Architecture const& model, batch_shape const& shape,
+template <element T, device_policy D>
+offload::retention_level level_of(D const& device, model::as_view<D, T> const& model,
+                                  batch_shape const& shape,
                                   std::vector<autograd::activation> const& activations,
                                   autograd::retention const& kept) {
   offload::retention_level level;
@@ -80,9 +82,9 @@ offload::retention_level level_of(D const& device, Architecture const& model, ba
 }  // namespace detail
 
 /// The level that computes as little again as `activations` bytes allow.
-template <element T, device_policy D, model::architecture Architecture>
-offload::retention_level level_within(D const& device, Architecture const& model, batch_shape const& shape,
-                                      std::size_t activations) {
+template <element T, device_policy D>
+offload::retention_level level_within(D const& device, model::as_view<D, T> const& model,
+                                      batch_shape const& shape, std::size_t activations) {
   std::vector<autograd::activation> all;
   dry_pass<T>(device, model, shape, {}, &all);
   auto const kept = recompute::fit(all, D::flops_per_byte, activations,
@@ -93,8 +95,8 @@ offload::retention_level level_within(D const& device, Architecture const& model
 /// What a step of `model` in T takes on devices of the type D, for the planner: a dry pass tells the work of
 /// blocks and the memory of activations for several choices of what is kept. A backward takes twice the
 /// products and bytes of its forward and 2.5 times its attention (five products of two).
-template <element T, device_policy D, model::architecture Architecture>
-offload::workload workload_of(D const& device, Architecture const& model, step_shape const& s) {
+template <element T, device_policy D>
+offload::workload workload_of(D const& device, model::as_view<D, T> const& model, step_shape const& s) {
   auto const& units = model.units();
   auto const& config = model.settings();
   auto const rows = static_cast<double>(s.micro_batch.rows);
@@ -120,7 +122,7 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
           ((units[u].wide_gradient() && s.ranks == 1) || s.micro_batches > 1 ? wide_bytes : element_bytes);
     }
   }
-  w.with_ranks = detail::exchanges_of<T>(model, s.ranks);
+  w.with_ranks = detail::exchanges_of<T>(units, config.tied_head, s.ranks);
   if (s.whole_gradients) {
     w.whole_gradients = *s.whole_gradients;
     for (auto const& unit : units) { w.whole_weights.push_back(zero::whole_weight_bytes<T>(unit, s.ranks)); }
@@ -170,8 +172,8 @@ offload::workload workload_of(D const& device, Architecture const& model, step_s
     return s.sequences * kernel::visible_pairs(s.micro_batch.positions, window);
   };
   w.model_flops = 3.0 * s.ranks * s.micro_batches * model.forward_flops(s.micro_batch.rows, visible);
-  w.workspaces = batch_staging<D>::bytes(s.micro_batch.rows) +
-                 model.template table_bytes<T>(s.micro_batch.positions) + D::product_workspace_bytes;
+  w.workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + model.table_bytes(s.micro_batch.positions) +
+                 D::product_workspace_bytes;
   w.host_workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + sizeof(double);
   w.element_bytes = static_cast<int>(sizeof(T));
   w.judges = s.judges;

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-namespace superoffload::train {
+namespace superoffload {
 
 namespace detail {
 [[noreturn]] inline void absent() { fail(exit_code::internal, "a device that is only described was used"); }
@@ -82,4 +82,4 @@ private:
 
 static_assert(device_policy<described_device>);
 
-}  // namespace superoffload::train
+}  // namespace superoffload

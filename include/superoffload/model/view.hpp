@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/tape.hpp>
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/model/architecture.hpp>
+#include <superoffload/model/config.hpp>
+#include <superoffload/nn/batch.hpp>
+#include <superoffload/nn/cross_entropy.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace superoffload::model {
+
+/// A model of any architecture as an engine on D in T reaches it: one indirect call for each pass. What is
+/// written against a view is compiled once for a device and an element type; of an architecture only its
+/// forward is. A view refers to a model, which outlives it; a copy refers to the same.
+template <device_policy D, element T>
+class view {
+public:
+  /// The constant tables of a model, whatever their type.
+  using tables = std::shared_ptr<void const>;
+
+  template <architecture A>
+  view(A const& model) noexcept  // NOLINT(google-explicit-constructor): like std::string_view
+      : model_{&model}, units_{&model.units()}, config_{&model.settings()}, calls_{&calls_of<A>} {}
+  template <architecture A>
+  view(A const&& model) = delete;
+
+  [[nodiscard]] std::vector<autograd::unit_layout> const& units() const noexcept { return *units_; }
+  [[nodiscard]] config const& settings() const noexcept { return *config_; }
+  [[nodiscard]] double forward_flops(std::int64_t tokens, visible_pairs const& visible) const {
+    return calls_->forward_flops(model_, tokens, visible);
+  }
+  [[nodiscard]] std::size_t table_bytes(std::int64_t positions) const {
+    return calls_->table_bytes(model_, positions);
+  }
+  [[nodiscard]] tables make_tables(D& device, typename D::stream& stream, std::int64_t positions) const {
+    return calls_->make_tables(model_, device, stream, positions);
+  }
+  /// Tables for a dry tape.
+  [[nodiscard]] tables no_tables() const { return calls_->no_tables(); }
+  nn::loss_sum loss(autograd::tape<D, T>& tape, nn::batch const& batch, tables const& t) const {
+    return calls_->loss(model_, tape, batch, t.get());
+  }
+  autograd::variable<D, T> logits(autograd::tape<D, T>& tape, nn::batch const& batch, tables const& t) const {
+    return calls_->logits(model_, tape, batch, t.get());
+  }
+
+private:
+  struct calls {
+    double (*forward_flops)(void const*, std::int64_t tokens, visible_pairs const& visible);
+    std::size_t (*table_bytes)(void const*, std::int64_t positions);
+    tables (*make_tables)(void const*, D& device, typename D::stream& stream, std::int64_t positions);
+    tables (*no_tables)();
+    nn::loss_sum (*loss)(void const*, autograd::tape<D, T>&, nn::batch const&, void const* tables);
+    autograd::variable<D, T> (*logits)(void const*, autograd::tape<D, T>&, nn::batch const&,
+                                       void const* tables);
+  };
+  template <class A>
+  using tables_of = typename A::template tables<D, T>;
+  template <class A>
+  static A const& as(void const* model) noexcept {
+    return *static_cast<A const*>(model);
+  }
+  template <class A>
+  static constexpr calls calls_of{
+      .forward_flops =
+          [](void const* model, std::int64_t tokens, visible_pairs const& visible) {
+            return as<A>(model).forward_flops(tokens, visible);
+          },
+      .table_bytes = [](void const* model,
+                        std::int64_t positions) { return as<A>(model).template table_bytes<T>(positions); },
+      .make_tables = [](void const* model, D& device, typename D::stream& stream,
+                        std::int64_t positions) -> tables {
+        return std::make_shared<tables_of<A> const>(
+            as<A>(model).template make_tables<D, T>(device, stream, positions));
+      },
+      .no_tables = []() -> tables { return std::make_shared<tables_of<A> const>(); },
+      .loss =
+          [](void const* model, autograd::tape<D, T>& tape, nn::batch const& batch, void const* t) {
+            return as<A>(model).template loss<D, T>(tape, batch, static_cast<tables_of<A> const*>(t));
+          },
+      .logits =
+          [](void const* model, autograd::tape<D, T>& tape, nn::batch const& batch, void const* t) {
+            return as<A>(model).template logits<D, T>(tape, batch, static_cast<tables_of<A> const*>(t));
+          }};
+
+  void const* model_;
+  std::vector<autograd::unit_layout> const* units_;
+  config const* config_;
+  calls const* calls_;
+};
+
+/// A view as a function's parameter that any architecture is passed for: D and T come from elsewhere.
+template <device_policy D, element T>
+using as_view = std::type_identity_t<view<D, T>>;
+
+}  // namespace superoffload::model
