@@ -22,7 +22,8 @@ TEST_CASE_TEMPLATE("the resident store keeps a store's contract on a GPU", T, fl
         device,
         [](auto& d, auto& stream, auto const& units, bool accumulates,
            zero::gradient_sink<cuda::stream> sink) {
-          return std::make_unique<zero::resident_store<cuda::device, T>>(d, stream, units, accumulates, sink);
+          return std::make_unique<zero::resident_store<cuda::device, T>>(
+              d, stream, units, zero::store_options{.accumulates = accumulates}, nullptr, sink);
         },
         micro_batches);
   }

@@ -33,8 +33,8 @@ TEST_CASE_TEMPLATE("the streamed store keeps a store's contract on a GPU", T, fl
           device,
           [&](auto& d, auto& stream, auto const& units, bool accumulates,
               zero::gradient_sink<cuda::stream> sink) {
-            return std::make_unique<zero::streamed_store<cuda::device, T>>(d, stream, units, accumulates, f,
-                                                                           sink);
+            return std::make_unique<zero::streamed_store<cuda::device, T>>(
+                d, stream, units, zero::store_options{.accumulates = accumulates, .flow = f}, nullptr, sink);
           },
           micro_batches);
     }

@@ -114,7 +114,7 @@ TEST_CASE("the plan's bytes are those that state and store will take") {
       w.micro_batches = micro_batches;
       auto const p = make_plan(m.units, w, server(), s);
       REQUIRE(p.fits);
-      auto const held = store::bytes(m.units, micro_batches > 1);
+      auto const held = store::bytes(m.units, {.accumulates = micro_batches > 1}, nullptr);
       CHECK(p.on_device.weights == held.weights);
       CHECK(p.on_device.gradients == held.gradients);
       auto const placed = state::bytes(m.units, p.state);
@@ -268,7 +268,7 @@ TEST_CASE("sums live on the host where the device is short of memory for them, a
       CHECK(p.on_host.gradients == there.size() * sum);
       CHECK(static_cast<std::size_t>(p.sums_on_host()) == there.size());
       CHECK(p.on_device.total() <= p.device_available);
-      auto const held = store::bytes(m.units, true, p.state.flow);
+      auto const held = store::bytes(m.units, {.accumulates = true, .flow = p.state.flow}, nullptr);
       CHECK(p.on_device.weights == held.weights);
       CHECK(p.on_device.gradients == held.gradients);
       auto const placed = state::bytes(m.units, p.state);

@@ -28,7 +28,7 @@ public:
   explicit graph(std::vector<autograd::unit_layout> units, std::size_t bytes = std::size_t{1} << 24)
       : units_{std::move(units)},
         memory_{device, bytes},
-        store{device, stream, units_, false, {nullptr, [](void*, int, zero::unit_gradient) {}}},
+        store{device, stream, units_, {}, nullptr, {nullptr, [](void*, int, zero::unit_gradient) {}}},
         on{device,
            stream,
            {memory_.data(), memory_.bytes()},

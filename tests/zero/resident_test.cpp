@@ -22,7 +22,8 @@ TEST_CASE_TEMPLATE("the resident store keeps a store's contract", T, float, bflo
         device,
         [](auto& d, auto& stream, auto const& units, bool accumulates,
            zero::gradient_sink<cpu::stream> sink) {
-          return std::make_unique<zero::resident_store<cpu::device, T>>(d, stream, units, accumulates, sink);
+          return std::make_unique<zero::resident_store<cpu::device, T>>(
+              d, stream, units, zero::store_options{.accumulates = accumulates}, nullptr, sink);
         },
         micro_batches);
   }
@@ -34,9 +35,11 @@ TEST_CASE(
   cpu::stream stream{device};
   auto units = conformance::store_units();
   auto const check = [&] {
-    auto const announced = zero::resident_store<cpu::device, bfloat16>::bytes(units, true);
+    auto const announced =
+        zero::resident_store<cpu::device, bfloat16>::bytes(units, {.accumulates = true}, nullptr);
     auto const before = device.bytes_in_use();
-    zero::resident_store<cpu::device, bfloat16> const store{device, stream, units, true, {}};
+    zero::resident_store<cpu::device, bfloat16> const store{device,  stream, units, {.accumulates = true},
+                                                            nullptr, {}};
     stream.synchronize();
     CHECK(device.bytes_in_use() - before == announced.weights + announced.gradients);
     return announced.gradients;
@@ -44,7 +47,8 @@ TEST_CASE(
   auto const all = check();
   for (auto& tensor : units[1].tensors()) { tensor.trainable = false; }
   CHECK(check() < all);
-  zero::resident_store<cpu::device, bfloat16> const store{device, stream, units, true, {}};
+  zero::resident_store<cpu::device, bfloat16> const store{device,  stream, units, {.accumulates = true},
+                                                          nullptr, {}};
   CHECK(store.gradient(1).data == nullptr);
   stream.synchronize();
 }

@@ -69,10 +69,8 @@ struct store_and_sink {
         store{d,
               stream,
               units,
-              accumulates,
-              g,
-              rooms,
-              f,
+              {.accumulates = accumulates, .rooms = rooms, .flow = f},
+              &g,
               {this,
                [](void* self, int unit, zero::unit_gradient gradient) {
                  auto& s = *static_cast<store_and_sink*>(self);
@@ -177,7 +175,8 @@ TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients summed into them in
           using store_type = typename store_and_sink<T>::store_type;
           static_assert(zero::unit_store<store_type>);
           store_and_sink<T> s{device, group, micro_batches > 1, rooms};
-          auto const announced = store_type::bytes(s.units, micro_batches > 1, group, rooms);
+          auto const announced =
+              store_type::bytes(s.units, {.accumulates = micro_batches > 1, .rooms = rooms}, &group);
           require(device.bytes_in_use() - before == announced.weights + announced.gradients, "announced ",
                   announced.weights + announced.gradients, " bytes, took ", device.bytes_in_use() - before);
           comm::abort_on_exception const guard{group};
@@ -284,8 +283,8 @@ TEST_CASE_TEMPLATE("shards' gradients take turns in rooms, and are there until t
         cpu::stream compute{device};
         late_reader<T> reader{device, compute};
         zero::flow const f{.gradients = {true, true, true, true}, .gradient_rooms = rooms};
-        store_type store{device, compute, s.units, false, group, {}, f, reader.sink(s.units, ranks)};
-        auto const announced = store_type::bytes(s.units, false, group, {}, f);
+        store_type store{device, compute, s.units, {.flow = f}, &group, reader.sink(s.units, ranks)};
+        auto const announced = store_type::bytes(s.units, {.flow = f}, &group);
         require(device.bytes_in_use() - before - own == announced.weights + announced.gradients, "announced ",
                 announced.weights + announced.gradients, " bytes, took ",
                 device.bytes_in_use() - before - own);
@@ -327,12 +326,14 @@ TEST_CASE("a rank's store lets no weights flow, and no sums") {
   comm::single_communicator<cpu::device> group;
   using store_type = zero::sharded_store<cpu::device, bfloat16, comm::single_communicator<cpu::device>>;
   auto const refused = [&](bool accumulates, zero::flow const& f) {
-    CHECK_THROWS_AS(static_cast<void>(store_type::bytes(some_units(), accumulates, group, {}, f)), error);
+    CHECK_THROWS_AS(
+        static_cast<void>(store_type::bytes(some_units(), {.accumulates = accumulates, .flow = f}, &group)),
+        error);
   };
   refused(false, {.weights = {false, true}});
   refused(true, {.gradients = {false, true}});
-  auto const stays = store_type::bytes(some_units(), false, group, {});
-  auto const flows = store_type::bytes(some_units(), false, group, {}, {.gradients = {true, true, false}});
+  auto const stays = store_type::bytes(some_units(), {}, &group);
+  auto const flows = store_type::bytes(some_units(), {.flow = {.gradients = {true, true, false}}}, &group);
   CHECK(flows.weights == stays.weights);
   CHECK(flows.gradients - stays.gradients ==  // two rooms instead of two shards of different sizes
         static_cast<std::size_t>(zero::shard_elements(some_units()[0], 1) -
@@ -403,10 +404,8 @@ TEST_CASE("a group of one owns everything") {
   comm::single_communicator<cpu::device> group;
   auto const units = some_units();
   zero::sharded_store<cpu::device, float, comm::single_communicator<cpu::device>> store{
-      device, stream,
-      units,  false,
-      group,  {},
-      {},     {nullptr, [](void*, int, zero::unit_gradient) {}, [](void*, int, cpu::stream&) {}}};
+      device, stream, units,
+      {},     &group, {nullptr, [](void*, int, zero::unit_gradient) {}, [](void*, int, cpu::stream&) {}}};
   auto const buffers = store.acquire(1, pass::backward);
   stream.synchronize();
   CHECK(static_cast<float const*>(buffers.weights)[3] == 0.0F);

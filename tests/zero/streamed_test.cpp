@@ -36,7 +36,9 @@ TEST_CASE_TEMPLATE("the streamed store keeps a store's contract", T, float, bflo
             device,
             [&](auto& d, auto& stream, auto const& units, bool accumulates,
                 zero::gradient_sink<cpu::stream> sink) {
-              return std::make_unique<store_of<T>>(d, stream, units, accumulates, f, sink);
+              return std::make_unique<store_of<T>>(d, stream, units,
+                                                   zero::store_options{.accumulates = accumulates, .flow = f},
+                                                   nullptr, sink);
             },
             micro_batches);
       }
@@ -51,10 +53,11 @@ TEST_CASE("the streamed store takes the bytes it announces, of both memories") {
   std::size_t const elements[] = {static_cast<std::size_t>(units[0].elements()),
                                   static_cast<std::size_t>(units[1].elements())};
   auto const check = [&](zero::flow const& f, bool accumulates = false) {
-    auto const announced = store_of<bfloat16>::bytes(units, accumulates, f);
+    auto const announced = store_of<bfloat16>::bytes(units, {.accumulates = accumulates, .flow = f}, nullptr);
     auto const device_before = device.bytes_in_use();
     auto const host_before = device.bytes_in_use(memory::host);
-    store_of<bfloat16> const store{device, stream, units, accumulates, f, {}};
+    store_of<bfloat16> const store{device,  stream, units, {.accumulates = accumulates, .flow = f},
+                                   nullptr, {}};
     stream.synchronize();
     CHECK(device.bytes_in_use() - device_before == announced.weights + announced.gradients);
     CHECK(device.bytes_in_use(memory::host) - host_before == announced.host);
@@ -98,7 +101,7 @@ struct flowing {
     values.assign(static_cast<std::size_t>(count),
                   std::vector<float>(static_cast<std::size_t>(elements), -1.0F));
     store = std::make_unique<store_of<float>>(
-        device, compute, units, accumulates, which,
+        device, compute, units, zero::store_options{.accumulates = accumulates, .flow = which}, nullptr,
         zero::gradient_sink<cpu::stream>{this,
                                          [](void* self, int unit, zero::unit_gradient gradient) {
                                            static_cast<flowing*>(self)->take(unit, gradient);
@@ -264,12 +267,10 @@ TEST_CASE(
   cpu::stream compute{device};
   std::vector<autograd::unit_layout> units{autograd::unit_layout{0, "unit"}};
   units[0].add_vector("w", 1);
-  store_of<float> store{device,
-                        compute,
-                        units,
-                        false,
-                        {.weights = {true}},
-                        {nullptr, [](void*, int, zero::unit_gradient) {}, [](void*, int, cpu::stream&) {}}};
+  store_of<float> store{
+      device,  compute,
+      units,   {.flow = {.weights = {true}}},
+      nullptr, {nullptr, [](void*, int, zero::unit_gradient) {}, [](void*, int, cpu::stream&) {}}};
   auto const value = [&](pass p) {
     auto const* const weights = static_cast<float const*>(store.acquire(0, p).weights);
     float seen = 0.0F;

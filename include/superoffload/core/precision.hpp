@@ -5,17 +5,27 @@
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/policy.hpp>
 
-/// What weights, activations and gradients are made of. State is fp32 in all of them.
+namespace superoffload {
+
+/// What weights, activations and gradients are made of: `element`, one of the numbers of core/dtype.hpp.
+template <class P>
+concept precision_policy = policy_of<P, category::precision> && element<typename P::element>;
+
+}  // namespace superoffload
+
+/// State is fp32 in all of them.
 namespace superoffload::precision {
 
 struct fp32 {
   using policy_category = category::precision;
   using element = float;
 };
+static_assert(precision_policy<fp32>);
 
 struct bf16 {
   using policy_category = category::precision;
   using element = bfloat16;
 };
+static_assert(precision_policy<bf16>);
 
 }  // namespace superoffload::precision

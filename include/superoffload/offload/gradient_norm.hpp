@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace superoffload::offload {
@@ -21,6 +22,9 @@ struct verdict {
   double norm = 0.0;  ///< L2 over all trainable parameters, before clipping
   bool finite = true;
 };
+
+/// gather(from, to, count): puts `count` numbers of every rank behind each other, in the order of the ranks.
+using gather_sums = std::function<void(double const* from, double* to, std::size_t count)>;
 
 /// Sums the squares of gradients as units become final. Sums are over a fixed grid of each unit and added in
 /// the order of the units, so that the norm depends neither on buckets nor on the order of arrival.
@@ -58,20 +62,19 @@ public:
     return units_[static_cast<std::size_t>(unit)].gradient;
   }
 
-  /// Waits for every gradient.
-  [[nodiscard]] verdict judge() {
-    return judge(1, [](double const* from, double* to, std::size_t count) { std::copy_n(from, count, to); });
-  }
-  /// The same where the units are one of `ranks` ranks' shards: gather(from, to, count) puts every rank's
-  /// sums behind each other. They are added in the order of the whole units' cells, so that the result
-  /// depends on the gradient alone and not on how many have it.
-  template <class Gather>
-  [[nodiscard]] verdict judge(int ranks, Gather&& gather) {
+  /// Waits for every gradient. Where the units are one of several ranks' shards, the sums of all ranks are
+  /// added in the order of the whole units' cells, so that the result depends on the gradient alone and not
+  /// on how many have it.
+  [[nodiscard]] verdict judge(int ranks = 1, gather_sums const& gather = {}) {
     stream_->copy(host_partial_.data(), partial_.data(), partial_.bytes());
     stream_->synchronize();
     auto const cells = partial_.bytes() / sizeof(double);
     std::vector<double> all(cells * static_cast<std::size_t>(ranks));
-    gather(host_partial_.template as<double>(), all.data(), cells);
+    if (gather) {
+      gather(host_partial_.template as<double>(), all.data(), cells);
+    } else {
+      std::copy_n(host_partial_.template as<double>(), cells, all.begin());
+    }
     double sum = 0.0;
     for (std::size_t i = 0; i < units_.size(); ++i) {
       auto const begin = static_cast<std::size_t>(units_[i].partial - partial_.template as<double>());

@@ -3,15 +3,19 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/described_device.hpp>
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/gradient_norm.hpp>
+#include <superoffload/offload/offload_policy.hpp>
 #include <superoffload/offload/placement.hpp>
 #include <superoffload/offload/resident.hpp>
+#include <superoffload/offload/service_counts.hpp>
 #include <superoffload/offload/step_record.hpp>
 
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace superoffload::offload {
@@ -39,11 +43,8 @@ public:
   void announce(step_record const&) noexcept {}
   /// The unit's gradient is final.
   void ready(int unit, zero::unit_gradient gradient) { norm_.add(unit, gradient); }
-  /// Waits for every gradient.
-  [[nodiscard]] verdict judge() { return norm_.judge(); }
-  /// The same of all ranks' shards: gradient_norm::judge.
-  template <class Gather>
-  [[nodiscard]] verdict judge(int ranks, Gather&& gather) {
+  /// Waits for every gradient: gradient_norm::judge.
+  [[nodiscard]] verdict judge(int ranks = 1, gather_sums const& gather = {}) {
     return norm_.judge(ranks, gather);
   }
   /// Queues the update of everything.
@@ -57,8 +58,10 @@ public:
   [[nodiscard]] bool returned(int) const noexcept { return true; }
   /// The last gradient of a unit may be overwritten by work queued on `stream` from now on.
   void await_gradient(int, typename D::stream&) noexcept {}
-  /// Writes down whatever was put off.
-  void flush() noexcept {}
+  /// No bucket is off the device.
+  [[nodiscard]] service_counts counts() const noexcept { return {}; }
+  [[nodiscard]] double acceptance() const noexcept { return 1.0; }
+  [[nodiscard]] std::vector<std::string> notes() const { return {}; }
 
   /// Elements [first, first + size) of what is kept of a trainable unit. Waits for the stream.
   void read(int unit, state_part part, std::int64_t first, std::span<float> to) {
@@ -91,5 +94,6 @@ struct none {
   template <device_policy D, element T>
   using state = device_state<D, T>;
 };
+static_assert(offload_policy<none, described_device, bfloat16>);
 
 }  // namespace superoffload::offload

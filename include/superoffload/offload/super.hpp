@@ -3,8 +3,10 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/described_device.hpp>
 #include <superoffload/offload/arrangement.hpp>
 #include <superoffload/offload/gradient_norm.hpp>
+#include <superoffload/offload/offload_policy.hpp>
 #include <superoffload/offload/resident.hpp>
 #include <superoffload/offload/server.hpp>
 #include <superoffload/offload/step_record.hpp>
@@ -13,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -54,11 +57,8 @@ public:
       resident_.update(unit, *at_once_, gradient);
     }
   }
-  /// Waits for every gradient.
-  [[nodiscard]] verdict judge() { return norm_.judge(); }
-  /// The same of all ranks' shards: gradient_norm::judge.
-  template <class Gather>
-  [[nodiscard]] verdict judge(int ranks, Gather&& gather) {
+  /// Waits for every gradient: gradient_norm::judge.
+  [[nodiscard]] verdict judge(int ranks = 1, gather_sums const& gather = {}) {
     return norm_.judge(ranks, gather);
   }
   /// Updates everything: what is resident by work queued now, the rest in the background.
@@ -90,6 +90,11 @@ public:
   [[nodiscard]] double acceptance() const { return server_.acceptance(); }
   /// Of CPU Adam; null where no bucket is on the host.
   [[nodiscard]] adam_workers* workers() const noexcept { return server_.workers(); }
+  /// What the host refused to CPU Adam's threads.
+  [[nodiscard]] std::vector<std::string> notes() const {
+    auto const* const threads = workers();
+    return threads != nullptr ? threads->notes() : std::vector<std::string>{};
+  }
 
   /// Elements [first, first + size) of what is kept of a trainable unit. Flushes, and waits for the stream.
   void read(int unit, state_part part, std::int64_t first, std::span<float> to) {
@@ -152,5 +157,6 @@ struct super {
   template <device_policy D, element T>
   using state = placed_state<D, T>;
 };
+static_assert(offload_policy<super, described_device, bfloat16>);
 
 }  // namespace superoffload::offload

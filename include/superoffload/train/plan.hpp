@@ -8,8 +8,8 @@
 
 namespace superoffload::train {
 
-/// What an engine will allocate, known before it does: bytes of device memory. offload::plan is what was decided
-/// for a run; an engine that obeys it has its bytes.
+/// What an engine will allocate, known before it does: bytes of device memory. offload::plan is what was
+/// decided for a run; an engine that obeys it has its bytes.
 struct plan {
   std::int64_t parameters = 0;
   std::int64_t trainable_parameters = 0;

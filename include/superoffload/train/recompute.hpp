@@ -5,6 +5,7 @@
 #include <superoffload/autograd/retention.hpp>
 #include <superoffload/core/policy.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <vector>
@@ -15,23 +16,32 @@ namespace superoffload::recompute {
 /// automatic: as little is computed again as the memory allows.
 enum class choice { none, every_block, automatic };
 
+/// What an engine does of what its options say: `of(wanted)`.
+template <class P>
+concept recompute_policy = policy_of<P, category::recompute> && requires(choice wanted) {
+  { P::of(wanted) } -> std::same_as<choice>;
+};
+
 /// Every activation is kept.
 struct none {
   using policy_category = category::recompute;
   static constexpr choice of(choice) { return choice::none; }
 };
+static_assert(recompute_policy<none>);
 
 /// Of every block, only the input is kept.
 struct every_block {
   using policy_category = category::recompute;
   static constexpr choice of(choice) { return choice::every_block; }
 };
+static_assert(recompute_policy<every_block>);
 
 /// engine_options::recompute decides.
 struct configured {
   using policy_category = category::recompute;
   static constexpr choice of(choice wanted) { return wanted; }
 };
+static_assert(recompute_policy<configured>);
 
 /// Of every block, only the input is kept.
 autograd::retention inputs_only(std::vector<autograd::activation> const& activations);

@@ -3,9 +3,14 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/comm/single.hpp>
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/core/described_device.hpp>
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/recorder.hpp>
 #include <superoffload/zero/gradient_layout.hpp>
+#include <superoffload/zero/sharding_policy.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
 #include <cstddef>
@@ -20,26 +25,28 @@ namespace superoffload::zero {
 template <device_policy D, element T>
 class resident_store {
 public:
-  struct sizes {
-    std::size_t weights = 0, gradients = 0, host = 0;
-  };
-  /// Bytes of device memory that a store takes, and of host memory.
-  static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates) {
-    sizes total;
+  using group_type = comm::single_communicator<D>;
+
+  static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
+                           group_type const* group) {
+    expect(group == nullptr && !o.flow.any_weights() && !o.flow.any_gradient(), exit_code::internal,
+           "zero::resident keeps everything on one device: expected no group, and nothing that flows");
+    store_bytes total;
     for (auto const& u : units) {
       auto const n = static_cast<std::size_t>(u.elements());
       total.weights += n * sizeof(T);
       if (u.trainable()) {
-        total.gradients += gradient_bytes<T>(u, accumulates);
+        total.gradients += gradient_bytes<T>(u, o.accumulates);
       }
     }
     return total;
   }
 
   resident_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                 bool accumulates, gradient_sink<typename D::stream> sink)
+                 store_options const& o, group_type* group, gradient_sink<typename D::stream> sink,
+                 recorder<D>* = nullptr)
       : stream_{&stream}, sink_{sink} {
-    auto const total = bytes(units, accumulates);
+    auto const total = bytes(units, o, group);
     weights_ = buffer<D>{device, total.weights};
     gradients_ = buffer<D>{device, total.gradients};
     drain_at_end const drained{stream};
@@ -52,8 +59,8 @@ public:
       entry e{.weights = reinterpret_cast<T*>(weight), .gradient = {}, .frozen = unwritten(u, false)};
       weight += n * sizeof(T);
       if (u.trainable()) {
-        e.gradient = {gradient, keeps_wide<T>(u, accumulates)};
-        gradient += gradient_bytes<T>(u, accumulates);
+        e.gradient = {gradient, keeps_wide<T>(u, o.accumulates)};
+        gradient += gradient_bytes<T>(u, o.accumulates);
       }
       entries_.push_back(std::move(e));
     }
@@ -80,6 +87,8 @@ public:
 
   /// Is the micro-batch that runs now the step's last, after which gradients are final?
   void set_last_micro_batch(bool last) { last_ = last; }
+  void settle() noexcept {}
+  void weights_changed() noexcept {}
 
   [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
   /// The stream whose work reads a unit's weights first.
@@ -109,9 +118,11 @@ private:
 struct resident {
   using policy_category = category::sharding;
   static constexpr bool flows = false;
+  static constexpr bool alone = true;
   static constexpr bool shards = false;
   template <device_policy D, element T>
   using store = resident_store<D, T>;
 };
+static_assert(sharding_policy<resident, described_device, bfloat16>);
 
 }  // namespace superoffload::zero

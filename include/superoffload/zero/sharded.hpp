@@ -4,7 +4,9 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/comm/communicator.hpp>
+#include <superoffload/comm/single.hpp>
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/core/described_device.hpp>
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/recorder.hpp>
@@ -14,6 +16,7 @@
 #include <superoffload/zero/look_ahead.hpp>
 #include <superoffload/zero/room_sizes.hpp>
 #include <superoffload/zero/shard.hpp>
+#include <superoffload/zero/sharding_policy.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
 #include <algorithm>
@@ -61,31 +64,29 @@ whole_unit_rooms rooms_of(std::vector<autograd::unit_layout> const& units, int r
 template <device_policy D, element T, comm::communicator<D> C>
 class sharded_store {
 public:
-  struct sizes {
-    std::size_t weights = 0, gradients = 0, host = 0;
-  };
-  /// Bytes of device memory that one rank's store takes.
-  static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
-                     gather_rooms rooms, flow const& f = {}) {
-    auto const need = needs_of(units, accumulates, group, rooms, f);
+  using group_type = C;
+
+  static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
+                           C const* group) {
+    auto const need = needs_of(units, o, checked(group));
     return {
         .weights = need.shards + need.rooms.weights.total(),
         .gradients = need.gradients + need.shard_rooms.total() + need.scratch + need.rooms.gradients.total()};
   }
 
-  /// The group outlives this. `times` sees what is exchanged, and what the device waits for it at the end of
-  /// a unit's backward, if it is given.
+  /// `times` sees what is exchanged, and what the device waits for it at the end of a unit's backward, if it
+  /// is given.
   sharded_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                bool accumulates, C& group, gather_rooms rooms, flow const& f,
-                gradient_sink<typename D::stream> sink, recorder<D>* times = nullptr)
+                store_options const& o, C* group, gradient_sink<typename D::stream> sink,
+                recorder<D>* times = nullptr)
       : stream_{&stream},
-        group_{&group},
+        group_{&checked(group)},
         sink_{sink},
         times_{times},
         exchange_track_{times == nullptr ? -1 : times->add_track(resource::exchange, "between ranks")},
         wait_track_{times == nullptr ? -1 : times->add_track(resource::waiting, "device waits for sums")},
-        need_{needs_of(units, accumulates, group, rooms, f)},
-        owned_{shards_of(units, group.rank(), group.ranks())},
+        need_{needs_of(units, o, *group)},
+        owned_{shards_of(units, group->rank(), group->ranks())},
         weights_{device, need_.shards},
         gradients_{device, need_.gradients},
         scratch_{device, need_.scratch},
@@ -109,24 +110,24 @@ public:
                                    typename D::event{device}, typename D::event{device});
     }
     for (auto const& u : units) {
-      auto const n = shard_elements(u, group.ranks());
+      auto const n = shard_elements(u, group->ranks());
       entry e{.weights = reinterpret_cast<T*>(weight),
               .elements = n,
-              .whole_weights = whole_weight_bytes<T>(u, group.ranks()),
-              .whole_gradient = whole_gradient_bytes<T>(u, group.ranks()),
+              .whole_weights = whole_weight_bytes<T>(u, group->ranks()),
+              .whole_gradient = whole_gradient_bytes<T>(u, group->ranks()),
               .gradient = {},
               .unwritten = {}};
       weight += static_cast<std::size_t>(n) * sizeof(T);
       if (u.trainable()) {
         e.trains = true;
         e.whole_is_wide = keeps_wide<T>(u, false);
-        e.gradient.is_wide = shard_is_wide(accumulates);
-        e.gradient_flows = f.gradient_of(u.id());
+        e.gradient.is_wide = shard_is_wide(o.accumulates);
+        e.gradient_flows = o.flow.gradient_of(u.id());
         if (!e.gradient_flows) {
-          e.gradient.data = std::exchange(gradient, gradient + shard_gradient_bytes(n, accumulates));
+          e.gradient.data = std::exchange(gradient, gradient + shard_gradient_bytes(n, o.accumulates));
         }
         e.unwritten = unwritten(u, true);
-        auto const padding = n * group.ranks() - u.elements();
+        auto const padding = n * group->ranks() - u.elements();
         if (padding > 0) {
           e.unwritten.push_back({u.elements(), padding});
         }
@@ -247,8 +248,15 @@ private:
     return static_cast<std::size_t>(elements) * (shard_is_wide(accumulates) ? sizeof(wide<T>) : sizeof(T));
   }
 
-  static needs needs_of(std::vector<autograd::unit_layout> const& units, bool accumulates, C const& group,
-                        gather_rooms rooms, flow const& f) {
+  template <class Group>
+  static Group& checked(Group* group) {
+    expect(group != nullptr, exit_code::internal, "zero::sharded needs a group");
+    return *group;
+  }
+
+  static needs needs_of(std::vector<autograd::unit_layout> const& units, store_options const& o,
+                        C const& group) {
+    auto const& [accumulates, rooms, f] = o;
     expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::internal,
            "a rank's store lets gradients flow, of steps of one micro-batch, and no weights");
     needs all;
@@ -354,11 +362,11 @@ template <class Comm>
 struct sharded {
   using policy_category = category::sharding;
   static constexpr bool flows = false;
+  static constexpr bool alone = false;
   static constexpr bool shards = true;
-  template <device_policy D>
-  using communicator = typename Comm::template communicator<D>;
   template <device_policy D, element T>
-  using store = sharded_store<D, T, communicator<D>>;
+  using store = sharded_store<D, T, typename Comm::template communicator<D>>;
 };
+static_assert(sharding_policy<sharded<comm::single>, described_device, bfloat16>);
 
 }  // namespace superoffload::zero

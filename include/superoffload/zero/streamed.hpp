@@ -3,7 +3,9 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/comm/single.hpp>
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/core/described_device.hpp>
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/recorder.hpp>
@@ -12,6 +14,7 @@
 #include <superoffload/zero/gradient_rooms.hpp>
 #include <superoffload/zero/look_ahead.hpp>
 #include <superoffload/zero/room_sizes.hpp>
+#include <superoffload/zero/sharding_policy.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
 #include <algorithm>
@@ -34,12 +37,12 @@ namespace superoffload::zero {
 template <device_policy D, element T>
 class streamed_store {
 public:
-  struct sizes {
-    std::size_t weights = 0, gradients = 0;  ///< of device memory
-    std::size_t host = 0;                    ///< weights and sums that live there
-  };
-  /// What a store takes.
-  static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, flow const& f) {
+  using group_type = comm::single_communicator<D>;
+
+  static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
+                           group_type const* group) {
+    expect(group == nullptr, exit_code::internal, "zero::streamed is for one device: expected no group");
+    auto const& [accumulates, rooms, f] = o;
     auto total = outside_of_rooms(units, accumulates, f);
     total.weights += rooms_for_weights(units, f).total();
     total.gradients += rooms_for_gradients(units, accumulates, f).total();
@@ -48,18 +51,19 @@ public:
   }
 
   streamed_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                 bool accumulates, flow const& f, gradient_sink<typename D::stream> sink,
+                 store_options const& o, group_type*, gradient_sink<typename D::stream> sink,
                  recorder<D>* times = nullptr)
       : stream_{&stream},
         sink_{sink},
         gradient_rooms_{device,
                         stream,
-                        rooms_for_gradients(units, accumulates, f).of(0),
-                        rooms_for_gradients(units, accumulates, f).rooms(),
-                        sums_of(units, accumulates, f),
+                        rooms_for_gradients(units, o.accumulates, o.flow).of(0),
+                        rooms_for_gradients(units, o.accumulates, o.flow).rooms(),
+                        sums_of(units, o.accumulates, o.flow),
                         sink,
                         times},
-        rooms_{device, stream, rooms_for_weights(units, f), times} {
+        rooms_{device, stream, rooms_for_weights(units, o.flow), times} {
+    auto const& [accumulates, rooms, f] = o;
     auto const total = outside_of_rooms(units, accumulates, f);
     weights_ = buffer<D>{device, total.weights};
     host_weights_ = buffer<D>{device, total.host, memory::host};
@@ -140,6 +144,8 @@ public:
 
   /// Is the micro-batch that runs now the step's last, after which gradients are final?
   void set_last_micro_batch(bool last) { last_ = last; }
+  void settle() noexcept {}
+  void weights_changed() noexcept {}
 
   /// Where the unit's weights live, [elements] T: in device memory, or in host memory where they flow.
   [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
@@ -200,9 +206,9 @@ private:
     return sums;
   }
   /// What neither takes turns nor is a sum.
-  static sizes outside_of_rooms(std::vector<autograd::unit_layout> const& units, bool accumulates,
-                                flow const& f) {
-    sizes total;
+  static store_bytes outside_of_rooms(std::vector<autograd::unit_layout> const& units, bool accumulates,
+                                      flow const& f) {
+    store_bytes total;
     for (auto const& u : units) {
       (f.weights_of(u.id()) ? total.host : total.weights) += weight_bytes(u);
       if (u.trainable() && !f.gradient_of(u.id())) {
@@ -231,9 +237,11 @@ private:
 struct streamed {
   using policy_category = category::sharding;
   static constexpr bool flows = true;
+  static constexpr bool alone = true;
   static constexpr bool shards = false;
   template <device_policy D, element T>
   using store = streamed_store<D, T>;
 };
+static_assert(sharding_policy<streamed, described_device, bfloat16>);
 
 }  // namespace superoffload::zero

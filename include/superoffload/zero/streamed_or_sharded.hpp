@@ -4,9 +4,11 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/comm/communicator.hpp>
+#include <superoffload/comm/single.hpp>
+#include <superoffload/core/described_device.hpp>
 #include <superoffload/core/recorder.hpp>
-#include <superoffload/zero/flow.hpp>
 #include <superoffload/zero/sharded.hpp>
+#include <superoffload/zero/sharding_policy.hpp>
 #include <superoffload/zero/streamed.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -23,28 +25,19 @@ class streamed_or_sharded_store {
 public:
   using alone = streamed_store<D, T>;
   using of_rank = sharded_store<D, T, C>;
-  struct sizes {
-    std::size_t weights = 0, gradients = 0, host = 0;
-  };
+  using group_type = C;
 
-  /// `group` is null for one who is alone.
-  static sizes bytes(std::vector<autograd::unit_layout> const& units, bool accumulates, C const* group,
-                     gather_rooms rooms, flow const& f) {
-    if (group == nullptr) {
-      auto const all = alone::bytes(units, accumulates, f);
-      return {all.weights, all.gradients, all.host};
-    }
-    auto const all = of_rank::bytes(units, accumulates, *group, rooms, f);
-    return {all.weights, all.gradients, all.host};
+  static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
+                           C const* group) {
+    return group == nullptr ? alone::bytes(units, o, nullptr) : of_rank::bytes(units, o, group);
   }
   streamed_or_sharded_store(D& device, typename D::stream& stream,
-                            std::vector<autograd::unit_layout> const& units, bool accumulates, C* group,
-                            gather_rooms rooms, flow const& f, gradient_sink<typename D::stream> sink,
-                            recorder<D>* times = nullptr) {
+                            std::vector<autograd::unit_layout> const& units, store_options const& o, C* group,
+                            gradient_sink<typename D::stream> sink, recorder<D>* times = nullptr) {
     if (group == nullptr) {
-      alone_.emplace(device, stream, units, accumulates, f, sink, times);
+      alone_.emplace(device, stream, units, o, nullptr, sink, times);
     } else {
-      of_rank_.emplace(device, stream, units, accumulates, *group, rooms, f, sink, times);
+      of_rank_.emplace(device, stream, units, o, group, sink, times);
     }
   }
 
@@ -75,9 +68,12 @@ public:
   [[nodiscard]] unit_gradient gradient(int unit) {
     return with([&](auto& store) { return store.gradient(unit); });
   }
-  // Of a rank only.
-  void settle() { of_rank_->settle(); }
-  void weights_changed() { of_rank_->weights_changed(); }
+  void settle() {
+    with([](auto& store) { store.settle(); });
+  }
+  void weights_changed() {
+    with([](auto& store) { store.weights_changed(); });
+  }
 
 private:
   template <class Use>
@@ -95,11 +91,11 @@ template <class Comm>
 struct streamed_or_sharded {
   using policy_category = category::sharding;
   static constexpr bool flows = true;
+  static constexpr bool alone = true;
   static constexpr bool shards = true;
-  template <device_policy D>
-  using communicator = typename Comm::template communicator<D>;
   template <device_policy D, element T>
-  using store = streamed_or_sharded_store<D, T, communicator<D>>;
+  using store = streamed_or_sharded_store<D, T, typename Comm::template communicator<D>>;
 };
+static_assert(sharding_policy<streamed_or_sharded<comm::single>, described_device, bfloat16>);
 
 }  // namespace superoffload::zero
