@@ -22,6 +22,7 @@
 #if defined(BENCH_TRAIN_CUPTI)
 #include "gpu_activity.hpp"
 #endif
+#include <superoffload/io/directory.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/breakdown.hpp>
@@ -201,7 +202,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   if (ranks.is_first()) {
     std::fputs(so::offload::describe(planned).c_str(), stderr);
     if (!j.plan.empty()) {
-      so::train::write_file(j.plan, so::train::to_json(planned, machine.name));
+      so::io::replace_file(j.plan, so::train::to_json(planned, machine.name));
     }
   }
   so::offload::expect_fits(planned);
@@ -261,7 +262,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
         trace.add(i, std::move(seen));
       }
     }
-    so::train::write_file(j.trace, trace.json(times->tracks()));
+    so::io::replace_file(j.trace, trace.json(times->tracks()));
   }
   [[maybe_unused]] std::string idle = "null";
 #if defined(BENCH_TRAIN_CUPTI)
