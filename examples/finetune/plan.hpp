@@ -10,6 +10,15 @@
 
 #include <cstdio>
 
+// Compiled once for all architectures, in plan.cpp.
+namespace superoffload::train {
+extern template offload::plan plan_on<float>(model::view<described_device, float>, offload::machine const&,
+                                             offload::settings const&, training_options const&);
+extern template offload::plan plan_on<bfloat16>(model::view<described_device, bfloat16>,
+                                                offload::machine const&, offload::settings const&,
+                                                training_options const&);
+}  // namespace superoffload::train
+
 namespace examples {
 
 /// Plans the run for the machine of --hardware: prints, writes and draws what was asked for.

@@ -2,14 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/offload/super.hpp>
 #include <superoffload/train/plan_file.hpp>
 #include <superoffload/train/trainer.hpp>
-#include <superoffload/zero/streamed_or_sharded.hpp>
 
 #include "common/attention.hpp"
 #include "common/command_line.hpp"
 #include "common/ranks.hpp"
+#include "finetune/core.hpp"
 
 #include <cstdio>
 #include <exception>
@@ -72,16 +71,15 @@ template <class Architecture, class Device, class Profile = superoffload::profil
 int finetune(Device& device, rank_group<Device>* group, command_line const& command) {
   namespace so = superoffload;
   using so::offload::super;
-  using store = so::zero::streamed_or_sharded<typename rank_kind<Device>::type>;
   switch (command.precision) {
     case precision_choice::float32:
       return finetune_with<
-          so::train::engine<Architecture, Device, so::precision::fp32, store, super, Profile>>(device, group,
-                                                                                               command);
+          so::train::engine<Architecture, Device, so::precision::fp32, store<Device>, super, Profile>>(
+          device, group, command);
     case precision_choice::bf16:
       return finetune_with<
-          so::train::engine<Architecture, Device, so::precision::bf16, store, super, Profile>>(device, group,
-                                                                                               command);
+          so::train::engine<Architecture, Device, so::precision::bf16, store<Device>, super, Profile>>(
+          device, group, command);
   }
   return 1;
 }

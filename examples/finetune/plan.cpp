@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include "finetune/plan.hpp"
+
+namespace superoffload::train {
+
+template offload::plan plan_on<float>(model::view<described_device, float>, offload::machine const&,
+                                      offload::settings const&, training_options const&);
+template offload::plan plan_on<bfloat16>(model::view<described_device, bfloat16>, offload::machine const&,
+                                         offload::settings const&, training_options const&);
+
+}  // namespace superoffload::train
