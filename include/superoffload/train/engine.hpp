@@ -30,8 +30,7 @@ struct beside_core {
 }  // namespace detail
 
 /// A core with the model that it trains. Recompute and profile are settled here: they make no other core.
-template <class Architecture, class Core, recompute::recompute_policy Recompute,
-          profile::profile_policy Profile>
+template <class Architecture, class Core, class Recompute, class Profile>
 class basic_engine : private detail::beside_core<Architecture, Profile>, public Core {
   using beside_core = detail::beside_core<Architecture, Profile>;
 
@@ -78,13 +77,19 @@ struct engine_of {
                 "train::engine takes at most one recompute policy");
   static_assert(count_of<category::profile, Policies...> <= 1,
                 "train::engine takes at most one profile policy");
+  using recompute_type = pick<category::recompute, recompute::configured, Policies...>;
+  using profile_type = pick<category::profile, profile::none, Policies...>;
+  static_assert(
+      recompute::recompute_policy<recompute_type>,
+      "a recompute policy must have what recompute::recompute_policy asks for (train/recompute.hpp)");
+  static_assert(profile::profile_policy<profile_type>,
+                "a profile policy must have what profile::profile_policy asks for (core/profile.hpp)");
   using core = engine_core<pick<category::device, cpu::device, Policies...>,
                            pick<category::precision, precision::fp32, Policies...>,
                            pick<category::sharding, zero::resident, Policies...>,
                            pick<category::offload, offload::none, Policies...>>;
-  using type = basic_engine<pick<category::architecture, void, Policies...>, core,
-                            pick<category::recompute, recompute::configured, Policies...>,
-                            pick<category::profile, profile::none, Policies...>>;
+  using type =
+      basic_engine<pick<category::architecture, void, Policies...>, core, recompute_type, profile_type>;
 };
 }  // namespace detail
 

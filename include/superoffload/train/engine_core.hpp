@@ -55,16 +55,17 @@ template <class Device, class Precision, class Sharding, class Offload>
 class engine_core {
 public:
   static_assert(device_policy<Device>,
-                "a device has what superoffload::device_policy asks for (core/device.hpp)");
+                "a device must have what superoffload::device_policy asks for (core/device.hpp)");
   static_assert(precision_policy<Precision>,
-                "a precision has what superoffload::precision_policy asks for (core/precision.hpp)");
+                "a precision must have what superoffload::precision_policy asks for (core/precision.hpp)");
   using device_type = Device;
   using element_type = typename Precision::element;
   using T = element_type;
   static_assert(zero::sharding_policy<Sharding, Device, T>,
-                "a sharding policy has what zero::sharding_policy asks for (zero/sharding_policy.hpp)");
-  static_assert(offload::offload_policy<Offload, Device, T>,
-                "an offload policy has what offload::offload_policy asks for (offload/offload_policy.hpp)");
+                "a sharding policy must have what zero::sharding_policy asks for (zero/sharding_policy.hpp)");
+  static_assert(
+      offload::offload_policy<Offload, Device, T>,
+      "an offload policy must have what offload::offload_policy asks for (offload/offload_policy.hpp)");
   using store_type = typename Sharding::template store<Device, T>;
   using state_type = typename Offload::template state<Device, T>;
   using group_type = typename store_type::group_type;

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A trainer inside a static library: only what it includes is asked of the package, no umbrella.
+// A trainer inside a static library, with an offload policy of its own: only what it includes is asked of the
+// package, no umbrella.
 #include "library.hpp"
 
 #include <superoffload/data/examples.hpp>
@@ -13,12 +14,16 @@
 #include <superoffload/text/tokenizer.hpp>
 #include <superoffload/train/engine.hpp>
 
+#include "own_offload.hpp"
+
 #include <cstdio>
 #include <random>
 #include <span>
 #include <string>
 
 namespace so = superoffload;
+
+static_assert(so::offload::offload_policy<looped, so::cpu::device, float>);
 
 losses train_from_scratch(std::filesystem::path const& model_directory,
                           std::filesystem::path const& instructions) {
@@ -31,7 +36,7 @@ losses train_from_scratch(std::filesystem::path const& model_directory,
   so::data::loader loader{examples, {.batch_size = batch_size, .seed = 1}};
 
   so::cpu::device device{2};
-  so::train::engine<so::precision::fp32, so::model::llama> engine{
+  so::train::engine<so::precision::fp32, so::model::llama, looped> engine{
       device,
       so::model::read_config(model_directory),
       {.max_rows = batch_size * examples.longest(), .max_positions = examples.longest()}};
