@@ -54,9 +54,12 @@ def compile_once(compiler, file, directory):
         alone.write_text(f"#include <{source.relative_to(ROOT / 'include').as_posix()}>\n")
         command += ["-fsyntax-only", str(alone)]
     else:
-        if source.suffix == ".in":  # as CMake makes it for one architecture
+        if source.suffix == ".in":  # as CMake makes it for one architecture, device and precision
             made = pathlib.Path(directory, source.stem)
-            made.write_text(source.read_text().replace("@architecture@", "llama"))
+            text = source.read_text()
+            for name, value in {"architecture": "llama", "device": "cpu", "precision": "bf16"}.items():
+                text = text.replace(f"@{name}@", value)
+            made.write_text(text)
             source = made
         command += ["-O2", "-c", str(source), "-o", str(target)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
