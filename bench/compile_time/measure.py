@@ -22,7 +22,9 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UMBRELLA = "include/superoffload/superoffload.hpp"
 TRAINER = "bench/compile_time/trainer.cpp"  # one architecture in two precisions
-BUDGETS = {UMBRELLA: 2.0, TRAINER: 25.0}
+MODEL = "examples/finetune/on_cpu.cpp.in"  # what an architecture adds to a fine-tuner
+CORE = "examples/finetune/core.cpp.in"  # what all of them share, in one precision
+BUDGETS = {UMBRELLA: 2.0, TRAINER: 25.0, MODEL: 12.0, CORE: 25.0}
 # Only the kernels' own sources include these, with the flags of their instruction set.
 KERNEL_BODIES = re.compile(r"/cpu/(simd\.hpp|kernels_.*|kernels?/.*|\w+_kernels?\.hpp)$")
 
