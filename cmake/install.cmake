@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Headers, their sources and CMake files: nothing compiled, so the package serves every compiler and processor.
+# Headers and CMake files: nothing compiled, so the package serves every compiler and processor.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -9,9 +9,9 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/superoffload)
 
 install(DIRECTORY include/superoffload DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT superoffload_development
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cpp" PATTERN "*.cu" PATTERN "*.cuh")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.cuh")
 install(FILES
-  cmake/superoffload-targets.cmake cmake/superoffload-cpu.cmake cmake/superoffload-cuda.cmake
+  cmake/superoffload-targets.cmake cmake/superoffload-compiled.cmake cmake/superoffload-cuda.cmake
   cmake/superoffload-cuda-standard.cmake cmake/superoffload-nvidia.cmake cmake/FindCUDNN.cmake cmake/FindNCCL.cmake
   cmake/FindUtf8proc.cmake cmake/FindXsimd.cmake
   DESTINATION ${package_dir} COMPONENT superoffload_development)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The component cuda, which only machines with a CUDA toolkit have. Its kernels are one source for nvcc, compiled into a
-# static library of the consuming build with its own standard and architectures, also where the consumer's project has
-# not enabled the language.
+# The component cuda, which only machines with a CUDA toolkit have. Its kernels are one source of one include for nvcc,
+# compiled into a static library of the consuming build with its own standard and architectures, also where the consumer's
+# project has not enabled the language. superoffload::compiled_cuda has the host's code compiled as well.
 
 set(SUPEROFFLOAD_CUDA_ARCHITECTURES 90a-real CACHE STRING "What superoffload's kernels are compiled for")
 
@@ -40,8 +40,11 @@ macro(superoffload_add_cuda)
   endif()
 endmacro()
 
-# superoffload_add_device_code(TARGET SOURCE): an object library of what nvcc compiles.
-function(superoffload_add_device_code target source)
+# superoffload_add_device_code(TARGET HEADER): an object library of what nvcc compiles, TARGET_kernels, and a static library
+# of it, TARGET_device_code.
+function(superoffload_add_device_code name header)
+  set(target ${name}_kernels)
+  superoffload_write_source(source ${name}.cu "#include <${header}>")
   # Apart from the rest and linked to nothing: where CMake knows no flag for C++20 with this nvcc (3.25 and 13.0), the
   # standard that our targets ask for must not reach it.
   unset(CMAKE_CUDA_STANDARD)
@@ -60,27 +63,31 @@ function(superoffload_add_device_code target source)
   endif()
   target_compile_options(${target} PRIVATE -O3 --expt-relaxed-constexpr
     $<$<BOOL:${superoffload_OWN_BUILD}>:--Werror=all-warnings>)
+  add_library(${name}_device_code STATIC EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${target}>)
+  set_target_properties(${name}_device_code PROPERTIES LINKER_LANGUAGE CXX)
 endfunction()
 
 function(_superoffload_add_cuda_library)
   if(TARGET superoffload::cuda)
     return()
   endif()
-  set(directory ${superoffload_INCLUDE_DIR}/superoffload/cuda)
-  superoffload_add_device_code(superoffload_cuda_kernels ${directory}/kernels.cu)
-
-  add_library(superoffload_cuda STATIC EXCLUDE_FROM_ALL
-    ${directory}/device.cpp ${directory}/product.cpp ${directory}/tuning.cpp
-    $<TARGET_OBJECTS:superoffload_cuda_kernels>)
-  set_target_properties(superoffload_cuda PROPERTIES LINKER_LANGUAGE CXX
-    POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF UNITY_BUILD OFF)
-  target_compile_options(superoffload_cuda PRIVATE ${superoffload_WARNINGS})
-  target_include_directories(superoffload_cuda PUBLIC ${superoffload_INCLUDE_DIR})
-  target_link_libraries(superoffload_cuda PUBLIC superoffload::kernel PRIVATE CUDA::cudart CUDA::cublasLt)
+  superoffload_add_device_code(superoffload_cuda superoffload/cuda/kernels.cuh)
+  set(needs superoffload::kernel CUDA::cudart CUDA::cublasLt)
+  set(parts device product tuning)
   if(TARGET CUDA::nvtx3)  # where the toolkit has its headers; else there is no profile::nvtx
-    target_sources(superoffload_cuda PRIVATE ${directory}/nvtx.cpp)
-    target_link_libraries(superoffload_cuda PRIVATE CUDA::nvtx3 ${CMAKE_DL_LIBS})
+    list(APPEND needs CUDA::nvtx3 ${CMAKE_DL_LIBS})
+    list(APPEND parts nvtx)
   endif()
-  add_library(superoffload::cuda INTERFACE IMPORTED GLOBAL)
-  target_link_libraries(superoffload::cuda INTERFACE superoffload_cuda)
+  add_library(superoffload_cuda INTERFACE)
+  target_link_libraries(superoffload_cuda INTERFACE superoffload_cuda_device_code ${needs})
+
+  list(TRANSFORM parts REPLACE "(.+)" "#include <superoffload/cuda/impl/\\1_inl.hpp>" OUTPUT_VARIABLE includes)
+  superoffload_write_source(source cuda.cpp ${includes})
+  superoffload_set_up_compiled(superoffload_compiled_cuda ${source} $<TARGET_OBJECTS:superoffload_cuda_kernels>)
+  set_target_properties(superoffload_compiled_cuda PROPERTIES LINKER_LANGUAGE CXX)
+  target_link_libraries(superoffload_compiled_cuda PUBLIC superoffload::compiled ${needs})
+  foreach(target cuda compiled_cuda)
+    add_library(superoffload::${target} INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(superoffload::${target} INTERFACE superoffload_${target})
+  endforeach()
 endfunction()

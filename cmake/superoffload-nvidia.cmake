@@ -15,22 +15,36 @@ macro(superoffload_add_nvidia component)
   else()
     _superoffload_add_component(${component})
     if(superoffload_${component}_FOUND)
-      _superoffload_complete_nvidia(${component} ${superoffload_${component}_PRIVATE_NEEDS})
+      _superoffload_complete_nvidia(${component} ${superoffload_${component}_NEEDS})
     endif()
   endif()
 endmacro()
 
-# _superoffload_complete_nvidia(COMPONENT PACKAGE): says that the component is there and where its library is, and adds
-# its kernels, if it has some.
+# _superoffload_complete_nvidia(COMPONENT PACKAGE): says that the component is there and where its library is, and adds what
+# has to be compiled: the source that has cuDNN's front end; NCCL's kernels, and superoffload::compiled_nccl.
 function(_superoffload_complete_nvidia component package)
   string(TOUPPER ${component} name)
-  target_compile_definitions(superoffload_${component}
-    PUBLIC SUPEROFFLOAD_HAS_${name} PRIVATE SUPEROFFLOAD_${name}_LIBRARY="${${package}_LIBRARY}")
-  file(GLOB kernels ${superoffload_INCLUDE_DIR}/superoffload/${component}/*.cu)
-  if(kernels)
-    superoffload_add_device_code(superoffload_${component}_kernels ${kernels})
-    target_sources(superoffload_${component} PRIVATE $<TARGET_OBJECTS:superoffload_${component}_kernels>)
-    set_target_properties(superoffload_${component} PROPERTIES LINKER_LANGUAGE CXX)
+  set(library superoffload_${component})
+  target_compile_definitions(${library} INTERFACE
+    SUPEROFFLOAD_HAS_${name} SUPEROFFLOAD_${name}_LIBRARY="${${package}_LIBRARY}")
+  superoffload_write_implementation(source ${component})
+  if(component STREQUAL "cudnn")
+    add_library(${library}_frontend STATIC EXCLUDE_FROM_ALL ${source})
+    set_target_properties(${library}_frontend PROPERTIES
+      POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF UNITY_BUILD OFF)
+    target_compile_options(${library}_frontend PRIVATE ${superoffload_WARNINGS})
+    target_compile_definitions(${library}_frontend PRIVATE
+      $<TARGET_PROPERTY:${library},INTERFACE_COMPILE_DEFINITIONS>)
+    target_link_libraries(${library}_frontend PUBLIC superoffload::cuda CUDNN::frontend)
+    target_link_libraries(${library} INTERFACE ${library}_frontend)
+  else()
+    superoffload_add_device_code(${library} superoffload/nccl/sum.cuh)
+    target_link_libraries(${library} INTERFACE ${library}_device_code)
+    superoffload_set_up_compiled(superoffload_compiled_nccl ${source} $<TARGET_OBJECTS:${library}_kernels>)
+    set_target_properties(superoffload_compiled_nccl PROPERTIES LINKER_LANGUAGE CXX)
+    target_link_libraries(superoffload_compiled_nccl PUBLIC superoffload::compiled_cuda superoffload::nccl)
+    add_library(superoffload::compiled_nccl INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(superoffload::compiled_nccl INTERFACE superoffload_compiled_nccl)
   endif()
 endfunction()
 

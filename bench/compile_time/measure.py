@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile time of every public header and of every program's sources.
 
-Headers are checked alone (-fsyntax-only), programs compiled (-O2 -c). Seconds are processor time of the compiler, the
-least of --repeat runs, so that other work on the machine disturbs little.
+Headers are checked alone (-fsyntax-only), programs compiled (-O2 -c), both with SUPEROFFLOAD_COMPILED; README's trainer
+also as one header-only program (-O2 -march=native). Seconds are processor time of the compiler, the least of --repeat
+runs, so that other work on the machine disturbs little.
 """
 
 import argparse
@@ -24,9 +25,11 @@ UMBRELLA = "include/superoffload/superoffload.hpp"
 TRAINER = "bench/compile_time/trainer.cpp"  # one architecture in two precisions
 MODEL = "examples/finetune/on_cpu.cpp.in"  # what an architecture adds to a fine-tuner
 CORE = "examples/finetune/core.cpp.in"  # what all of them share, in one precision
-BUDGETS = {UMBRELLA: 2.0, TRAINER: 25.0, MODEL: 12.0, CORE: 25.0}
-# Only the kernels' own sources include these, with the flags of their instruction set.
-KERNEL_BODIES = re.compile(r"/cpu/(simd\.hpp|kernels_.*|kernels?/.*|\w+_kernels?\.hpp)$")
+CONSUMER = "tests/consumer/project/trainer.cpp"
+HEADER_ONLY = CONSUMER + " (header-only)"
+BUDGETS = {UMBRELLA: 2.0, TRAINER: 25.0, MODEL: 12.0, CORE: 25.0, CONSUMER: 12.0, HEADER_ONLY: 60.0}
+# What other headers include.
+PARTS = re.compile(r"/(cpu/kernels|impl)/")
 
 
 def arguments():
@@ -43,14 +46,17 @@ def arguments():
 def all_files():
     headers = sorted((ROOT / "include").rglob("*.hpp"))
     programs = sorted((ROOT / "examples").rglob("*.cpp")) + sorted((ROOT / "examples").rglob("*.cpp.in"))
-    files = [path.relative_to(ROOT).as_posix() for path in headers + programs] + [TRAINER]
-    return [file for file in files if not KERNEL_BODIES.search(file) and "cuda" not in file]
+    files = [path.relative_to(ROOT).as_posix() for path in headers + programs] + [TRAINER, CONSUMER, HEADER_ONLY]
+    return [file for file in files if not PARTS.search(file) and "cuda" not in file]
 
 
 def compile_once(compiler, file, directory):
     """Processor seconds and the object's bytes (0 for a header)."""
-    source, target = ROOT / file, pathlib.Path(directory, "object.o")
+    header_only = file == HEADER_ONLY
+    source, target = ROOT / (CONSUMER if header_only else file), pathlib.Path(directory, "object.o")
     command = [*shlex.split(compiler), "-std=c++20", f"-I{ROOT / 'include'}", f"-I{ROOT / 'examples'}"]
+    command += ["-march=native", "-ffp-contract=off", "-isystem", "/usr/include/eigen3"] if header_only else [
+        "-DSUPEROFFLOAD_COMPILED"]
     if source.suffix == ".hpp":
         alone = pathlib.Path(directory, "alone.cpp")
         alone.write_text(f"#include <{source.relative_to(ROOT / 'include').as_posix()}>\n")

@@ -3,10 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks what the compiler does not: check.py [ROOT]
 
-Includes go downward only, heavy third-party headers stay out of public headers, every source names its licence,
-nothing refers to a place outside the project, and README's build without CMake has all sources. Prints one line per violation; the exit status is 1 if there was any.
+Includes go downward only and never in a circle, docs/design.md has the same table, include/ is headers alone, heavy
+third-party headers stay in implementations (impl/*_inl.hpp), every source names its licence, and nothing refers to a place
+outside the project. Prints one line per violation; the exit status is 1 if there was any.
 """
 
+import itertools
 import pathlib
 import re
 import subprocess
@@ -32,11 +34,11 @@ ALLOWED = {
     "model": "core kernel autograd nn io",
     "train": "core kernel cpu comm io text data autograd optim zero offload nn model",
 }
-# Components that only machines with the toolkit have.
-ON_REQUEST = {"cuda", "cudnn", "nccl"}
 HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|utf8proc|cudnn|nccl)")
-# The headers whose purpose is a heavy one, and the bodies of kernels: for sources and programs, not for other headers.
-HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/(simd\.hpp|kernels_\w+\.hpp|kernels?/.*|\w+_kernels?\.hpp))$")
+# The headers whose purpose is a heavy one, the bodies of kernels, and implementations.
+HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/kernels/.*|\w+/impl/\w+_inl\.hpp)$")
+# How a header includes its implementation: at its end, and not where that is compiled apart.
+GUARDED = re.compile(r"\n#ifndef SUPEROFFLOAD_COMPILED\n#include <(superoffload/\w+/impl/\w+_inl\.hpp)>\n#endif\n$")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 SPDX = ("SPDX-FileCopyrightText:", "SPDX-License-Identifier: Apache-2.0")
@@ -63,9 +65,12 @@ def check_includes(name, text):
     if module is not None and module not in ALLOWED:
         yield 1, f"directory '{module}' has no entry in the table of allowed includes"
         return
+    guarded = GUARDED.search(text)
     for match in INCLUDE.finditer(text):
         line = text.count("\n", 0, match.start()) + 1
         bracket, target = match.groups()
+        if guarded and match.start() > guarded.start():
+            continue
         if bracket == '"':
             yield line, f'#include "{target}": expected <superoffload/...>'
             continue
@@ -77,38 +82,78 @@ def check_includes(name, text):
                 yield line, f"{module} includes <{target}>: it may include {ALLOWED[module] or 'nothing'} only"
         if name.suffix == ".hpp" and not HEAVY_HEADERS.match(name.as_posix()):
             if HEAVY.match(target) or HEAVY_HEADERS.match(target):
-                yield line, f"a public header includes the heavy <{target}>: move the code that needs it to a .cpp"
+                yield line, f"a public header includes the heavy <{target}>: only impl/*_inl.hpp may"
 
 
-def check_readme(text, names):
-    match = re.search(r"include/superoffload/\{([a-z,]+)\}/\*\.cpp", text)
-    if match is None:
+def check_circles(includes):
+    """includes: header -> what it includes before its declarations, and behind them. The implementation, which a header includes behind them, may include it and others that do the same. In every other circle a header would be
+    compiled before what it needs is declared."""
+    done, path = set(), []
+
+    def visit(name):
+        if name in path:
+            circle = path[path.index(name):]
+            # Bodies of kernels are included by their implementation alone.
+            if any("/impl/" not in header and "/cpu/kernels/" not in header and after in includes[header][0]
+                   for header, after in zip(circle, circle[1:] + circle[:1])):
+                yield circle
+            return
+        if name in done:
+            return
+        path.append(name)
+        for target in itertools.chain(*includes.get(name, ())):
+            yield from visit(target)
+        path.pop()
+        done.add(name)
+
+    for name in includes:
+        for circle in visit(name):
+            yield pathlib.PurePath("include", circle[0]), 1, "includes itself through " + ", ".join(circle[1:])
+
+
+def check_design(text):
+    """The table of directories in docs/design.md is ALLOWED."""
+    said = {name: (line, allowed) for line, row in enumerate(text.split("\n"), 1)
+            for name, allowed in re.findall(r"^\| `(\w+)` \| ([a-z ]*)\|", row)}
+    if not said:
         return
-    there = {name.parts[2] for name in names
-             if name.parts[:2] == ("include", "superoffload") and len(name.parts) == 4 and name.suffix == ".cpp"}
-    for missing in sorted(there - ON_REQUEST - set(match[1].split(","))):
-        yield text.count("\n", 0, match.start()) + 1, f"the sources of {missing} are left out"
+    for name, allowed in ALLOWED.items():
+        line, row = said.get(name, (1, None))
+        if row is None:
+            yield line, f"the table of directories lacks {name}"
+        elif row.strip() not in (allowed, "all of these") or row.strip() == "all of these" and name != "train":
+            yield line, f"{name} may include '{allowed}', not '{row.strip()}'"
 
 
 def check(root):
     names = files(root)
+    includes = {}
     for name in names:
         content = (root / name).read_bytes()
         for match in OUTSIDE.finditer(content):
             yield name, content.count(b"\n", 0, match.start()) + 1, f"refers to {match.group().decode()}"
-        if name.as_posix() == "README.md":
-            for line, message in check_readme(content.decode("utf-8", errors="replace"), names):
+        if name.as_posix() == "docs/design.md":
+            for line, message in check_design(content.decode("utf-8", errors="replace")):
                 yield name, line, message
+        if name.parts[0] == "include" and name.suffix not in {".hpp", ".cuh"}:
+            yield name, 1, "include/ is headers alone: .hpp and .cuh"
         if name.suffix in SOURCES:
             text = content.decode("utf-8", errors="replace")
             head = "\n".join(text.split("\n")[:4])
             if not all(line in head for line in SPDX):
                 yield name, 1, "expected the two SPDX lines at the top"
-            if name.parts[0] == "include" and name.suffix in {".hpp", ".cpp"}:
-                for line, message in check_includes(name.relative_to("include"), text):
+            if name.parts[0] == "include":
+                header = name.relative_to("include")
+                guarded = GUARDED.search(text)
+                behind = [guarded[1]] if guarded else []
+                includes[header.as_posix()] = (
+                    [target for _, target in INCLUDE.findall(text)
+                     if target.startswith("superoffload/") and target not in behind], behind)
+                for line, message in check_includes(header, text):
                     yield name, line, message
                 if name.suffix == ".hpp" and "#pragma once" not in text:
                     yield name, 1, "expected #pragma once"
+    yield from check_circles(includes)
 
 
 def main():

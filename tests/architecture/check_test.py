@@ -4,12 +4,14 @@
 """The checker finds planted violations, one by one, and nothing in a tree without any."""
 
 import pathlib
+import runpy
 import subprocess
 import sys
 import tempfile
 import unittest
 
 CHECK = pathlib.Path(__file__).with_name("check.py")
+TABLE = runpy.run_path(str(CHECK))["ALLOWED"]
 SPDX = "// SPDX-FileCopyrightText: 2026 A\n// SPDX-License-Identifier: Apache-2.0\n#pragma once\n"
 
 
@@ -40,7 +42,7 @@ class Check(unittest.TestCase):
 
     def test_upward(self):
         self.rejects("include/superoffload/core/a.hpp", SPDX + "#include <superoffload/io/b.hpp>\n", "core includes")
-        self.rejects("include/superoffload/nn/a.cpp", SPDX + "  # include <superoffload/zero/b.hpp>\n", "nn includes")
+        self.rejects("include/superoffload/nn/a.hpp", SPDX + "  # include <superoffload/zero/b.hpp>\n", "nn includes")
 
     def test_umbrella_inside(self):
         self.rejects("include/superoffload/train/a.hpp", SPDX + "#include <superoffload/superoffload.hpp>\n", "umbrella")
@@ -53,8 +55,8 @@ class Check(unittest.TestCase):
 
     def test_heavy(self):
         self.accepts("include/superoffload/io/json.hpp", SPDX + "#include <nlohmann/json.hpp>\n")
-        self.accepts("include/superoffload/cpu/kernels_body.hpp", SPDX + "#include <Eigen/Core>\n")
-        self.accepts("include/superoffload/text/a.cpp", SPDX + "#include <utf8proc.h>\n")
+        self.accepts("include/superoffload/cpu/kernels/body.hpp", SPDX + "#include <Eigen/Core>\n")
+        self.accepts("include/superoffload/text/impl/a_inl.hpp", SPDX + "#include <utf8proc.h>\n")
         self.rejects("include/superoffload/text/a.hpp", SPDX + "#include <utf8proc.h>\n", "heavy")
         self.rejects("include/superoffload/text/a.hpp", SPDX + "#include <superoffload/io/json.hpp>\n", "heavy")
 
@@ -69,12 +71,36 @@ class Check(unittest.TestCase):
         self.rejects("README.md", "one\nsee .." + "/shared/x\n", "refers to")
         self.rejects("docs/a.txt", "/" + "work/main\n", "refers to")
 
-    def test_readme(self):
-        tree = {"include/superoffload/io/a.cpp": SPDX, "include/superoffload/cuda/a.cpp": SPDX}
-        for named, status in (("io", 0), ("io,text", 0), ("text", 1)):
-            result = self.run_on(tree | {"README.md": "one\ng++ include/superoffload/{" + named + "}/*.cpp\n"})
+    def test_headers_alone(self):
+        self.rejects("include/superoffload/io/a.cpp", SPDX, "headers alone")
+
+    def test_implementation(self):
+        guarded = "\n#ifndef SUPEROFFLOAD_COMPILED\n#include <superoffload/io/impl/a_inl.hpp>\n#endif\n"
+        self.accepts("include/superoffload/io/a.hpp", SPDX + guarded)
+        self.rejects("include/superoffload/io/a.hpp", SPDX + "#include <superoffload/io/impl/a_inl.hpp>\n", "heavy")
+        result = self.run_on({
+            "include/superoffload/io/a.hpp": SPDX + guarded,
+            "include/superoffload/io/impl/a_inl.hpp": SPDX + "#include <superoffload/io/a.hpp>\n"})
+        self.assertEqual(result.returncode, 0, result.stdout)
+
+    def test_circle(self):
+        guarded = "\n#ifndef SUPEROFFLOAD_COMPILED\n#include <superoffload/io/impl/a_inl.hpp>\n#endif\n"
+        result = self.run_on({
+            "include/superoffload/io/a.hpp": SPDX + guarded,
+            "include/superoffload/io/impl/a_inl.hpp": SPDX + "#include <superoffload/io/b.hpp>\n",
+            "include/superoffload/io/b.hpp": SPDX + "#include <superoffload/io/a.hpp>\n"})
+        self.assertEqual(result.returncode, 1, result.stdout + result.stderr)
+        self.assertIn("includes itself through", result.stdout)
+
+    def test_design(self):
+        row = "| `io` | {} | files |\n"
+        rows = "".join(f"| `{name}` | {allowed} | x |\n" for name, allowed in TABLE.items() if name != "io")
+        for allowed, status in (("core", 0), ("core text", 1)):
+            result = self.run_on({"docs/design.md": rows + row.format(allowed)})
             self.assertEqual(result.returncode, status, result.stdout + result.stderr)
-        self.assertEqual(result.stdout, "README.md:2: the sources of io are left out\n")
+        self.assertIn("io may include 'core', not 'core text'", result.stdout)
+        result = self.run_on({"docs/design.md": rows})
+        self.assertIn("lacks io", result.stdout)
 
 
 if __name__ == "__main__":

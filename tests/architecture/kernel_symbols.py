@@ -4,7 +4,8 @@
 """Checks that code for one instruction set cannot run on a processor without it: kernel_symbols.py NM ARCHIVE
 
 The linker keeps one copy of an inline function, whichever object it comes from. So every weak symbol in the object of
-cpu/kernels_<set>.cpp must bear the name of the set; else a std::vector that was compiled with AVX-512 serves all.
+kernels_<set>.cpp, as CMake makes it, must bear the name of the set; else a std::vector that was compiled with AVX-512
+serves all.
 """
 
 import re

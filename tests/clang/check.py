@@ -32,8 +32,9 @@ def main():
     sources = {}
     for entry in entries:
         path = os.path.relpath(entry["file"], root)
-        generated = os.sep + "finetune_llama" + os.sep + "on_cpu.cpp" in entry["file"]
-        if path.endswith(".cpp") and (path.startswith(("include/", "examples/")) or generated):
+        # As CMake makes them: the implementations of a component, and one architecture's program.
+        made = os.path.basename(os.path.dirname(path)) in ("superoffload", "finetune_llama")
+        if path.endswith(".cpp") and (path.startswith("examples/") or made):
             sources.setdefault(entry["file"], (entry["directory"], arguments_of(entry["command"])))
 
     def check(source):
@@ -48,7 +49,7 @@ def main():
                 failed += 1
                 print(f"{clang} does not compile {source}:\n{done.stderr}")
     print(f"{clang}: {len(sources)} sources, {failed} of them do not compile")
-    return 1 if failed or len(sources) < 40 else 0
+    return 1 if failed or len(sources) < 15 else 0
 
 
 if __name__ == "__main__":

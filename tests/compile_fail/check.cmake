@@ -12,7 +12,7 @@ endif()
 
 # Colours off and one locale: the message is matched as text.
 execute_process(
-  COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} -std=c++20 -fsyntax-only -fdiagnostics-color=never -I${INCLUDE} ${SOURCE}
+  COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${COMPILER} -std=c++20 -fsyntax-only -fdiagnostics-color=never -DSUPEROFFLOAD_COMPILED -I${INCLUDE} ${SOURCE}
   RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(result EQUAL 0)
   message(FATAL_ERROR "${SOURCE}: compiles; expected an error matching '${expected}'")

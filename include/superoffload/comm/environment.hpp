@@ -44,3 +44,7 @@ using variables = std::function<char const*(char const* name)>;
 [[nodiscard]] std::optional<environment> read_environment();
 
 }  // namespace superoffload::comm
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/comm/impl/environment_inl.hpp>
+#endif

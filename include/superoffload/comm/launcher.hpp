@@ -35,3 +35,7 @@ struct launch_settings {
                          std::vector<std::string> const& arguments);
 
 }  // namespace superoffload::comm
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/comm/impl/launcher_inl.hpp>
+#endif

@@ -187,3 +187,7 @@ private:
 };
 
 }  // namespace superoffload::comm
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/comm/impl/region_inl.hpp>
+#endif

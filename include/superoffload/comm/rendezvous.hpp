@@ -17,3 +17,7 @@ namespace superoffload::comm {
 [[nodiscard]] region meet(environment const& run, region::settings with = {});
 
 }  // namespace superoffload::comm
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/comm/impl/rendezvous_inl.hpp>
+#endif

@@ -68,3 +68,7 @@ private:
 };
 
 }  // namespace superoffload::comm
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/comm/impl/watchdog_inl.hpp>
+#endif

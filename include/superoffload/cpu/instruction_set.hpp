@@ -6,7 +6,8 @@
 
 namespace superoffload::cpu {
 
-/// What the kernels of this device are compiled for, each in a source of its own.
+/// What the kernels of this device are compiled for: all sets of the processor's kind with SUPEROFFLOAD_COMPILED,
+/// else the one that the flags of the translation unit name.
 enum class instruction_set { scalar, avx2, avx512, neon };
 
 constexpr std::string_view name_of(instruction_set set) {
@@ -23,7 +24,7 @@ constexpr std::string_view name_of(instruction_set set) {
   return "";
 }
 
-/// Can this machine run it?
+/// Has this program kernels for it, and this machine the instructions?
 [[nodiscard]] bool supported(instruction_set set) noexcept;
 
 /// The one in use: the best that is supported, or what the environment variable SUPEROFFLOAD_ISA names,
@@ -36,3 +37,7 @@ constexpr std::string_view name_of(instruction_set set) {
 void use(instruction_set set);
 
 }  // namespace superoffload::cpu
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/dispatch_inl.hpp>
+#endif

@@ -59,3 +59,7 @@ void run(Arguments const& arguments) {
 }
 
 }  // namespace superoffload::cpu
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/dispatch_inl.hpp>
+#endif

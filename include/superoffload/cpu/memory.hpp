@@ -51,3 +51,7 @@ inline void release_memory(void* memory, std::size_t bytes) noexcept {
 std::size_t available_bytes(std::filesystem::path const& root = "/");
 
 }  // namespace superoffload::cpu
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/memory_inl.hpp>
+#endif

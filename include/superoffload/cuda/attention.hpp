@@ -14,7 +14,7 @@ class device;
 class stream;
 
 /// Has the device, in this build, Hopper's own kernels for attention in bfloat16 of this head dimension? They
-/// are faster than cuDNN's; what is there else is slower. Defined in kernels.cu.
+/// are faster than cuDNN's; what is there else is slower. Defined in kernels.cuh.
 bool has_hopper_attention(device const& device, std::int32_t head_dim);
 
 /// A library's attention that a device may use in place of its own kernels, in bfloat16; see

@@ -23,7 +23,7 @@ void check(int status, std::string_view call, std::string_view where);
 /// cudaDriverGetVersion, 0 where there is no driver: code driver or device.
 [[nodiscard]] error no_device(int status, int count, int driver_version);
 
-/// Has this program kernels for the current device's architecture? Defined in kernels.cu.
+/// Has this program kernels for the current device's architecture? Defined in kernels.cuh.
 [[nodiscard]] bool kernels_fit_current_device();
 
 }  // namespace superoffload::cuda::detail

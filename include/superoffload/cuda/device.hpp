@@ -134,3 +134,7 @@ private:
 static_assert(device_policy<device>);
 
 }  // namespace superoffload::cuda
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cuda/impl/device_inl.hpp>
+#endif

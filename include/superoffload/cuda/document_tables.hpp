@@ -20,7 +20,7 @@ struct document_tables {
   std::array<std::int64_t*, 3> offsets;  ///< [padded + 1] each: first row times width
 };
 
-/// Queues filling the tables. Defined in kernels.cu.
+/// Queues filling the tables. Defined in kernels.cuh.
 void fill(stream& on, document_tables const& tables);
 
 }  // namespace superoffload::cuda

@@ -22,7 +22,7 @@ struct kernel_entry {
 
 using kernel_table = kernel::table<kernel_entry>;
 
-/// Defined in kernels.cu, the one source that nvcc compiles.
+/// Defined in kernels.cuh, which nvcc compiles.
 extern kernel_table const kernels;
 
 /// Arguments that an attention_backend may take from the device's own kernels.

@@ -22,3 +22,7 @@ struct nvtx {
 static_assert(profile_policy<nvtx>);
 
 }  // namespace superoffload::profile
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cuda/impl/nvtx_inl.hpp>
+#endif

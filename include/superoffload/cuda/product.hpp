@@ -3,13 +3,18 @@
 #pragma once
 
 #include <superoffload/core/buffer.hpp>
-#include <superoffload/cuda/device.hpp>
 #include <superoffload/kernel/gemm.hpp>
 
 #include <memory>
 #include <string>
 
-namespace superoffload::cuda::detail {
+struct CUstream_st;
+
+namespace superoffload::cuda {
+
+class device;
+
+namespace detail {
 
 /// Matrix products of one stream through cuBLASLt: its handle, a workspace, and the algorithm for each kind
 /// of product. Large ones are measured at their first use and remembered by the device's `tuning`; only
@@ -23,12 +28,22 @@ public:
   ~products();
 
   /// Queues the product, unless cuBLASLt cannot do it as asked: then false, and nothing was done.
-  template <element T, element Out>
-  bool run(CUstream_st* stream, kernel::gemm<T, Out> const& product);
+  bool run(CUstream_st* stream, kernel::gemm<bfloat16> const& product);
+  bool run(CUstream_st* stream, kernel::gemm<bfloat16, float> const& product);
+  bool run(CUstream_st* stream, kernel::gemm<float> const& product);
+  bool run(CUstream_st* stream, kernel::gemm<double> const& product);
 
 private:
+  template <element T, element Out>
+  bool compute(CUstream_st* stream, kernel::gemm<T, Out> const& product);
+
   struct state;
   std::unique_ptr<state> state_;
 };
 
-}  // namespace superoffload::cuda::detail
+}  // namespace detail
+}  // namespace superoffload::cuda
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cuda/impl/product_inl.hpp>
+#endif

@@ -13,7 +13,7 @@ namespace superoffload::cuda {
 /// stays with it for as long as it finds work there.
 inline constexpr std::size_t most_small_copy = std::size_t{2} << 20;
 
-/// Queues a copy by a kernel. Both addresses are such that the device can use them. Defined in kernels.cu.
+/// Queues a copy by a kernel. Both addresses are such that the device can use them. Defined in kernels.cuh.
 void small_copy(stream& on, void* to, void const* from, std::size_t bytes);
 
 }  // namespace superoffload::cuda

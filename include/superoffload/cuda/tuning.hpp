@@ -76,3 +76,7 @@ private:
 };
 
 }  // namespace superoffload::cuda
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cuda/impl/tuning_inl.hpp>
+#endif

@@ -39,3 +39,7 @@ example_set encode_examples(std::span<instruction const> rows, text::tokenizer c
                             encoding_options const& options);
 
 }  // namespace superoffload::data
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/data/impl/examples_inl.hpp>
+#endif

@@ -19,3 +19,7 @@ struct fingerprint {
 fingerprint fingerprint_of(std::filesystem::path const& file);
 
 }  // namespace superoffload::data
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/data/impl/fingerprint_inl.hpp>
+#endif

@@ -41,3 +41,7 @@ std::vector<instruction> read_instructions(std::filesystem::path const& file,
 std::size_t rows_of_percentage(std::size_t rows, double percentage);
 
 }  // namespace superoffload::data
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/data/impl/instructions_inl.hpp>
+#endif

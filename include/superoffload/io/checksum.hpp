@@ -21,3 +21,7 @@ std::uint32_t crc32c_portable(std::span<std::byte const> data, std::uint32_t pre
 }  // namespace detail
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/checksum_inl.hpp>
+#endif

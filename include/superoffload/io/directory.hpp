@@ -71,3 +71,7 @@ private:
 };
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/directory_inl.hpp>
+#endif

@@ -66,3 +66,7 @@ void write_new_file(std::filesystem::path const& path, std::string_view content)
 inline std::string shown(std::filesystem::path const& path) { return printable(path.native(), 1000); }
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/file_inl.hpp>
+#endif

@@ -37,3 +37,7 @@ private:
 };
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/file_lock_inl.hpp>
+#endif

@@ -97,3 +97,7 @@ private:
 };
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/hub_inl.hpp>
+#endif

@@ -71,3 +71,7 @@ std::optional<std::string> exported_run(std::filesystem::path const& directory);
 void remove_export(std::filesystem::path const& directory);
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/hub_export_inl.hpp>
+#endif

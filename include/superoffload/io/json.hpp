@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Heavy: includes nlohmann/json. For sources (*.cpp) and programs, never for a public header.
+// Heavy: includes nlohmann/json. For implementations (impl/) and programs, never for a public header.
 #include <superoffload/core/error.hpp>
 
 #include <nlohmann/json.hpp>
@@ -123,3 +123,7 @@ private:
 };
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/json_inl.hpp>
+#endif

@@ -21,3 +21,7 @@ void dequantise_mxfp4(std::span<std::byte const> blocks, std::span<std::byte con
                       std::int64_t out, std::span<bfloat16> to);
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/mxfp4_inl.hpp>
+#endif

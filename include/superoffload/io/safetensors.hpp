@@ -100,3 +100,7 @@ private:
 };
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/safetensors_inl.hpp>
+#endif

@@ -158,3 +158,7 @@ std::optional<checkpoint_reader> newest_checkpoint(
     std::function<void(checkpoint_reader const&)> const& take = &checkpoint_reader::verify);
 
 }  // namespace superoffload::io
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/io/impl/train_checkpoint_inl.hpp>
+#endif

@@ -76,3 +76,7 @@ config read_config(std::filesystem::path const& directory);
 std::vector<double> inverse_frequencies(config const& c);
 
 }  // namespace superoffload::model
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/model/impl/config_inl.hpp>
+#endif

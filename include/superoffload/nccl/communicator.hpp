@@ -113,3 +113,7 @@ struct gpus {
 };
 
 }  // namespace superoffload::nccl
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/nccl/impl/communicator_inl.hpp>
+#endif

@@ -26,7 +26,7 @@ struct sum_of_parts {
   bool accumulate = false;
 };
 
-/// Queues it: float and bfloat16 to each other and to themselves, double. Defined in sum.cu.
+/// Queues it: float and bfloat16 to each other and to themselves, double. Defined in sum.cuh.
 template <element From, element To>
 void launch(cuda::stream& on, sum_of_parts<From, To> const& a);
 

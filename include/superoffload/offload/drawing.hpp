@@ -13,3 +13,7 @@ namespace superoffload::offload {
 std::string draw(timeline const& t, std::string const& title);
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/impl/drawing_inl.hpp>
+#endif

@@ -51,3 +51,7 @@ double seconds_of(machine const& m, exchange_order::operation const& o);
 exchange_order order_of(exchanges const& e, zero::gather_rooms rooms, int micro_batches);
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/impl/exchange_inl.hpp>
+#endif

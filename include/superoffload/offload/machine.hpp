@@ -83,3 +83,7 @@ struct machine {
 };
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/impl/machine_inl.hpp>
+#endif

@@ -70,3 +70,7 @@ std::string describe(plan const& p);
 void expect_fits(plan const& p);
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/impl/plan_inl.hpp>
+#endif

@@ -44,3 +44,7 @@ plan keep_whole(plan p, std::vector<autograd::unit_layout> const& units, workloa
 schedule schedule_of(plan const& p, workload const& w, machine const& m);
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/impl/planner_inl.hpp>
+#endif

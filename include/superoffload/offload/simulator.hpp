@@ -43,3 +43,7 @@ namespace superoffload::offload {
 timeline simulate(machine const& m, schedule const& s);
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/impl/simulator_inl.hpp>
+#endif

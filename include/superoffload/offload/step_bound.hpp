@@ -14,3 +14,7 @@ namespace superoffload::offload {
 double step_bound(plan const& p, workload const& w, machine const& m);
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/impl/step_bound_inl.hpp>
+#endif

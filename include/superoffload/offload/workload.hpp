@@ -77,3 +77,7 @@ struct unit_time {
 std::vector<unit_time> unit_times(machine const& m, workload const& w, retention_level const& level);
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/impl/workload_inl.hpp>
+#endif

@@ -45,3 +45,7 @@ private:
 };
 
 }  // namespace superoffload::text
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/text/impl/added_tokens_inl.hpp>
+#endif

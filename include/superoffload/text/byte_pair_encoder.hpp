@@ -64,3 +64,7 @@ private:
 };
 
 }  // namespace superoffload::text
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/text/impl/byte_pair_encoder_inl.hpp>
+#endif

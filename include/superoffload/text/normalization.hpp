@@ -14,3 +14,7 @@ std::string to_nfc(std::string_view text);
 [[nodiscard]] bool is_plainly_nfc(std::string_view text) noexcept;
 
 }  // namespace superoffload::text
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/text/impl/normalization_inl.hpp>
+#endif

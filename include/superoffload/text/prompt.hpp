@@ -27,3 +27,7 @@ prompt render(prompt_template form, std::string_view instruction, std::string_vi
 prompt_template parse_prompt_template(std::string_view name);
 
 }  // namespace superoffload::text
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/text/impl/prompt_inl.hpp>
+#endif

@@ -27,3 +27,7 @@ private:
 };
 
 }  // namespace superoffload::text
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/text/impl/split_pattern_inl.hpp>
+#endif

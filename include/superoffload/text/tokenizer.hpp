@@ -49,3 +49,7 @@ private:
 };
 
 }  // namespace superoffload::text
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/text/impl/tokenizer_inl.hpp>
+#endif

@@ -37,3 +37,7 @@ struct tokenizer_definition {
 tokenizer_definition read_tokenizer_files(std::filesystem::path const& model_directory);
 
 }  // namespace superoffload::text
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/text/impl/tokenizer_files_inl.hpp>
+#endif

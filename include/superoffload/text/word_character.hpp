@@ -9,3 +9,7 @@ namespace superoffload::text {
 [[nodiscard]] bool is_word_character(char32_t c) noexcept;
 
 }  // namespace superoffload::text
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/text/impl/word_character_inl.hpp>
+#endif

@@ -32,3 +32,7 @@ breakdown break_down(recording const& seen, std::vector<track> const& tracks, st
 std::string describe(breakdown const& b, std::vector<std::string> const& units);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/breakdown_inl.hpp>
+#endif

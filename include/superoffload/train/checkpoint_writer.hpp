@@ -59,3 +59,7 @@ private:
 };
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/checkpoint_writer_inl.hpp>
+#endif

@@ -57,3 +57,7 @@ deepspeed_config read_deepspeed_config(std::filesystem::path const& file);
 deepspeed_config parse_deepspeed_config(std::string_view text, std::string const& origin);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/deepspeed_config_inl.hpp>
+#endif

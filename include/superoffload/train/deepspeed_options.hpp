@@ -22,3 +22,7 @@ void apply(deepspeed_config const& file, given_flags const& given, std::int64_t 
            training_options& options);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/deepspeed_options_inl.hpp>
+#endif

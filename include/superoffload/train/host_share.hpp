@@ -27,3 +27,7 @@ offload::machine share_of_host(comm::host_group const& ranks, offload::machine m
 offload::machine slowest_of(comm::host_group const& ranks, offload::machine m);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/host_share_inl.hpp>
+#endif

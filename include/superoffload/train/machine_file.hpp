@@ -18,3 +18,7 @@ offload::machine read_machine(std::filesystem::path const& file, int ranks = 1);
 std::string to_json(offload::machine const& m, std::string const& source);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/machine_file_inl.hpp>
+#endif

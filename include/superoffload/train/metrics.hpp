@@ -70,3 +70,7 @@ bool has_content(std::filesystem::path const& file);
 std::size_t peak_resident_bytes();
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/metrics_inl.hpp>
+#endif

@@ -99,3 +99,7 @@ tensor_choice trained_by(training_options const& options);
 bool matches(std::string const& pattern, std::string const& name);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/options_inl.hpp>
+#endif

@@ -12,3 +12,7 @@ struct training_options;
 void expect_outputs_apart(training_options const& options);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/outputs_inl.hpp>
+#endif

@@ -18,3 +18,7 @@ std::string to_json(offload::plan const& p, std::string const& machine);
 void write_plan(offload::plan const& p, std::string const& machine, offload::settings const& s);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/plan_file_inl.hpp>
+#endif

@@ -49,3 +49,7 @@ std::string clock_text(double seconds);
 std::string bytes_text(std::size_t bytes);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/progress_inl.hpp>
+#endif

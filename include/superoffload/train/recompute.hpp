@@ -53,3 +53,7 @@ autograd::retention fit(std::vector<autograd::activation> const& activations, do
                         std::function<std::size_t(autograd::retention const&)> const& peak_of);
 
 }  // namespace superoffload::recompute
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/recompute_inl.hpp>
+#endif

@@ -38,3 +38,7 @@ std::string refusal_of(offload::plan const& p, std::string const& device, traini
                        fits_with const& fits);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/report_inl.hpp>
+#endif

@@ -51,3 +51,7 @@ named_values identity_of(training_options const& o, model::config const& config,
 named_values settings_of(training_options const& o, io::model_files const& model, run_data const& data);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/run_data_inl.hpp>
+#endif

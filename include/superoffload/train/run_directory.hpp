@@ -62,3 +62,7 @@ private:
 };
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/run_directory_inl.hpp>
+#endif

@@ -44,3 +44,7 @@ std::string differences(named_values const& saved, named_values const& now);
 void expect_same_identity(run_state const& saved, run_state const& now, std::string const& origin);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/run_state_inl.hpp>
+#endif

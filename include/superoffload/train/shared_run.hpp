@@ -18,3 +18,7 @@ void expect_told_alike(comm::host_group const& ranks, training_options const& op
                        std::string const& element_type);
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/shared_run_inl.hpp>
+#endif

@@ -34,3 +34,7 @@ private:
 };
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/step_trace_inl.hpp>
+#endif

@@ -20,3 +20,7 @@ public:
 };
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/stop_request_inl.hpp>
+#endif

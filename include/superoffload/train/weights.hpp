@@ -87,3 +87,7 @@ void export_model(Engine& engine, std::filesystem::path const& source, std::file
 }
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/impl/weights_inl.hpp>
+#endif

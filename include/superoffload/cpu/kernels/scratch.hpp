@@ -12,3 +12,7 @@ namespace superoffload::cpu::detail {
 void* thread_scratch(std::size_t bytes);
 
 }  // namespace superoffload::cpu::detail
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/dispatch_inl.hpp>
+#endif

@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// All kernels of one instruction set. A source defines SUPEROFFLOAD_KERNEL_SET, the name of the set's
-// namespace, and includes this; everything compiled there with the set's flags stays in that namespace, so
-// that the linker cannot merge it with code for lesser machines.
+// All kernels of one instruction set, in the namespace that SUPEROFFLOAD_KERNEL_SET names. What is compiled
+// with the set's flags stays in that namespace, so that the linker cannot merge it with code for lesser
+// machines.
 #pragma once
 
 #ifdef __FAST_MATH__
 #error "the kernels promise IEEE arithmetic: compile them without -ffast-math"
 #endif
 
+#include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/cpu/kernels/adamw.hpp>
 #include <superoffload/cpu/kernels/attention.hpp>
@@ -34,7 +35,20 @@ constexpr detail::kernel_table table_of(kernel::list<Arguments...>) {
   return {detail::kernel_entry<Arguments>{items, run}...};
 }
 
+/// Are a product and the sum that it goes into rounded once, as the flag -ffp-contract=fast of g++ has it? All
+/// instruction sets give the same bits only if they are rounded one after the other. No macro tells.
+SUPEROFFLOAD_INLINE bool contracts() {
+  float volatile const factor = 1 + 0x1p-12F;
+  float const x = factor;
+  float const y = factor;
+  float volatile const addend = -(1 + 0x1p-11F);
+  float const z = addend;
+  return x * y + z != 0;  // the product is 2^-24 more than its rounded value
+}
+
+#ifdef SUPEROFFLOAD_COMPILED
 extern detail::kernel_table const kernels;
-constinit detail::kernel_table const kernels = table_of(kernel::host_catalogue{});
+#endif
+SUPEROFFLOAD_INLINE constinit detail::kernel_table const kernels = table_of(kernel::host_catalogue{});
 
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET

@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+
+# superoffload::compiled: one translation unit per component, which includes its impl/*_inl.hpp, and one per instruction set
+# of the CPU's kernels, of which the program chooses at run time.
+
+# Kernels:
+# -ffp-contract=off, -fno-fast-math: every set must give the same bits, whatever the consumer's flags are.
+# -fno-math-errno: a square root is one instruction. -O3: Eigen without optimisation is 25 times slower.
+# Eigen=...: Eigen's functions are inline; under one name the linker would keep one set's code for all sets.
+# Under sanitizers -O3 takes minutes a source; -O1 finds as much.
+set(superoffload_kernel_flags -ffp-contract=off -fno-fast-math -fno-math-errno)
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
+  list(PREPEND superoffload_kernel_flags -O1)
+else()
+  list(PREPEND superoffload_kernel_flags -O3)
+endif()
+set(superoffload_kernel_flags_scalar)
+set(superoffload_kernel_flags_avx2 -mavx2 -mfma)
+set(superoffload_kernel_flags_avx512 -mavx2 -mfma -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # g++ 12 warns inside its own intrinsics
+set(superoffload_kernel_flags_neon)
+
+
+# superoffload_write_source(VARIABLE NAME LINES...): a source of the consuming build, made of these lines.
+function(superoffload_write_source variable name)
+  set(source ${CMAKE_BINARY_DIR}/superoffload/${name})
+  list(JOIN ARGN "\n" content)
+  file(CONFIGURE OUTPUT ${source} CONTENT "${content}\n" @ONLY)
+  set(${variable} ${source} PARENT_SCOPE)
+endfunction()
+
+# superoffload_write_implementation(VARIABLE COMPONENT): a source with the implementation of all its headers; empty where
+# there is none.
+function(superoffload_write_implementation variable component)
+  set(rescan)
+  if(superoffload_OWN_BUILD)
+    set(rescan CONFIGURE_DEPENDS)
+  endif()
+  file(GLOB headers ${rescan} RELATIVE ${superoffload_INCLUDE_DIR}
+    ${superoffload_INCLUDE_DIR}/superoffload/${component}/impl/*_inl.hpp)
+  set(source)
+  if(headers)
+    list(TRANSFORM headers REPLACE "(.+)" "#include <\\1>")
+    superoffload_write_source(source ${component}.cpp ${headers})
+  endif()
+  set(${variable} ${source} PARENT_SCOPE)
+endfunction()
+
+# superoffload_add_compiled_library(TARGET COMPONENTS...)
+function(superoffload_add_compiled_library target)
+  set(sources)
+  foreach(component IN LISTS ARGN)
+    superoffload_write_implementation(source ${component})
+    list(APPEND sources ${source})
+  endforeach()
+  superoffload_set_up_compiled(${target} ${sources})
+  if(cpu IN_LIST ARGN)
+    superoffload_add_cpu_kernels(${target})
+  endif()
+endfunction()
+
+# superoffload_set_up_compiled(TARGET SOURCES...): a static library, whatever the consumer's defaults are.
+function(superoffload_set_up_compiled target)
+  add_library(${target} STATIC EXCLUDE_FROM_ALL ${ARGN})
+  set_target_properties(${target} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF UNITY_BUILD OFF)
+  target_compile_definitions(${target} PUBLIC SUPEROFFLOAD_COMPILED)
+  target_compile_options(${target} PRIVATE ${superoffload_WARNINGS})
+endfunction()
+
+function(superoffload_add_cpu_kernels target)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    set(sets scalar avx2 avx512)
+  elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    set(sets scalar neon)
+  else()
+    set(sets scalar)
+  endif()
+  foreach(set IN LISTS sets)
+    set(lines "#define SUPEROFFLOAD_KERNEL_SET ${set}")
+    if(set STREQUAL "scalar")
+      list(APPEND lines "#define SUPEROFFLOAD_KERNEL_SCALAR")
+    endif()
+    superoffload_write_source(source kernels_${set}.cpp ${lines} "#include <superoffload/cpu/kernels/set.hpp>")
+    set_source_files_properties(${source} PROPERTIES
+      COMPILE_OPTIONS "${superoffload_kernel_flags};${superoffload_kernel_flags_${set}}"
+      COMPILE_DEFINITIONS "Eigen=superoffload_eigen_${set}")
+    target_sources(${target} PRIVATE ${source})
+  endforeach()
+endfunction()

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+// How the functions in impl/*_inl.hpp are defined. Header-only, which is the default, they are inline, and a
+// header includes its implementation. With SUPEROFFLOAD_COMPILED headers only declare, and the program links
+// objects that were compiled from the same files (CMake: superoffload::compiled).
+#pragma once
+
+#ifdef SUPEROFFLOAD_COMPILED
+#define SUPEROFFLOAD_INLINE
+#define SUPEROFFLOAD_EMITTED
+#else
+#define SUPEROFFLOAD_INLINE inline
+/// For what device code calls, which nvcc compiles apart: emitted also where nothing else calls it.
+#define SUPEROFFLOAD_EMITTED [[gnu::used]] inline
+#endif

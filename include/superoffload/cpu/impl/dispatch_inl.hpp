@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/cpu/instruction_set.hpp>
+#include <superoffload/cpu/kernels.hpp>
+#include <superoffload/cpu/kernels/scratch.hpp>
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/kernels/native.hpp>
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+
+namespace superoffload::cpu {
+
+#ifdef SUPEROFFLOAD_COMPILED
+/// What is compiled for one set, with the flags of that set.
+#define SUPEROFFLOAD_DECLARE_SET(set)             \
+  namespace set {                                 \
+  extern cpu::detail::kernel_table const kernels; \
+  bool contracts();                               \
+  }
+SUPEROFFLOAD_DECLARE_SET(scalar)
+#if defined(__x86_64__)
+SUPEROFFLOAD_DECLARE_SET(avx2)
+SUPEROFFLOAD_DECLARE_SET(avx512)
+#elif defined(__aarch64__)
+SUPEROFFLOAD_DECLARE_SET(neon)
+#endif
+#undef SUPEROFFLOAD_DECLARE_SET
+#endif
+
+namespace detail {
+
+struct choice {
+  instruction_set set;
+  kernel_table const* kernels;
+  bool (*contracts)();
+};
+
+#define SUPEROFFLOAD_CHOICE(set) \
+  choice { instruction_set::set, &set::kernels, &set::contracts }
+/// Best last. Header-only there is one: that of the translation unit's flags.
+inline choice const choices[] = {
+#ifndef SUPEROFFLOAD_COMPILED
+    SUPEROFFLOAD_CHOICE(SUPEROFFLOAD_KERNEL_SET),
+#else
+    SUPEROFFLOAD_CHOICE(scalar),
+#if defined(__x86_64__)
+    SUPEROFFLOAD_CHOICE(avx2),
+    SUPEROFFLOAD_CHOICE(avx512),
+#elif defined(__aarch64__)
+    SUPEROFFLOAD_CHOICE(neon),
+#endif
+#endif
+};
+#undef SUPEROFFLOAD_CHOICE
+
+/// Has this processor the instructions of the set?
+SUPEROFFLOAD_INLINE bool processor_has([[maybe_unused]] instruction_set set) noexcept {
+  switch (set) {
+    case instruction_set::scalar:
+      return true;
+#if defined(__x86_64__)
+    case instruction_set::avx2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case instruction_set::avx512:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+             __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+             __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+#elif defined(__aarch64__)
+    case instruction_set::neon:
+      return true;
+#endif
+    default:
+      return false;
+  }
+}
+
+SUPEROFFLOAD_INLINE std::string supported_names() {
+  std::string names;
+  for (auto const& one : choices) {
+    if (processor_has(one.set)) {
+      names += (names.empty() ? "" : ", ") + std::string{name_of(one.set)};
+    }
+  }
+  return names;
+}
+
+SUPEROFFLOAD_INLINE choice const* first_choice() {
+  char const* const wanted = std::getenv("SUPEROFFLOAD_ISA");
+  expect(!supported_names().empty(), exit_code::bad_input, "this program was compiled for ",
+         name_of(choices[0].set),
+         ", which this processor lacks: compile it with -march=native here, or for less than that");
+  choice const* best = nullptr;
+  for (auto const& one : choices) {
+    if (processor_has(one.set) && (wanted == nullptr || wanted == name_of(one.set))) {
+      best = &one;
+    }
+  }
+  expect(best != nullptr, exit_code::bad_input, "environment variable SUPEROFFLOAD_ISA is '",
+         printable(wanted != nullptr ? wanted : ""), "': expected one of ", supported_names(),
+         " on this machine; unset it to use the best");
+  expect(!best->contracts(), exit_code::bad_input, "the kernels for ", name_of(best->set),
+         " were compiled with fused multiplication and addition, which changes results: compile with "
+         "-ffp-contract=off");
+  return best;
+}
+
+SUPEROFFLOAD_INLINE std::atomic<choice const*>& active() {
+  static std::atomic<choice const*> chosen{first_choice()};
+  return chosen;
+}
+
+SUPEROFFLOAD_INLINE kernel_table const& active_kernels() {
+  return *active().load(std::memory_order_relaxed)->kernels;
+}
+
+SUPEROFFLOAD_INLINE void* thread_scratch(std::size_t bytes) {
+  constexpr std::align_val_t alignment{64};
+  struct release {
+    void operator()(void* memory) const noexcept { ::operator delete(memory, alignment); }
+  };
+  thread_local std::unique_ptr<void, release> memory;
+  thread_local std::size_t size = 0;
+  if (bytes > size) {
+    memory.reset();
+    size = 0;
+    memory.reset(::operator new(bytes, alignment));
+    size = bytes;
+  }
+  return memory.get();
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE bool supported(instruction_set set) noexcept {
+  for (auto const& one : detail::choices) {
+    if (one.set == set) {
+      return detail::processor_has(set);
+    }
+  }
+  return false;
+}
+
+SUPEROFFLOAD_INLINE instruction_set active_instruction_set() {
+  return detail::active().load(std::memory_order_relaxed)->set;
+}
+
+SUPEROFFLOAD_INLINE void use(instruction_set set) {
+  for (auto const& one : detail::choices) {
+    if (one.set == set && detail::processor_has(set)) {
+      detail::active().store(&one, std::memory_order_relaxed);
+      return;
+    }
+  }
+  fail(exit_code::bad_input, "instruction set ", name_of(set), " is not for this machine: expected one of ",
+       detail::supported_names());
+}
+
+}  // namespace superoffload::cpu

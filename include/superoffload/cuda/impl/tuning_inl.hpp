@@ -1,0 +1,296 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/cuda/tuning.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sys/file.h>
+#include <system_error>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace superoffload::cuda {
+
+namespace detail {
+
+inline constexpr std::string_view title = "superoffload matrix products 1";
+inline constexpr char separator = '|';
+/// A file of this size would hold half a million choices: it is something else.
+inline constexpr std::uintmax_t file_limit = std::uintmax_t{64} << 20;
+
+SUPEROFFLOAD_INLINE std::string hex(std::uint64_t number) {
+  std::string digits(16, '0');
+  char text[16];
+  auto const [end, ec] = std::to_chars(text, text + sizeof text, number, 16);
+  std::copy(text, end, digits.end() - (end - text));
+  return digits;
+}
+
+SUPEROFFLOAD_INLINE std::optional<std::uint64_t> number_of(std::string_view digits) {
+  std::uint64_t number = 0;
+  auto const [end, ec] = std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
+  return ec == std::errc{} && end == digits.data() + digits.size() ? std::optional{number} : std::nullopt;
+}
+
+/// FNV-1a.
+SUPEROFFLOAD_INLINE std::uint64_t checksum(std::string_view text) {
+  std::uint64_t sum = 14695981039346656037U;
+  for (char const c : text) { sum = (sum ^ static_cast<unsigned char>(c)) * 1099511628211U; }
+  return sum;
+}
+
+/// A file is locked as long as this lives, if it can be: without a lock two processes may measure the same
+/// thing, and the later one's choice stays.
+class file_lock {
+public:
+  explicit file_lock(std::string const& path)
+      : descriptor_{path.empty() ? -1 : open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)} {
+    using clock = std::chrono::steady_clock;
+    auto const end = clock::now() + patience;
+    while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EINTR && (errno != EWOULDBLOCK || clock::now() > end)) {
+        others_ = errno == EWOULDBLOCK;
+        break;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+  }
+  file_lock(file_lock const&) = delete;
+  file_lock& operator=(file_lock const&) = delete;
+  ~file_lock() {
+    if (descriptor_ >= 0) {
+      close(descriptor_);
+    }
+  }
+
+  /// Has another process held it for longer than any measurement takes?
+  [[nodiscard]] bool of_another() const noexcept { return others_; }
+
+private:
+  static constexpr std::chrono::seconds patience{10};
+
+  int descriptor_;
+  bool others_ = false;
+};
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE tuning::tuning(std::string path) : path_{std::move(path)} {}
+
+SUPEROFFLOAD_INLINE std::string tuning::default_path() {
+  if (auto const* const path = std::getenv("SUPEROFFLOAD_TUNING")) {
+    return path;
+  }
+  std::string_view const rest = "superoffload/products.txt";
+  if (auto const* const cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') {
+    return concat(std::string_view{cache}, "/", rest);
+  }
+  if (auto const* const home = std::getenv("HOME"); home != nullptr && *home == '/') {
+    return concat(std::string_view{home}, "/.cache/", rest);
+  }
+  return "";
+}
+
+SUPEROFFLOAD_INLINE void tuning::warn(std::string_view reason) {
+  std::fprintf(stderr, "superoffload: warning: %s: %.*s; choices of this run are not kept there\n",
+               printable(path_).c_str(), static_cast<int>(reason.size()), reason.data());
+  path_.clear();
+}
+
+SUPEROFFLOAD_INLINE std::string tuning::text_of(table const& choices) {
+  auto text = concat(detail::title, "\n");
+  for (auto const& [key, algorithm] : choices) {
+    std::string line;
+    for (auto const number : algorithm) { line += detail::hex(number); }
+    line += ' ';
+    line += key;
+    text += concat(detail::hex(detail::checksum(line)), " ", line, "\n");
+  }
+  return text;
+}
+
+SUPEROFFLOAD_INLINE tuning::table tuning::table_of(std::string_view text, std::string_view source) {
+  constexpr std::size_t digits = 16;
+  constexpr std::size_t key_at = digits + 1 + digits * algorithm{}.size() + 1;
+  auto const refuse = [&](std::size_t line, std::string_view expected) {
+    fail(exit_code::bad_input, source, ", line ", line, ": expected ", expected,
+         ", as this library writes the algorithms of matrix products; delete it to have them measured again");
+  };
+  table choices;
+  std::size_t line_number = 0;
+  while (!text.empty()) {
+    ++line_number;
+    auto const end = text.find('\n');
+    auto const line = text.substr(0, end);
+    if (line_number == 1 && line != detail::title) {
+      refuse(1, concat("\"", detail::title, "\""));
+    }
+    if (end == std::string_view::npos) {
+      refuse(line_number, "an end of the line");
+    }
+    text.remove_prefix(end + 1);
+    if (line_number == 1) {
+      continue;
+    }
+    if (line.size() <= key_at || line[digits] != ' ' ||
+        detail::number_of(line.substr(0, digits)) != detail::checksum(line.substr(digits + 1))) {
+      refuse(line_number, "a checksum and the line that it belongs to");
+    }
+    algorithm numbers{};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      auto const number = detail::number_of(line.substr(digits + 1 + i * digits, digits));
+      if (!number) {
+        refuse(line_number, "hexadecimal digits");
+      }
+      numbers[i] = *number;
+    }
+    choices.insert_or_assign(std::string{line.substr(key_at)}, numbers);
+  }
+  if (line_number == 0) {
+    refuse(1, concat("\"", detail::title, "\""));
+  }
+  return choices;
+}
+
+SUPEROFFLOAD_INLINE void tuning::read_file() {
+  std::error_code none;
+  auto const size = std::filesystem::file_size(path_, none);
+  if (none) {
+    return;
+  }
+  if (!std::filesystem::is_regular_file(path_, none) || size > detail::file_limit) {
+    warn("expected a file of algorithms of matrix products");
+    return;
+  }
+  std::ifstream file{path_, std::ios::binary};
+  std::string const text{std::istreambuf_iterator<char>{file}, {}};
+  if (!file) {
+    warn("cannot be read");
+    return;
+  }
+  try {
+    auto kept = table_of(text, printable(path_));
+    choices_.merge(kept);  // what is there already, as from a checkpoint, stays
+  } catch (error const& e) {
+    std::fprintf(stderr, "superoffload: warning: %s; choices of this run are not kept there\n", e.what());
+    path_.clear();
+  }
+}
+
+SUPEROFFLOAD_INLINE void tuning::write_file() {
+  auto const part = concat(path_, ".", static_cast<long long>(getpid()), ".part");
+  auto const text = text_of(choices_);
+  auto const written = [&] {
+    auto* const file = std::fopen(part.c_str(), "wb");
+    if (file == nullptr) {
+      return false;
+    }
+    bool const complete = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
+                          std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+    int const reason = errno;
+    bool const closed = std::fclose(file) == 0;
+    if (!complete) {
+      errno = reason;
+    }
+    return closed && complete;
+  };
+  if (!written() || std::rename(part.c_str(), path_.c_str()) != 0) {
+    auto const reason = concat("cannot be written: ", std::strerror(errno));
+    std::remove(part.c_str());
+    warn(reason);
+  }
+}
+
+SUPEROFFLOAD_INLINE std::optional<tuning::algorithm> tuning::choose(
+    kind const& of, std::function<bool(algorithm const&)> const& valid,
+    std::function<algorithm()> const& measure) {
+  auto const prefix = concat(of.processor, ", ", of.family, detail::separator);
+  auto const key = concat(prefix, of.tokens);
+  std::lock_guard const guard{mutex_};
+  auto const kept = [&]() -> std::optional<algorithm> {
+    auto const found = choices_.find(key);
+    return found != choices_.end() && valid(found->second) ? std::optional{found->second} : std::nullopt;
+  };
+  if (auto const choice = kept()) {
+    return choice;
+  }
+  if (full(prefix)) {
+    return std::nullopt;  // whatever the file has learnt since: a resumed run is to do the same
+  }
+  if (!path_.empty()) {
+    std::error_code none;
+    std::filesystem::create_directories(std::filesystem::path{path_}.parent_path(), none);
+  }
+  detail::file_lock const lock{path_};  // who comes second finds the choice of who came first
+  if (!path_.empty()) {
+    read_file();
+  }
+  if (lock.of_another()) {
+    warn("another process keeps its lock");
+  }
+  if (auto const choice = kept()) {
+    return choice;
+  }
+  if (full(prefix)) {
+    return std::nullopt;
+  }
+  note_foreign(of.processor);
+  auto const choice = measure();
+  choices_.insert_or_assign(key, choice);
+  if (!path_.empty()) {
+    write_file();
+  }
+  return choice;
+}
+
+SUPEROFFLOAD_INLINE bool tuning::full(std::string_view family_prefix) const {
+  std::size_t members = 0;
+  for (auto at = choices_.lower_bound(family_prefix);
+       at != choices_.end() && at->first.starts_with(family_prefix); ++at) {
+    ++members;
+  }
+  return members >= family_limit;
+}
+
+SUPEROFFLOAD_INLINE void tuning::note_foreign(std::string_view processor) {
+  auto const prefix = concat(processor, ", ");
+  auto const found = loaded_.lower_bound(prefix);
+  if (!loaded_.empty() && (found == loaded_.end() || !found->first.starts_with(prefix))) {
+    std::fprintf(
+        stderr,
+        "superoffload: note: %s: chosen on another GPU or library; matrix products are measured anew on "
+        "%s, and results may differ in their last bits\n",
+        loaded_from_.c_str(), printable(processor).c_str());
+  }
+  loaded_.clear();
+}
+
+SUPEROFFLOAD_INLINE std::string tuning::save() const {
+  std::lock_guard const guard{mutex_};
+  return text_of(choices_);
+}
+
+SUPEROFFLOAD_INLINE void tuning::load(std::string_view text, std::string_view source) {
+  auto loaded = table_of(text, source);
+  std::lock_guard const guard{mutex_};
+  loaded_ = loaded;
+  loaded_from_ = source;
+  loaded.merge(choices_);
+  choices_ = std::move(loaded);
+}
+
+}  // namespace superoffload::cuda

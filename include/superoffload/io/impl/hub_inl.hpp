@@ -1,0 +1,308 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/inline.hpp>
+#include <superoffload/io/hub.hpp>
+#include <superoffload/io/json.hpp>
+#include <superoffload/io/mxfp4.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <system_error>
+
+namespace superoffload::io {
+namespace detail {
+
+inline constexpr auto single_file = "model.safetensors";
+inline constexpr auto index_file = "model.safetensors.index.json";
+
+/// A name that stays in its directory.
+SUPEROFFLOAD_INLINE bool is_basename(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(std::string_view{"/\\\0", 3}) == name.npos;
+}
+
+SUPEROFFLOAD_INLINE bool is_pickled(std::filesystem::path const& name) {
+  static constexpr std::array extensions{".bin", ".pt", ".pth", ".ckpt", ".pkl"};
+  return std::ranges::find(extensions, name.extension().native()) != extensions.end();
+}
+
+[[noreturn]] SUPEROFFLOAD_INLINE void fail_without_weights(std::filesystem::path const& directory) {
+  std::error_code failure;
+  expect(std::filesystem::is_directory(directory, failure), exit_code::bad_input, shown(directory),
+         ": expected a directory in the layout of the Hugging Face hub");
+  for (std::filesystem::directory_iterator entry{directory, failure}, end; !failure && entry != end;
+       entry.increment(failure)) {
+    expect(!is_pickled(entry->path()), exit_code::bad_input, shown(entry->path()),
+           ": pickled weights can run code and are not read; expected ", single_file,
+           ": save the model again with transformers' save_pretrained(safe_serialization=True)");
+  }
+  fail(exit_code::bad_input, shown(directory), ": expected ", single_file, " or ", index_file);
+}
+
+/// \throws error(bad_input) for the first of `values` that no master can have.
+template <class Value>
+void expect_trainable(std::span<Value const> values, std::filesystem::path const& file, std::string_view name,
+                      std::uint64_t first) {
+  // One pass without branches, so that the compiler makes it vector code.
+  std::uint32_t largest = 0;
+  for (auto const value : values) {
+    largest = std::max(largest, std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0x7FFFFFFFU);
+  }
+  if (largest < 0x7F7F8000U) {
+    return;
+  }
+  auto const at = std::ranges::find_if(
+      values, [](float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU) >= 0x7F7F8000U; });
+  fail(exit_code::bad_input, shown(file), ": ", printable(name), ": element ",
+       first + static_cast<std::uint64_t>(at - values.begin()), " is ", static_cast<float>(*at),
+       ", expected finite weights below 3.39e38 in magnitude");
+}
+
+}  // namespace detail
+
+struct hub_checkpoint::dequantised {
+  std::mutex mutex;
+  tensor_info const* blocks = nullptr;
+  std::uint64_t expert = 0;
+  std::vector<bfloat16> values;
+  std::vector<std::byte> packed, scales;
+};
+
+SUPEROFFLOAD_INLINE std::filesystem::path resolved_in_model(std::filesystem::path const& directory,
+                                                            std::string_view name) {
+  namespace fs = std::filesystem;
+  std::error_code failure;
+  auto const path = directory / name;
+  auto const target = fs::canonical(path, failure);
+  if (failure) {
+    return path;  // opening it says why
+  }
+  auto const home = fs::canonical(directory);
+  auto const lies_in = [&](fs::path const& outer) {
+    return std::mismatch(outer.begin(), outer.end(), target.begin(), target.end()).first == outer.end();
+  };
+  // <repository>/snapshots/<revision>/<file> -> ../../blobs/<hash>
+  auto above = home;
+  while (above.has_relative_path() && above.filename() != "snapshots") { above = above.parent_path(); }
+  bool const in_cache = above.has_relative_path() && lies_in(above.parent_path() / "blobs");
+  expect(in_cache || lies_in(home), exit_code::bad_input, shown(path), ": is a symbolic link to ",
+         shown(target), ", outside of the model's directory; expected a file, or put a copy in its place");
+  return target;
+}
+
+SUPEROFFLOAD_INLINE hub_checkpoint::hub_checkpoint() : dequantised_{std::make_shared<dequantised>()} {}
+
+SUPEROFFLOAD_INLINE hub_checkpoint hub_checkpoint::open(std::filesystem::path const& directory,
+                                                        hub_limits limits) {
+  hub_checkpoint opened;
+  opened.directory_ = directory;
+  std::error_code failure;
+  if (std::filesystem::exists(directory / detail::single_file, failure)) {
+    opened.shards_.push_back(safetensors_file::open(directory / detail::single_file, limits.safetensors));
+    for (auto const& [name, tensor] : opened.shards_.back().tensors()) {
+      opened.places_.emplace(name, place{0, &tensor});
+    }
+  } else if (std::filesystem::exists(directory / detail::index_file, failure)) {
+    opened.open_shards(directory / detail::index_file, limits);
+  } else {
+    detail::fail_without_weights(directory);
+  }
+  opened.find_quantised();
+  return opened;
+}
+
+SUPEROFFLOAD_INLINE void hub_checkpoint::open_shards(std::filesystem::path const& index, hub_limits limits) {
+  auto const document = read_json(
+      index, {.bytes = limits.index_bytes, .depth = 8, .commas = limits.safetensors.tensors + 1000});
+  json_field const root{document, shown(index)};
+  auto const weight_map = root["weight_map"];
+  weight_map.require_object();
+  expect(weight_map.raw().size() <= limits.safetensors.tensors, exit_code::bad_input, weight_map.where(),
+         ": ", weight_map.raw().size(), " tensors, expected at most ", limits.safetensors.tensors);
+
+  std::map<std::string, std::size_t> shard_numbers;
+  std::size_t tensors_left = limits.safetensors.tensors;
+  for (auto const& [name, value] : weight_map.raw().items()) {
+    auto const field = weight_map[name];
+    auto const& shard = field.text();
+    expect(detail::is_basename(shard), exit_code::bad_input, field.where(),
+           ": expected the name of a file beside the index, found ", field.shown());
+    expect(!detail::is_pickled(shard), exit_code::bad_input, field.where(), ": ", field.shown(),
+           " would be pickled weights, which can run code; expected a .safetensors file");
+    if (shard_numbers.try_emplace(shard, shard_numbers.size()).second) {
+      expect(shard_numbers.size() <= limits.shards, exit_code::bad_input, weight_map.where(),
+             ": expected at most ", limits.shards, " files");
+      auto shard_limits = limits.safetensors;
+      shard_limits.tensors = tensors_left;
+      shards_.push_back(safetensors_file::open(directory_ / shard, shard_limits));
+      tensors_left -= shards_.back().tensors().size();
+    }
+  }
+
+  std::uint64_t total = 0;
+  for (auto const& [name, value] : weight_map.raw().items()) {
+    auto const number = shard_numbers.at(value.get_ref<std::string const&>());
+    auto const& tensors = shards_[number].tensors();
+    auto const found = tensors.find(name);
+    expect(found != tensors.end(), exit_code::bad_input, weight_map[name].where(), ": ",
+           shown(shards_[number].path()), " has no tensor of that name");
+    places_.emplace(name, place{number, &found->second});
+    total += found->second.end - found->second.begin;
+  }
+
+  if (root.has("metadata") && root["metadata"].has("total_size")) {
+    auto const stated = root["metadata"]["total_size"];
+    if (!stated.raw().is_number() || stated.raw().get<double>() != static_cast<double>(total)) {
+      warnings_.push_back(
+          concat(stated.where(), ": ", stated.shown(), ", but the tensors have ", total, " bytes"));
+    }
+  }
+}
+
+/// Puts each pair of blocks and scales in MXFP4 into one tensor.
+SUPEROFFLOAD_INLINE void hub_checkpoint::find_quantised() {
+  constexpr std::string_view blocks_ending = "_blocks", scales_ending = "_scales";
+  std::vector<std::string> pairs;
+  for (auto const& [name, where] : places_) {
+    if (name.ends_with(blocks_ending) && where.tensor->type == dtype::u8) {
+      pairs.push_back(name.substr(0, name.size() - blocks_ending.size()));
+    }
+  }
+  for (auto const& name : pairs) {
+    auto const blocks_name = name + std::string{blocks_ending},
+               scales_name = name + std::string{scales_ending};
+    auto const blocks = places_.at(blocks_name);
+    auto const& file = shards_[blocks.shard].path();
+    auto const found = places_.find(scales_name);
+    expect(found != places_.end() && found->second.tensor->type == dtype::u8, exit_code::bad_input,
+           shown(file), ": tensor '", printable(blocks_name), "' is in MXFP4, but '", printable(scales_name),
+           "' of dtype U8 is missing");
+    auto const scales = found->second;
+    auto const& shape = blocks.tensor->shape;
+    expect(shape.size() == 4 && shape[3] == mxfp4_block_bytes && std::ranges::find(shape, 0) == shape.end(),
+           exit_code::bad_input, shown(file), ": tensor '", printable(blocks_name),
+           "': expected the shape [experts, outputs, inputs / 32, 16] of MXFP4");
+    expect(
+        std::equal(shape.begin(), shape.end() - 1, scales.tensor->shape.begin(), scales.tensor->shape.end()),
+        exit_code::bad_input, shown(file), ": tensor '", printable(scales_name), "': expected the shape of '",
+        printable(blocks_name), "' without its last extent");
+    expect(!places_.contains(name), exit_code::bad_input, shown(file), ": tensor '", printable(name),
+           "' is there beside its own MXFP4 blocks; expected one of them");
+    quantised_matrix matrix{
+        {.type = dtype::bf16, .shape = {shape[0], shape[2] * mxfp4_block, shape[1]}}, blocks, scales};
+    matrix.whole.end = 4 * (blocks.tensor->end - blocks.tensor->begin);  // four bits become sixteen
+    quantised_.emplace(name, matrix);
+    places_.erase(blocks_name);
+    places_.erase(scales_name);
+  }
+}
+
+template <class Number>
+bool hub_checkpoint::read_quantised(std::string_view name, std::uint64_t first, std::span<Number> to) const {
+  auto const found = quantised_.find(name);
+  if (found == quantised_.end()) {
+    return false;
+  }
+  auto const& matrix = found->second;
+  auto const count = std::uint64_t{to.size()};
+  auto const in = matrix.whole.shape[1], out = matrix.whole.shape[2];
+  auto const size = static_cast<std::uint64_t>(in * out);
+  auto const all = static_cast<std::uint64_t>(matrix.whole.shape[0]) * size;
+  expect(first <= all && count <= all - first, exit_code::internal, "elements ", first, " to ", first + count,
+         " of ", printable(name), ", which has ", all);
+  std::scoped_lock const lock{dequantised_->mutex};
+  auto& kept = *dequantised_;
+  for (std::uint64_t done = 0; done < count;) {
+    auto const expert = (first + done) / size;
+    if (kept.blocks != matrix.blocks.tensor || kept.expert != expert) {
+      kept.blocks = nullptr;  // until it is whole
+      auto const read = [&](place const& from, std::vector<std::byte>& room) {
+        auto const bytes =
+            (from.tensor->end - from.tensor->begin) / static_cast<std::uint64_t>(matrix.whole.shape[0]);
+        room.resize(bytes);
+        shards_[from.shard].read_raw(*from.tensor, expert * bytes, room);
+      };
+      read(matrix.blocks, kept.packed);
+      read(matrix.scales, kept.scales);
+      kept.values.resize(size);
+      dequantise_mxfp4(kept.packed, kept.scales, in, out, kept.values);
+      kept.blocks = matrix.blocks.tensor;
+      kept.expert = expert;
+    }
+    auto const from = (first + done) % size;
+    auto const piece =
+        std::span<bfloat16 const>{kept.values}.subspan(from, std::min(size - from, count - done));
+    detail::expect_trainable(piece, shards_[matrix.blocks.shard].path(), name, first + done);
+    std::ranges::copy(piece, to.begin() + static_cast<std::ptrdiff_t>(done));
+    done += piece.size();
+  }
+  return true;
+}
+
+SUPEROFFLOAD_INLINE std::vector<std::string> hub_checkpoint::names() const {
+  std::vector<std::string> sorted;
+  sorted.reserve(places_.size() + quantised_.size());
+  for (auto const& [name, where] : places_) { sorted.push_back(name); }
+  for (auto const& [name, matrix] : quantised_) { sorted.push_back(name); }
+  std::ranges::sort(sorted);
+  return sorted;
+}
+
+SUPEROFFLOAD_INLINE tensor_info const* hub_checkpoint::find(std::string_view name) const {
+  if (auto const matrix = quantised_.find(name); matrix != quantised_.end()) {
+    return &matrix->second.whole;
+  }
+  auto const found = places_.find(name);
+  return found == places_.end() ? nullptr : found->second.tensor;
+}
+
+SUPEROFFLOAD_INLINE hub_checkpoint::place const& hub_checkpoint::at(std::string_view name) const {
+  auto const found = places_.find(name);
+  expect(found != places_.end(), exit_code::bad_input, shown(directory_), ": tensor '", printable(name),
+         "' is missing");
+  return found->second;
+}
+
+SUPEROFFLOAD_INLINE std::filesystem::path const& hub_checkpoint::file_of(std::string_view name) const {
+  auto const matrix = quantised_.find(name);
+  return shards_[matrix != quantised_.end() ? matrix->second.blocks.shard : at(name).shard].path();
+}
+
+SUPEROFFLOAD_INLINE void hub_checkpoint::read(std::string_view name, std::uint64_t first,
+                                              std::span<float> out) const {
+  if (read_quantised(name, first, out)) {
+    return;
+  }
+  auto const& where = at(name);
+  shards_[where.shard].read(*where.tensor, first, out);
+  detail::expect_trainable(std::span<float const>{out}, shards_[where.shard].path(), name, first);
+}
+
+SUPEROFFLOAD_INLINE void hub_checkpoint::read_bf16(std::string_view name, std::uint64_t first,
+                                                   std::span<bfloat16> out) const {
+  if (read_quantised(name, first, out)) {
+    return;
+  }
+  auto const& where = at(name);
+  if (where.tensor->type == dtype::bf16) {
+    auto const& shard = shards_[where.shard];
+    shard.read_raw(*where.tensor, first * sizeof(bfloat16), std::as_writable_bytes(out));
+    detail::expect_trainable(std::span<bfloat16 const>{out}, shard.path(), name, first);
+    return;
+  }
+  std::vector<float> masters(std::min<std::size_t>(out.size(), 16384));
+  while (!out.empty()) {
+    auto const some = std::span{masters}.first(std::min(masters.size(), out.size()));
+    read(name, first, some);
+    std::ranges::transform(some, out.begin(), &bfloat16::of_master);
+    out = out.subspan(some.size());
+    first += some.size();
+  }
+}
+
+}  // namespace superoffload::io

@@ -1,0 +1,495 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/inline.hpp>
+#include <superoffload/io/checksum.hpp>
+#include <superoffload/io/directory.hpp>
+#include <superoffload/io/json.hpp>
+#include <superoffload/io/train_checkpoint.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <system_error>
+#include <utility>
+
+namespace superoffload::io {
+namespace detail {
+
+namespace fs = std::filesystem;
+
+inline constexpr auto manifest_name = "manifest.json";
+inline constexpr std::string_view format_name = "superoffload checkpoint";
+inline constexpr std::int64_t format_version = 1;
+inline constexpr std::uint64_t blob_alignment = 4096;
+inline constexpr std::size_t most_blobs = 100'000;
+inline constexpr std::size_t blob_name_bytes = 512;
+inline constexpr std::int64_t most_ranks = 65'536;
+inline constexpr json_limits manifest_limits{
+    .bytes = std::size_t{64} << 20, .depth = 8, .commas = 4 * most_blobs};
+
+// The manifest is these, with the digest of all that follows it up to the end of the file in between.
+inline constexpr std::string_view before_digest = "{\"sha256\":\"";
+inline constexpr std::size_t digest_characters = 64;
+inline constexpr std::string_view after_digest = "\",\n\"manifest\":";
+
+inline constexpr std::string_view checkpoint_prefix = "checkpoint-";
+inline constexpr std::string_view staging_prefix = ".tmp-";
+inline constexpr std::string_view trash_prefix = ".trash-";
+
+SUPEROFFLOAD_INLINE std::uint64_t aligned(std::uint64_t offset) {
+  return (offset + blob_alignment - 1) / blob_alignment * blob_alignment;
+}
+
+SUPEROFFLOAD_INLINE std::uint64_t chunks_in(std::uint64_t bytes) {
+  return bytes / checkpoint_chunk_bytes + (bytes % checkpoint_chunk_bytes != 0 ? 1 : 0);
+}
+
+SUPEROFFLOAD_INLINE std::string rank_file_name(std::size_t rank) {
+  auto const digits = std::to_string(rank);
+  return concat("rank-", std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0'), digits, ".bin");
+}
+
+/// The step in "checkpoint-<step>", if `name` is one.
+SUPEROFFLOAD_INLINE std::optional<std::int64_t> step_in(std::string_view name) {
+  if (!name.starts_with(checkpoint_prefix)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(checkpoint_prefix.size());
+  std::int64_t step = 0;
+  auto const [end, failure] = std::from_chars(name.data(), name.data() + name.size(), step);
+  bool const canonical = !name.empty() && name.front() != '-' && (name.front() != '0' || name.size() == 1);
+  return canonical && failure == std::errc{} && end == name.data() + name.size() ? std::optional{step}
+                                                                                 : std::nullopt;
+}
+
+SUPEROFFLOAD_INLINE fs::path checkpoint_path(fs::path const& root, std::int64_t step) {
+  return root / concat(checkpoint_prefix, step);
+}
+
+/// Steps of all checkpoints under `root`, ascending; whether they are valid is not looked at.
+SUPEROFFLOAD_INLINE std::vector<std::int64_t> steps_in(fs::path const& root) {
+  std::vector<std::int64_t> steps;
+  for (auto const& name : list_directory(root)) {
+    if (auto const step = step_in(name)) {
+      steps.push_back(*step);
+    }
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+SUPEROFFLOAD_INLINE std::string quoted(std::string_view text, std::string_view what) {
+  try {
+    return json(text).dump();
+  } catch (json::type_error const&) { fail(exit_code::internal, what, " of a checkpoint: expected UTF-8"); }
+}
+
+SUPEROFFLOAD_INLINE void append_hex(std::string& text, std::uint32_t number) {
+  for (int shift = 28; shift >= 0; shift -= 4) { text += "0123456789abcdef"[(number >> shift) & 15U]; }
+}
+
+SUPEROFFLOAD_INLINE std::vector<std::uint32_t> parse_checksums(json_field const& field,
+                                                               std::uint64_t chunks) {
+  auto const& text = field.text();
+  expect(text.size() / 8 == chunks && text.size() % 8 == 0, exit_code::bad_input, field.where(), ": ",
+         text.size(), " digits, expected 8 for each of ", chunks, " chunks");
+  std::vector<std::uint32_t> checksums(chunks);
+  for (std::size_t i = 0; i < checksums.size(); ++i) {
+    auto const* const begin = text.data() + 8 * i;
+    auto const [end, failure] = std::from_chars(begin, begin + 8, checksums[i], 16);
+    expect(failure == std::errc{} && end == begin + 8, exit_code::bad_input, field.where(), ": checksum ", i,
+           ": expected 8 hexadecimal digits");
+  }
+  return checksums;
+}
+
+/// Writes the blobs to a new file. \returns their entries in the manifest.
+SUPEROFFLOAD_INLINE std::string write_blobs(fs::path const& path, std::span<blob const> blobs) {
+  std::uint64_t bytes = 0;
+  std::set<std::string_view> names;
+  for (auto const& entry : blobs) {
+    expect(names.insert(entry.name).second && entry.name.size() <= blob_name_bytes, exit_code::internal,
+           shown(path), ": blob '", printable(entry.name), "': expected a name of its own of at most ",
+           blob_name_bytes, " bytes");
+    bytes = aligned(bytes) + entry.bytes;
+  }
+  auto target = file::create_new(path);
+  target.preallocate(bytes);
+  std::vector<std::byte> buffer(std::min(checkpoint_chunk_bytes, bytes));
+  std::uint64_t begin = 0;
+  std::string entries;
+  for (auto const& entry : blobs) {
+    begin = aligned(begin);
+    std::string checksums;
+    for (std::uint64_t done = 0; done < entry.bytes;) {
+      auto const chunk = std::span{buffer}.first(std::min(checkpoint_chunk_bytes, entry.bytes - done));
+      entry.read(done, chunk);
+      append_hex(checksums, crc32c(chunk));
+      target.pwrite_all(begin + done, chunk);
+      done += chunk.size();
+    }
+    begin += entry.bytes;
+    entries += concat(entries.empty() ? "" : ",\n  ", R"({"name":)", quoted(entry.name, "name of a blob"),
+                      R"(,"bytes":)", entry.bytes, R"(,"crc32c":")", checksums, R"("})");
+  }
+  target.sync();
+  target.close();
+  return concat(R"({"name":)", json(path.filename().native()).dump(), R"(,"bytes":)", bytes,
+                ",\"blobs\":[\n  ", entries, "]}");
+}
+
+/// The document of a manifest whose digest is right. Its fields are not looked at.
+SUPEROFFLOAD_INLINE json read_manifest(fs::path const& path) {
+  auto const origin = shown(path);
+  auto const text = read_file(path, manifest_limits.bytes);
+  std::string_view rest = text;
+  expect(rest.starts_with(before_digest) && rest.size() > before_digest.size() + digest_characters,
+         exit_code::bad_input, origin, ": expected the manifest of a training checkpoint, starting with ",
+         before_digest);
+  auto const digest = rest.substr(before_digest.size(), digest_characters);
+  rest.remove_prefix(before_digest.size() + digest_characters);
+  expect(sha256_hex(std::as_bytes(std::span{rest})) == digest, exit_code::bad_input, origin,
+         ": sha256: the content is not what was saved; use another checkpoint");
+  return parse_json(text, origin, manifest_limits);
+}
+
+/// Checkpoints of earlier versions do not say.
+SUPEROFFLOAD_INLINE std::string run_in(json_field const& manifest) {
+  return manifest.has("run") ? manifest["run"].text() : std::string{};
+}
+
+/// The run that saved a checkpoint, none where its manifest is not valid.
+SUPEROFFLOAD_INLINE std::optional<std::string> run_of(fs::path const& directory) {
+  auto const path = directory / manifest_name;
+  try {
+    auto const document = read_manifest(path);
+    return run_in(json_field{document, shown(path)}["manifest"]);
+  } catch (error const& e) {
+    if (e.code() != exit_code::bad_input) {
+      throw;
+    }
+    return std::nullopt;
+  }
+}
+
+SUPEROFFLOAD_INLINE bool is_of_a_checkpoint(std::string_view name) {
+  return name == manifest_name || (name.starts_with("rank-") && name.ends_with(".bin"));
+}
+
+/// Moves checkpoints out of the way, then removes them: a kill leaves none in part.
+SUPEROFFLOAD_INLINE void remove_whole(fs::path const& root, std::span<std::int64_t const> steps) {
+  std::vector<fs::path> trash;
+  for (auto const old : steps) {
+    trash.push_back(root / concat(trash_prefix, old, "-", random_suffix()));
+    rename_path(checkpoint_path(root, old), trash.back());
+  }
+  sync_directory(root);
+  for (auto const& path : trash) { remove_tree(path); }
+}
+
+SUPEROFFLOAD_INLINE void remove_leftovers(fs::path const& root) {
+  for (auto const& name : list_directory(root)) {
+    for (auto const prefix : {staging_prefix, trash_prefix}) {
+      auto const dash = name.rfind('-');
+      if (name.starts_with(prefix) && dash >= prefix.size() && dash != name.npos &&
+          is_suffixed(name, name.substr(0, dash + 1))) {
+        remove_tree(root / name);
+      }
+    }
+    static constexpr std::string_view ending = ".replaced";
+    if (name.starts_with('.') && name.ends_with(ending)) {
+      auto const replaced = name.substr(1, name.size() - 1 - ending.size());
+      if (step_in(replaced)) {
+        restore_replaced(root / replaced);
+      }
+    }
+  }
+}
+
+/// Removes all checkpoints of the run but `keep_last`, of which that of `step` is one.
+SUPEROFFLOAD_INLINE void retire(fs::path const& root, std::int64_t step, std::string const& run,
+                                int keep_last) {
+  auto steps = steps_in(root);
+  if (steps.size() <= static_cast<std::size_t>(keep_last)) {
+    return;
+  }
+  std::erase_if(steps,
+                [&](auto other) { return other != step && run_of(checkpoint_path(root, other)) != run; });
+  // In the order in which they go: abandoned later steps first, then the oldest, this one never.
+  std::stable_partition(steps.begin(), steps.end(), [&](auto other) { return other > step; });
+  std::erase(steps, step);
+  auto const kept = static_cast<std::size_t>(keep_last - 1);
+  if (steps.size() <= kept) {
+    return;
+  }
+  steps.resize(steps.size() - kept);
+  remove_whole(root, steps);
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE checkpoint_draft::checkpoint_draft(std::filesystem::path root, std::int64_t step,
+                                                       std::string run)
+    : root_{std::move(root)}, step_{step}, run_{std::move(run)}, staged_{[&] {
+        expect(step >= 0, exit_code::internal, shown(root_), ": expected a step from 0 on");
+        make_directories(root_);
+        detail::remove_leftovers(root_);
+        return root_ / concat(detail::staging_prefix, step, "-", random_suffix());
+      }()} {}
+
+SUPEROFFLOAD_INLINE void checkpoint_draft::finish(std::string const& state_json,
+                                                  std::span<std::string const> parts, int keep_last) {
+  expect(keep_last >= 0, exit_code::internal, shown(root_), ": expected a number of checkpoints from 0 on");
+  std::string files;
+  for (auto const& part : parts) { files += concat(files.empty() ? "" : ",\n ", part); }
+  auto const content =
+      concat(detail::after_digest, R"({"format":")", detail::format_name, R"(","version":)",
+             detail::format_version, R"(,"step":)", step_, R"(,"world_size":)", parts.size(),
+             R"(,"chunk_bytes":)", checkpoint_chunk_bytes, R"(,"run":)", detail::quoted(run_, "run"),
+             ",\n \"state\":", detail::quoted(state_json, "state"), ",\n \"files\":[", files, "]}}\n");
+  auto const digest = sha256_hex(std::as_bytes(std::span{content}));
+  auto const whole = concat(detail::before_digest, digest, content);
+  parse_json(whole, shown(root_ / detail::manifest_name),
+             detail::manifest_limits);  // what is saved can be opened
+  write_new_file(directory() / detail::manifest_name, whole);
+  sync_directory(directory());
+  replace_directory(directory(), detail::checkpoint_path(root_, step_));
+  if (keep_last > 0) {
+    detail::retire(root_, step_, run_, keep_last);
+  }
+}
+
+SUPEROFFLOAD_INLINE std::string write_checkpoint_part(std::filesystem::path const& directory, int rank,
+                                                      std::span<blob const> blobs) {
+  expect(blobs.size() <= detail::most_blobs, exit_code::internal, shown(directory), ": expected at most ",
+         detail::most_blobs, " blobs");
+  return detail::write_blobs(directory / detail::rank_file_name(static_cast<std::size_t>(rank)), blobs);
+}
+
+SUPEROFFLOAD_INLINE void save_checkpoint(std::filesystem::path const& root, std::int64_t step,
+                                         std::string const& state_json, std::span<blob const> blobs,
+                                         int keep_last, std::string run) {
+  checkpoint_draft draft{root, step, std::move(run)};
+  std::string const part = write_checkpoint_part(draft.directory(), 0, blobs);
+  draft.finish(state_json, {&part, 1}, keep_last);
+}
+
+SUPEROFFLOAD_INLINE std::vector<found_checkpoint> checkpoints_in(std::filesystem::path const& root) {
+  std::vector<found_checkpoint> found;
+  for (auto const step : detail::steps_in(root)) {
+    auto const directory = detail::checkpoint_path(root, step);
+    found.push_back({step, directory, detail::run_of(directory)});
+  }
+  return found;
+}
+
+SUPEROFFLOAD_INLINE void remove_checkpoints(std::span<found_checkpoint const> checkpoints) {
+  for (auto const& checkpoint : checkpoints) {
+    std::error_code failure;
+    expect(std::filesystem::is_directory(std::filesystem::symlink_status(checkpoint.directory, failure)),
+           exit_code::bad_input, shown(checkpoint.directory),
+           ": is no training checkpoint, so it is not removed; move it away");
+    for (auto const& name : list_directory(checkpoint.directory)) {
+      expect(detail::is_of_a_checkpoint(name), exit_code::bad_input, shown(checkpoint.directory / name),
+             ": is nothing that a training checkpoint has, so it is not removed; move it away");
+    }
+  }
+  for (auto const& checkpoint : checkpoints) {
+    detail::remove_whole(checkpoint.directory.parent_path(), {&checkpoint.step, 1});
+  }
+}
+
+SUPEROFFLOAD_INLINE checkpoint_reader checkpoint_reader::open(std::filesystem::path const& directory) {
+  auto const path = directory / detail::manifest_name;
+  auto const origin = shown(path);
+  auto const document = detail::read_manifest(path);
+  auto const manifest = json_field{document, origin}["manifest"];
+
+  expect(manifest["format"].text() == detail::format_name, exit_code::bad_input, manifest["format"].where(),
+         ": expected '", detail::format_name, "', found ", manifest["format"].shown());
+  auto const version = manifest["version"].integer(0, INT64_MAX);
+  expect(version == detail::format_version, exit_code::bad_input, manifest["version"].where(), ": ", version,
+         ", expected ", detail::format_version, ": this program is of another version");
+  expect(manifest["chunk_bytes"].integer(0, INT64_MAX) == std::int64_t{checkpoint_chunk_bytes},
+         exit_code::bad_input, manifest["chunk_bytes"].where(), ": expected ", checkpoint_chunk_bytes);
+
+  checkpoint_reader opened;
+  opened.directory_ = directory;
+  opened.step_ = manifest["step"].integer(0, INT64_MAX);
+  opened.run_ = detail::run_in(manifest);
+  opened.state_json_ = manifest["state"].text();
+  auto const ranks = static_cast<std::size_t>(manifest["world_size"].integer(1, detail::most_ranks));
+  auto const files = manifest["files"];
+  files.require_array();
+  expect(files.raw().size() == ranks, exit_code::bad_input, files.where(), ": ", files.raw().size(),
+         " files, expected one for each of ", ranks, " ranks");
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    auto const entry = files[rank];
+    expect(entry["name"].text() == detail::rank_file_name(rank), exit_code::bad_input, entry["name"].where(),
+           ": expected '", detail::rank_file_name(rank), "', found ", entry["name"].shown());
+    std::map<std::string, placed_blob, std::less<>> blobs;
+    auto const list = entry["blobs"];
+    list.require_array();
+    std::uint64_t end = 0;
+    for (std::size_t i = 0; i < list.raw().size(); ++i) {
+      auto const name = list[i]["name"].text();
+      expect(name.size() <= detail::blob_name_bytes, exit_code::bad_input, list[i]["name"].where(), ": ",
+             name.size(), " bytes, expected at most ", detail::blob_name_bytes);
+      // 2^48: no sum of so many overflows.
+      auto const bytes = static_cast<std::uint64_t>(list[i]["bytes"].integer(0, std::int64_t{1} << 48));
+      auto const begin = detail::aligned(end);
+      end = begin + bytes;
+      auto checksums = detail::parse_checksums(list[i]["crc32c"], detail::chunks_in(bytes));
+      expect(blobs.try_emplace(name, placed_blob{begin, bytes, std::move(checksums)}).second,
+             exit_code::bad_input, list[i]["name"].where(), ": ", list[i]["name"].shown(),
+             " appears twice; expected each name once");
+    }
+    auto const stated = static_cast<std::uint64_t>(entry["bytes"].integer(0, INT64_MAX));
+    expect(stated == end, exit_code::bad_input, entry["bytes"].where(), ": ", stated, ", expected ", end,
+           " as the blobs say");
+    auto data = file::open_read(directory / detail::rank_file_name(rank));
+    expect(data.size() == end, exit_code::bad_input, shown(data.path()), ": ", data.size(),
+           " bytes, expected ", end, " as the manifest says; use another checkpoint");
+    opened.files_.push_back({std::move(data), std::move(blobs)});
+  }
+  return opened;
+}
+
+SUPEROFFLOAD_INLINE std::vector<std::string> checkpoint_reader::names(int rank) const {
+  std::vector<std::string> sorted;
+  for (auto const& [name, placed] : files_.at(static_cast<std::size_t>(rank)).blobs) {
+    sorted.push_back(name);
+  }
+  return sorted;
+}
+
+SUPEROFFLOAD_INLINE bool checkpoint_reader::has(std::string_view name, int rank) const {
+  return files_.at(static_cast<std::size_t>(rank)).blobs.contains(name);
+}
+
+SUPEROFFLOAD_INLINE std::uint64_t checkpoint_reader::blob_bytes(std::string_view name, int rank) const {
+  return at(name, rank).bytes;
+}
+
+SUPEROFFLOAD_INLINE checkpoint_reader::placed_blob const& checkpoint_reader::at(std::string_view name,
+                                                                                int rank) const {
+  auto const& blobs = files_.at(static_cast<std::size_t>(rank)).blobs;
+  auto const found = blobs.find(name);
+  expect(found != blobs.end(), exit_code::bad_input, shown(directory_ / detail::manifest_name), ": blob '",
+         printable(name), "' is missing; it was not saved by this kind of run");
+  return found->second;
+}
+
+SUPEROFFLOAD_INLINE void checkpoint_reader::read(std::string_view name, std::uint64_t offset,
+                                                 std::span<std::byte> out, int rank) const {
+  auto const& placed = at(name, rank);
+  auto const& data = files_.at(static_cast<std::size_t>(rank)).data;
+  expect(offset <= placed.bytes && out.size() <= placed.bytes - offset, exit_code::internal,
+         shown(data.path()), ": bytes beyond the end of blob '", printable(name), "' were asked for");
+  std::vector<std::byte> whole;
+  while (!out.empty()) {
+    auto const number = offset / checkpoint_chunk_bytes;
+    auto const begin = number * checkpoint_chunk_bytes;
+    auto const bytes = std::min(checkpoint_chunk_bytes, placed.bytes - begin);
+    auto const skipped = offset - begin;
+    auto const wanted = std::min<std::uint64_t>(out.size(), bytes - skipped);
+    auto chunk = out.first(wanted);
+    if (wanted < bytes) {
+      whole.resize(bytes);
+      chunk = whole;
+    }
+    data.pread_exact(placed.begin + begin, chunk);
+    expect(crc32c(chunk) == placed.checksums[number], exit_code::bad_input, shown(data.path()), ": blob '",
+           printable(name), "', bytes ", begin, " to ", begin + bytes,
+           ": the checksum is not that of what was saved; use another checkpoint");
+    if (wanted < bytes) {
+      std::ranges::copy(chunk.subspan(skipped, wanted), out.begin());
+    }
+    out = out.subspan(wanted);
+    offset += wanted;
+  }
+  if (offset == placed.bytes) {
+    expect_zeros(data, placed.begin + placed.bytes, name);
+  }
+}
+
+/// What lies between the blob that ends at `end` and the next one is not in a checksum, but always 0.
+SUPEROFFLOAD_INLINE void checkpoint_reader::expect_zeros(file const& data, std::uint64_t end,
+                                                         std::string_view name) {
+  std::array<std::byte, detail::blob_alignment> memory;
+  auto const padding = std::span{memory}.first(std::clamp(data.size(), end, detail::aligned(end)) - end);
+  data.pread_exact(end, padding);
+  expect(std::ranges::all_of(padding, [](std::byte b) { return b == std::byte{0}; }), exit_code::bad_input,
+         shown(data.path()), ": the bytes behind blob '", printable(name),
+         "' are not those that were saved; use another checkpoint");
+}
+
+SUPEROFFLOAD_INLINE std::uint64_t checkpoint_reader::whole_bytes(std::string_view name) const {
+  std::uint64_t bytes = 0;
+  bool found = false;
+  for (int rank = 0; rank < world_size(); ++rank) {
+    if (has(name, rank)) {
+      found = true;
+      bytes += blob_bytes(name, rank);
+    }
+  }
+  return found ? bytes : blob_bytes(name);  // which says that it is missing
+}
+
+SUPEROFFLOAD_INLINE void checkpoint_reader::read_whole(std::string_view name, std::uint64_t offset,
+                                                       std::span<std::byte> out) const {
+  auto const bytes = whole_bytes(name);
+  expect(offset <= bytes && out.size() <= bytes - offset, exit_code::internal, shown(directory_),
+         ": bytes beyond the end of '", printable(name), "' were asked for");
+  for (int rank = 0; rank < world_size() && !out.empty(); ++rank) {
+    auto const here = has(name, rank) ? blob_bytes(name, rank) : 0;
+    if (offset >= here) {
+      offset -= here;
+      continue;
+    }
+    auto const part = out.first(std::min<std::uint64_t>(out.size(), here - offset));
+    read(name, offset, part, rank);
+    out = out.subspan(part.size());
+    offset = 0;
+  }
+}
+
+SUPEROFFLOAD_INLINE void checkpoint_reader::verify() const {
+  std::vector<std::byte> buffer(checkpoint_chunk_bytes);
+  for (int rank = 0; rank < world_size(); ++rank) {
+    for (auto const& [name, placed] : files_[static_cast<std::size_t>(rank)].blobs) {
+      for (std::uint64_t done = 0; done < placed.bytes;) {
+        auto const chunk = std::span{buffer}.first(std::min(checkpoint_chunk_bytes, placed.bytes - done));
+        read(name, done, chunk, rank);
+        done += chunk.size();
+      }
+    }
+  }
+}
+
+SUPEROFFLOAD_INLINE std::optional<checkpoint_reader> newest_checkpoint(
+    std::filesystem::path const& root, std::function<void(std::string const& reason)> const& on_rejected,
+    std::function<void(checkpoint_reader const&)> const& take) {
+  auto steps = detail::steps_in(root);
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    auto const path = detail::checkpoint_path(root, *step);
+    try {
+      auto reader = checkpoint_reader::open(path);
+      expect(reader.step() == *step, exit_code::bad_input, shown(path / detail::manifest_name),
+             ": manifest.step: ", reader.step(), ", expected ", *step, " as the directory's name says");
+      take(reader);
+      return reader;
+    } catch (error const& reason) {
+      if (reason.code() != exit_code::bad_input) {
+        throw;  // what cannot be read now may be whole
+      }
+      on_rejected(reason.what());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace superoffload::io

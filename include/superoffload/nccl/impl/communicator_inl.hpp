@@ -1,0 +1,591 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/watchdog.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/core/system_call.hpp>
+#include <superoffload/cuda/check.hpp>
+#include <superoffload/nccl/communicator.hpp>
+#include <superoffload/nccl/sum.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <cuda_runtime_api.h>
+#include <deque>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <mutex>
+#include <nccl.h>
+#include <optional>
+#include <string>
+#include <sys/wait.h>
+#include <thread>
+#include <type_traits>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+namespace superoffload::nccl {
+
+namespace detail {
+
+using clock = std::chrono::steady_clock;
+
+SUPEROFFLOAD_INLINE std::string text_of(int version) {
+  return version < 10000 ? concat(version / 1000, ".", version / 100 % 10, ".", version % 100)
+                         : concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
+/// What is used of the library, under its names without "nccl".
+struct library {
+  decltype(&ncclGetVersion) GetVersion;
+  decltype(&ncclGetUniqueId) GetUniqueId;
+  decltype(&ncclGetErrorString) GetErrorString;
+  decltype(&ncclGetLastError) GetLastError;
+  decltype(&ncclCommInitRankConfig) CommInitRankConfig;
+  decltype(&ncclCommGetAsyncError) CommGetAsyncError;
+  decltype(&ncclCommFinalize) CommFinalize;
+  decltype(&ncclCommDestroy) CommDestroy;
+  decltype(&ncclCommAbort) CommAbort;
+  decltype(&ncclGroupStart) GroupStart;
+  decltype(&ncclGroupEnd) GroupEnd;
+  decltype(&ncclAllGather) AllGather;
+  decltype(&ncclBroadcast) Broadcast;
+  decltype(&ncclSend) Send;
+  decltype(&ncclRecv) Recv;
+  int version = 0;
+  std::string refused;  ///< why it is not used
+
+  /// Takes the library at `place`, a name or a file, or says why not.
+  std::string load(std::string const& place) {
+    void* const handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      return concat(place, " cannot be loaded (", printable(dlerror()), ")");
+    }
+    std::string missing;
+    auto const find = [&](auto& function, char const* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+      if (function == nullptr && missing.empty()) {
+        missing = name;
+      }
+    };
+    find(GetVersion, "ncclGetVersion");
+    find(GetUniqueId, "ncclGetUniqueId");
+    find(GetErrorString, "ncclGetErrorString");
+    find(GetLastError, "ncclGetLastError");
+    find(CommInitRankConfig, "ncclCommInitRankConfig");
+    find(CommGetAsyncError, "ncclCommGetAsyncError");
+    find(CommFinalize, "ncclCommFinalize");
+    find(CommDestroy, "ncclCommDestroy");
+    find(CommAbort, "ncclCommAbort");
+    find(GroupStart, "ncclGroupStart");
+    find(GroupEnd, "ncclGroupEnd");
+    find(AllGather, "ncclAllGather");
+    find(Broadcast, "ncclBroadcast");
+    find(Send, "ncclSend");
+    find(Recv, "ncclRecv");
+    std::string why;
+    if (GetVersion != nullptr && GetVersion(&version) == ncclSuccess) {
+      why = refusal_of(version);
+    }
+    if (why.empty() && !missing.empty()) {
+      why = concat(place, " has no ", missing, ": is it NCCL?");
+    }
+    if (!why.empty()) {
+      dlclose(handle);
+    }
+    return why;
+  }
+};
+
+/// Loaded once: the one that the loader finds, or, where that is missing or refused, the one that the build
+/// found.
+SUPEROFFLOAD_INLINE library const& api() {
+  static library const loaded = [] {
+    library l{};
+    l.refused = l.load("libnccl.so.2");
+    if (!l.refused.empty() && l.load(SUPEROFFLOAD_NCCL_LIBRARY).empty()) {
+      l.refused.clear();
+    }
+    if (!l.refused.empty()) {
+      l.refused +=
+          "; install NCCL 2.18 or newer, as pip's nvidia-nccl-cu13, or add its directory to LD_LIBRARY_PATH";
+    }
+    return l;
+  }();
+  return loaded;
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE std::string refusal() { return detail::api().refused; }
+
+SUPEROFFLOAD_INLINE std::string refusal_of(std::string const& place) { return detail::library{}.load(place); }
+
+SUPEROFFLOAD_INLINE std::string refusal_of(int version) {
+  if (version >= 30000) {
+    return concat("NCCL ", detail::text_of(version), " is of another major version: expected 2.18 or newer");
+  }
+  return version >= 21800 ? ""
+                          : concat("NCCL ", detail::text_of(version), " is too old: expected 2.18 or newer");
+}
+
+SUPEROFFLOAD_INLINE std::string version() { return detail::text_of(detail::api().version); }
+
+SUPEROFFLOAD_INLINE void expect_gpus(int ranks) {
+  struct answer {
+    int code = 0;
+    char why[1024]{};
+  };
+  int ends[2];
+  expect_call(::pipe2(ends, O_CLOEXEC) == 0, exit_code::io_failure, "no pipe");
+  std::fflush(nullptr);  // or the other process would write it too
+  auto const asking = ::fork();
+  if (asking == 0) {  // what a driver starts and opens ends with it
+    answer own;
+    try {
+      int const found = cuda::device::count();
+      expect(found >= ranks, exit_code::device, "this host has ", found, " GPUs for ", ranks,
+             " ranks: expected one for each (see nvidia-smi -L and CUDA_VISIBLE_DEVICES)");
+      auto const refused = refusal();
+      expect(refused.empty(), exit_code::device, refused);
+    } catch (error const& e) {
+      own.code = static_cast<int>(e.code());
+      std::copy_n(e.what(), std::min(std::strlen(e.what()), sizeof own.why - 1), own.why);
+    } catch (...) {}  // the ranks will say it
+    bool const told = ::write(ends[1], &own, sizeof own) == static_cast<ssize_t>(sizeof own);
+    ::_exit(told ? 0 : 1);
+  }
+  ::close(ends[1]);
+  answer heard;
+  bool const told = uninterrupted([&] { return ::read(ends[0], &heard, sizeof heard); }) ==
+                    static_cast<ssize_t>(sizeof heard);
+  ::close(ends[0]);
+  expect(asking > 0, exit_code::io_failure, "no process that asks for GPUs");
+  uninterrupted([&] { return ::waitpid(asking, nullptr, 0); });
+  if (told && heard.code != 0) {
+    throw error{static_cast<exit_code>(heard.code), heard.why};
+  }
+}
+
+SUPEROFFLOAD_INLINE int gpu_of(comm::environment const& run) {
+  int const found = cuda::device::count();
+  if (found == 1 && run.local_ranks > 1) {
+    return 0;  // who starts ranks may show each of them its own
+  }
+  expect(run.local_rank < found, exit_code::device, "rank ", run.rank, " is number ", run.local_rank,
+         " on its host, which has ", found, " GPUs for ", run.local_ranks,
+         " ranks: expected one for each (see nvidia-smi -L and CUDA_VISIBLE_DEVICES)");
+  return run.local_rank;
+}
+
+class communicator::group final : public comm::exchanging_device {
+public:
+  group(comm::region& shared, int rank, cuda::device& device, options const& o)
+      : device_{&device},
+        member_{shared, rank},
+        compares_first_{o.compares_first},
+        pieces_{device, piece_bytes * static_cast<std::size_t>(member_.ranks())} {
+    try {
+      expect(o.sum_part_bytes > 0 && o.sum_part_bytes % sizeof(double) == 0, exit_code::bad_input, "sums of ",
+             o.sum_part_bytes, " bytes at a time: expected a multiple of ", sizeof(double));
+      expect(o.max_ctas >= 0, exit_code::bad_input, "exchanges in ", o.max_ctas,
+             " thread blocks: expected 1 or more, or 0 for as many as NCCL likes");
+      connect(meet(), o);
+    } catch (std::exception const& e) {
+      member_.abort(e.what());
+      release();
+      throw;
+    }
+    watchdog_.emplace(member_, *this);
+  }
+  group(group const&) = delete;
+  group& operator=(group const&) = delete;
+  ~group() override {
+    watchdog_.reset();
+    // NCCL's communicators end together: who waits for this rank elsewhere has to hear of it.
+    member_.leave();
+    if (handle_ != nullptr && !cuda::detail::device_is_lost()) {
+      try {
+        device_->activate();
+        call("ncclCommFinalize", [&] { return detail::api().CommFinalize(handle_); });
+        detail::api().CommDestroy(std::exchange(handle_, nullptr));
+      } catch (...) {}  // it is aborted instead
+    }
+    release();
+  }
+
+  [[nodiscard]] comm::membership& member() noexcept { return member_; }
+  [[nodiscard]] int ranks() const noexcept { return member_.ranks(); }
+  [[nodiscard]] int rank() const noexcept { return member_.rank(); }
+
+  /// Lets `issue` give the device what the call `c` means.
+  template <class Issue>
+  void queue(cuda::stream& on, comm::call c, Issue&& issue) {
+    member_.check();
+    c.number = queued_++;
+    c.note_range();
+    watchdog_->expect(c);  // before: the others' part in it may need ours
+    if (compares_first_) {
+      watchdog_->agree(c.number);
+    }
+    try {
+      on.activate();
+      issue();
+      std::lock_guard const lock{mutex_};
+      if (spare_.empty()) {
+        spare_.emplace_back(*device_);
+      }
+      on.record(spare_.back());
+      under_way_.push_back(std::move(spare_.back()));
+      spare_.pop_back();
+    } catch (std::exception const& e) {
+      try {
+        member_.look_for_the_ended(concat("before ", c.text()));
+      } catch (std::exception const&) {}  // no memory for the text
+      member_.abort(e.what());
+      // A thread of NCCL may still be about to launch, on a stream and for memory that the caller lets go of.
+      abort();
+      member_.check();
+      throw;
+    }
+  }
+
+  void all_gather(cuda::stream& on, void const* from, void* to, std::size_t bytes) {
+    if (bytes > 0) {
+      call("ncclAllGather",
+           [&] { return detail::api().AllGather(from, to, bytes, ncclUint8, handle_, on.handle()); });
+    }
+  }
+  void broadcast(cuda::stream& on, void* data, std::size_t bytes, int root) {
+    if (bytes > 0) {
+      call("ncclBroadcast",
+           [&] { return detail::api().Broadcast(data, data, bytes, ncclUint8, root, handle_, on.handle()); });
+    }
+  }
+  /// `bytes` at from(r) go to rank r, and what it sends here to to(r).
+  template <class From, class To>
+  void exchange(cuda::stream& on, std::size_t bytes, bool with_own, From&& from, To&& to) {
+    if (bytes == 0 || (ranks() == 1 && !with_own)) {
+      return;
+    }
+    call("ncclSend and ncclRecv", [&] {
+      auto const fails = [](ncclResult_t s) { return s != ncclSuccess && s != ncclInProgress; };
+      auto status = detail::api().GroupStart();
+      for (int r = 0; r < ranks() && !fails(status); ++r) {
+        if (r == rank() && !with_own) {
+          continue;
+        }
+        status = detail::api().Send(from(r), bytes, ncclUint8, r, handle_, on.handle());
+        if (!fails(status)) {
+          status = detail::api().Recv(to(r), bytes, ncclUint8, r, handle_, on.handle());
+        }
+      }
+      auto const ended = detail::api().GroupEnd();
+      return fails(status) ? status : ended;
+    });
+  }
+
+  template <element T>
+  void all_reduce(cuda::stream& on, comm::all_reduce<T> const& a) {
+    constexpr auto most = static_cast<std::int64_t>(piece_bytes / sizeof(T));
+    for (std::int64_t begin = 0; begin < a.count; begin += most) {
+      auto const count = std::min(most, a.count - begin);
+      auto const bytes = static_cast<std::size_t>(count) * sizeof(T);
+      all_gather(on, a.from + begin, pieces_.data(), bytes);
+      launch(on, sum_of_parts<T, T>{.others = pieces_.template as<std::byte>(),
+                                    .part_bytes = bytes,
+                                    .ranks = ranks(),
+                                    .to = a.to + begin,
+                                    .count = count});
+    }
+  }
+
+private:
+  /// Of each rank, of what is summed on all of them.
+  static constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+
+  /// What ranks tell each other before NCCL can.
+  struct greeting {
+    char refused[512]{};
+    char gpu[32]{};
+    int version = 0;
+    ncclUniqueId id{};
+  };
+
+  std::uint64_t completed() override {
+    device_->activate();
+    std::lock_guard const lock{mutex_};
+    while (!under_way_.empty() && under_way_.front().done()) {
+      spare_.push_back(std::move(under_way_.front()));
+      under_way_.pop_front();
+      ++completed_;
+    }
+    return completed_;
+  }
+  std::string failure() override {
+    std::lock_guard const lock{mutex_};
+    auto status = ncclSuccess;
+    if (handle_ != nullptr && detail::api().CommGetAsyncError(handle_, &status) == ncclSuccess &&
+        status != ncclSuccess && status != ncclInProgress) {
+      return text_of_failure("an exchange", status);
+    }
+    return {};
+  }
+  void abort() noexcept override {
+    try {
+      member_.check();
+    } catch (error const& why) {
+      try {
+        device_->condemn(why);
+      } catch (...) {}  // no memory: queue() still says it
+    }
+    release();
+  }
+
+  /// Ends whatever waits for other ranks. When it returns, to whichever thread, NCCL uses nothing any more
+  /// that it was given.
+  void release() noexcept {
+    std::lock_guard const ending{releasing_};
+    std::unique_lock lock{mutex_};
+    released_ = true;
+    auto* const handle = std::exchange(handle_, nullptr);
+    lock.unlock();
+    if (handle != nullptr && !cuda::detail::device_is_lost()) {
+      cudaSetDevice(device_->ordinal());
+      detail::api().CommAbort(handle);
+    }
+  }
+
+  ncclUniqueId meet() {
+    greeting own;
+    auto const put = [](auto& to, std::string const& text) {
+      std::copy_n(text.data(), std::min(text.size(), sizeof to - 1), to);
+    };
+    auto why = refusal();
+    if (why.empty() && rank() == 0) {
+      if (auto const status = detail::api().GetUniqueId(&own.id); status != ncclSuccess) {
+        why = text_of_failure("ncclGetUniqueId", status);
+      }
+    }
+    put(own.refused, why);
+    put(own.gpu, device_->pci_address());
+    own.version = detail::api().version;
+    std::vector<greeting> all(static_cast<std::size_t>(ranks()));
+    static_assert(sizeof(greeting) <= 4096 && std::is_trivially_copyable_v<greeting>);
+    member_.exchange(
+        comm::membership::lane::queued, {.what = comm::call::kind::gather, .count = sizeof(greeting)}, 1,
+        [&](std::byte* to, std::uint64_t) { std::memcpy(to, &own, sizeof own); },
+        [&](std::uint64_t) {
+          for (int r = 0; r < ranks(); ++r) {
+            std::memcpy(&all[static_cast<std::size_t>(r)], member_.piece(comm::membership::lane::queued, r),
+                        sizeof own);
+          }
+        });
+    for (std::size_t r = 0; r < all.size(); ++r) {
+      expect(all[r].refused[0] == 0, exit_code::device, "rank ", r,
+             " has no NCCL: ", std::string_view{all[r].refused});
+      expect(all[r].version == all[0].version, exit_code::device, "rank 0 has NCCL ",
+             detail::text_of(all[0].version), " and rank ", r, " has ", detail::text_of(all[r].version),
+             ": expected the same on all");
+      for (std::size_t other = 0; other < r; ++other) {
+        expect(std::strcmp(all[r].gpu, all[other].gpu) != 0 || all[r].gpu[0] == 0, exit_code::device,
+               "ranks ", other, " and ", r, " have the same GPU (", std::string_view{all[r].gpu},
+               "): expected one for each rank");
+      }
+    }
+    return all[0].id;
+  }
+
+  void connect(ncclUniqueId const& id, options const& o) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    if (o.max_ctas > 0) {
+      config.maxCTAs = o.max_ctas;  // NCCL prefers the environment's
+    }
+    device_->activate();
+    call("ncclCommInitRankConfig",
+         [&] { return detail::api().CommInitRankConfig(&handle_, ranks(), id, rank(), &config); });
+    // One of each, so that memory is taken and peers are connected now.
+    cuda::stream first{*device_};
+    auto* const pieces = pieces_.as<std::byte>();
+    auto const piece = [&](int r) { return pieces + static_cast<std::size_t>(r) * piece_bytes; };
+    cuda::event done{*device_};
+    try {
+      all_gather(first, piece(rank()), pieces, piece_bytes);
+      exchange(first, piece_bytes, false, [&](int) { return piece(rank()); }, piece);
+      broadcast(first, pieces, piece_bytes, 0);
+      first.record(done);
+      await("the first exchange by NCCL", [&] { return done.done(); });
+    } catch (...) {
+      release();  // the stream waits for what is queued
+      throw;
+    }
+    first.synchronize();
+  }
+
+  static std::string text_of_failure(std::string_view what, ncclResult_t status,
+                                     ncclComm_t handle = nullptr) {
+    auto const* const more = detail::api().GetLastError(handle);
+    return concat("NCCL failed in ", what, ": ", std::string_view{detail::api().GetErrorString(status)},
+                  more != nullptr && *more != 0 ? ": " : "", more != nullptr ? printable(more, 300) : "");
+  }
+
+  /// Calls NCCL, which may go on with it behind the call, until it is done with it.
+  template <class Function>
+  void call(std::string_view name, Function&& function) {
+    std::unique_lock lock{mutex_};
+    auto status = released_ ? ncclSuccess : function();
+    if (status == ncclInProgress) {
+      lock.unlock();
+      await(name, [&] {
+        std::lock_guard const asking{mutex_};
+        if (!released_) {
+          auto const asked = detail::api().CommGetAsyncError(handle_, &status);
+          status = asked == ncclSuccess ? status : asked;
+        }
+        return released_ || status != ncclInProgress;
+      });
+      lock.lock();
+    }
+    if (released_) {
+      member_.check();
+      fail(exit_code::internal, name, " after the end of the group");
+    }
+    if (status != ncclSuccess) {
+      fail(exit_code::device, text_of_failure(name, status, handle_));
+    }
+  }
+
+  /// Returns once `done()`; what others do wrong meanwhile ends it.
+  template <class Done>
+  void await(std::string_view what, Done&& done) {
+    auto const began = detail::clock::now();
+    for (int turn = 0; !done(); ++turn) {
+      member_.check();
+      if (turn < 1000) {
+        std::this_thread::yield();
+        continue;
+      }
+      member_.look_for_the_ended(concat("during ", what));
+      if (detail::clock::now() - began > member_.patience()) {
+        member_.abort(concat(what, " took more than ", member_.patience().count(), " ms"));
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds{100});
+    }
+  }
+
+  cuda::device* device_;
+  comm::membership member_;
+  bool compares_first_;
+  buffer<cuda::device> pieces_;
+  std::uint64_t queued_ = 0;
+  std::mutex releasing_;
+  std::mutex mutex_;  ///< of what follows: NCCL is called by one thread at a time
+  ncclComm_t handle_ = nullptr;
+  bool released_ = false;
+  std::deque<cuda::event> under_way_;  ///< the ends of operations that are queued
+  std::vector<cuda::event> spare_;
+  std::uint64_t completed_ = 0;
+  std::optional<comm::watchdog> watchdog_;
+};
+
+SUPEROFFLOAD_INLINE communicator::communicator(comm::region& shared, int rank, cuda::device& device,
+                                               options const& o)
+    : group_{std::make_unique<group>(shared, rank, device, o)}, most_of_a_part_{o.sum_part_bytes} {}
+SUPEROFFLOAD_INLINE communicator::~communicator() = default;
+
+SUPEROFFLOAD_INLINE int communicator::rank() const noexcept { return group_->rank(); }
+SUPEROFFLOAD_INLINE int communicator::ranks() const noexcept { return group_->ranks(); }
+
+SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_gather const& a) {
+  group_->queue(on, {.what = comm::call::kind::all_gather, .count = a.bytes},
+                [&] { group_->all_gather(on, a.from, a.to, a.bytes); });
+}
+
+SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_to_all const& a) {
+  auto const part = [&](int r) { return static_cast<std::size_t>(r) * a.bytes; };
+  group_->queue(on, {.what = comm::call::kind::all_to_all, .count = a.bytes}, [&] {
+    group_->exchange(
+        on, a.bytes, true, [&](int r) { return static_cast<std::byte const*>(a.from) + part(r); },
+        [&](int r) { return static_cast<std::byte*>(a.to) + part(r); });
+  });
+}
+
+SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::broadcast const& a) {
+  expect(a.root >= 0 && a.root < ranks(), exit_code::internal, "broadcast from rank ", a.root, " of ",
+         ranks());
+  group_->queue(on, {.what = comm::call::kind::broadcast, .root = a.root, .count = a.bytes},
+                [&] { group_->broadcast(on, a.data, a.bytes, a.root); });
+}
+
+template <element T>
+void communicator::queue(stream& on, comm::all_reduce<T> const& a) {
+  group_->queue(on,
+                {.what = comm::call::kind::all_reduce,
+                 .from = dtype_of<T>,
+                 .to = dtype_of<T>,
+                 .count = static_cast<std::uint64_t>(a.count)},
+                [&] { group_->all_reduce(on, a); });
+}
+
+template <element From, element To>
+void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
+  auto const most = static_cast<std::int64_t>(most_of_a_part_ / sizeof(From));
+  auto* const others = static_cast<std::byte*>(a.scratch);
+  group_->queue(on,
+                {.what = comm::call::kind::reduce_scatter,
+                 .from = dtype_of<From>,
+                 .to = dtype_of<To>,
+                 .accumulates = a.accumulate,
+                 .count = static_cast<std::uint64_t>(a.count)},
+                [&] {
+                  for (std::int64_t begin = 0; begin < a.count; begin += most) {
+                    auto const count = std::min(most, a.count - begin);
+                    auto const bytes = static_cast<std::size_t>(count) * sizeof(From);
+                    auto const part = [&](int r) {
+                      return a.from + static_cast<std::int64_t>(r) * a.count + begin;
+                    };
+                    group_->exchange(on, bytes, false, part, [&](int r) {
+                      return others + static_cast<std::size_t>(r < rank() ? r : r - 1) * part_bytes(bytes);
+                    });
+                    launch(on, sum_of_parts<From, To>{.others = others,
+                                                      .part_bytes = part_bytes(bytes),
+                                                      .own = part(rank()),
+                                                      .rank = rank(),
+                                                      .ranks = ranks(),
+                                                      .to = a.to + begin,
+                                                      .count = count,
+                                                      .accumulate = a.accumulate});
+                  }
+                });
+}
+
+#ifdef SUPEROFFLOAD_COMPILED
+template void communicator::queue(stream&, comm::all_reduce<float> const&);
+template void communicator::queue(stream&, comm::all_reduce<bfloat16> const&);
+template void communicator::queue(stream&, comm::all_reduce<double> const&);
+template void communicator::queue(stream&, comm::reduce_scatter<float, float> const&);
+template void communicator::queue(stream&, comm::reduce_scatter<float, bfloat16> const&);
+template void communicator::queue(stream&, comm::reduce_scatter<bfloat16, bfloat16> const&);
+template void communicator::queue(stream&, comm::reduce_scatter<bfloat16, float> const&);
+template void communicator::queue(stream&, comm::reduce_scatter<double, double> const&);
+#endif
+
+SUPEROFFLOAD_INLINE void communicator::gather(void const* from, void* to, std::size_t bytes) {
+  group_->member().gather(from, to, bytes);
+}
+SUPEROFFLOAD_INLINE void communicator::barrier() { group_->member().barrier(); }
+SUPEROFFLOAD_INLINE void communicator::abort(std::string_view reason) noexcept {
+  group_->member().abort(reason);
+}
+SUPEROFFLOAD_INLINE void communicator::check() const { group_->member().check(); }
+
+}  // namespace superoffload::nccl

@@ -1,0 +1,413 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/inline.hpp>
+#include <superoffload/io/json.hpp>
+#include <superoffload/text/byte_alphabet.hpp>
+#include <superoffload/text/tokenizer_files.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace superoffload::text {
+namespace detail {
+
+using io::json_field;
+
+inline constexpr io::json_limits tokenizer_limits{
+    .bytes = std::size_t{256} << 20, .depth = 64, .commas = 10'000'000};
+inline constexpr io::json_limits config_limits{
+    .bytes = std::size_t{16} << 20, .depth = 64, .commas = 1'000'000};
+inline constexpr std::int32_t most_tokens = 2'000'000;
+inline constexpr std::size_t most_merges = 2'000'000;
+inline constexpr std::size_t longest_token = std::size_t{64} << 10;
+inline constexpr std::size_t longest_added_token = 256;
+
+SUPEROFFLOAD_INLINE std::int32_t token_id(json_field const& field) {
+  return static_cast<std::int32_t>(field.integer(0, most_tokens - 1));
+}
+
+SUPEROFFLOAD_INLINE bool flag(json_field const& object, std::string const& key, bool otherwise = false) {
+  return object.has(key) ? object[key].boolean() : otherwise;
+}
+
+[[noreturn]] SUPEROFFLOAD_INLINE void refuse(json_field const& field, std::string_view expectation) {
+  fail(exit_code::bad_input, field.where(), ": expected ", expectation, ", found ", field.shown());
+}
+
+/// The component's type; "null" for one that is null or absent.
+SUPEROFFLOAD_INLINE std::string type_of(json_field const& owner, std::string const& key) {
+  return owner.has(key) ? owner[key]["type"].text() : "null";
+}
+
+[[noreturn]] SUPEROFFLOAD_INLINE void refuse_type(json_field const& component, std::string_view supported) {
+  fail(exit_code::bad_input, component.where(), ".type: '", printable(component["type"].text()),
+       "' is not supported; expected ", supported);
+}
+
+/// `field` and, where it is a sequence, the components in it, by `visit(component, type)`.
+template <class Visit>
+void for_each_component(json_field const& field, std::string const& list, Visit visit) {
+  auto const type = field["type"].text();
+  if (type != "Sequence") {
+    visit(field, type);
+    return;
+  }
+  auto const components = field[list];
+  components.require_array();
+  for (std::size_t i = 0; i < components.raw().size(); ++i) {
+    for_each_component(components[i], list, visit);
+  }
+}
+
+class reader {
+public:
+  explicit reader(std::filesystem::path const& directory)
+      : file_{directory / "tokenizer.json"},
+        json_(io::read_json(file_, tokenizer_limits)),
+        document_{json_, file_.string()} {}
+
+  tokenizer_definition read(std::filesystem::path const& directory) {
+    document_.require_object();
+    if (document_.has("version") && document_["version"].text() != "1.0") {
+      refuse(document_["version"], "\"1.0\"");
+    }
+    tokenizer_definition tokenizer{.split = read_pre_tokenizer()};
+    read_model(tokenizer);
+    tokenizer.nfc = reads_nfc();
+    if (type_of(document_, "decoder") != "ByteLevel") {
+      document_.has("decoder") ? refuse_type(document_["decoder"], "ByteLevel")
+                               : refuse(document_["decoder"], "a decoder of type ByteLevel");
+    }
+    read_added_tokens(tokenizer);
+    read_config(directory, tokenizer);
+    read_post_processor(tokenizer);
+    for (auto const& [id, token] : added_) { tokenizer.added_tokens.push_back(token); }
+    return tokenizer;
+  }
+
+private:
+  // --- model
+  // -----------------------------------------------------------------------------------------------------
+
+  void read_model(tokenizer_definition& tokenizer) {
+    auto const model = document_["model"];
+    if (model["type"].text() != "BPE") {
+      refuse_type(model, "BPE");
+    }
+    for (auto const* const key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
+      if (!model.has(key)) {
+        continue;
+      }
+      auto const field = model[key];
+      auto const& value = field.raw();
+      if (value != "" && value != 0) {
+        refuse(model[key], "null (this setting is not supported)");
+      }
+    }
+    if (flag(model, "byte_fallback")) {
+      refuse(model["byte_fallback"], "false (byte fallback is not supported)");
+    }
+    tokenizer.ignore_merges = flag(model, "ignore_merges");
+    read_vocabulary(model["vocab"], tokenizer.vocabulary);
+    read_merges(model["merges"], tokenizer.merges);
+  }
+
+  void read_vocabulary(json_field const& field, std::vector<std::string>& vocabulary) {
+    field.require_object();
+    auto const& entries = field.raw();
+    expect(entries.size() <= most_tokens, exit_code::bad_input, field.where(), ": ", entries.size(),
+           " tokens, expected at most ", most_tokens);
+    ids_.reserve(entries.size());
+    for (auto const& [token, id] : entries.items()) {
+      expect(!token.empty() && token.size() <= longest_token, exit_code::bad_input, field.where(),
+             ": token '", printable(token, 60), "' of ", token.size(), " bytes, expected 1 to ",
+             longest_token);
+      auto const number = token_id(field[token]);
+      auto const index = static_cast<std::size_t>(number);
+      if (vocabulary.size() <= index) {
+        vocabulary.resize(index + 1);
+      }
+      expect(vocabulary[index].empty(), exit_code::bad_input, field.where(), ": tokens '",
+             printable(vocabulary[index], 60), "' and '", printable(token, 60), "' both have id ", number,
+             "; expected distinct ids");
+      vocabulary[index] = token;
+      ids_.emplace(token, number);
+    }
+    for (std::size_t byte = 0; byte < 256; ++byte) {
+      expect(ids_.contains(to_byte_alphabet(std::string(1, static_cast<char>(byte)))), exit_code::bad_input,
+             field.where(), ": no token for byte ", byte, "; expected one for each of the 256 bytes");
+    }
+  }
+
+  void read_merges(json_field const& field, std::vector<merge>& merges) {
+    field.require_array();
+    auto const& entries = field.raw();
+    expect(entries.size() <= most_merges, exit_code::bad_input, field.where(), ": ", entries.size(),
+           " merges, expected at most ", most_merges);
+    std::unordered_set<std::uint64_t> seen;
+    seen.reserve(entries.size());
+    merges.reserve(entries.size());
+    for (std::size_t rank = 0; rank < entries.size(); ++rank) {
+      auto const [left, right] = both_sides(entries[rank], field, rank);
+      merge const found{id_in_merge(left, field, rank), id_in_merge(right, field, rank),
+                        id_in_merge(std::string{left}.append(right), field, rank)};
+      auto const pair = std::uint64_t{static_cast<std::uint32_t>(found.left)} << 32 |
+                        static_cast<std::uint32_t>(found.right);
+      expect(seen.insert(pair).second, exit_code::bad_input, field[rank].where(), ": pair '",
+             printable(left, 60), " ", printable(right, 60), "' is listed before; expected each pair once");
+      merges.push_back(found);
+    }
+  }
+
+  /// Either "left right" or ["left", "right"].
+  static std::pair<std::string_view, std::string_view> both_sides(io::json const& entry,
+                                                                  json_field const& field, std::size_t rank) {
+    if (entry.is_string()) {
+      std::string_view const text = entry.get_ref<std::string const&>();
+      auto const space = text.find(' ');
+      if (space != text.npos && text.find(' ', space + 1) == text.npos) {
+        return {text.substr(0, space), text.substr(space + 1)};
+      }
+    } else if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
+      return {entry[0].get_ref<std::string const&>(), entry[1].get_ref<std::string const&>()};
+    }
+    refuse(field[rank], "two tokens as \"a b\" or [\"a\", \"b\"]");
+  }
+
+  std::int32_t id_in_merge(std::string_view token, json_field const& field, std::size_t rank) const {
+    auto const found = ids_.find(token);
+    expect(found != ids_.end(), exit_code::bad_input, field[rank].where(), ": token '", printable(token, 60),
+           "' is not in model.vocab; expected both sides and their product there");
+    return found->second;
+  }
+
+  // --- what happens to text before and after
+  // ---------------------------------------------------------------------
+
+  bool reads_nfc() const {
+    bool nfc = false;
+    if (document_.has("normalizer")) {
+      for_each_component(document_["normalizer"], "normalizers",
+                         [&](json_field const& component, std::string const& type) {
+                           if (type != "NFC") {
+                             refuse_type(component, "null, NFC or a Sequence of NFC");
+                           }
+                           nfc = true;
+                         });
+    }
+    return nfc;
+  }
+
+  split_pattern read_pre_tokenizer() const {
+    std::optional<split_pattern> split;
+    bool byte_level = false;
+    auto const field = document_["pre_tokenizer"];
+    if (field.raw().is_null()) {
+      refuse(field, "a Sequence of Split and ByteLevel");
+    }
+    for_each_component(field, "pretokenizers", [&](json_field const& component, std::string const& type) {
+      if (type == "Split" && !split && !byte_level) {
+        split = read_split(component);
+      } else if (type == "ByteLevel" && split && !byte_level) {
+        if (flag(component, "add_prefix_space", true)) {
+          fail(exit_code::bad_input, component.where(),
+               ".add_prefix_space: true is not supported; expected false");
+        }
+        if (flag(component, "use_regex", true)) {
+          fail(exit_code::bad_input, component.where(),
+               ".use_regex: true is not supported; expected false after a Split");
+        }
+        byte_level = true;
+      } else {
+        refuse_type(component, "a Sequence of one Split and one ByteLevel, in this order");
+      }
+    });
+    expect(split && byte_level, exit_code::bad_input, field.where(),
+           ": expected a Sequence of one Split and one ByteLevel, in this order");
+    return *split;
+  }
+
+  static split_pattern read_split(json_field const& component) {
+    // The known patterns leave nothing unmatched, so that keeping all pieces and removing what lies between
+    // the matches come to the same.
+    auto const behavior = component["behavior"].text();
+    bool const invert = flag(component, "invert");
+    expect((behavior == "Isolated" && !invert) || (behavior == "Removed" && invert), exit_code::bad_input,
+           component.where(), ".behavior: '", printable(behavior), "' with invert ", invert,
+           " is not supported; expected Isolated with invert false, or Removed with invert true");
+    auto const pattern = component["pattern"];
+    auto const regex = pattern["Regex"];
+    return split_pattern{regex.text(), regex.where()};
+  }
+
+  void read_post_processor(tokenizer_definition& tokenizer) const {
+    if (!document_.has("post_processor")) {
+      return;
+    }
+    bool has_template = false;
+    for_each_component(
+        document_["post_processor"], "processors", [&](json_field const& component, std::string const& type) {
+          if (type == "ByteLevel") {
+            return;
+          }  // changes offsets, never ids
+          if (type != "TemplateProcessing" || has_template) {
+            refuse_type(component, "ByteLevel, at most one TemplateProcessing, or a Sequence of them");
+          }
+          read_template(component, tokenizer);
+          has_template = true;
+        });
+  }
+
+  void read_template(json_field const& component, tokenizer_definition& tokenizer) const {
+    auto const pieces = component["single"];
+    pieces.require_array();
+    auto* side = &tokenizer.prefix;
+    for (std::size_t i = 0; i < pieces.raw().size(); ++i) {
+      auto const piece = pieces[i];
+      if (piece.has("Sequence")) {
+        if (piece["Sequence"]["id"].text() != "A" || side == &tokenizer.suffix) {
+          refuse(piece["Sequence"]["id"], "sequence \"A\" exactly once");
+        }
+        side = &tokenizer.suffix;
+        continue;
+      }
+      auto const ids = component["special_tokens"][piece["SpecialToken"]["id"].text()]["ids"];
+      ids.require_array();
+      for (std::size_t k = 0; k < ids.raw().size(); ++k) {
+        auto const id = token_id(ids[k]);
+        expect(has_token(tokenizer, id), exit_code::bad_input, ids[k].where(), ": no token has id ", id,
+               "; expected an id of model.vocab or added_tokens");
+        side->push_back(id);
+      }
+    }
+    expect(side == &tokenizer.suffix, exit_code::bad_input, pieces.where(),
+           ": expected sequence \"A\" exactly once");
+  }
+
+  bool has_token(tokenizer_definition const& tokenizer, std::int32_t id) const {
+    auto const index = static_cast<std::size_t>(id);
+    return (index < tokenizer.vocabulary.size() && !tokenizer.vocabulary[index].empty()) ||
+           added_.contains(id);
+  }
+
+  // --- added and special tokens
+  // ----------------------------------------------------------------------------------
+
+  static added_token read_added_token(json_field const& field, std::int32_t id) {
+    added_token token{field["content"].text(), id};
+    expect(!token.content.empty() && token.content.size() <= longest_added_token, exit_code::bad_input,
+           field.where(), ".content: ", token.content.size(), " bytes, expected 1 to ", longest_added_token);
+    token.single_word = flag(field, "single_word");
+    token.lstrip = flag(field, "lstrip");
+    token.rstrip = flag(field, "rstrip");
+    token.special = flag(field, "special");
+    token.normalized = flag(field, "normalized", !token.special);
+    return token;
+  }
+
+  /// Adds a token, or gives a known one new flags; one content, one id.
+  void enter_added_token(added_token const& token, json_field const& field,
+                         tokenizer_definition const& tokenizer) {
+    auto const [entry, is_new] = ids_.emplace(token.content, token.id);
+    expect(entry->second == token.id, exit_code::bad_input, field.where(), ": token '",
+           printable(token.content, 60), "' has id ", token.id, " here and ", entry->second,
+           " elsewhere; expected one id");
+    expect(!is_new || !has_token(tokenizer, token.id), exit_code::bad_input, field.where(), ": id ", token.id,
+           " of '", printable(token.content, 60), "' belongs to another token; expected distinct ids");
+    added_.insert_or_assign(token.id, token);
+  }
+
+  void read_added_tokens(tokenizer_definition const& tokenizer) {
+    if (!document_.has("added_tokens")) {
+      return;
+    }
+    auto const list = document_["added_tokens"];
+    list.require_array();
+    for (std::size_t i = 0; i < list.raw().size(); ++i) {
+      auto const token = read_added_token(list[i], token_id(list[i]["id"]));
+      expect(!added_.contains(token.id), exit_code::bad_input, list[i].where(), ".id: ", token.id,
+             " is listed before; expected distinct ids");
+      enter_added_token(token, list[i], tokenizer);
+    }
+  }
+
+  /// added_tokens_decoder of tokenizer_config.json: its flags override those of tokenizer.json, its new
+  /// tokens are added.
+  void read_added_tokens_decoder(json_field const& list, tokenizer_definition const& tokenizer) {
+    list.require_object();
+    for (auto const& [key, value] : list.raw().items()) {
+      std::int32_t id = -1;
+      auto const [end, failure] = std::from_chars(key.data(), key.data() + key.size(), id);
+      expect(failure == std::errc{} && end == key.data() + key.size() && id >= 0 && id < most_tokens,
+             exit_code::bad_input, list.where(), ": field '", printable(key, 60),
+             "': expected an id from 0 to ", most_tokens - 1);
+      enter_added_token(read_added_token(list[key], id), list[key], tokenizer);
+    }
+  }
+
+  void read_config(std::filesystem::path const& directory, tokenizer_definition& tokenizer) {
+    auto const optional_file = [&](char const* name) {
+      auto const file = directory / name;
+      return std::pair{file.string(), std::filesystem::exists(file) ? io::read_json(file, config_limits)
+                                                                    : io::json::object()};
+    };
+    auto const [config_name, config_json] = optional_file("tokenizer_config.json");
+    auto const [map_name, map_json] = optional_file("special_tokens_map.json");
+    json_field const config{config_json, config_name};
+    json_field const map{map_json, map_name};
+    map.require_object();
+    if (flag(config, "add_prefix_space")) {
+      refuse(config["add_prefix_space"], "false");
+    }
+    bool const has_decoder = config.has("added_tokens_decoder");
+    if (has_decoder) {
+      read_added_tokens_decoder(config["added_tokens_decoder"], tokenizer);
+    }
+    // The map is a relic: it counts only where the configuration does not list the added tokens itself.
+    auto const special = [&](std::string const& name) {
+      return special_token(!has_decoder && map.has(name) ? map : config, name);
+    };
+    tokenizer.bos_id = special("bos_token");
+    tokenizer.eos_id = special("eos_token");
+    tokenizer.pad_id = special("pad_token");
+  }
+
+  /// Either "<s>" or {"content": "<s>", ...}.
+  std::optional<std::int32_t> special_token(json_field const& owner, std::string const& name) const {
+    if (!owner.has(name)) {
+      return std::nullopt;
+    }
+    auto const field = owner[name];
+    auto const content = field.raw().is_object() ? field["content"].text() : field.text();
+    auto const found = ids_.find(content);
+    expect(found != ids_.end(), exit_code::bad_input, field.where(), ": no token '", printable(content, 60),
+           "'; expected one of model.vocab or added_tokens");
+    return found->second;
+  }
+
+  struct string_hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+
+  std::filesystem::path file_;
+  io::json json_;
+  json_field document_;
+  std::unordered_map<std::string, std::int32_t, string_hash, std::equal_to<>>
+      ids_;  // of vocabulary and added tokens
+  std::map<std::int32_t, added_token> added_;
+};
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE tokenizer_definition read_tokenizer_files(std::filesystem::path const& model_directory) {
+  return detail::reader{model_directory}.read(model_directory);
+}
+
+}  // namespace superoffload::text

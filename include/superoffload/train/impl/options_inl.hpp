@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/train/options.hpp>
+#include <superoffload/train/outputs.hpp>
+
+#include <cmath>
+#include <fnmatch.h>
+
+namespace superoffload::train {
+namespace detail {
+
+SUPEROFFLOAD_INLINE void in_range(char const* flag, std::int64_t value, std::int64_t least,
+                                  std::int64_t most) {
+  expect(least <= value && value <= most, exit_code::bad_input, flag, " is ", value, ", expected ", least,
+         " to ", most);
+}
+
+SUPEROFFLOAD_INLINE void at_least_zero(char const* flag, double value) {
+  expect(std::isfinite(value) && value >= 0.0, exit_code::bad_input, flag, " is ", value,
+         ", expected 0 or more");
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE void check(training_options const& o) {
+  constexpr std::int64_t many = 1'000'000'000;
+  expect(!o.model.empty(), exit_code::bad_input,
+         "--model is missing, expected the directory of a checkpoint");
+  expect(o.dry_run || !o.dataset.empty(), exit_code::bad_input,
+         "--dataset is missing, expected an Alpaca JSON or JSONL file");
+  expect(o.dry_run || !o.output.empty(), exit_code::bad_input,
+         "--output_dir is missing, expected a directory to write to");
+  expect(o.dataset_percentage > 0.0 && o.dataset_percentage <= 100.0, exit_code::bad_input,
+         "--dataset_percentage is ", o.dataset_percentage, ", expected above 0 and at most 100");
+  detail::in_range("--max_length", o.max_length, 2, std::int64_t{1} << 24);
+  detail::in_range("--batch_size", o.batch_size, 1, 1'000'000);
+  detail::in_range("--gradient_accumulation_steps", o.accumulation, 1, o.batch_size);
+  expect(o.epochs > 0.0 && o.epochs <= 1e6, exit_code::bad_input, "--num_train_epochs is ", o.epochs,
+         ", expected above 0 and at most 1000000");
+  detail::in_range("--max_steps", o.max_steps, 0, many);
+  detail::at_least_zero("--lr", o.lr);
+  detail::in_range("--lr_warmup_steps", o.warmup_steps, 0, many);
+  optim::check(o.adamw);
+  detail::at_least_zero("--max_grad_norm", o.max_grad_norm);
+  detail::in_range("--eval_steps", o.eval_steps, 0, many);
+  detail::in_range("--log_interval", o.log_interval, 1, many);
+  detail::in_range("--trace_steps", o.trace_steps, 1, 1000);
+  detail::in_range("--save_steps", o.save_steps, 0, many);
+  detail::in_range("--save_total_limit", o.save_total_limit, 0, 1'000'000);
+  expect(o.eval_steps == 0 || !o.eval_dataset.empty(), exit_code::bad_input,
+         "--eval_steps needs --eval_dataset FILE to evaluate on");
+  expect(!o.export_best || !o.eval_dataset.empty(), exit_code::bad_input,
+         "--export_best needs --eval_dataset FILE to judge by");
+  expect(
+      o.resume != "auto" || !o.overwrite_output, exit_code::bad_input,
+      "--resume is auto, but --overwrite_output_dir would remove what it goes on from; expected one of them");
+  expect_outputs_apart(o);
+  offload::check(o.offload);
+  expect(o.ranks == 1 || o.offload.stream_weights != offload::choice::on, exit_code::bad_input,
+         "--stream_weights is on, but ", o.ranks,
+         " ranks train together: expected auto or off, since each of them has only a shard of the weights "
+         "and keeps it "
+         "on its device");
+}
+
+SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_settings(
+    training_options const& o) {
+  std::string schedule;
+  if (auto const& d = o.deepspeed_schedule) {
+    schedule = concat(static_cast<int>(d->kind), " ", static_cast<int>(d->warmup), " from ", d->begin, " to ",
+                      d->peak, " in ", d->warmup_steps, ", to ", d->end, " in ", d->total_steps);
+  }
+  std::string freeze;
+  for (auto const& pattern : o.freeze) { freeze += (freeze.empty() ? "" : " ") + pattern; }
+  static constexpr char const* schedules[] = {"constant", "linear", "cosine"};
+  auto const share = [](std::optional<double> const& value) { return value ? concat(*value) : "auto"; };
+  auto const& s = o.offload;
+  return {{"--output_dir", o.output.string()},
+          {"--dataset_percentage", concat(o.dataset_percentage)},
+          {"--max_length", concat(o.max_length)},
+          {"--batch_size", concat(o.batch_size)},
+          {"--gradient_accumulation_steps", concat(o.accumulation)},
+          {"--num_train_epochs", concat(o.epochs)},
+          {"--max_steps", concat(o.max_steps)},
+          {"--lr", concat(o.lr)},
+          {"--lr_scheduler", schedules[static_cast<std::size_t>(o.scheduler)]},
+          {"--lr_warmup_steps", concat(o.warmup_steps)},
+          {"the schedule of --deepspeed_config", schedule},
+          {"--adam_beta1", concat(o.adamw.beta1)},
+          {"--adam_beta2", concat(o.adamw.beta2)},
+          {"--adam_eps", concat(o.adamw.epsilon)},
+          {"--weight_decay", concat(o.adamw.weight_decay)},
+          {"--no_decay", o.undecayed == no_decay::none ? "none" : "norms_and_biases"},
+          {"--freeze", freeze},
+          {"--max_grad_norm", concat(o.max_grad_norm)},
+          {"--on_nonfinite", concat(static_cast<int>(o.nonfinite))},
+          {"the steps that may be skipped in a row", concat(o.most_skips)},
+          {"--seed", concat(o.seed)},
+          {"--template", concat(static_cast<int>(o.prompt_template))},
+          {"--label_mask", o.mask_prompt ? "prompt" : "none"},
+          {"--append_eos", concat(o.append_eos)},
+          {"--padding", concat(static_cast<int>(o.padding))},
+          {"--packing", concat(o.packing)},
+          {"--shuffle", concat(o.shuffle)},
+          {"--activation_checkpointing", concat(static_cast<int>(o.recompute))},
+          {"--offload", concat(static_cast<int>(s.how))},
+          {"--ratio", share(s.ratio)},
+          {"--streamed_share", share(s.streamed_share)},
+          {"--stream_weights", concat(static_cast<int>(s.stream_weights))},
+          {"--cpuadam_cores_perc", concat(s.cpuadam_cores_perc)},
+          {"--bucket_mib", concat(s.bucket_bytes >> 20)},
+          {"--eval_steps", concat(o.eval_steps)},
+          {"--save_steps", concat(o.save_steps)},
+          {"--save_total_limit", concat(o.save_total_limit)},
+          {"--resume", o.resume},
+          {"--overwrite_output_dir", concat(o.overwrite_output)},
+          {"--export_every_save", concat(o.export_every_save)},
+          {"--export_best", concat(o.export_best)},
+          {"--dry_run", concat(o.dry_run)}};
+}
+
+SUPEROFFLOAD_INLINE double learning_rate(training_options const& o, std::int64_t k, std::int64_t steps) {
+  if (o.deepspeed_schedule) {
+    auto schedule = *o.deepspeed_schedule;
+    if (schedule.total_steps == 0) {
+      schedule.total_steps = steps;
+    }
+    return schedule(k);
+  }
+  return optim::schedule{
+      .kind = o.scheduler, .peak = o.lr, .warmup_steps = o.warmup_steps, .total_steps = steps}(k);
+}
+
+SUPEROFFLOAD_INLINE tensor_choice trained_by(training_options const& o) {
+  if (o.freeze.empty()) {
+    return {};
+  }
+  return [patterns = o.freeze](autograd::tensor_entry const& tensor) {
+    return std::none_of(patterns.begin(), patterns.end(),
+                        [&](auto const& pattern) { return matches(pattern, tensor.name); });
+  };
+}
+
+SUPEROFFLOAD_INLINE bool matches(std::string const& pattern, std::string const& name) {
+  return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0;
+}
+
+}  // namespace superoffload::train

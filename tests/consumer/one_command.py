@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+"""Builds README's trainer with the one command that README gives, and with the compiled library in place of the
+implementations; runs both. Their losses must be equal, as all instruction sets give the same bits."""
+
+import argparse
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+
+def block(readme, language, wanted):
+    """The one block of README in this language that contains `wanted`."""
+    found = [text for text in re.findall(rf"```{language}\n(.*?)```", readme, re.DOTALL) if wanted in text]
+    if len(found) != 1:
+        sys.exit(f"README.md: expected one block of {language} with '{wanted}', found {len(found)}")
+    return found[0]
+
+
+def run(command, directory):
+    result = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=600, check=False)
+    if result.returncode != 0:
+        sys.exit(f"{shlex.join(map(str, command))}: exit status {result.returncode}\n{result.stdout}{result.stderr}")
+    return result.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compiler", required=True, help="in place of g++")
+    parser.add_argument("--compiled", required=True, type=pathlib.Path, help="the library of superoffload::compiled")
+    parser.add_argument("root", type=pathlib.Path, help="of this project")
+    options = parser.parse_args()
+    root = options.root.resolve()
+    readme = (root / "README.md").read_text()
+
+    with tempfile.TemporaryDirectory() as name:
+        directory = pathlib.Path(name)
+        (directory / "trainer.cpp").write_text(block(readme, "cpp", "int main("))
+        (directory / "superoffload").symlink_to(root)
+        command = shlex.split(block(readme, "sh", "g++ -std=c++20").replace("\\\n", " "))
+        if command[0] != "g++" or "trainer.cpp" not in command:
+            sys.exit(f"README.md: expected one call of g++ for trainer.cpp, found {shlex.join(command)}")
+        command[0] = options.compiler
+        run(command, directory)
+        arguments = [root / "tests/data/models/llama", root / "examples/data/alpaca_en_demo.json"]
+        losses = run(["./trainer", *arguments, "tuned"], directory)
+        print(losses)
+
+        at = command.index("trainer.cpp")
+        command[at:at + 1] = ["-DSUPEROFFLOAD_COMPILED", "trainer.cpp", str(options.compiled.resolve())]
+        run(command, directory)
+        if run(["./trainer", *arguments, "tuned_too"], directory) != losses:
+            sys.exit("the header-only trainer and the compiled one differ")
+
+
+if __name__ == "__main__":
+    main()
