@@ -137,7 +137,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("a pipe for metrics that no program reads is refused, not waited for") {
+TEST_CASE("a pipe for metrics is refused, not waited for") {
   scratch_directory const output;
   auto const pipe = output.path() / "pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -146,7 +146,7 @@ TEST_CASE("a pipe for metrics that no program reads is refused, not waited for")
               arguments(output.path() / "out", {"--max_steps", "1", "--metrics", pipe.string()}),
               on_one_thread}
           .wait();
-  check_failure(done, exit_code::io_failure, {pipe.string(), "No such device or address"});
+  check_failure(done, exit_code::bad_input, {pipe.string(), "regular file"});
 }
 
 TEST_CASE("too little memory, wherever it is missed, is exit code 3 and a sentence") {
@@ -165,6 +165,9 @@ TEST_CASE("too little memory, wherever it is missed, is exit code 3 and a senten
           ::setrlimit(RLIMIT_AS, &limit);
         }}.wait();
     CAPTURE(done.err);
+    if (done.status == 127 && done.err.find("error while loading shared libraries") != std::string::npos) {
+      continue;  // the program was not begun: with CUDA it is linked to large libraries
+    }
     if (done.status != 0) {
       ++missed;
       check_failure(done, exit_code::cannot_fit, {});

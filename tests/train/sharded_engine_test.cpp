@@ -57,11 +57,11 @@ record sharded(int ranks, settings const& s) {
   std::optional<record> all;
   std::mutex mutex;
   conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
-    train::engine<model::llama, P, zero::sharded<comm::shared>, Offload> e{
-        device, group, config_of(s.tied, s.layers), options_of(s)};
+    using engine = train::engine<model::llama, P, zero::sharded<comm::shared>, Offload>;
+    engine e{device, group, config_of(s.tied, s.layers), options_of(s)};
     offload::arrangement a;
     a.rooms.weights = s.weight_rooms;
-    if constexpr (e.arranges) {
+    if constexpr (engine::arranges) {
       a.buckets = mixed(e.units_of_state(), group.rank());
       a.speculates = s.speculates;
     }

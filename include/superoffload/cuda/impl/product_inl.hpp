@@ -223,14 +223,14 @@ struct products::state {
     return all;
   }
   [[nodiscard]] std::vector<cublasLtMatmulAlgo_t> proposals(kind const& p, recipe const& r,
-                                                            std::size_t workspace) const {
+                                                            std::size_t most_workspace) const {
     constexpr int most = 12;
     cublasLtMatmulPreference_t preference = nullptr;
     check(cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
     auto const prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
       cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
     };
-    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace);
     // k is not split: pieces would be added in an order of their own, and rounded before c is added to.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
@@ -246,7 +246,7 @@ struct products::state {
     cublasLtMatmulPreferenceDestroy(preference);
     std::vector<cublasLtMatmulAlgo_t> algorithms;
     for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < found; ++i) {
-      if (results[i].state == CUBLAS_STATUS_SUCCESS && results[i].workspaceSize <= workspace) {
+      if (results[i].state == CUBLAS_STATUS_SUCCESS && results[i].workspaceSize <= most_workspace) {
         algorithms.push_back(results[i].algo);
       }
     }
