@@ -77,8 +77,9 @@ TEST_CASE("a device lost anywhere in a run ends it, and the last checkpoint goes
   auto const expected = exported_weights(whole.path() / "model");
   REQUIRE(waits > 50);
 
+  // The last wait is the engine's at its end, when the run is over: nothing is lost by it.
   int named = 0;
-  for (int lost_after = 3; lost_after < waits; lost_after += test::under_sanitizer ? 13 : 7) {
+  for (int lost_after = 3; lost_after + 1 < waits; lost_after += test::under_sanitizer ? 13 : 7) {
     CAPTURE(lost_after);
     test::scratch_directory const output;
     fragile_device device{lost_after};

@@ -211,7 +211,8 @@ TEST_CASE("what cannot flow is refused in words") {
   auto options = options_with(1.0, false);
   options.arrangement = arrange(units, {.gradient_rooms = 2});
   using resident = train::engine<model::llama, precision::fp32, offload::super>;
-  CHECK_THROWS_WITH_AS((resident{device, deep(false), options}), doctest::Contains("zero::resident"), error);
+  CHECK_THROWS_WITH_AS((resident{device, deep(false), options}), doctest::Contains("expected zero::streamed"),
+                       error);
   flowing_engine<precision::fp32> e{device, deep(false), options};
   e.initialize(some_weights);
   train(e, 0, 1, false, false);

@@ -274,7 +274,8 @@ void engine_core<D, P, S, O>::make_plan(std::size_t memory) {
   auto& arrangement = options_.arrangement;
   auto const& flow = arrangement.flow;
   expect(flows || !(flow.any_weights() || flow.any_gradient()), exit_code::internal,
-         "an arrangement lets weights or gradients flow, but this engine's sharding policy does not");
+         "an arrangement lets weights or gradients flow, but this engine's sharding policy keeps them on the "
+         "device; expected zero::streamed or zero::streamed_or_sharded");
   expect(!is_rank() || (!flow.any_weights() && (!flow.any_gradient() || arrangement.immediate)),
          exit_code::internal,
          "an arrangement lets weights flow, or gradients that a verdict is needed for, but this is a rank's "
