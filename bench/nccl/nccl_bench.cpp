@@ -113,12 +113,8 @@ public:
         seconds([&] { plain_.all_gather(transfer_, part.data(), other.data(), bytes); });
     report("all_gather", unit, bytes, gathered, plainly_gathered);
 
-    auto const exchanged =
-        seconds([&] { group_.queue(transfer_, so::comm::all_to_all{whole.data(), other.data(), bytes}); });
     auto const plainly_exchanged =
         seconds([&] { plain_.all_to_all(transfer_, whole.as<std::byte>(), other.as<std::byte>(), bytes); });
-    report("all_to_all", unit, bytes, exchanged, plainly_exchanged);
-
     auto const summed = seconds([&] { group_.queue(transfer_, sum); });
     report("reduce_scatter beside an exchange", unit, bytes, summed, plainly_exchanged);
     auto const plainly_summed = seconds([&] {

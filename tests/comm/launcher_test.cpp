@@ -161,7 +161,7 @@ TEST_CASE("a rank that is stopped, or hangs, is given up and ended") {
     CAPTURE(done.err);
     CHECK(done.status == 10);
     CHECK(says(done.err, std::string_view{fault} == "stop" ? "rank 1 of 2 has been stopped by signal 19"
-                                                           : "rank 1 did not come to all_reduce"));
+                                                           : "rank 1 did not come to all_gather"));
     CHECK(says(done.err, "rank 1 of 2 did not end within 700 ms: killed"));
     CHECK(all_gone(processes_in(done.err)));
   }
@@ -394,7 +394,7 @@ TEST_CASE("a rank of another launcher's that is stopped is missed within seconds
   CAPTURE(done.err);
   CHECK(done.status == static_cast<int>(exit_code::rank_failed));
   CHECK(says(done.err, "rank 1 (process "));
-  CHECK(says(done.err, "has been stopped by a signal for 8000 ms before all_reduce"));
+  CHECK(says(done.err, "has been stopped by a signal for 8000 ms before all_gather"));
   stopped->send(SIGCONT);
   CHECK(stopped->wait().status == static_cast<int>(exit_code::rank_failed));
 }

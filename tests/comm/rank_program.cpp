@@ -77,24 +77,28 @@ int work(comm::environment const& run, milliseconds patience, std::vector<std::s
   cpu::device device{1};
   comm::shared_communicator<cpu::device> group{shared, run.rank};
   cpu::stream stream{device};
-  std::vector<double> numbers{1.0 * run.rank, 0.0};
+  struct told {
+    int number, stops;
+  };
+  std::vector<told> all(static_cast<std::size_t>(run.ranks));
   comm::abort_on_exception const guard{group};
   for (int i = 0;; ++i) {
     if (culprit == run.rank && i == step) {
       commit(fault);
     }
-    numbers[0] = run.rank;
-    numbers[1] = asked_to_stop != 0 ? 1.0 : 0.0;
-    group.queue(stream, comm::all_reduce<double>{numbers.data(), numbers.data(), 2});
+    told const own{.number = run.rank, .stops = asked_to_stop != 0 ? 1 : 0};
+    group.queue(stream, comm::all_gather{&own, all.data(), sizeof own});
     stream.synchronize();
+    told sum{};
+    for (auto const& one : all) { sum = {sum.number + one.number, sum.stops + one.stops}; }
     if (what[0] == "sum") {
-      std::puts(concat("the sum is ", numbers[0]).c_str());
+      std::puts(concat("the sum is ", sum.number).c_str());
       return 0;
     }
     if (i == 3) {
       std::fputs("working\n", stderr);
     }
-    if (numbers[1] != 0.0) {
+    if (sum.stops != 0) {
       return static_cast<int>(exit_code::interrupted);
     }
     if ((what[0] == "steps" && i == 20) || (what[0] == "chatter" && i == 400)) {

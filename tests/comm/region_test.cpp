@@ -176,8 +176,8 @@ TEST_CASE("work on two streams that no event orders is found out, not done in an
     cpu::stream quick{device};
     double value = 1;
     slow.enqueue([] { std::this_thread::sleep_for(50ms); });
-    group.queue(slow, comm::all_reduce<double>{&value, &value, 1});
-    group.queue(quick, comm::all_reduce<double>{&value, &value, 1});
+    group.queue(slow, comm::all_gather{&value, &value, sizeof value});
+    group.queue(quick, comm::all_gather{&value, &value, sizeof value});
     try {
       quick.synchronize();
     } catch (error const&) {

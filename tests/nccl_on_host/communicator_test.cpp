@@ -11,6 +11,7 @@
 #include "comm/groups.hpp"
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <thread>
 
@@ -77,13 +78,14 @@ TEST_CASE("ranks that exchange by NCCL end together") {
   }
 }
 
-/// A sum that no result came of, read.
+/// What no other rank has sent, read.
 template <class Group>
 void wait_for(cuda::device& device, Group& group) {
   cuda::stream stream{device};
-  conformance::array<cuda::device, double> sum{device, stream, {1.0}};
+  conformance::array<cuda::device, std::uint8_t> all{
+      device, stream, conformance::bytes(static_cast<std::size_t>(group.ranks()))};
   comm::abort_on_exception const guard{group};
-  group.queue(stream, comm::all_reduce<double>{sum.data(), sum.data(), 1});
+  group.queue(stream, comm::all_gather{all.data() + group.rank(), all.data(), 1});
   stream.synchronize();
   fail(exit_code::internal, "a result");
 }
@@ -98,7 +100,7 @@ TEST_CASE("who waits for a device whose exchange was ended is told so") {
     group.barrier();
     wait_for(device, group);
   });
-  CHECK(outcomes[0].find("rank 1 has left before all_reduce of 1 F64 (call 1") == 0);
+  CHECK(outcomes[0].find("rank 1 has left before all_gather of 1 bytes (call 1") == 0);
 }
 
 TEST_CASE("a stream outlives what NCCL has yet to launch on it when its group ends") {
@@ -150,7 +152,7 @@ TEST_CASE("a rank that queues an exchange and lives, but never comes to it, is g
     }
     while (true) { group.check(); }
   });
-  CHECK(outcomes[0].find("rank 1 did not come to all_reduce of 1 F64 (call 1) within 1000 ms") == 0);
+  CHECK(outcomes[0].find("rank 1 did not come to all_gather of 1 bytes (call 1) within 1000 ms") == 0);
   CHECK(outcomes[1] == outcomes[0]);
 }
 

@@ -27,14 +27,13 @@ namespace {
 
 /// An operation of one rank: what it gives to each and takes from each; null: nothing.
 struct operation {
-  enum class kind { gather, broadcast, exchange } what;
-  int root;
+  enum class kind { gather, exchange } what;
   std::size_t bytes;
   std::vector<void const*> from;
   std::vector<void*> to;
 
   [[nodiscard]] bool matches(operation const& other) const {
-    return what == other.what && root == other.root && bytes == other.bytes;
+    return what == other.what && bytes == other.bytes;
   }
 };
 
@@ -233,22 +232,15 @@ ncclResult_t ncclAllGather(void const* from, void* to, std::size_t count, ncclDa
   if (type != ncclUint8) {
     std::abort();
   }
-  operation op{operation::kind::gather, 0, count, {}, {}};
+  operation op{operation::kind::gather, count, {}, {}};
   for (std::size_t r = 0; r < count_of(comm); ++r) {
     op.from.push_back(from);
     op.to.push_back(static_cast<std::byte*>(to) + r * count);
   }
   return queue(comm, stream, op);
 }
-ncclResult_t ncclBroadcast(void const* from, void* to, std::size_t count, ncclDataType_t, int root,
-                           ncclComm_t comm, cudaStream_t stream) {
-  operation op{operation::kind::broadcast, root, count, {}, std::vector<void*>(count_of(comm))};
-  op.from.assign(count_of(comm), comm->m->rank == root ? from : nullptr);
-  op.to[static_cast<std::size_t>(root)] = to;
-  return queue(comm, stream, op);
-}
 ncclResult_t ncclGroupStart() {
-  group = new operation{operation::kind::exchange, 0, 0, {}, {}};
+  group = new operation{operation::kind::exchange, 0, {}, {}};
   return ncclSuccess;
 }
 static void add(std::size_t count, ncclComm_t comm, cudaStream_t stream) {

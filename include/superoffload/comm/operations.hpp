@@ -21,13 +21,6 @@ struct all_gather {
   std::size_t bytes = 0;       ///< of one rank
 };
 
-/// to[r] = from[own rank] of rank r.
-struct all_to_all {
-  void const* from = nullptr;  ///< [ranks, bytes]
-  void* to = nullptr;          ///< [ranks, bytes], elsewhere
-  std::size_t bytes = 0;       ///< from one rank to one other
-};
-
 /// to (+)= the sum over the ranks r of from[own rank] of rank r: in the order of the ranks, in wide<From>,
 /// what `to` holds added last, and rounded once.
 template <element From, element To = From>
@@ -38,22 +31,6 @@ struct reduce_scatter {
   std::int64_t count = 0;      ///< of one rank
   bool accumulate = false;
   void* scratch = nullptr;  ///< the communicator's scratch_bytes() for these sizes, aligned to 256
-};
-
-/// to = the sum of every rank's `from`, in the order of the ranks, in wide<T>, rounded once: the same bits on
-/// every rank. Each rank adds all of it, so it is for small arrays.
-template <element T>
-struct all_reduce {
-  T const* from = nullptr;  ///< [count]
-  T* to = nullptr;          ///< [count]; may be `from`
-  std::int64_t count = 0;
-};
-
-/// data = that of rank `root`.
-struct broadcast {
-  void* data = nullptr;  ///< [bytes]
-  std::size_t bytes = 0;
-  int root = 0;
 };
 
 }  // namespace superoffload::comm

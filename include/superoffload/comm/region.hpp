@@ -21,21 +21,11 @@ inline constexpr std::size_t host_piece_bytes = std::size_t{16} << 10;
 
 /// What one rank does in a lane, as every other rank must do it too.
 struct call {
-  enum class kind : std::uint8_t {
-    none,
-    all_gather,
-    all_to_all,
-    reduce_scatter,
-    all_reduce,
-    broadcast,
-    gather,
-    barrier
-  };
+  enum class kind : std::uint8_t { none, all_gather, reduce_scatter, gather, barrier };
   kind what = kind::none;
   dtype from = dtype::u8;
   dtype to = dtype::u8;
   bool accumulates = false;
-  std::int32_t root = 0;
   std::uint64_t count = 0;   ///< of elements of `from`
   std::uint64_t number = 0;  ///< of calls in this lane before this one
   char where[72] = {};       ///< the range that the caller was in, cut
@@ -43,7 +33,7 @@ struct call {
   /// Whether both ranks do the same, wherever they are.
   [[nodiscard]] bool same_as(call const& other) const noexcept {
     return what == other.what && from == other.from && to == other.to && accumulates == other.accumulates &&
-           root == other.root && count == other.count && number == other.number;
+           count == other.count && number == other.number;
   }
   /// Such as "reduce_scatter of 65536 BF16 to F32 (call 12, in backward of model.layers.3)".
   [[nodiscard]] std::string text() const;

@@ -55,64 +55,6 @@ public:
             });
   }
 
-  void queue(stream& on, all_to_all const& a) {
-    enqueue(on, {.what = call::kind::all_to_all, .count = a.bytes},
-            [a](shared_communicator& group, call const& c) {
-              group.in_pieces(
-                  c, a.bytes, 1, group.ranks(),
-                  [&](std::byte* own, std::size_t begin, std::size_t size) {
-                    group.write_for_each(own, a.from, a.bytes, begin, size);
-                  },
-                  [&](std::size_t begin, std::size_t size) {
-                    for (int r = 0; r < group.ranks(); ++r) {
-                      copy(at(a.to, static_cast<std::size_t>(r) * a.bytes + begin), group.part_for_this(r),
-                           size);
-                    }
-                  });
-            });
-  }
-
-  void queue(stream& on, broadcast const& a) {
-    expect(a.root >= 0 && a.root < ranks(), exit_code::internal, "broadcast from rank ", a.root, " of ",
-           ranks());
-    enqueue(on, {.what = call::kind::broadcast, .root = a.root, .count = a.bytes},
-            [a](shared_communicator& group, call const& c) {
-              bool const root = group.rank() == a.root;
-              group.in_pieces(
-                  c, a.bytes, 1, 1,
-                  [&](std::byte* own, std::size_t begin, std::size_t size) {
-                    if (root) {
-                      copy(own, at(a.data, begin), size);
-                    }
-                  },
-                  [&](std::size_t begin, std::size_t size) {
-                    if (!root) {
-                      copy(at(a.data, begin), group.piece(a.root), size);
-                    }
-                  });
-            });
-  }
-
-  template <element T>
-  void queue(stream& on, all_reduce<T> const& a) {
-    enqueue(on,
-            {.what = call::kind::all_reduce,
-             .from = dtype_of<T>,
-             .to = dtype_of<T>,
-             .count = static_cast<std::uint64_t>(a.count)},
-            [a](shared_communicator& group, call const& c) {
-              group.in_pieces(
-                  c, static_cast<std::size_t>(a.count) * sizeof(T), sizeof(T), 1,
-                  [&](std::byte* own, std::size_t begin, std::size_t size) {
-                    copy(own, at(a.from, begin), size);
-                  },
-                  [&](std::size_t begin, std::size_t size) {
-                    for (int r = 0; r < group.ranks(); ++r) { group.set_part(r, group.piece(r)); }
-                    group.template sum<T>(a.to + begin / sizeof(T), size / sizeof(T), false);
-                  });
-            });
-  }
-
   template <element From, element To>
   void queue(stream& on, reduce_scatter<From, To> const& a) {
     enqueue(on,

@@ -24,14 +24,6 @@ public:
   [[nodiscard]] static constexpr int ranks() noexcept { return 1; }
 
   void queue(stream& on, all_gather const& a) { copy(on, a.to, a.from, a.bytes); }
-  void queue(stream& on, all_to_all const& a) { copy(on, a.to, a.from, a.bytes); }
-  void queue(stream&, broadcast const& a) {
-    expect(a.root == 0, exit_code::internal, "broadcast from rank ", a.root, " of 1");
-  }
-  template <element T>
-  void queue(stream& on, all_reduce<T> const& a) {
-    copy(on, a.to, a.from, static_cast<std::size_t>(a.count) * sizeof(T));
-  }
   template <element From, element To>
   void queue(stream& on, reduce_scatter<From, To> const& a) {
     launch(on, kernel::convert<From, To>{

@@ -76,10 +76,6 @@ public:
   [[nodiscard]] int ranks() const noexcept;
 
   void queue(stream& on, comm::all_gather const& a);
-  void queue(stream& on, comm::all_to_all const& a);
-  void queue(stream& on, comm::broadcast const& a);
-  template <element T>
-  void queue(stream& on, comm::all_reduce<T> const& a);
   template <element From, element To>
   void queue(stream& on, comm::reduce_scatter<From, To> const& a);
   template <element From, element To>

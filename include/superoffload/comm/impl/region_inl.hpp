@@ -47,7 +47,7 @@ struct alignas(64) region_rank {
 };
 
 struct alignas(64) region_head {
-  static constexpr std::uint64_t expected_magic = 0x3230'6e6f'6967'6572;  // changes with the layout
+  static constexpr std::uint64_t expected_magic = 0x3330'6e6f'6967'6572;  // changes with the layout
 
   std::uint64_t magic;
   std::uint64_t piece_bytes;
@@ -112,14 +112,8 @@ SUPEROFFLOAD_INLINE std::string_view name_of(call::kind what) {
       return "nothing";
     case call::kind::all_gather:
       return "all_gather";
-    case call::kind::all_to_all:
-      return "all_to_all";
     case call::kind::reduce_scatter:
       return "reduce_scatter";
-    case call::kind::all_reduce:
-      return "all_reduce";
-    case call::kind::broadcast:
-      return "broadcast";
     case call::kind::gather:
       return "gather";
     case call::kind::barrier:
@@ -140,9 +134,6 @@ SUPEROFFLOAD_INLINE std::string call::text() const {
     out += from == dtype::u8 ? concat(" of ", count, " bytes") : concat(" of ", count, " ", name_of(from));
     if (what == kind::reduce_scatter && (to != from || accumulates)) {
       out += concat(accumulates ? " added to " : " to ", name_of(to));
-    }
-    if (what == kind::broadcast) {
-      out += concat(" from rank ", root);
     }
   }
   out += concat(" (call ", number + 1);

@@ -57,7 +57,6 @@ struct library {
   decltype(&ncclGroupStart) GroupStart;
   decltype(&ncclGroupEnd) GroupEnd;
   decltype(&ncclAllGather) AllGather;
-  decltype(&ncclBroadcast) Broadcast;
   decltype(&ncclSend) Send;
   decltype(&ncclRecv) Recv;
   int version = 0;
@@ -88,7 +87,6 @@ struct library {
     find(GroupStart, "ncclGroupStart");
     find(GroupEnd, "ncclGroupEnd");
     find(AllGather, "ncclAllGather");
-    find(Broadcast, "ncclBroadcast");
     find(Send, "ncclSend");
     find(Recv, "ncclRecv");
     std::string why;
@@ -189,10 +187,7 @@ SUPEROFFLOAD_INLINE int gpu_of(comm::environment const& run) {
 class communicator::group final : public comm::exchanging_device {
 public:
   group(comm::region& shared, int rank, cuda::device& device, options const& o)
-      : device_{&device},
-        member_{shared, rank},
-        compares_first_{o.compares_first},
-        pieces_{device, piece_bytes * static_cast<std::size_t>(member_.ranks())} {
+      : device_{&device}, member_{shared, rank}, compares_first_{o.compares_first} {
     try {
       expect(o.sum_part_bytes > 0 && o.sum_part_bytes % sizeof(double) == 0, exit_code::bad_input, "sums of ",
              o.sum_part_bytes, " bytes at a time: expected a multiple of ", sizeof(double));
@@ -264,23 +259,17 @@ public:
            [&] { return detail::api().AllGather(from, to, bytes, ncclUint8, handle_, on.handle()); });
     }
   }
-  void broadcast(cuda::stream& on, void* data, std::size_t bytes, int root) {
-    if (bytes > 0) {
-      call("ncclBroadcast",
-           [&] { return detail::api().Broadcast(data, data, bytes, ncclUint8, root, handle_, on.handle()); });
-    }
-  }
-  /// `bytes` at from(r) go to rank r, and what it sends here to to(r).
+  /// `bytes` at from(r) go to every other rank r, and what it sends here to to(r).
   template <class From, class To>
-  void exchange(cuda::stream& on, std::size_t bytes, bool with_own, From&& from, To&& to) {
-    if (bytes == 0 || (ranks() == 1 && !with_own)) {
+  void exchange(cuda::stream& on, std::size_t bytes, From&& from, To&& to) {
+    if (bytes == 0 || ranks() == 1) {
       return;
     }
     call("ncclSend and ncclRecv", [&] {
       auto const fails = [](ncclResult_t s) { return s != ncclSuccess && s != ncclInProgress; };
       auto status = detail::api().GroupStart();
       for (int r = 0; r < ranks() && !fails(status); ++r) {
-        if (r == rank() && !with_own) {
+        if (r == rank()) {
           continue;
         }
         status = detail::api().Send(from(r), bytes, ncclUint8, r, handle_, on.handle());
@@ -293,25 +282,7 @@ public:
     });
   }
 
-  template <element T>
-  void all_reduce(cuda::stream& on, comm::all_reduce<T> const& a) {
-    constexpr auto most = static_cast<std::int64_t>(piece_bytes / sizeof(T));
-    for (std::int64_t begin = 0; begin < a.count; begin += most) {
-      auto const count = std::min(most, a.count - begin);
-      auto const bytes = static_cast<std::size_t>(count) * sizeof(T);
-      all_gather(on, a.from + begin, pieces_.data(), bytes);
-      launch(on, sum_of_parts<T, T>{.others = pieces_.template as<std::byte>(),
-                                    .part_bytes = bytes,
-                                    .ranks = ranks(),
-                                    .to = a.to + begin,
-                                    .count = count});
-    }
-  }
-
 private:
-  /// Of each rank, of what is summed on all of them.
-  static constexpr std::size_t piece_bytes = std::size_t{256} << 10;
-
   /// What ranks tell each other before NCCL can.
   struct greeting {
     char refused[512]{};
@@ -414,14 +385,15 @@ private:
     call("ncclCommInitRankConfig",
          [&] { return detail::api().CommInitRankConfig(&handle_, ranks(), id, rank(), &config); });
     // One of each, so that memory is taken and peers are connected now.
+    constexpr std::size_t piece_bytes = std::size_t{256} << 10;
+    buffer<cuda::device> const memory{*device_, piece_bytes * static_cast<std::size_t>(ranks())};
+    auto* const pieces = memory.as<std::byte>();
     cuda::stream first{*device_};
-    auto* const pieces = pieces_.as<std::byte>();
     auto const piece = [&](int r) { return pieces + static_cast<std::size_t>(r) * piece_bytes; };
     cuda::event done{*device_};
     try {
       all_gather(first, piece(rank()), pieces, piece_bytes);
-      exchange(first, piece_bytes, false, [&](int) { return piece(rank()); }, piece);
-      broadcast(first, pieces, piece_bytes, 0);
+      exchange(first, piece_bytes, [&](int) { return piece(rank()); }, piece);
       first.record(done);
       await("the first exchange by NCCL", [&] { return done.done(); });
     } catch (...) {
@@ -485,7 +457,6 @@ private:
   cuda::device* device_;
   comm::membership member_;
   bool compares_first_;
-  buffer<cuda::device> pieces_;
   std::uint64_t queued_ = 0;
   std::mutex releasing_;
   std::mutex mutex_;  ///< of what follows: NCCL is called by one thread at a time
@@ -510,32 +481,6 @@ SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_gather const&
                 [&] { group_->all_gather(on, a.from, a.to, a.bytes); });
 }
 
-SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_to_all const& a) {
-  auto const part = [&](int r) { return static_cast<std::size_t>(r) * a.bytes; };
-  group_->queue(on, {.what = comm::call::kind::all_to_all, .count = a.bytes}, [&] {
-    group_->exchange(
-        on, a.bytes, true, [&](int r) { return static_cast<std::byte const*>(a.from) + part(r); },
-        [&](int r) { return static_cast<std::byte*>(a.to) + part(r); });
-  });
-}
-
-SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::broadcast const& a) {
-  expect(a.root >= 0 && a.root < ranks(), exit_code::internal, "broadcast from rank ", a.root, " of ",
-         ranks());
-  group_->queue(on, {.what = comm::call::kind::broadcast, .root = a.root, .count = a.bytes},
-                [&] { group_->broadcast(on, a.data, a.bytes, a.root); });
-}
-
-template <element T>
-void communicator::queue(stream& on, comm::all_reduce<T> const& a) {
-  group_->queue(on,
-                {.what = comm::call::kind::all_reduce,
-                 .from = dtype_of<T>,
-                 .to = dtype_of<T>,
-                 .count = static_cast<std::uint64_t>(a.count)},
-                [&] { group_->all_reduce(on, a); });
-}
-
 template <element From, element To>
 void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
   auto const most = static_cast<std::int64_t>(most_of_a_part_ / sizeof(From));
@@ -553,7 +498,7 @@ void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
                     auto const part = [&](int r) {
                       return a.from + static_cast<std::int64_t>(r) * a.count + begin;
                     };
-                    group_->exchange(on, bytes, false, part, [&](int r) {
+                    group_->exchange(on, bytes, part, [&](int r) {
                       return others + static_cast<std::size_t>(r < rank() ? r : r - 1) * part_bytes(bytes);
                     });
                     launch(on, sum_of_parts<From, To>{.others = others,
@@ -569,9 +514,6 @@ void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
 }
 
 #ifdef SUPEROFFLOAD_COMPILED
-template void communicator::queue(stream&, comm::all_reduce<float> const&);
-template void communicator::queue(stream&, comm::all_reduce<bfloat16> const&);
-template void communicator::queue(stream&, comm::all_reduce<double> const&);
 template void communicator::queue(stream&, comm::reduce_scatter<float, float> const&);
 template void communicator::queue(stream&, comm::reduce_scatter<float, bfloat16> const&);
 template void communicator::queue(stream&, comm::reduce_scatter<bfloat16, bfloat16> const&);
