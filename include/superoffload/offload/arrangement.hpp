@@ -39,6 +39,11 @@ struct arrangement {
   /// Does a bucket's working weight live in host memory?
   [[nodiscard]] bool flows(bucket const& b) const { return flow.weights_of(b.unit); }
 
+  [[nodiscard]] int count(place where) const {
+    return static_cast<int>(
+        std::count_if(buckets.begin(), buckets.end(), [where](bucket const& b) { return b.where == where; }));
+  }
+  [[nodiscard]] int off_the_device() const { return count(place::host) + count(place::streamed); }
   [[nodiscard]] std::int64_t largest(place where) const {
     std::int64_t most = 0;
     for (auto const& b : buckets) { most = b.where == where ? std::max(most, b.count) : most; }
