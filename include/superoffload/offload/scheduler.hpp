@@ -10,6 +10,7 @@
 #include <superoffload/offload/service_counts.hpp>
 #include <superoffload/offload/service_task.hpp>
 #include <superoffload/offload/staging_schedule.hpp>
+#include <superoffload/offload/step_check.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -18,13 +19,6 @@
 #include <vector>
 
 namespace superoffload::offload {
-
-/// What the check of a step's gradient, its norm and overflow, came to.
-enum class check_result {
-  unclipped,  ///< the step counts, with the clip factor 1
-  clipped,    ///< with another
-  skipped,    ///< it changes nothing
-};
 
 /// Decides what is done next for the buckets whose state is off the device: which gradient is fetched, what
 /// CPU Adam does, which state is uploaded, which pinned buffer each takes. A state machine of plain data: it
@@ -56,11 +50,9 @@ public:
 
   explicit scheduler(arrangement const& a) : scheduler{a, options{}} {}
   scheduler(arrangement const& a, options const& o)
-      : speculates_{a.speculates},
-        immediate_{a.immediate},
-        least_hit_rate_{a.least_acceptance()},
-        hit_rate_{o.hit_rate},
+      : immediate_{a.immediate},
         options_{o},
+        step_{a, o.hit_rate},
         staging_{a},
         pinned_{a.slots},
         stages_{a.buckets.size()},
@@ -77,13 +69,13 @@ public:
   // -------------------------------------------------------------------------------------------
 
   /// The coming step is known, should it not be clipped: buckets may be served before the check.
-  void announce() { announced_ = true; }
+  void announce() { step_.announce(); }
   /// The backward of a unit is queued: its gradient comes.
   void gradient_queued(int unit) {
-    if (!before_check_) {
+    if (!before_check()) {
       expect(all_weights_made(), exit_code::internal,
              "a gradient became final before the last step's weights were awaited");
-      before_check_ = true;
+      step_.begin();
       stages_.begin_step();
     }
     for (auto const i : of_unit(unit)) {
@@ -106,13 +98,9 @@ public:
   }
   /// The step was checked; nothing more of it is announced.
   void check(check_result result) {
-    before_check_ = false;
-    result_ = result;
-    came_true_ = announced_ && result == check_result::unclipped;
-    hit_rate_ = 0.9 * hit_rate_ + (result == check_result::unclipped ? 0.1 : 0.0);
-    announced_ = false;
+    step_.end(result);
     for (std::size_t i = 0; i < buckets_.size(); ++i) { apply_check(i); }
-    if (result == check_result::skipped) {
+    if (step_.skipped()) {
       staging_.skip();
     }
   }
@@ -132,7 +120,7 @@ public:
     --fetching_;
     if (!std::exchange(b.dropped, false)) {
       stages_.move(index,
-                   b.in_place && before_check_ && !immediate_ ? bucket_stage::held : bucket_stage::arrived);
+                   b.in_place && before_check() && !immediate_ ? bucket_stage::held : bucket_stage::arrived);
       return;
     }
     pinned_.give(b.gradient);
@@ -191,7 +179,7 @@ public:
     if (t.what == service::speculate) {
       ++counts_.emitted;
       stages_.move(t.bucket, bucket_stage::speculated);
-      if (!before_check_) {  // it was checked meanwhile
+      if (!before_check()) {  // it was checked meanwhile
         apply_check(t.bucket);
       }
       return;
@@ -210,23 +198,23 @@ public:
   /// The bucket whose gradient is to be fetched.
   [[nodiscard]] std::optional<std::size_t> next_fetch() const {
     // A buffer stays free for the weights of the first speculative update.
-    std::size_t const needed = speculating() ? 2 : 1;
+    std::size_t const needed = step_.speculating() ? 2 : 1;
     return pinned_.free() >= needed ? next_of(bucket_stage::final) : std::nullopt;
   }
   /// What CPU Adam does next; nothing: it waits for a gradient, a buffer or the check.
   [[nodiscard]] std::optional<service_task> next_task() const {
-    if (before_check_ && announced_ && immediate_) {
+    if (before_check() && step_.announced() && immediate_) {
       if (auto const i = next_of(bucket_stage::arrived)) {
         return task(service::update, *i);
       }
     }
-    if (speculating()) {
+    if (step_.speculating()) {
       auto const i = next_of(bucket_stage::arrived);
       if (i && (pending_.contains(*i) || pinned_.free() > 0)) {  // weights go where the kept gradient was
         return task(service::speculate, *i);
       }
     }
-    if (!before_check_) {
+    if (!before_check()) {
       if (auto const i = stages_.first(bucket_stage::refused)) {
         return task(service::resend, *i);
       }
@@ -235,7 +223,7 @@ public:
       }
     }
     // A commit reads and writes memory that the link would read: it waits until nothing waits for that.
-    bool const link_is_late = !before_check_ && staging_.is_late();
+    bool const link_is_late = !before_check() && staging_.is_late();
     if (fetching_ == 0 && !link_is_late) {
       if (auto const i = next_commit()) {
         return service_task{.what = service::commit, .bucket = *i, .commits = true};
@@ -245,7 +233,7 @@ public:
   }
   /// The bucket whose state is to be uploaded; `ahead`: also of one that has no gradient yet.
   [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead) const {
-    return staging_.next_upload(ahead, !before_check_ && !options_.late_uploads_backward);
+    return staging_.next_upload(ahead, !before_check() && !options_.late_uploads_backward);
   }
   /// The bucket that the device updates next, once it may.
   [[nodiscard]] std::optional<std::size_t> next_update() const { return staging_.next_update(); }
@@ -259,7 +247,7 @@ public:
   // ------------------------------------------------------------------------------------------------------
 
   /// Has a step begun that was not checked?
-  [[nodiscard]] bool before_check() const { return before_check_; }
+  [[nodiscard]] bool before_check() const { return step_.before(); }
   [[nodiscard]] bucket_stage stage(std::size_t index) const { return stages_[index]; }
   /// Are the bucket's weights those of the last step, or on their way?
   [[nodiscard]] bool weights_made(std::size_t index) const {
@@ -289,7 +277,7 @@ public:
     return !is_busy_ && fetching_ == 0 && pinned_.all_arrived() && !pending_.first() && all_weights_made();
   }
   /// An estimate of how often a speculative update comes true: a moving average over steps.
-  [[nodiscard]] double hit_rate() const { return hit_rate_; }
+  [[nodiscard]] double hit_rate() const { return step_.hit_rate(); }
   /// Of the buckets that CPU Adam serves.
   [[nodiscard]] service_counts const& counts() const { return counts_; }
 
@@ -310,10 +298,10 @@ private:
 
   void apply_check(std::size_t index) {
     auto& b = buckets_[index];
-    bool const skipped = result_ == check_result::skipped;
+    bool const skipped = step_.skipped();
     switch (stages_[index]) {
       case bucket_stage::speculated:
-        if (came_true_) {
+        if (step_.came_true()) {
           b.kept = std::exchange(b.gradient, no_buffer);
           pending_.insert(index);
           stages_.move(index, bucket_stage::idle);
@@ -344,17 +332,13 @@ private:
     }
   }
 
-  /// Are weights made before the check? Not where that was in vain too often.
-  [[nodiscard]] bool speculating() const {
-    return before_check_ && announced_ && speculates_ && !immediate_ && hit_rate_ >= least_hit_rate_;
-  }
   /// Before the check the newest, after it the first of the forward.
   [[nodiscard]] std::optional<std::size_t> next_of(bucket_stage in) const {
     if (options_.oldest_first) {
       auto const last = stages_.last(in);
       return last ? stages_.first_from(of_unit_[buckets_[*last].unit].front(), in) : std::nullopt;
     }
-    return before_check_ ? stages_.newest(in) : stages_.first(in);
+    return before_check() ? stages_.newest(in) : stages_.first(in);
   }
   /// The first without a new gradient, since what the backward reaches sooner may yet be committed in one
   /// pass with its next step; where all have one, they wait for the buffers that only committing gives back.
@@ -371,20 +355,16 @@ private:
     return {what, index, pending_.contains(index), buckets_[index].in_place};
   }
 
-  bool speculates_, immediate_;
-  double least_hit_rate_, hit_rate_;
+  bool immediate_;
   options options_;
+  step_check step_;
   staging_schedule staging_;
   std::vector<bucket_status> buckets_;
   std::vector<std::vector<std::size_t>> of_unit_;
   pinned_buffers pinned_;
 
-  bool before_check_ = false;
-  bool announced_ = false;
-  check_result result_ = check_result::unclipped;  // of the last check
-  bool came_true_ = false;                         // and whether speculative updates did
-  bool is_busy_ = false;                           // CPU Adam has a task
-  std::size_t fetching_ = 0;                       // gradients on their way
+  bool is_busy_ = false;      // CPU Adam has a task
+  std::size_t fetching_ = 0;  // gradients on their way
   bucket_stages stages_;
   index_set pending_;  // a step came true that is not in their state; its gradient is kept
   service_counts counts_;
