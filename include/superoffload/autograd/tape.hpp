@@ -3,14 +3,12 @@
 #pragma once
 
 #include <superoffload/autograd/arena.hpp>
+#include <superoffload/autograd/entered_units.hpp>
 #include <superoffload/autograd/retention.hpp>
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
-#include <superoffload/core/profile.hpp>
-#include <superoffload/core/range.hpp>
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -32,6 +30,24 @@ void launch_on(Stream& stream, Arguments const& arguments) {
 template <class Device, class Arguments>
 std::size_t scratch_bytes_on(Device const& device, Arguments const& arguments) {
   return scratch_bytes(device, arguments);
+}
+
+template <class Function>
+constexpr bool in_place() {
+  if constexpr (requires { Function::in_place; }) {
+    return Function::in_place;
+  } else {
+    return false;
+  }
+}
+/// What running a function takes whose results are so many bytes.
+template <class Function>
+work work_of(Function const& function, std::size_t bytes) {
+  if constexpr (requires { function.forward_work(); }) {
+    return function.forward_work();
+  } else {
+    return {.bytes = 2.0 * static_cast<double>(bytes)};
+  }
 }
 }  // namespace detail
 
@@ -92,13 +108,9 @@ public:
 
   /// A tape that works: `memory` is the activation arena, `access` reaches the weights.
   tape(D const& device, typename D::stream& stream, activation_arena memory, unit_access access, int units)
-      : device_{&device},
-        stream_{&stream},
-        arena_{memory},
-        access_{access},
-        units_(static_cast<std::size_t>(units)) {}
+      : device_{&device}, stream_{&stream}, arena_{memory}, units_{units, access} {}
   /// A dry tape.
-  tape(D const& device, int units) : device_{&device}, units_(static_cast<std::size_t>(units)) {}
+  tape(D const& device, int units) : device_{&device}, units_{units} {}
   tape(tape const&) = delete;
   tape& operator=(tape const&) = delete;
 
@@ -118,16 +130,13 @@ public:
     nodes_.release({});
     last_ = nullptr;
     block_ = {};
-    recording_ = with_backward_ = with_backward;
-    visited_ = 0;
-    for (auto& u : units_) { u.uses = 0; }
+    recording_ = with_backward;
+    units_.begin_run(with_backward);
   }
 
   /// The gradients of parameters are overwritten by their first writer after this, and added to by the
   /// others.
-  void forget_gradients() {
-    for (auto& u : units_) { u.written.assign(u.written.size(), false); }
-  }
+  void forget_gradients() { units_.forget_gradients(); }
 
   // What functions use
   // -----------------------------------------------------------------------------------------------
@@ -194,7 +203,7 @@ public:
     if (dry()) {
       return nullptr;
     }
-    return static_cast<T const*>(acquired(p).weights) + p.offset;
+    return static_cast<T const*>(units_.buffers(p).weights) + p.offset;
   }
 
   /// The gradient of a parameter and whether to add to it, in its type G: T, or wide<T> for a wide gradient.
@@ -205,21 +214,16 @@ public:
   };
   template <class G>
   parameter_destination<G> gradient_of(parameter const& p) {
-    auto& written = units_[static_cast<std::size_t>(p.unit)].written;
-    if (written.size() <= static_cast<std::size_t>(p.index)) {
-      written.resize(static_cast<std::size_t>(p.index) + 1);
-    }
-    bool const accumulate = written[static_cast<std::size_t>(p.index)];
-    written[static_cast<std::size_t>(p.index)] = true;
+    bool const accumulate = units_.written(p);
     if (dry()) {
       return {nullptr, accumulate};
     }
-    return {static_cast<G*>(acquired(p).gradient) + p.offset, accumulate};
+    return {static_cast<G*>(units_.buffers(p).gradient) + p.offset, accumulate};
   }
   /// Calls f with a value of the type that the store keeps the parameter's gradient in.
   template <class F>
   void with_gradient_type(parameter const& p, F&& f) const {
-    if (!dry() && acquired(p).gradient_is_wide) {
+    if (!dry() && units_.buffers(p).gradient_is_wide) {
       f(wide<T>{});
     } else {
       f(T{});
@@ -249,11 +253,11 @@ public:
   auto scope(std::initializer_list<int> units, pass p, Body&& body) {
     unit_list const list{units};
     scope_begin* const begin = recording_ ? record(scope_begin{list}) : nullptr;
-    for (int const u : list) { enter(u, p); }
+    for (int const u : list) { units_.enter(u, p); }
     auto const result = body();
-    for (int const u : list) { leave(u, p); }
+    for (int const u : list) { units_.leave(u, p); }
     if (begin != nullptr) {
-      for (int const u : list) { ++units_[static_cast<std::size_t>(u)].uses; }
+      for (int const u : list) { units_.record_use(u); }
       record(scope_end{begin});
     }
     return result;
@@ -329,19 +333,10 @@ private:
   };
 
   template <class Function>
-  static constexpr bool in_place() {
-    if constexpr (requires { Function::in_place; }) {
-      return Function::in_place;
-    } else {
-      return false;
-    }
-  }
-
-  template <class Function>
   variable_type run_in_block(Function& function) {
     bool keeps = true;
     int index = 0;
-    if constexpr (in_place<Function>()) {
+    if constexpr (detail::in_place<Function>()) {
       keeps = function.x.kept();
     } else {
       index = block_.functions++;
@@ -353,10 +348,10 @@ private:
     auto const bytes = arena_.mark() - before;
     arena_.turn_to(activation_arena::side::begin);
     function.y.kept(keeps);
-    if constexpr (!in_place<Function>()) {
+    if constexpr (!detail::in_place<Function>()) {
       if (activations_ != nullptr) {
         activations_->push_back(
-            {.unit = block_.unit, .index = index, .bytes = bytes, .again = work_of(function, bytes)});
+            {.unit = block_.unit, .index = index, .bytes = bytes, .again = detail::work_of(function, bytes)});
       }
     }
     record(function);
@@ -364,15 +359,6 @@ private:
       drop<Function>(last_);
     }
     return function.y;
-  }
-
-  template <class Function>
-  static work work_of(Function const& function, std::size_t bytes) {
-    if constexpr (requires { function.forward_work(); }) {
-      return function.forward_work();
-    } else {
-      return {.bytes = 2.0 * static_cast<double>(bytes)};
-    }
   }
 
   template <class Function>
@@ -388,88 +374,8 @@ private:
     block_.last_dropped = added;
   }
 
-  // Units
-  // ------------------------------------------------------------------------------------------------------------
-
-  struct unit_state {
-    unit_buffers buffers;
-    int acquired = 0;
-    int uses = 0;               // recorded and not yet run back
-    std::vector<bool> written;  // parameters whose gradient has been written
-  };
-
-  unit_buffers const& acquired(parameter const& p) const {
-    auto const& state = units_[static_cast<std::size_t>(p.unit)];
-    expect(state.acquired > 0, exit_code::internal, "a layer used a weight of unit ", p.unit,
-           " outside of its scope");
-    return state.buffers;
-  }
-
-  void enter(int unit, pass p) {
-    auto& state = units_[static_cast<std::size_t>(unit)];
-    ++state.acquired;
-    if (dry()) {
-      return;
-    }
-    if (access_.units != nullptr) {
-      auto const* const what = p == pass::backward ? "backward of " : "forward of ";
-      auto const& of = (*access_.units)[static_cast<std::size_t>(unit)].name();
-      enter_range(what, of);
-      profile::begin(what, of);
-    }
-    state.buffers = access_.acquire(access_.store, unit, p);
-    prefetch_after({unit, p});
-  }
-
-  /// Units come in the same order every time: after the first run the store is told of the next one ahead of
-  /// its use.
-  struct visit {
-    int unit;
-    pass p;
-    friend bool operator==(visit, visit) = default;
-  };
-  void prefetch_after(visit now) {
-    auto& known = visits_[with_backward_ ? 1 : 0];
-    if (visited_ < known.size() && known[visited_] == now) {
-      if (++visited_ < known.size()) {
-        access_.prefetch(access_.store, known[visited_].unit, known[visited_].p);
-      }
-      return;
-    }
-    known.resize(visited_);
-    known.push_back(now);
-    ++visited_;
-  }
-  void leave(int unit, pass p) {
-    --units_[static_cast<std::size_t>(unit)].acquired;
-    if (!dry()) {
-      access_.release(access_.store, unit, p);
-      if (access_.units != nullptr) {
-        profile::end();
-      }
-    }
-  }
-  void leave_backward(int unit) {
-    leave(unit, pass::backward);
-    if (--units_[static_cast<std::size_t>(unit)].uses == 0 && !dry()) {
-      access_.reduce(access_.store, unit);
-    }
-  }
-
-  /// Units that a scope enters: its own and one it shares, as a tied head does.
-  class unit_list {
-  public:
-    unit_list(std::initializer_list<int> units) {
-      expect(units.size() <= ids_.size(), exit_code::internal, "a scope enters two units at most");
-      for (int const u : units) { ids_[static_cast<std::size_t>(size_++)] = u; }
-    }
-    [[nodiscard]] int const* begin() const noexcept { return ids_.data(); }
-    [[nodiscard]] int const* end() const noexcept { return ids_.data() + size_; }
-
-  private:
-    std::array<int, 2> ids_{};
-    int size_ = 0;
-  };
+  // Scopes
+  // -----------------------------------------------------------------------------------------------------------
 
   /// Recorded first, so run back last. With x and y, the scope of a block: what its backward allocated is
   /// given back.
@@ -483,7 +389,7 @@ private:
       y = output;
     }
     void backward(tape& t) {
-      for (int const u : units) { t.leave_backward(u); }
+      for (int const u : units) { t.units_.leave_backward(u); }
       if (x) {
         t.keep_gradient(*x, *y, mark);
         t.arena_.release(mark);
@@ -496,7 +402,7 @@ private:
 
     void backward(tape& t) {
       begin->mark = t.arena_.mark();
-      for (int const u : begin->units) { t.enter(u, pass::backward); }
+      for (int const u : begin->units) { t.units_.enter(u, pass::backward); }
       for (auto* d = again; d != nullptr; d = d->next) { d->run_again(d->function, t); }
     }
   };
@@ -528,16 +434,12 @@ private:
   typename D::stream* stream_ = nullptr;
   activation_arena arena_;
   node_arena nodes_;
-  unit_access access_;
-  std::vector<unit_state> units_;
+  entered_units units_;
   retention const* retention_ = nullptr;
   std::vector<activation>* activations_ = nullptr;
   node* last_ = nullptr;
   current_block block_;
   bool recording_ = true;
-  bool with_backward_ = true;
-  std::array<std::vector<visit>, 2> visits_;  // of a forward alone, and of one with its backward
-  std::size_t visited_ = 0;
 };
 
 }  // namespace superoffload::autograd

@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/profile.hpp>
+#include <superoffload/core/range.hpp>
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <vector>
+
+namespace superoffload::autograd {
+
+/// Units that a scope enters: its own and one it shares, as a tied head does.
+class unit_list {
+public:
+  unit_list(std::initializer_list<int> units) {
+    expect(units.size() <= ids_.size(), exit_code::internal, "a scope enters two units at most");
+    for (int const u : units) { ids_[static_cast<std::size_t>(size_++)] = u; }
+  }
+  [[nodiscard]] int const* begin() const noexcept { return ids_.data(); }
+  [[nodiscard]] int const* end() const noexcept { return ids_.data() + size_; }
+
+private:
+  std::array<int, 2> ids_{};
+  int size_ = 0;
+};
+
+/// The units that a tape has acquired from their store, what they are still needed for, and which of their
+/// gradients are written. Without a store (of a dry tape) nothing is acquired.
+class entered_units {
+public:
+  explicit entered_units(int units, unit_access access = {})
+      : access_{access}, units_(static_cast<std::size_t>(units)) {}
+
+  /// A forward begins: with a backward, or alone.
+  void begin_run(bool with_backward) {
+    with_backward_ = with_backward;
+    visited_ = 0;
+    for (auto& u : units_) { u.uses = 0; }
+  }
+
+  void enter(int unit, pass p) {
+    auto& state = of(unit);
+    ++state.acquired;
+    if (dry()) {
+      return;
+    }
+    if (access_.units != nullptr) {
+      auto const* const what = p == pass::backward ? "backward of " : "forward of ";
+      auto const& name = (*access_.units)[static_cast<std::size_t>(unit)].name();
+      enter_range(what, name);
+      profile::begin(what, name);
+    }
+    state.buffers = access_.acquire(access_.store, unit, p);
+    prefetch_after({unit, p});
+  }
+  void leave(int unit, pass p) {
+    --of(unit).acquired;
+    if (!dry()) {
+      access_.release(access_.store, unit, p);
+      if (access_.units != nullptr) {
+        profile::end();
+      }
+    }
+  }
+  /// What was recorded of it has yet to be run back.
+  void record_use(int unit) { ++of(unit).uses; }
+  /// Its gradient goes to the store with the last of its uses.
+  void leave_backward(int unit) {
+    leave(unit, pass::backward);
+    if (--of(unit).uses == 0 && !dry()) {
+      access_.reduce(access_.store, unit);
+    }
+  }
+
+  /// The buffers of a parameter's unit, which is entered.
+  [[nodiscard]] unit_buffers const& buffers(parameter const& p) const {
+    auto const& state = units_[static_cast<std::size_t>(p.unit)];
+    expect(state.acquired > 0, exit_code::internal, "a layer used a weight of unit ", p.unit,
+           " outside of its scope");
+    return state.buffers;
+  }
+  /// Notes that a parameter's gradient is written. \returns whether it was before.
+  bool written(parameter const& p) {
+    auto& written = of(p.unit).written;
+    if (written.size() <= static_cast<std::size_t>(p.index)) {
+      written.resize(static_cast<std::size_t>(p.index) + 1);
+    }
+    bool const before = written[static_cast<std::size_t>(p.index)];
+    written[static_cast<std::size_t>(p.index)] = true;
+    return before;
+  }
+  void forget_gradients() {
+    for (auto& u : units_) { u.written.assign(u.written.size(), false); }
+  }
+
+private:
+  struct unit_state {
+    unit_buffers buffers;
+    int acquired = 0;
+    int uses = 0;               // recorded and not yet run back
+    std::vector<bool> written;  // parameters whose gradient has been written
+  };
+  struct visit {
+    int unit;
+    pass p;
+    friend bool operator==(visit, visit) = default;
+  };
+
+  [[nodiscard]] bool dry() const noexcept { return access_.acquire == nullptr; }
+  unit_state& of(int unit) { return units_[static_cast<std::size_t>(unit)]; }
+
+  /// Units come in the same order every time: after the first run the store is told of the next one ahead of
+  /// its use.
+  void prefetch_after(visit now) {
+    auto& known = visits_[with_backward_ ? 1 : 0];
+    if (visited_ < known.size() && known[visited_] == now) {
+      if (++visited_ < known.size()) {
+        access_.prefetch(access_.store, known[visited_].unit, known[visited_].p);
+      }
+      return;
+    }
+    known.resize(visited_);
+    known.push_back(now);
+    ++visited_;
+  }
+
+  unit_access access_;
+  std::vector<unit_state> units_;
+  bool with_backward_ = true;
+  std::array<std::vector<visit>, 2> visits_;  // of a forward alone, and of one with its backward
+  std::size_t visited_ = 0;
+};
+
+}  // namespace superoffload::autograd
