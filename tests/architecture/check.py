@@ -4,8 +4,8 @@
 """Checks what the compiler does not: check.py [ROOT]
 
 Includes go downward only and never in a circle, docs/design.md has the same table, include/ is headers alone, heavy
-third-party headers stay in implementations (impl/*_inl.hpp), every source names its licence, and nothing refers to a place
-outside the project. Prints one line per violation; the exit status is 1 if there was any.
+third-party headers stay in implementations (impl/*_inl.hpp), no class of include/ has a body of more than 350 lines,
+every source names its licence, and nothing refers to a place outside the project. Prints one line per violation; the exit status is 1 if there was any.
 """
 
 import itertools
@@ -43,6 +43,11 @@ GUARDED = re.compile(r"\n#ifndef SUPEROFFLOAD_COMPILED\n#include <(superoffload/
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 SPDX = ("SPDX-FileCopyrightText:", "SPDX-License-Identifier: Apache-2.0")
 SOURCES = {".hpp", ".cpp", ".cmake", ".py", ".sh", ".in"}
+# What may hold braces that are no code's, and the begin of a class's body. `class T` of a template's parameters has none.
+NO_CODE = re.compile(r'R"(\w*)\((?s:.*?)\)\1"|//[^\n]*|/\*(?s:.*?)\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'')
+CLASS = re.compile(r"\b(?:class|struct|union)\s+(?:alignas\([^)]*\)\s*|\[\[[^\]]*\]\]\s*)*"
+                   r"([\w:]+)(?:<[^;{}]*?>)?(?:\s+final)?\s*(?::[^:;{}][^;{}]*)?\{")
+MOST_LINES = 350
 # Spelt in pieces, so that this file does not contain what it looks for.
 OUTSIDE = re.compile((r"\.\./" + "shared|/" + r"work/").encode())
 
@@ -83,6 +88,21 @@ def check_includes(name, text):
         if name.suffix == ".hpp" and not HEAVY_HEADERS.match(name.as_posix()):
             if HEAVY.match(target) or HEAVY_HEADERS.match(target):
                 yield line, f"a public header includes the heavy <{target}>: only impl/*_inl.hpp may"
+
+
+def check_sizes(text):
+    """A class that one reads at a sitting."""
+    code = NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for match in CLASS.finditer(code):
+        depth, end = 0, match.end() - 1
+        for end in range(match.end() - 1, len(code)):
+            depth += {"{": 1, "}": -1}.get(code[end], 0)
+            if depth == 0:
+                break
+        lines = code.count("\n", match.end(), end)
+        if lines > MOST_LINES:
+            yield (code.count("\n", 0, match.start()) + 1,
+                   f"the body of {match[1]} has {lines} lines: expected {MOST_LINES} at most, cut it along its sentences")
 
 
 def check_circles(includes):
@@ -149,7 +169,7 @@ def check(root):
                 includes[header.as_posix()] = (
                     [target for _, target in INCLUDE.findall(text)
                      if target.startswith("superoffload/") and target not in behind], behind)
-                for line, message in check_includes(header, text):
+                for line, message in itertools.chain(check_includes(header, text), check_sizes(text)):
                     yield name, line, message
                 if name.suffix == ".hpp" and "#pragma once" not in text:
                     yield name, 1, "expected #pragma once"

@@ -47,6 +47,22 @@ class Check(unittest.TestCase):
     def test_umbrella_inside(self):
         self.rejects("include/superoffload/train/a.hpp", SPDX + "#include <superoffload/superoffload.hpp>\n", "umbrella")
 
+    def test_size(self):
+        def of(lines, name="class a final : public b<int> {", line="  int x;\n"):
+            return SPDX + "namespace c {\n" + name + "\n" + line * (lines - 1) + "};\n}\n"
+        header = "include/superoffload/core/a.hpp"
+        self.accepts(header, of(350))
+        self.rejects(header, of(351), "the body of a has 351 lines: expected 350")
+        for name in ("template <class T>\nstruct a {", "class alignas(64) a : b {", "class x::a : public b, c {", "struct a<int> {"):
+            self.accepts(header, of(350, name))
+            self.rejects(header, of(351, name), "a has 351 lines")
+        self.rejects("include/superoffload/core/impl/a_inl.hpp", of(351), "351 lines")
+        self.rejects(header, of(351, line='  char const* x = "}"; // }\n'), "351 lines")
+        self.rejects(header, of(351, line="  char x = '}';\n"), "351 lines")
+        self.rejects(header, of(351, line="  f g() { return {}; }\n"), "351 lines")
+        self.accepts(header, of(351, "namespace d {"))
+        self.accepts("tests/core/a.hpp", of(351))
+
     def test_unknown_directory(self):
         self.rejects("include/superoffload/misc/a.hpp", SPDX, "no entry")
 
