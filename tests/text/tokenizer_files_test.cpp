@@ -124,7 +124,11 @@ TEST_CASE("malformed tokenizer.json") {
          j["normalizer"] = {{"type", "Sequence"},
                             {"normalizers", json::array({{{"type", "NFC"}}, {{"type", "NFKC"}}})}};
        }},
-      {": pre_tokenizer: expected a Sequence", [](json& j) { j["pre_tokenizer"] = nullptr; }},
+      {": pre_tokenizer: expected a Sequence of Split and ByteLevel (SentencePiece's manner is not "
+       "supported)",
+       [](json& j) { j["pre_tokenizer"] = nullptr; }},
+      {": pre_tokenizer.type: 'Metaspace' is not supported",
+       [](json& j) { j["pre_tokenizer"] = {{"type", "Metaspace"}, {"replacement", "\u2581"}}; }},
       {": pre_tokenizer.type: 'Whitespace' is not supported",
        [](json& j) { j["pre_tokenizer"] = {{"type", "Whitespace"}}; }},
       {": pre_tokenizer: expected a Sequence", [](json& j) { j["pre_tokenizer"]["pretokenizers"].erase(1); }},

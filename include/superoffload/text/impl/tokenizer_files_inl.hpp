@@ -209,7 +209,7 @@ private:
     bool byte_level = false;
     auto const field = document_["pre_tokenizer"];
     if (field.raw().is_null()) {
-      refuse(field, "a Sequence of Split and ByteLevel");
+      refuse(field, "a Sequence of Split and ByteLevel (SentencePiece's manner is not supported)");
     }
     for_each_component(field, "pretokenizers", [&](json_field const& component, std::string const& type) {
       if (type == "Split" && !split && !byte_level) {
