@@ -21,6 +21,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -28,9 +29,10 @@ namespace {
 namespace so = superoffload;
 
 std::map<std::string, void (*)(so::bench::job const&, std::optional<so::comm::environment> const&)> const
-    measures{{"llama", so::bench::measure_llama},       {"phi3", so::bench::measure_phi3},
-             {"qwen3", so::bench::measure_qwen3},       {"qwen3_moe", so::bench::measure_qwen3_moe},
-             {"seed_oss", so::bench::measure_seed_oss}, {"gpt_oss", so::bench::measure_gpt_oss}};
+    measures{{"llama", so::bench::measure_llama},         {"mistral", so::bench::measure_mistral},
+             {"phi3", so::bench::measure_phi3},           {"qwen3", so::bench::measure_qwen3},
+             {"qwen3_moe", so::bench::measure_qwen3_moe}, {"seed_oss", so::bench::measure_seed_oss},
+             {"gpt_oss", so::bench::measure_gpt_oss}};
 
 }  // namespace
 
@@ -110,8 +112,11 @@ int main(int argc, char** argv) try {
   j.config = so::bench::shapes.at(j.shape);
   if (j.layers > 0) {
     j.config.layers = j.layers;
-    if (auto const window = j.config.longest_window(); window > 0) {
-      j.config.windows = so::bench::on_every_other(window, j.layers);
+    if (auto& windows = j.config.windows; !windows.empty()) {
+      auto const published = std::exchange(windows, {});
+      for (std::int64_t i = 0; i < j.layers; ++i) {
+        windows.push_back(published[static_cast<std::size_t>(i) % published.size()]);
+      }
     }
   }
   if (!dropout) {

@@ -48,6 +48,7 @@ struct job {
 /// Times training steps of one architecture and prints one line of JSON; as one of several ranks where there
 /// is such a run. Each architecture is instantiated in a source of its own.
 void measure_llama(job const& j, std::optional<comm::environment> const& run);
+void measure_mistral(job const& j, std::optional<comm::environment> const& run);
 void measure_phi3(job const& j, std::optional<comm::environment> const& run);
 void measure_qwen3(job const& j, std::optional<comm::environment> const& run);
 void measure_qwen3_moe(job const& j, std::optional<comm::environment> const& run);

@@ -31,6 +31,7 @@ struct architecture {
 };
 
 EXAMPLES_ARCHITECTURE(llama)
+EXAMPLES_ARCHITECTURE(mistral)
 EXAMPLES_ARCHITECTURE(phi3)
 EXAMPLES_ARCHITECTURE(qwen3)
 EXAMPLES_ARCHITECTURE(qwen3_moe)
@@ -38,7 +39,7 @@ EXAMPLES_ARCHITECTURE(seed_oss)
 EXAMPLES_ARCHITECTURE(gpt_oss)
 
 /// All of them.
-inline constexpr architecture architectures[] = {of_llama,     of_phi3,     of_qwen3,
+inline constexpr architecture architectures[] = {of_llama,     of_mistral,  of_phi3,   of_qwen3,
                                                  of_qwen3_moe, of_seed_oss, of_gpt_oss};
 
 }  // namespace examples

@@ -21,6 +21,7 @@
 #include <superoffload/model/config.hpp>
 #include <superoffload/model/gpt_oss.hpp>
 #include <superoffload/model/llama.hpp>
+#include <superoffload/model/mistral.hpp>
 #include <superoffload/model/phi3.hpp>
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>

@@ -6,6 +6,7 @@
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/model/gpt_oss.hpp>
+#include <superoffload/model/mistral.hpp>
 #include <superoffload/model/phi3.hpp>
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
@@ -35,6 +36,7 @@ TEST_CASE_TEMPLATE("on a GPU, loss, gradients of every parameter and logits are 
                    Precision, precision::fp32, precision::bf16) {
   check<Precision>("llama");
   check<Precision>("llama_tied");
+  check<Precision, model::mistral>("mistral");
   check<Precision, model::phi3>("phi3");
   check<Precision, model::qwen3>("qwen3");
   check<Precision, model::qwen3>("qwen3_tied");

@@ -20,6 +20,9 @@ namespace {
 using namespace superoffload;
 using namespace superoffload::test;
 
+constexpr char const* checkpoints[] = {"llama",      "llama_tied", "mistral",  "phi3",    "qwen3",
+                                       "qwen3_tied", "qwen3_moe",  "seed_oss", "gpt_oss", "gpt_oss_mxfp4"};
+
 void check_final_weights(io::json const& final, std::filesystem::path const& exported) {
   auto const checkpoint = io::hub_checkpoint::open(exported);
   CHECK(checkpoint.names().size() == final.size());
@@ -73,8 +76,7 @@ void check_run(std::string const& model, io::json const& truth, std::string cons
 /// Also in bf16 where the reference is float32, and held to the same as one in bf16.
 TEST_CASE("every reference run is reproduced step by step") {
   std::set<std::string> seen;
-  for (std::string const model : {"llama", "llama_tied", "phi3", "qwen3", "qwen3_tied", "qwen3_moe",
-                                  "seed_oss", "gpt_oss", "gpt_oss_mxfp4"}) {
+  for (std::string const model : checkpoints) {
     auto const expected = io::read_json(models / model / "expected.json", {.bytes = std::size_t{4} << 20});
     for (auto const& truth : expected["train"]) {
       auto const name = truth["args"]["name"].get<std::string>();
@@ -90,20 +92,19 @@ TEST_CASE("every reference run is reproduced step by step") {
       seen.insert(model + "/" + name);
     }
   }
-  CHECK(seen == std::set<std::string>{"llama/plain",         "llama/schedule",        "llama/packing",
-                                      "llama/bf16",          "llama_tied/plain",      "llama_tied/schedule",
-                                      "phi3/plain",          "phi3/schedule",         "qwen3/plain",
-                                      "qwen3/schedule",      "qwen3_tied/plain",      "qwen3_tied/schedule",
-                                      "qwen3_moe/plain",     "qwen3_moe/schedule",    "seed_oss/plain",
-                                      "seed_oss/schedule",   "gpt_oss/plain",         "gpt_oss/schedule",
-                                      "gpt_oss_mxfp4/plain", "gpt_oss_mxfp4/schedule"});
+  CHECK(seen == std::set<std::string>{
+                    "llama/plain",         "llama/schedule",        "llama/packing",   "llama/bf16",
+                    "llama_tied/plain",    "llama_tied/schedule",   "mistral/plain",   "mistral/schedule",
+                    "phi3/plain",          "phi3/schedule",         "qwen3/plain",     "qwen3/schedule",
+                    "qwen3_tied/plain",    "qwen3_tied/schedule",   "qwen3_moe/plain", "qwen3_moe/schedule",
+                    "seed_oss/plain",      "seed_oss/schedule",     "gpt_oss/plain",   "gpt_oss/schedule",
+                    "gpt_oss_mxfp4/plain", "gpt_oss_mxfp4/schedule"});
 }
 
 /// A step with the rate 0 changes no weight but the sign of a zero, which MXFP4 has: what is exported must be
 /// what was read.
 TEST_CASE("what is read is exported bit for bit, under the names and in the shapes of the hub") {
-  for (std::string const model : {"llama", "llama_tied", "phi3", "qwen3", "qwen3_tied", "qwen3_moe",
-                                  "seed_oss", "gpt_oss", "gpt_oss_mxfp4"}) {
+  for (std::string const model : checkpoints) {
     CAPTURE(model);
     scratch_directory const output;
     finetune_run const r{model,

@@ -48,6 +48,7 @@ members of_family(std::string const& type, members const& own) {
   all.insert(all.end(), own.begin(), own.end());
   return all;
 }
+members const mistral = of_family("mistral", {{"sliding_window", "16"}});
 members const phi3 = of_family("phi3", {{"pad_token_id", "63"}});
 members const qwen3 = of_family("qwen3", {{"use_sliding_window", "false"}, {"sliding_window", "null"}});
 members const qwen3_moe = of_family("qwen3_moe", {{"num_experts", "8"},
@@ -96,6 +97,7 @@ TEST_CASE("the configurations of real checkpoints are read") {
   CHECK(c.padding_token == -1);
   CHECK(c.windows.empty());
   CHECK(model::read_config(models / "llama_tied").tied_head);
+  CHECK(model::read_config(models / "mistral").head_dim == 16);
   CHECK(model::read_config(models / "phi3").padding_token == 547);
   CHECK(model::read_config(models / "qwen3").rms_norm_epsilon == 1e-6);
   auto const seed = model::read_config(models / "seed_oss");
@@ -108,6 +110,11 @@ TEST_CASE("the configurations of real checkpoints are read") {
 TEST_CASE("what a configuration leaves out is as in transformers") {
   CHECK(read(with("rms_norm_eps", "")).rms_norm_epsilon == 1e-6);
   CHECK(read(with("rms_norm_eps", "", phi3)).rms_norm_epsilon == 1e-5);
+  CHECK(read(with("sliding_window", "", mistral)).windows == std::vector<std::int32_t>{4096, 4096});
+  auto eight = mistral;
+  eight[5].second = "16";
+  CHECK(read(with("num_key_value_heads", "", eight)).kv_heads == 8);
+  CHECK(read(with("num_key_value_heads", "null", eight)).kv_heads == 16);
   CHECK(read(with("vocab_size", "64", qwen3)).head_dim == 128);
   CHECK(read(with("vocab_size", "64", gpt_oss)).head_dim == 64);
   auto const seed = read(with("vocab_size", "64", seed_oss));
@@ -137,6 +144,8 @@ TEST_CASE("experts are read") {
 TEST_CASE("windows are read by layer") {
   CHECK(read(with("vocab_size", "64", gpt_oss)).windows == std::vector<std::int32_t>{16, 0});
   CHECK(read(with("layer_types", "", gpt_oss)).windows == std::vector<std::int32_t>{16, 0});
+  CHECK(read(with("vocab_size", "64", mistral)).windows == std::vector<std::int32_t>{16, 16});
+  CHECK(read(with("sliding_window", "null", mistral)).windows.empty());
   CHECK(read(with("sliding_window", "5", phi3)).windows == std::vector<std::int32_t>{5, 5});
   auto sliding = qwen3;
   sliding.insert(sliding.end(), {{"max_window_layers", "1"}});
@@ -241,6 +250,13 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("num_local_experts", "8"), "'num_local_experts' does not belong to model_type 'llama'"},
       {with("pad_token_id", "64"), "pad_token_id"},
       {with("pad_token_id", "\"x\""), "pad_token_id: expected an integer"},
+      {with("sliding_window", "0", mistral), "sliding_window"},
+      {with("sliding_window", "\"16\"", mistral), "sliding_window: expected an integer"},
+      {with("layer_types", "[]", mistral), "'layer_types' does not belong to model_type 'mistral'"},
+      {with("attention_bias", "true", mistral), "attention_bias"},
+      {with("attention_dropout", "0.1", mistral), "attention_dropout"},
+      {with("num_local_experts", "8", mistral), "'num_local_experts' does not belong"},
+      {with("architectures", "[\"LlamaForCausalLM\"]", mistral), "'MistralForCausalLM'"},
       {with("pad_token_id", "", phi3), "'pad_token_id' is missing, and 32000"},
       {with("resid_pdrop", "0.1", phi3), "resid_pdrop"},
       {with("embd_pdrop", "0.1", phi3), "embd_pdrop"},

@@ -6,6 +6,7 @@
 #include <superoffload/model/config.hpp>
 #include <superoffload/model/gpt_oss.hpp>
 #include <superoffload/model/llama.hpp>
+#include <superoffload/model/mistral.hpp>
 #include <superoffload/model/phi3.hpp>
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
@@ -51,6 +52,7 @@ void check(char const* name, std::size_t tensors, std::int64_t parameters, std::
 TEST_CASE("published models have the parameters and FLOPs that they have") {
   check<model::llama>("llama-8b", 291, 8'030'261'248, 7'504'658'432);
   check<model::llama>("llama-70b", 723, 70'553'706'496, 69'501'714'432);
+  check<model::mistral>("mistral-7b", 291, 7'241'732'096, 7'110'393'856);
   check<model::phi3>("phi-4", 243, 14'659'507'200, 14'145'290'240);
   check<model::qwen3>("qwen3-14b", 443, 14'768'307'200, 13'989'969'920);
   check<model::seed_oss>("seed-oss-36b", 771, 36'151'104'512, 35'355'361'280);

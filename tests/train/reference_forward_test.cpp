@@ -3,6 +3,7 @@
 
 // One forward and backward against the numbers of Hugging Face transformers; see tests/data/README.md.
 #include <superoffload/model/gpt_oss.hpp>
+#include <superoffload/model/mistral.hpp>
 #include <superoffload/model/phi3.hpp>
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
@@ -32,6 +33,7 @@ TEST_CASE_TEMPLATE("loss, gradients of every parameter and logits are those of t
                    precision::fp32, precision::bf16) {
   check<Precision>("llama");
   check<Precision>("llama_tied");
+  check<Precision, model::mistral>("mistral");
   check<Precision, model::phi3>("phi3");
   check<Precision, model::qwen3>("qwen3");
   check<Precision, model::qwen3>("qwen3_tied");

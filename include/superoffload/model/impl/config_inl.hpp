@@ -181,6 +181,21 @@ SUPEROFFLOAD_INLINE void read_phi3(json_field const& document, config& c) {
   }
 }
 
+/// transformers reads layer_types for no Mistral: all layers have the window or none has.
+SUPEROFFLOAD_INLINE void read_mistral(json_field const& document, config& c) {
+  read_llama(document, c);
+  refuse_any(document, {"layer_types"});
+  auto const left_out = [&](char const* key) { return !document.raw().contains(key); };  // null is a value
+  if (left_out("num_key_value_heads")) {
+    c.kv_heads = 8;
+  }
+  if (left_out("sliding_window") || document.has("sliding_window")) {
+    auto const window =
+        left_out("sliding_window") ? 4096 : document["sliding_window"].integer(1, std::int64_t{1} << 30);
+    c.windows.assign(static_cast<std::size_t>(c.layers), static_cast<std::int32_t>(window));
+  }
+}
+
 /// Also of its mixture of experts.
 SUPEROFFLOAD_INLINE void read_qwen3(json_field const& document, config& c) {
   refuse_unless_false(document, "attention_bias");
@@ -258,6 +273,7 @@ struct family {
 
 inline constexpr family families[] = {
     {"llama", "LlamaForCausalLM", 0, 1e-6, -1, false, read_llama},
+    {"mistral", "MistralForCausalLM", 0, 1e-6, -1, false, read_mistral},
     {"phi3", "Phi3ForCausalLM", 0, 1e-5, 32000, false, read_phi3},
     {"qwen3", "Qwen3ForCausalLM", 128, 1e-6, -1, false, read_qwen3},
     {"qwen3_moe", "Qwen3MoeForCausalLM", 0, 1e-6, -1, true, read_qwen3_moe},

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/model/llama.hpp>
+
+#include <string>
+
+namespace superoffload::model {
+
+/// One layer of Mistral (arXiv 2310.06825): that of Llama, under the same names, with attention that sees the
+/// last sliding_window tokens of a document where the configuration has one (config::windows).
+struct mistral_block : llama_block {
+  static std::string model_type() { return "mistral"; }
+
+  static mistral_block lay_out(config const& c, layer_layout& layer) {
+    return {llama_block::lay_out(c, layer)};
+  }
+};
+
+/// Mistral 7B and what has its layout (Mistral Nemo, Mistral Small): any size, in a window or without.
+using mistral = decoder<mistral_block>;
+
+static_assert(architecture<mistral>);
+
+}  // namespace superoffload::model
