@@ -31,7 +31,7 @@
 #include <superoffload/train/machine_file.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/plan_file.hpp>
-#include <superoffload/train/step_plan.hpp>
+#include <superoffload/train/planned_engine.hpp>
 #include <superoffload/train/step_trace.hpp>
 #include <superoffload/zero/sharded.hpp>
 #include <superoffload/zero/streamed.hpp>
@@ -173,10 +173,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   using element = typename Engine::element_type;
   auto const& config = j.config;
   auto const ranks = so::comm::host_group_of(group);
-  std::string attention = D::name();
-  if constexpr (requires { device.attention(); }) {
-    attention = device.attention() != nullptr ? device.attention()->name() : "flash";
-  }
+  auto const kernels = so::train::attention_of(device);
+  auto const attention = kernels.empty() ? std::string{D::name()} : kernels;
   double const bound = product_tflops<element>(device, product_size);
   so::train::engine_options options{.max_grad_norm = j.max_grad_norm,
                                     .max_rows = j.batch * j.seq,
@@ -186,19 +184,12 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
                                     .records = !j.trace.empty()};
   Engine engine{device, group, config, options};
   so::comm::abort_on_exception const guard{ranks};
-  so::train::step_shape shape{.micro_batch = {options.max_rows, options.max_positions},
-                              .sequences = j.batch,
-                              .micro_batches = static_cast<int>(j.accumulation),
-                              .recompute = j.recompute,
-                              .judges = j.max_grad_norm > 0.0,
-                              .acceptance = j.acceptance,
-                              .flows = so::train::lets_flow(engine, ranks.ranks()),
-                              .ranks = ranks.ranks()};
-  shape.whole_gradients = so::train::whole_gradients_of(engine);
-  auto const began = clock_type::now();
-  auto const machine = so::train::machine_for<element>(device, engine.model(), shape, settings_of(j), group);
-  double const measuring = seconds_since(began);
-  auto const planned = so::train::plan_step<element>(device, engine.model(), shape, machine, settings_of(j));
+  auto const made = so::train::plan_engine(engine, {.offload = settings_of(j),
+                                                    .micro_batches = static_cast<int>(j.accumulation),
+                                                    .judges = j.max_grad_norm > 0.0,
+                                                    .acceptance = j.acceptance});
+  auto const& machine = made.machine;
+  auto const& planned = made.plan;
   if (ranks.is_first()) {
     std::fputs(so::offload::describe(planned).c_str(), stderr);
     if (!j.plan.empty()) {
@@ -279,7 +270,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
 #endif
   auto service =
       so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
-                 ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * measuring, ", ");
+                 ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * made.measuring, ", ");
   if (ranks.ranks() > 1) {
     auto const& p = machine.peers;
     service += so::concat(

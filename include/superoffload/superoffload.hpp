@@ -4,6 +4,11 @@
 
 // Everything that host code needs. Programs that care for compile time include what they use instead.
 // IWYU pragma: begin_exports
+#include <superoffload/comm/communicator.hpp>
+#include <superoffload/comm/environment.hpp>
+#include <superoffload/comm/launcher.hpp>
+#include <superoffload/comm/rendezvous.hpp>
+#include <superoffload/comm/shared.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
@@ -26,11 +31,16 @@
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/model/seed_oss.hpp>
+#include <superoffload/offload/super.hpp>
 #include <superoffload/optim/adamw.hpp>
 #include <superoffload/optim/schedule.hpp>
 #include <superoffload/text/prompt.hpp>
 #include <superoffload/text/tokenizer.hpp>
 #include <superoffload/train/engine.hpp>
+#include <superoffload/train/planned_engine.hpp>
 #include <superoffload/train/trainer.hpp>
 #include <superoffload/train/weights.hpp>
+#include <superoffload/zero/sharded.hpp>
+#include <superoffload/zero/streamed.hpp>
+#include <superoffload/zero/streamed_or_sharded.hpp>
 // IWYU pragma: end_exports

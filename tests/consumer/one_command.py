@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 """Builds README's trainer with the one command that README gives, and with the compiled library in place of the
-implementations; runs both. Their losses must be equal, as all instruction sets give the same bits."""
+implementations; runs both. Each prints its plan, whose times are measured. Their losses must be equal, as all
+instruction sets and all plans give the same bits."""
 
 import argparse
 import pathlib
@@ -28,6 +29,17 @@ def run(command, directory):
     return result.stdout
 
 
+def losses_in(output):
+    """The lines of its steps. The plan before them must say that state is off the device."""
+    if not re.search(r"^plan for llama.*^  optimizer state: [0-9.]+ % on the device, (?!0\.0 % updated by the CPU, 0\.0 %)",
+                     output, re.DOTALL | re.MULTILINE):
+        sys.exit(f"the trainer printed no plan with state off the device:\n{output}")
+    steps = re.findall(r"^step [0-9]+: loss .*$", output, re.MULTILINE)
+    if len(steps) != 10:
+        sys.exit(f"expected 10 steps in the output of the trainer, found {len(steps)}:\n{output}")
+    return steps
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--compiler", required=True, help="in place of g++")
@@ -47,13 +59,13 @@ def main():
         command[0] = options.compiler
         run(command, directory)
         arguments = [root / "tests/data/models/llama", root / "examples/data/alpaca_en_demo.json"]
-        losses = run(["./trainer", *arguments, "tuned"], directory)
-        print(losses)
+        output = run(["./trainer", *arguments, "tuned"], directory)
+        print(output)
 
         at = command.index("trainer.cpp")
         command[at:at + 1] = ["-DSUPEROFFLOAD_COMPILED", "trainer.cpp", str(options.compiled.resolve())]
         run(command, directory)
-        if run(["./trainer", *arguments, "tuned_too"], directory) != losses:
+        if losses_in(run(["./trainer", *arguments, "tuned_too"], directory)) != losses_in(output):
             sys.exit("the header-only trainer and the compiled one differ")
 
 

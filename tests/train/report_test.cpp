@@ -60,9 +60,9 @@ TEST_CASE("a plan says before the run that less memory may be locked than it wan
   offload::plan p;
   p.pinned = 123'456'789;
   auto const text = [&](std::size_t lockable) {
-    train::run_outline outline;
+    train::engine_outline outline;
     outline.lockable = lockable;
-    return train::describe(p, {}, {}, {}, outline);
+    return train::describe(p, {}, {}, outline);
   };
   auto const told = text(65536);
   auto const at =
@@ -71,7 +71,7 @@ TEST_CASE("a plan says before the run that less memory may be locked than it wan
   auto const line = told.substr(at, told.find('\n', at) - at);
   CHECK(line.find("ulimit -l") != std::string::npos);
   CHECK(text(p.pinned).find("page-locked") == std::string::npos);
-  CHECK(train::describe(p, {}, {}, {}, {}).find("page-locked") == std::string::npos);
+  CHECK(train::describe(p, {}, {}, train::engine_outline{}).find("page-locked") == std::string::npos);
 }
 
 TEST_CASE("where no batch fits, the planner's advice stands") {

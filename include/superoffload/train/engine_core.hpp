@@ -93,6 +93,9 @@ public:
   /// Is this a rank's, with a shard of everything?
   [[nodiscard]] bool is_rank() const noexcept { return group_ != nullptr; }
   [[nodiscard]] engine_options const& options() const noexcept { return options_; }
+  [[nodiscard]] Device& device() const noexcept { return *device_; }
+  /// Null for an engine without ranks.
+  [[nodiscard]] group_type* group() const noexcept { return group_; }
 
   /// The units that state is kept of, and that engine_options::arrangement is about: the model's, or this
   /// rank's shards of them.

@@ -14,20 +14,27 @@
 
 namespace superoffload::train {
 
-/// What a run will do, beside its plan.
-struct run_outline {
+/// What an engine computes on, and by.
+struct engine_outline {
   std::string device;
   std::string element_type;
-  std::string attention;       ///< the implementation, where the device has several
-  std::int64_t sequences = 0;  ///< of the data set; 0: not known
-  std::int64_t tokens = 0;     ///< of an epoch, without padding; 0: not known
-  std::int64_t steps = 0;      ///< 0: not known
+  std::string attention;  ///< the implementation, where the device has several
   std::size_t lockable = std::numeric_limits<std::size_t>::max();  ///< device_policy's lockable_bytes
 };
 
-/// A table for people: the model, memory by kind, the expected step, steps and tokens.
+/// A table for people: the model, memory by kind, the expected step.
 std::string describe(offload::plan const& p, plan const& of_engine, model::config const& config,
-                     training_options const& o, run_outline const& outline);
+                     engine_outline const& outline);
+
+/// What a run will do, beside its plan.
+struct run_outline {
+  std::int64_t sequences = 0;  ///< of the data set; 0: not known
+  std::int64_t tokens = 0;     ///< of an epoch, without padding; 0: not known
+  std::int64_t steps = 0;      ///< 0: not known
+};
+
+/// The table's lines about a run: batch, data, steps and tokens.
+std::string describe(training_options const& o, run_outline const& outline);
 
 /// Does a run with other options fit?
 using fits_with = std::function<bool(training_options const&)>;

@@ -11,7 +11,7 @@
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/metrics.hpp>
 #include <superoffload/train/options.hpp>
-#include <superoffload/train/plan_file.hpp>
+#include <superoffload/train/planned_engine.hpp>
 #include <superoffload/train/report.hpp>
 #include <superoffload/train/run_data.hpp>
 #include <superoffload/train/run_output.hpp>
@@ -59,30 +59,29 @@ public:
   using element_type = typename Core::element_type;
   using group_type = typename Core::group_type;
 
-  /// Reads the data and makes the plan; allocates nothing large. All of these outlive it; `group` is null for
-  /// one alone.
-  basic_trainer(device_type& device, Core& engine, run_setup const& setup, group_type* group);
+  /// Reads the data and makes the plan; allocates nothing large. All of these outlive it.
+  basic_trainer(device_type& device, Core& engine, run_setup const& setup);
   basic_trainer(basic_trainer const&) = delete;
   basic_trainer& operator=(basic_trainer const&) = delete;
   ~basic_trainer();
 
   /// What a step will take and do: decided before anything is allocated, and obeyed.
-  [[nodiscard]] offload::plan const& plan() const noexcept { return plan_; }
+  [[nodiscard]] offload::plan const& plan() const noexcept { return planned_.plan; }
   /// The machine that it was made for.
-  [[nodiscard]] std::string const& machine_name() const noexcept { return machine_name_; }
+  [[nodiscard]] std::string const& machine_name() const noexcept { return planned_.machine.name; }
   /// Is this the rank that tells how the run goes, and writes what is not sharded?
   [[nodiscard]] bool speaks() const noexcept { return setup_->speaks(); }
   /// The plan as text.
   [[nodiscard]] std::string plan_text() const;
   /// \throws error(cannot_fit) when the plan needs more memory than there is.
-  void expect_fits() const { offload::expect_fits(plan_); }
+  void expect_fits() const { offload::expect_fits(planned_.plan); }
 
   /// Trains to the end or to a signal. \throws error as the exit codes say; what was saved before stays
   /// valid.
   run_summary run();
 
 private:
-  void settle_plan(group_type* group);
+  void settle_plan();
   void outline_without_tokens();
   void start();
   run_summary run_to_the_end();
@@ -95,20 +94,12 @@ private:
     return std::filesystem::exists(setup_->options.model / "tokenizer.json");
   }
   static std::string element_name() { return std::is_same_v<element_type, bfloat16> ? "bf16" : "float32"; }
-  [[nodiscard]] std::string attention_name() const {
-    if constexpr (requires { device_->attention(); }) {
-      return device_->attention() != nullptr ? device_->attention()->name() : "flash";
-    } else {
-      return {};
-    }
-  }
   [[nodiscard]] bool due(std::int64_t interval) const { return interval > 0 && state_.step % interval == 0; }
 
   device_type* device_;
   Core* engine_;
   run_setup const* setup_;
-  offload::plan plan_;
-  std::string machine_name_;
+  planned_steps planned_;
   std::optional<run_data> data_;
   std::optional<data::loader> loader_;
   std::int64_t rows_ = 0;  // where there are no examples
@@ -120,8 +111,7 @@ private:
 };
 
 template <class Core>
-basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup const& setup,
-                                   group_type* group)
+basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup const& setup)
     : device_{&device},
       engine_{&engine},
       setup_{&setup},
@@ -133,7 +123,7 @@ basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup 
   expect_length(options, setup.config);
   expect_freezes_something(engine.model().units(), options);
   expect(engine.plan().trainable_parameters > 0, exit_code::bad_input, "--freeze leaves no tensor to train");
-  settle_plan(group);
+  settle_plan();
   if (options.dry_run && (options.dataset.empty() || !has_tokenizer())) {
     outline_without_tokens();
   } else {
@@ -151,14 +141,10 @@ basic_trainer<Core>::~basic_trainer() = default;
 
 template <class Core>
 std::string basic_trainer<Core>::plan_text() const {
-  return describe(plan_, engine_->plan(), setup_->config, setup_->options,
-                  {.device = device_->description(),
-                   .element_type = element_name(),
-                   .attention = attention_name(),
-                   .sequences = data_ ? data_->training.size() : rows_,
-                   .tokens = data_ ? data_->training.tokens() : 0,
-                   .steps = total_steps_,
-                   .lockable = device_->lockable_bytes()});
+  return train::plan_text(*engine_, planned_.plan) +
+         describe(setup_->options, {.sequences = data_ ? data_->training.size() : rows_,
+                                    .tokens = data_ ? data_->training.tokens() : 0,
+                                    .steps = total_steps_});
 }
 
 template <class Core>
@@ -205,7 +191,7 @@ run_summary basic_trainer<Core>::run_to_the_end() {
   }
   report_.end_steps(engine_->times());
   summary.steps = state_.step;
-  summary.planned_step_time = plan_.step_time;
+  summary.planned_step_time = planned_.plan.step_time;
   summary.median_step_time = report_.median_step_time();
   if (summary.signal != 0) {
     output_.save();
@@ -243,34 +229,24 @@ void basic_trainer<Core>::start() {
   comm::together(setup_->ranks, [this] { output_.settle_directory(); });
 }
 
-/// Plans the steps, and lets the engine take what the plan says: places of the optimizer's state, and what is
-/// computed again.
+/// Plans the steps and arranges the engine. Of a plan that does not fit, the refusal names flags that do.
 template <class Core>
-void basic_trainer<Core>::settle_plan(group_type* group) {
-  auto s = setup_->options.offload;
-  if constexpr (!Core::arranges) {
-    expect(s.how == offload::mode::none || (s.how == offload::mode::automatic && !s.ratio),
-           exit_code::bad_input, "--offload super|zero needs an engine with offload::super");
-    s.how = offload::mode::none;
-  }
-  auto const machine =
-      machine_for<element_type>(*device_, engine_->model(), shape_of(setup_->options), s, group);
-  machine_name_ = machine.name;
-  auto const shape = [&, whole_gradients = whole_gradients_of(*engine_),
-                      acceptance = output_.acceptance_before()](training_options const& o) {
-    auto of_engine = shape_of(o);
-    of_engine.acceptance = acceptance;
-    of_engine.flows = lets_flow(*engine_, o.ranks);
-    of_engine.whole_gradients = whole_gradients;
-    return of_engine;
-  };
-  plan_ = plan_step<element_type>(*device_, engine_->model(), shape(setup_->options), machine, s);
-  comm::expect_same(setup_->ranks, "the plan", to_json(plan_, {}));
-  engine_->arrange(plan_.state, plan_.on_device.total());
-  if (!plan_.fits) {
-    plan_.refusal =
-        refusal_of(plan_, device_->description(), setup_->options, [&](training_options const& o) {
-          return step_fits<element_type>(*device_, engine_->model(), shape(o), machine, s);
+void basic_trainer<Core>::settle_plan() {
+  auto const& options = setup_->options;
+  auto const asked = shape_of(options);
+  planned_ = plan_engine(*engine_, {.offload = options.offload,
+                                    .micro_batches = asked.micro_batches,
+                                    .judges = asked.judges,
+                                    .acceptance = output_.acceptance_before()});
+  if (!planned_.plan.fits) {
+    planned_.plan.refusal =
+        refusal_of(planned_.plan, device_->description(), options, [this](training_options const& o) {
+          auto other = shape_of(o);
+          other.acceptance = planned_.shape.acceptance;
+          other.flows = planned_.shape.flows;
+          other.whole_gradients = planned_.shape.whole_gradients;
+          return step_fits<element_type>(*device_, engine_->model(), other, planned_.machine,
+                                         planned_.settings);
         });
   }
 }
@@ -414,8 +390,7 @@ public:
   /// have a trainer, with the same options but for their number, and a group that outlives it: null for one
   /// alone.
   explicit trainer(device_type& device, training_options options, group_type* group = nullptr)
-      : below_run{device, std::move(options), group},
-        run_type{device, below_run::engine, below_run::setup, group} {}
+      : below_run{device, std::move(options), group}, run_type{device, below_run::engine, below_run::setup} {}
 
   [[nodiscard]] Engine& engine() noexcept { return below_run::engine; }
 };

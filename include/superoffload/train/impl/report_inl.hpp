@@ -33,8 +33,7 @@ std::int64_t smallest_fitting(std::int64_t least, std::int64_t most, Fits&& fits
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::string describe(offload::plan const& p, plan const& of_engine,
-                                         model::config const& config, training_options const& o,
-                                         run_outline const& outline) {
+                                         model::config const& config, engine_outline const& outline) {
   auto text = concat("plan for ", config.model_type, ", ", config.layers, " layers of ", config.hidden,
                      ", on ", outline.device, " in ", outline.element_type, "\n");
   text += detail::line("parameters", of_engine.trainable_parameters == of_engine.parameters
@@ -52,7 +51,11 @@ SUPEROFFLOAD_INLINE std::string describe(offload::plan const& p, plan const& of_
   if (!outline.attention.empty()) {
     text += detail::line("attention", outline.attention);
   }
-  text +=
+  return text;
+}
+
+SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline const& outline) {
+  auto text =
       detail::line("batch", concat(o.batch_size, " sequences of up to ", o.max_length, " tokens a step, in ",
                                    o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches",
                                    o.ranks == 1 ? std::string{} : concat(" on each of ", o.ranks, " ranks")));

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/comm/host_group.hpp>
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/model/config.hpp>
+#include <superoffload/offload/machine.hpp>
+#include <superoffload/offload/plan.hpp>
+#include <superoffload/offload/settings.hpp>
+#include <superoffload/train/engine_core.hpp>
+#include <superoffload/train/engine_options.hpp>
+#include <superoffload/train/plan_file.hpp>
+#include <superoffload/train/report.hpp>
+#include <superoffload/train/step_plan.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace superoffload::train {
+
+/// What is planned, as far as the engine does not know it.
+struct plan_options {
+  offload::settings offload{};
+  int micro_batches = 1;    ///< of a step
+  bool judges = true;       ///< as in offload::workload
+  double acceptance = 1.0;  ///< as in offload::workload
+};
+
+/// How the steps of an engine were planned.
+struct planned_steps {
+  step_shape shape;          ///< for these steps
+  offload::machine machine;  ///< for this machine
+  double measuring = 0.0;    ///< s that it took to measure the machine
+  offload::settings settings;
+  offload::plan plan;
+};
+
+/// The steps of an engine, whose largest micro-batch is of the longest sequences.
+template <class D, class P, class S, class O>
+step_shape shape_of(engine_core<D, P, S, O> const& engine, plan_options const& o) {
+  auto const& told = engine.options();
+  int const ranks = comm::host_group_of(engine.group()).ranks();
+  return {.micro_batch = {told.max_rows, told.max_positions},
+          .sequences = std::max<std::int64_t>(1, told.max_rows / told.max_positions),
+          .micro_batches = o.micro_batches,
+          .recompute = told.recompute,
+          .judges = o.judges,
+          .acceptance = o.acceptance,
+          .flows = lets_flow(engine, ranks),
+          .ranks = ranks,
+          .whole_gradients = whole_gradients_of(engine)};
+}
+
+/// Measures the machine, plans the steps of an engine and arranges it: where the optimizer's state lives, and
+/// what is computed again. Before initialize() only; every rank makes the call. What does not fit is arranged
+/// too, and refused by offload::expect_fits.
+/// \throws error(bad_input) for settings that contradict each other, or that need another engine.
+template <class D, class P, class S, class O>
+planned_steps plan_engine(engine_core<D, P, S, O>& engine, plan_options const& o = {}) {
+  using T = typename P::element;
+  expect(o.micro_batches >= 1 && engine.options().accumulates == (o.micro_batches > 1), exit_code::internal,
+         "a plan of ", o.micro_batches,
+         " micro-batches a step for an engine whose engine_options::accumulates is ",
+         engine.options().accumulates ? "true" : "false");
+  auto settings = o.offload;
+  check(settings);
+  if constexpr (!O::arranges) {
+    expect(
+        settings.how == offload::mode::none || (settings.how == offload::mode::automatic && !settings.ratio),
+        exit_code::bad_input, "--offload super|zero needs an engine with offload::super");
+    settings.how = offload::mode::none;
+  }
+  auto& device = engine.device();
+  auto const shape = shape_of(engine, o);
+  auto const began = std::chrono::steady_clock::now();
+  auto machine = machine_for<T>(device, engine.model(), shape, settings, engine.group());
+  std::chrono::duration<double> const measuring = std::chrono::steady_clock::now() - began;
+  auto plan = plan_step<T>(device, engine.model(), shape, machine, settings);
+  auto ranks = comm::host_group_of(engine.group());
+  comm::expect_same(ranks, "the plan", to_json(plan, {}));
+  engine.arrange(plan.state, plan.on_device.total());
+  return {shape, std::move(machine), measuring.count(), std::move(settings), std::move(plan)};
+}
+
+/// The implementation of attention that a device uses; empty where there is one only.
+template <class D>
+std::string attention_of(D const& device) {
+  if constexpr (requires { device.attention(); }) {
+    return device.attention() != nullptr ? device.attention()->name() : "flash";
+  } else {
+    return {};
+  }
+}
+
+/// The plan of an engine's steps, for people: the model, memory by kind, the expected step.
+template <class D, class P, class S, class O>
+std::string plan_text(engine_core<D, P, S, O> const& engine, offload::plan const& plan) {
+  auto const& device = engine.device();
+  return describe(plan, engine.plan(), engine.model().settings(),
+                  {.device = device.description(),
+                   .element_type = std::same_as<typename P::element, bfloat16> ? "bf16" : "float32",
+                   .attention = attention_of(device),
+                   .lockable = device.lockable_bytes()});
+}
+
+/// An engine that is arranged as planned for this machine: train::engine in one call with its plan.
+template <class Engine>
+class planned_engine : public Engine {
+public:
+  using typename Engine::device_type;
+  using typename Engine::group_type;
+
+  /// Measures the machine and plans; allocates nothing that lasts.
+  /// \throws error(cannot_fit) that says what would fit, and as plan_engine().
+  planned_engine(device_type& device, model::config const& config, engine_options options,
+                 plan_options const& o = {})
+    requires(Engine::alone)
+      : planned_engine{device, nullptr, config, std::move(options), o} {}
+  /// The same for a rank of `group`, which outlives this; null for an engine without ranks.
+  planned_engine(device_type& device, group_type* group, model::config const& config, engine_options options,
+                 plan_options const& o = {})
+      : Engine{device, group, config, std::move(options)}, planned_{plan_engine(*this, o)} {
+    offload::expect_fits(planned_.plan);
+  }
+
+  [[nodiscard]] planned_steps const& planned() const noexcept { return planned_; }
+  /// The plan for people.
+  [[nodiscard]] std::string plan_text() const { return train::plan_text(*this, planned_.plan); }
+
+private:
+  planned_steps planned_;
+};
+
+}  // namespace superoffload::train
