@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/io/json.hpp>
 #include <superoffload/model/config.hpp>
 
 #include <doctest/doctest.h>
@@ -153,6 +154,41 @@ TEST_CASE("windows are read by layer") {
   sliding[8].second = "true";
   CHECK(read(with("sliding_window", "5", sliding)).windows == std::vector<std::int32_t>{0, 5});
   CHECK(read(with("sliding_window", "null", sliding)).windows.empty());
+}
+
+TEST_CASE("a family of a user's own is read without a change of the library") {
+  constexpr auto reads = [](io::json_field const& document, model::config& c) {
+    c.swiglu_limit = document["limit"].number(0.0, 10.0);
+  };
+  model::family own{
+      .model_type = "own", .name = "OwnForCausalLM", .head_dim = 64, .padding_token = 3, .read = reads};
+  scratch_directory const directory;
+  auto const read_own = [&](std::string const& text) {
+    std::ofstream{directory.path() / "config.json"} << text;
+    return model::read_config(directory.path(), &own);
+  };
+  auto const fields = of_family("own", {{"limit", "2.5"}});
+  auto const c = read_own(with("rms_norm_eps", "", fields));
+  CHECK(c.model_type == "own");
+  CHECK(c.head_dim == 64);
+  CHECK(c.padding_token == 3);
+  CHECK(c.rms_norm_epsilon == 1e-6);
+  CHECK(c.swiglu_limit == 2.5);
+  CHECK(read_own(with("vocab_size", "64")).head_dim == 8);  // Llama, as without
+  auto const refuses = [&](std::string const& text, char const* says) {
+    CHECK_THROWS_WITH_AS(read_own(text), doctest::Contains(says), error);
+  };
+  refuses(with("limit", "11", fields), "limit");
+  refuses(with("limit", "", fields), "'limit' is missing");
+  refuses(with("architectures", "[\"LlamaForCausalLM\"]", fields), "'OwnForCausalLM'");
+  refuses(with("quantization_config", "{}", fields), "quantization_config");
+  refuses(with("model_type", "\"gpt2\"", fields), "expected one of own, llama");
+  CHECK(complaint(with("limit", "1", fields)).find("'own' is not supported") != std::string::npos);
+
+  own.model_type = "llama";  // goes before the library's
+  own.name = "LlamaForCausalLM";
+  own.read = nullptr;
+  CHECK(read_own(with("attention_bias", "true")).head_dim == 64);
 }
 
 TEST_CASE("frequencies are stretched as Llama 3.1 does") {

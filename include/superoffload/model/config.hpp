@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+namespace superoffload::io {
+class json_field;
+}  // namespace superoffload::io
+
 namespace superoffload::model {
 
 /// How rotary frequencies are stretched for long contexts.
@@ -62,11 +66,37 @@ struct config {
   }
 };
 
-/// Reads DIRECTORY/config.json of a model type this library knows. What a file leaves out has the value that
-/// transformers gives it.
+/// The configurations of one model_type: what transformers takes for what a file leaves out, and what only
+/// they have. An architecture of one's own declares it as `static family const& config_family()`, the block
+/// of a decoder as `static constexpr family config_family`.
+struct family {
+  char const* model_type;
+  char const* name;           ///< of the class in transformers
+  std::int64_t head_dim = 0;  ///< 0: hidden_size / num_attention_heads
+  double rms_norm_epsilon = 1e-6;
+  std::int32_t padding_token = -1;  ///< -1: none
+  bool has_experts = false;
+  bool may_be_quantised = false;
+  /// Reads what only this family has, and refuses by name what its architecture does not do, after everything
+  /// else was read. Null: nothing.
+  void (*read)(io::json_field const&, config&) = nullptr;
+};
+
+/// The family that A declares; null: one that this library knows.
+template <class A>
+constexpr family const* own_family() {
+  if constexpr (requires { A::config_family(); }) {
+    return &A::config_family();
+  } else {
+    return nullptr;
+  }
+}
+
+/// Reads DIRECTORY/config.json of a model type this library knows, or of the family `own`, which goes before
+/// one of the same model_type. What a file leaves out has the value that transformers gives it.
 /// \throws error(bad_input) naming the field for anything missing, out of range, contradictory or not
 /// supported.
-config read_config(std::filesystem::path const& directory);
+config read_config(std::filesystem::path const& directory, family const* own = nullptr);
 
 /// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), stretched as the scaling rule says. llama3: the
 /// wavelengths beyond original_positions / low_frequency_factor are divided by factor, those below

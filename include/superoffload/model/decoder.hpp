@@ -13,6 +13,7 @@
 #include <superoffload/nn/rms_norm.hpp>
 #include <superoffload/nn/rotary.hpp>
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -88,14 +89,36 @@ private:
 /// embedding or not, the loss. A Block is one layer:
 ///   static std::string model_type();
 ///   static Block lay_out(config const&, layer_layout&);   made for a checked configuration
+///   static constexpr family config_family;   only where this library does not know its model_type
 ///   nn::attention_heads heads;
 ///   auto parts();   a tuple of references to its layers, which have each_parameter(f) and flops_per_row()
 ///   x = block(x, nn::batch const*, nn::rotary_table const*)
 template <class Block>
 class decoder {
 public:
+  static_assert(
+      requires {
+        { Block::model_type() } -> std::convertible_to<std::string>;
+      }, "a decoder's block names the model_type of its checkpoints: static std::string model_type()");
+  static_assert(
+      requires(config const& c, layer_layout& l) {
+        { Block::lay_out(c, l) } -> std::same_as<Block>;
+      }, "a decoder's block is made by static Block lay_out(config const&, layer_layout&)");
+  static_assert(
+      requires(Block b) {
+        { b.heads } -> std::same_as<nn::attention_heads&>;
+      }, "a decoder's block has nn::attention_heads heads");
+  static_assert(
+      requires(Block b) { b.parts(); },
+      "a decoder's block lists its layers: auto parts(), a tuple of references");
+
   using policy_category = category::architecture;
   static std::string model_type() { return Block::model_type(); }
+  static constexpr family const& config_family()
+    requires requires { Block::config_family; }
+  {
+    return Block::config_family;
+  }
 
   explicit decoder(config const& c) : config_{c} {
     // A head that shares the table adds to its gradient, chunk by chunk.

@@ -47,7 +47,8 @@ offload::plan plan_on(model::view<described_device, T> model, offload::machine c
 template <model::architecture Architecture, element T>
 offload::plan plan_on(offload::machine const& m, offload::settings const& s, training_options const& o) {
   check(o);
-  auto const model = lay_out<Architecture>(model::read_config(o.model), trained_by(o));
+  auto const model =
+      lay_out<Architecture>(model::read_config(o.model, model::own_family<Architecture>()), trained_by(o));
   return plan_on<T>(model::view<described_device, T>{model}, m, s, o);
 }
 

@@ -37,6 +37,7 @@ class basic_engine : private detail::beside_core<Architecture, Profile>, public 
 public:
   using typename Core::device_type;
   using typename Core::group_type;
+  using architecture_type = Architecture;
 
   /// Lays the model out and computes the plan; allocates nothing on the device yet.
   basic_engine(device_type& device, model::config const& config, engine_options options)
@@ -77,6 +78,9 @@ struct engine_of {
                 "train::engine takes at most one recompute policy");
   static_assert(count_of<category::profile, Policies...> <= 1,
                 "train::engine takes at most one profile policy");
+  using architecture = pick<category::architecture, void, Policies...>;
+  static_assert(count_of<category::architecture, Policies...> != 1 || model::architecture<architecture>,
+                "a model architecture must have what model::architecture asks for (model/architecture.hpp)");
   using recompute_type = pick<category::recompute, recompute::configured, Policies...>;
   using profile_type = pick<category::profile, profile::none, Policies...>;
   static_assert(
@@ -88,8 +92,7 @@ struct engine_of {
                            pick<category::precision, precision::fp32, Policies...>,
                            pick<category::sharding, zero::resident, Policies...>,
                            pick<category::offload, offload::none, Policies...>>;
-  using type =
-      basic_engine<pick<category::architecture, void, Policies...>, core, recompute_type, profile_type>;
+  using type = basic_engine<architecture, core, recompute_type, profile_type>;
 };
 }  // namespace detail
 

@@ -41,7 +41,9 @@ struct run_setup {
   training_options options;
   model::config config;
 
-  run_setup(training_options o, comm::host_group group) : ranks{std::move(group)}, options{std::move(o)} {
+  /// `own` is the family that the architecture declares.
+  run_setup(training_options o, comm::host_group group, model::family const* own = nullptr)
+      : ranks{std::move(group)}, options{std::move(o)} {
     check(options);
     expect(options.rank == ranks.rank() && options.ranks == ranks.ranks(), exit_code::internal,
            "options of rank ", options.rank, " of ", options.ranks, " for rank ", ranks.rank(), " of ",
@@ -51,7 +53,7 @@ struct run_setup {
       options.trace.clear();
       options.wall_clock_breakdown = false;
     }
-    comm::together(ranks, [this] { config = model::read_config(options.model); });
+    comm::together(ranks, [&] { config = model::read_config(options.model, own); });
   }
 
   /// Is this the rank that tells how the run goes, and writes what is not sharded?

@@ -371,7 +371,8 @@ struct below_run {
 
   below_run(typename Engine::device_type& device, training_options options,
             typename Engine::group_type* group)
-      : setup{std::move(options), comm::host_group_of(group)},
+      : setup{std::move(options), comm::host_group_of(group),
+              model::own_family<typename Engine::architecture_type>()},
         engine{device, group, setup.config, engine_options_of(setup.options)} {}
 };
 }  // namespace detail

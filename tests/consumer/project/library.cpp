@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A trainer inside a static library, with an offload policy of its own: only what it includes is asked of the
-// package, no umbrella.
+// A trainer inside a static library, with an offload policy and an architecture of its own: only what it
+// includes is asked of the package, no umbrella.
 #include "library.hpp"
 
 #include <superoffload/data/examples.hpp>
@@ -14,6 +14,7 @@
 #include <superoffload/text/tokenizer.hpp>
 #include <superoffload/train/engine.hpp>
 
+#include "own_architecture.hpp"
 #include "own_offload.hpp"
 
 #include <cstdio>
@@ -25,8 +26,10 @@ namespace so = superoffload;
 
 static_assert(so::offload::offload_policy<looped, so::cpu::device, float>);
 
-losses train_from_scratch(std::filesystem::path const& model_directory,
-                          std::filesystem::path const& instructions) {
+namespace {
+
+template <so::model::architecture Architecture>
+losses train(std::filesystem::path const& model_directory, std::filesystem::path const& instructions) {
   constexpr std::int64_t batch_size = 4;
   constexpr std::int64_t steps = 10;
   auto rows = so::data::read_instructions(instructions);
@@ -36,9 +39,9 @@ losses train_from_scratch(std::filesystem::path const& model_directory,
   so::data::loader loader{examples, {.batch_size = batch_size, .seed = 1}};
 
   so::cpu::device device{2};
-  so::train::engine<so::precision::fp32, so::model::llama, looped> engine{
+  so::train::engine<so::precision::fp32, Architecture, looped> engine{
       device,
-      so::model::read_config(model_directory),
+      so::model::read_config(model_directory, so::model::own_family<Architecture>()),
       {.max_rows = batch_size * examples.longest(), .max_positions = examples.longest()}};
   std::mt19937 random{1};
   engine.initialize([&](std::string const& name, std::int64_t, std::span<float> to) {
@@ -61,4 +64,16 @@ losses train_from_scratch(std::filesystem::path const& model_directory,
                 done.grad_norm);
   }
   return result;
+}
+
+}  // namespace
+
+losses train_from_scratch(std::filesystem::path const& model_directory,
+                          std::filesystem::path const& instructions) {
+  return train<so::model::llama>(model_directory, instructions);
+}
+
+losses train_own_architecture(std::filesystem::path const& model_directory,
+                              std::filesystem::path const& instructions) {
+  return train<parallel>(model_directory, instructions);
 }

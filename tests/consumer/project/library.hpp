@@ -11,3 +11,6 @@ struct losses {
 /// Ten steps of a Llama of the size in MODEL_DIRECTORY/config.json, from random weights.
 losses train_from_scratch(std::filesystem::path const& model_directory,
                           std::filesystem::path const& instructions);
+/// The same of own_architecture.hpp.
+losses train_own_architecture(std::filesystem::path const& model_directory,
+                              std::filesystem::path const& instructions);

@@ -260,30 +260,22 @@ SUPEROFFLOAD_INLINE void read_gpt_oss(json_field const& document, config& c) {
   }
 }
 
-/// What transformers takes for what a config.json leaves out, and what only this family has.
-struct family {
-  char const* model_type;
-  char const* name;       // of the class in transformers
-  std::int64_t head_dim;  // 0: hidden_size / num_attention_heads
-  double rms_norm_epsilon;
-  std::int32_t padding_token;  // -1: none
-  bool has_experts;
-  void (*read)(json_field const&, config&);
-};
-
 inline constexpr family families[] = {
-    {"llama", "LlamaForCausalLM", 0, 1e-6, -1, false, read_llama},
-    {"mistral", "MistralForCausalLM", 0, 1e-6, -1, false, read_mistral},
-    {"phi3", "Phi3ForCausalLM", 0, 1e-5, 32000, false, read_phi3},
-    {"qwen3", "Qwen3ForCausalLM", 128, 1e-6, -1, false, read_qwen3},
-    {"qwen3_moe", "Qwen3MoeForCausalLM", 0, 1e-6, -1, true, read_qwen3_moe},
-    {"seed_oss", "SeedOssForCausalLM", 128, 1e-6, 1, false, read_seed_oss},
-    {"gpt_oss", "GptOssForCausalLM", 64, 1e-5, -1, true, read_gpt_oss},
+    {"llama", "LlamaForCausalLM", 0, 1e-6, -1, false, false, read_llama},
+    {"mistral", "MistralForCausalLM", 0, 1e-6, -1, false, false, read_mistral},
+    {"phi3", "Phi3ForCausalLM", 0, 1e-5, 32000, false, false, read_phi3},
+    {"qwen3", "Qwen3ForCausalLM", 128, 1e-6, -1, false, false, read_qwen3},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", 0, 1e-6, -1, true, false, read_qwen3_moe},
+    {"seed_oss", "SeedOssForCausalLM", 128, 1e-6, 1, false, false, read_seed_oss},
+    {"gpt_oss", "GptOssForCausalLM", 64, 1e-5, -1, true, true, read_gpt_oss},
 };
 
-SUPEROFFLOAD_INLINE family const& family_of(json_field const& document) {
+SUPEROFFLOAD_INLINE family const& family_of(json_field const& document, family const* own) {
   auto const type = document["model_type"].text();
-  std::string known;
+  if (own != nullptr && type == own->model_type) {
+    return *own;
+  }
+  std::string known = own != nullptr ? own->model_type : "";
   for (auto const& f : families) {
     if (type == f.model_type) {
       return f;
@@ -341,13 +333,13 @@ SUPEROFFLOAD_INLINE void check_sizes(json_field const& document, config const& c
 
 }  // namespace detail
 
-SUPEROFFLOAD_INLINE config read_config(std::filesystem::path const& directory) {
+SUPEROFFLOAD_INLINE config read_config(std::filesystem::path const& directory, family const* own) {
   auto const path = directory / "config.json";
   auto const text = io::read_json(path, {.bytes = std::size_t{1} << 20, .depth = 32});
   detail::json_field const document{text, path.string()};
   document.require_object();
 
-  auto const& f = detail::family_of(document);
+  auto const& f = detail::family_of(document, own);
   detail::check_class(document, f);
   config c;
   c.model_type = f.model_type;
@@ -385,13 +377,14 @@ SUPEROFFLOAD_INLINE config read_config(std::filesystem::path const& directory) {
   if (!f.has_experts) {
     detail::refuse_any(document, {"num_experts", "num_local_experts", "num_experts_per_tok"});
   }
-  expect(f.read == detail::read_gpt_oss || !document.has("quantization_config"), exit_code::bad_input,
-         path.string(),
+  expect(f.may_be_quantised || !document.has("quantization_config"), exit_code::bad_input, path.string(),
          ": field 'quantization_config': quantised checkpoints are not supported for this architecture; "
          "use the float32, float16 or bfloat16 checkpoint");
   detail::read_padding(document, f, c);
   detail::read_rope(document, c);
-  f.read(document, c);
+  if (f.read != nullptr) {
+    f.read(document, c);
+  }
   detail::check_sizes(document, c);
   return c;
 }
