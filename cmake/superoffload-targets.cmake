@@ -139,7 +139,7 @@ function(_superoffload_add_component name)
     target_link_libraries(${library} INTERFACE ${links} ${needs})
   endif()
   if(name STREQUAL "cpu")
-    # Every instruction set gives the same bits; a product and a sum that are rounded once do not.
+    # AdamW gives the same bits on every processor; where a product and a sum are rounded once, it does not.
     target_compile_options(${library} INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-ffp-contract=off>)
   endif()
   # Imported, so that a consumer can export a library of its own that links it.

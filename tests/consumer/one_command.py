@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 """Builds README's trainer with the one command that README gives, and with the compiled library in place of the
-implementations; runs both. Each prints its plan, whose times are measured. Their losses must be equal, as all
-instruction sets and all plans give the same bits."""
+implementations; runs both. Each prints its plan, whose times are measured. Their losses must be equal: all plans
+give the same bits, and both programs use the best instruction set of this machine."""
 
 import argparse
 import pathlib

@@ -35,8 +35,8 @@ constexpr detail::kernel_table table_of(kernel::list<Arguments...>) {
   return {detail::kernel_entry<Arguments>{items, run}...};
 }
 
-/// Are a product and the sum that it goes into rounded once, as the flag -ffp-contract=fast of g++ has it? All
-/// instruction sets give the same bits only if they are rounded one after the other. No macro tells.
+/// Are a product and the sum that it goes into rounded once, as the flag -ffp-contract=fast of g++ has it?
+/// AdamW gives the same bits on every processor only if they are rounded one after the other. No macro tells.
 SUPEROFFLOAD_INLINE bool contracts() {
   float volatile const factor = 1 + 0x1p-12F;
   float const x = factor;
