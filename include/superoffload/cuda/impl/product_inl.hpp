@@ -17,7 +17,6 @@
 #include <initializer_list>
 #include <iterator>
 #include <map>
-#include <ranges>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -321,7 +320,8 @@ struct products::state {
       if (candidates.size() > 1) {
         at_work(*candidates.front().algorithm);
         for (auto& candidate : candidates) { candidate.milliseconds = at_work(*candidate.algorithm); }
-        for (auto& candidate : candidates | std::views::reverse) {
+        for (auto at = candidates.rbegin(); at != candidates.rend(); ++at) {
+          auto& candidate = *at;
           candidate.milliseconds += at_work(*candidate.algorithm);
         }
       }

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <ranges>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -128,7 +127,9 @@ SUPEROFFLOAD_INLINE void run_directory::expect_own() const {
   for (auto const& checkpoint : checkpoints_) { names.push_back(checkpoint.directory.filename()); }
   for (auto const& directory : exports_) { names.push_back(directory.filename()); }
   std::string what;
-  for (auto const& name : names | std::views::take(most_named)) { what += (what.empty() ? "" : ", ") + name; }
+  for (std::size_t i = 0; i < std::min<std::size_t>(names.size(), most_named); ++i) {
+    what += (what.empty() ? "" : ", ") + names[i];
+  }
   if (names.size() > most_named) {
     what += concat(" and ", names.size() - most_named, " more");
   }
