@@ -7,12 +7,10 @@ holds every include to: layers.py [--check]
 --check writes nothing and fails where the picture is not the one that this table gives.
 """
 
-import pathlib
 import runpy
-import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PICTURE = ROOT / "docs/images/layers.svg"
+from picture import ROOT, svg, write_or_check
+
 WIDTH, BOX, GAP, STEP = 860, 54, 14, 84
 COLORS = {"core": "#e5e7eb", "kernel": "#e5e7eb", "io": "#d9f0dd", "text": "#d9f0dd", "data": "#d9f0dd",
           "cpu": "#fde8cf", "cuda": "#fde8cf", "cudnn": "#fde8cf", "comm": "#f3d9ea", "nccl": "#f3d9ea",
@@ -60,22 +58,8 @@ def draw(allowed):
     height = y + 32
     style = ("text{font-family:sans-serif;fill:#1f2937}.name{font-size:16px;font-weight:bold;text-anchor:middle}"
              ".on{font-size:11px;text-anchor:middle;fill:#4b5563}.legend{font-size:12px}")
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">'
-            f"<style>{style}</style>\n"
-            f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n' + "\n".join(lines) + "\n</svg>\n")
-
-
-def main():
-    if sys.argv[1:] not in ([], ["--check"]):
-        sys.exit(__doc__)
-    picture = draw(runpy.run_path(str(ROOT / "tests/architecture/check.py"))["ALLOWED"])
-    if sys.argv[1:]:
-        if not PICTURE.exists() or PICTURE.read_text() != picture:
-            sys.exit(f"{PICTURE.relative_to(ROOT)} is not what the table gives: run docs/figures/layers.py")
-        return
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    PICTURE.write_text(picture)
+    return svg(WIDTH, height, style, lines)
 
 
 if __name__ == "__main__":
-    main()
+    write_or_check("layers", draw(runpy.run_path(str(ROOT / "tests/architecture/check.py"))["ALLOWED"]), __doc__)

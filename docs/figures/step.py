@@ -7,12 +7,9 @@ A sketch of three units, not a measurement: a run's own picture is what --timeli
 --check writes nothing and fails where the picture is not the one that this script draws.
 """
 
-import pathlib
-import sys
+from picture import svg, write_or_check
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PICTURE = ROOT / "docs/images/step.svg"
-WIDTH, LEFT, UNIT, ROW, BOX = 860, 150, 26, 46, 32
+WIDTH, LEFT, ROW, BOX = 860, 150, 46, 32
 LANES = ["GPU", "gradients to host", "CPU Adam", "weights to GPU"]
 FORWARD, BACKWARD, GRADIENT, ADAM, WEIGHT, CHECK = "#4c78a8", "#2f4b7c", "#f58518", "#54a24b", "#72b7b2", "#b279a2"
 
@@ -61,22 +58,8 @@ def draw():
     style = ("text{font-family:sans-serif;fill:#1f2937}.lane{font-size:13px;text-anchor:end}.box{font-size:12px;"
              "text-anchor:middle;fill:#ffffff}.note{font-size:12px;text-anchor:middle}.legend{font-size:12px;"
              "fill:#4b5563}")
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {y}" width="{WIDTH}" height="{y}">'
-            f"<style>{style}</style>\n"
-            f'<rect width="{WIDTH}" height="{y}" fill="#ffffff"/>\n' + "\n".join(lines) + "\n</svg>\n")
-
-
-def main():
-    if sys.argv[1:] not in ([], ["--check"]):
-        sys.exit(__doc__)
-    picture = draw()
-    if sys.argv[1:]:
-        if not PICTURE.exists() or PICTURE.read_text() != picture:
-            sys.exit(f"{PICTURE.relative_to(ROOT)} is not what docs/figures/step.py draws: run it")
-        return
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    PICTURE.write_text(picture)
+    return svg(WIDTH, y, style, lines)
 
 
 if __name__ == "__main__":
-    main()
+    write_or_check("step", draw(), __doc__)

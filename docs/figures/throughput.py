@@ -7,12 +7,11 @@
 """
 
 import json
-import pathlib
 import sys
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from picture import ROOT, svg, write_or_check
+
 RESULTS = ROOT / "bench/results"
-PICTURE = ROOT / "docs/images/throughput.svg"
 WIDTH, LEFT, BAR, ROW, HEAD = 890, 330, 440, 26, 34
 OURS, THEIRS = "#2f6fde", "#9aa3af"
 
@@ -69,22 +68,8 @@ def draw():
     style = ("text{font-family:sans-serif;fill:#1f2937}.title{font-size:15px;font-weight:bold}.label{font-size:13px;"
              "text-anchor:end}.value{font-size:13px}.note{font-size:12px;fill:#6b7280}")
     height = y + 18
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}">'
-            f"<style>{style}</style>\n"
-            f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n' + "\n".join(lines) + "\n</svg>\n")
-
-
-def main():
-    if sys.argv[1:] not in ([], ["--check"]):
-        sys.exit(__doc__)
-    picture = draw()
-    if sys.argv[1:]:
-        if not PICTURE.exists() or PICTURE.read_text() != picture:
-            sys.exit(f"{PICTURE.relative_to(ROOT)} is not what bench/results gives: run docs/figures/throughput.py")
-        return
-    PICTURE.parent.mkdir(parents=True, exist_ok=True)
-    PICTURE.write_text(picture)
+    return svg(WIDTH, height, style, lines)
 
 
 if __name__ == "__main__":
-    main()
+    write_or_check("throughput", draw(), __doc__)
