@@ -38,7 +38,8 @@ function(superoffload_write_implementation variable component)
     set(rescan CONFIGURE_DEPENDS)
   endif()
   file(GLOB headers ${rescan} RELATIVE ${superoffload_INCLUDE_DIR}
-    ${superoffload_INCLUDE_DIR}/superoffload/${component}/impl/*_inl.hpp)
+    ${superoffload_INCLUDE_DIR}/superoffload/${component}/impl/*_inl.hpp
+    ${superoffload_INCLUDE_DIR}/superoffload/${component}/*/impl/*_inl.hpp)
   set(source)
   if(headers)
     list(TRANSFORM headers REPLACE "(.+)" "#include <\\1>")

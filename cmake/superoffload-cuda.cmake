@@ -73,7 +73,7 @@ function(_superoffload_add_cuda_library)
   endif()
   superoffload_add_device_code(superoffload_cuda superoffload/cuda/kernels.cuh)
   set(needs superoffload::kernel CUDA::cudart CUDA::cublasLt)
-  set(parts device product tuning)
+  set(parts device gemms tuning)
   if(TARGET CUDA::nvtx3)  # where the toolkit has its headers; else there is no profile::nvtx
     list(APPEND needs CUDA::nvtx3 ${CMAKE_DL_LIBS})
     list(APPEND parts nvtx)

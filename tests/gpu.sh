@@ -170,7 +170,7 @@ stage() {
     train_32768) train "$1" 300 --batch 1 --seq 32768 --steps 3 ;;
     offload_8_layers)
       several "$1" 300 \
-        '--shape llama-8b --batch 4 --seq 2048 --layers 8 --steps 8 --recompute every_block --ratio .9 --streamed_share 0' \
+        '--shape llama-8b --batch 4 --seq 2048 --layers 8 --steps 8 --recompute every_block --ratio .9 --device_updated_share 0' \
         '--offload super --max_grad_norm 1000' '--offload super --max_grad_norm 1000 --speculation off' \
         '--offload super --max_grad_norm 1e-4 --acceptance 0' \
         '--offload super --max_grad_norm 1e-4 --acceptance 0 --speculation on' \
@@ -179,8 +179,8 @@ stage() {
     offload_32_layers)
       local all='--shape llama-8b --batch 4 --seq 2048 --warm_up 5 --steps 4 --recompute every_block --ratio 1'
       all+=' --offload super'
-      several offload_32_host 150 "$all" '--streamed_share 0 --max_grad_norm 1000' &&
-        several offload_32_clipped 150 "$all" '--streamed_share 0 --max_grad_norm 1e-4 --acceptance 0' &&
+      several offload_32_host 150 "$all" '--device_updated_share 0 --max_grad_norm 1000' &&
+        several offload_32_clipped 150 "$all" '--device_updated_share 0 --max_grad_norm 1e-4 --acceptance 0' &&
         several offload_32_streamed 150 "$all" '--max_grad_norm 1000'
       ;;
     offload_largest)

@@ -182,10 +182,10 @@ void update_in_place(benchmark::State& state) {
   });
 }
 template <element T>
-void emit(benchmark::State& state) {
+void speculate(benchmark::State& state) {
   constexpr traffic does{false, false, true, true};
   measure<T>(state, does, [](arrays<T> const& a) {
-    return kernel::adamw_emit<T>{a.master, a.m, a.v, a.gradient, a.weight, parameters, step};
+    return kernel::adamw_speculate<T>{a.master, a.m, a.v, a.gradient, a.weight, parameters, step};
   });
 }
 template <element T>
@@ -196,11 +196,11 @@ void commit(benchmark::State& state) {
   });
 }
 template <element T>
-void commit_emit(benchmark::State& state) {
+void commit_speculate(benchmark::State& state) {
   constexpr traffic does{true, true, true, true};
   measure<T>(state, does, [](arrays<T> const& a) {
-    return kernel::adamw_commit_emit<T>{a.master, a.m,        a.v,  a.pending, a.gradient,
-                                        a.weight, parameters, step, step};
+    return kernel::adamw_commit_speculate<T>{a.master, a.m,        a.v,  a.pending, a.gradient,
+                                             a.weight, parameters, step, step};
   });
 }
 template <element T>
@@ -228,9 +228,9 @@ void on_threads(benchmark::internal::Benchmark* benchmark) {
   BENCHMARK(name<float>)->Name("adamw/" #name "<float>")->Apply(on_threads)
 SUPEROFFLOAD_BOTH(update);
 SUPEROFFLOAD_BOTH(update_in_place);
-SUPEROFFLOAD_BOTH(emit);
+SUPEROFFLOAD_BOTH(speculate);
 SUPEROFFLOAD_BOTH(commit);
-SUPEROFFLOAD_BOTH(commit_emit);
+SUPEROFFLOAD_BOTH(commit_speculate);
 SUPEROFFLOAD_BOTH(commit_update);
 
 }  // namespace

@@ -26,9 +26,9 @@ struct mixture {
   kernel::expert_gate gate;
 };
 
-class grouped_products {
+class grouped_gemms {
 public:
-  grouped_products(stage& on, mixture const& of) : on_{on}, of_{of} {
+  grouped_gemms(stage& on, mixture const& of) : on_{on}, of_{of} {
     std::mt19937 random{7};
     std::vector<std::int32_t> numbers(static_cast<std::size_t>(of.experts));
     std::iota(numbers.begin(), numbers.end(), 0);
@@ -39,9 +39,9 @@ public:
       chosen.insert(chosen.end(), own.begin(), own.end());
     }
     chosen_ = on.integers(chosen);
-    starts_ = on.room(static_cast<std::size_t>(of.experts + 1) * 4);
-    order_ = on.room(static_cast<std::size_t>(choices()) * 4);
-    places_ = on.room(static_cast<std::size_t>(choices()) * 4);
+    starts_ = on.allocate(static_cast<std::size_t>(of.experts + 1) * 4);
+    order_ = on.allocate(static_cast<std::size_t>(choices()) * 4);
+    places_ = on.allocate(static_cast<std::size_t>(choices()) * 4);
     launch(on.stream, grouping());
     on.stream.synchronize();
   }
@@ -74,10 +74,10 @@ private:
   }
 
   void report_gemm(char const* name, char const* pass, std::int64_t n, std::int64_t k, bool transpose_b) {
-    report_product(name, pass, n, k, false, [&] {
+    report_gemm(name, pass, n, k, false, [&] {
       auto const a = on_.numbers<bfloat16>(choices() * k, 0.05);
       auto const b = on_.numbers<bfloat16>(of_.experts * n * k, 0.05);
-      auto const c = on_.room(static_cast<std::size_t>(choices() * n) * 2);
+      auto const c = on_.allocate(static_cast<std::size_t>(choices() * n) * 2);
       kernel::grouped_gemm<bfloat16> const product{.of = groups(),
                                                    .a = a.template as<bfloat16>(),
                                                    .b = b.template as<bfloat16>(),
@@ -92,7 +92,7 @@ private:
   void report_outer(char const* name, std::int64_t out, std::int64_t in, bool accumulate) {
     auto const m = of_.by_out ? out : in;
     auto const n = of_.by_out ? in : out;
-    report_product(name, "weight gradient", m, n, accumulate, [&] {
+    report_gemm(name, "weight gradient", m, n, accumulate, [&] {
       auto const a = on_.numbers<bfloat16>(choices() * m, 0.05);
       auto const b = on_.numbers<bfloat16>(choices() * n, 0.05);
       auto const c = on_.numbers<bfloat16>(of_.experts * m * n, 0.05);
@@ -108,8 +108,8 @@ private:
   }
 
   template <class Seconds>
-  void report_product(char const* name, char const* pass, std::int64_t n, std::int64_t k, bool accumulate,
-                      Seconds seconds) {
+  void report_gemm(char const* name, char const* pass, std::int64_t n, std::int64_t k, bool accumulate,
+                   Seconds seconds) {
     auto const full = concat("grouped ", of_.name, " ", name, " ", pass);
     if (!on_.wants(full)) {
       return;
@@ -133,7 +133,7 @@ private:
     constexpr std::int64_t size = 8192;
     auto const a = on_.numbers<bfloat16>(size * size, 0.05);
     auto const b = on_.numbers<bfloat16>(size * size, 0.05);
-    auto const c = on_.room(static_cast<std::size_t>(size * size) * 2);
+    auto const c = on_.allocate(static_cast<std::size_t>(size * size) * 2);
     auto const time = on_.seconds([&](int) {
       launch(on_.stream, kernel::gemm<bfloat16>{.a = a.template as<bfloat16>(),
                                                 .b = b.template as<bfloat16>(),
@@ -174,7 +174,7 @@ private:
     auto const gate_up = on_.numbers<bfloat16>(choices() * 2 * of_.intermediate);
     auto const hidden = on_.numbers<bfloat16>(choices() * of_.intermediate);
     auto const weights = on_.numbers<float>(choices());
-    auto const d_weights = on_.room(static_cast<std::size_t>(choices()) * 4);
+    auto const d_weights = on_.allocate(static_cast<std::size_t>(choices()) * 4);
     auto const half = 2.0 * static_cast<double>(choices() * of_.intermediate);
     auto const narrow = concat(of_.name, " ", choices(), " x ", of_.intermediate);
     if (on_.wants("expert_swiglu forward")) {
@@ -205,7 +205,7 @@ private:
 void bench_grouped(stage& on) {
   mixture const mixtures[] = {{"qwen3-30b-a3b", 128, 2048, 768, 8, true, kernel::expert_gate::silu},
                               {"gpt-oss-20b", 32, 2880, 2880, 4, false, kernel::expert_gate::clamped}};
-  for (auto const& one : mixtures) { grouped_products{on, one}.report(); }
+  for (auto const& one : mixtures) { grouped_gemms{on, one}.report(); }
 }
 
 }  // namespace superoffload::bench

@@ -13,7 +13,7 @@
 int main(int argc, char** argv) try {
   superoffload::bench::stage on{argc > 1 ? argv[1] : ""};
   superoffload::bench::bench_kernels(on);
-  superoffload::bench::bench_products(on);
+  superoffload::bench::bench_gemms(on);
   superoffload::bench::bench_grouped(on);
   return 0;
 } catch (superoffload::error const& e) {

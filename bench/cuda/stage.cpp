@@ -64,7 +64,7 @@ double stage::copy_rate() {
   if (copy_rate_ == 0) {
     constexpr std::int64_t count = std::int64_t{1} << 29;
     auto const from = numbers<bfloat16>(count);
-    auto const to = room(from.bytes());
+    auto const to = allocate(from.bytes());
     copy_rate_ = 2.0 * static_cast<double>(from.bytes()) /
                  seconds([&](int) { stream.copy(to.data(), from.data(), from.bytes()); });
   }
@@ -82,7 +82,7 @@ void stage::fill(void* to, std::vector<std::byte> const& block, std::size_t byte
 
 template <class T>
 buffer<cuda::device> stage::numbers(std::int64_t count, double deviation) {
-  auto memory = room(static_cast<std::size_t>(count) * sizeof(T));
+  auto memory = allocate(static_cast<std::size_t>(count) * sizeof(T));
   fill(memory.data(), block_of<T>([&](float x) { return x * static_cast<float>(deviation); }),
        memory.bytes());
   return memory;
@@ -91,14 +91,14 @@ template buffer<cuda::device> stage::numbers<bfloat16>(std::int64_t, double);
 template buffer<cuda::device> stage::numbers<float>(std::int64_t, double);
 
 buffer<cuda::device> stage::squares(std::int64_t count, double deviation) {
-  auto memory = room(static_cast<std::size_t>(count) * sizeof(float));
+  auto memory = allocate(static_cast<std::size_t>(count) * sizeof(float));
   auto const square = [&](float x) { return x * x * static_cast<float>(deviation * deviation); };
   fill(memory.data(), block_of<float>(square), memory.bytes());
   return memory;
 }
 
 buffer<cuda::device> stage::integers(std::vector<std::int32_t> const& values) {
-  auto memory = room(values.size() * sizeof(std::int32_t));
+  auto memory = allocate(values.size() * sizeof(std::int32_t));
   stream.copy(memory.data(), values.data(), memory.bytes());
   stream.synchronize();
   return memory;

@@ -39,7 +39,7 @@ public:
   buffer<cuda::device> integers(std::vector<std::int32_t> const& values);
   /// As `numbers`, squared.
   buffer<cuda::device> squares(std::int64_t count, double deviation);
-  buffer<cuda::device> room(std::size_t bytes) { return {device, bytes}; }
+  buffer<cuda::device> allocate(std::size_t bytes) { return {device, bytes}; }
 
   /// How many sets of arrays to go through in turn, so that no set of `bytes` is still in the L2 cache when
   /// its turn comes again.
@@ -63,7 +63,7 @@ private:
 };
 
 void bench_kernels(stage& on);
-void bench_products(stage& on);
+void bench_gemms(stage& on);
 void bench_grouped(stage& on);
 
 }  // namespace superoffload::bench

@@ -82,10 +82,10 @@ void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::set
   auto const width = shape.rows * c.heads * c.head_dim;
   auto const qkv = on.numbers<so::bfloat16>(in);
   auto const d_out = on.numbers<so::bfloat16>(width);
-  auto const out = on.room(static_cast<std::size_t>(width) * 2);
-  auto const d_qkv = on.room(static_cast<std::size_t>(in) * 2);
-  auto const log_sum_exp = on.room(static_cast<std::size_t>(shape.rows * c.heads) * 4);
-  auto const delta = on.room(static_cast<std::size_t>(shape.rows * c.heads) * 4);
+  auto const out = on.allocate(static_cast<std::size_t>(width) * 2);
+  auto const d_qkv = on.allocate(static_cast<std::size_t>(in) * 2);
+  auto const log_sum_exp = on.allocate(static_cast<std::size_t>(shape.rows * c.heads) * 4);
+  auto const delta = on.allocate(static_cast<std::size_t>(shape.rows * c.heads) * 4);
   so::kernel::attention_forward<so::bfloat16> forward{.shape = shape,
                                                       .qkv = qkv.as<so::bfloat16>(),
                                                       .out = out.as<so::bfloat16>(),
@@ -97,7 +97,7 @@ void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::set
                                                         .log_sum_exp = log_sum_exp.as<float>(),
                                                         .delta = delta.as<float>(),
                                                         .d_qkv = d_qkv.as<so::bfloat16>()};
-  auto const scratch = on.room(std::max(scratch_bytes(device, forward), scratch_bytes(device, backward)));
+  auto const scratch = on.allocate(std::max(scratch_bytes(device, forward), scratch_bytes(device, backward)));
   forward.scratch = backward.scratch = {scratch.data(), scratch.bytes()};
   auto const forward_ms = 1e3 * on.seconds([&](int) { launch(on.stream, forward); });
   auto const backward_ms = 1e3 * on.seconds([&](int) { launch(on.stream, backward); });

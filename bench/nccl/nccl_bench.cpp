@@ -19,7 +19,7 @@
 #include <superoffload/kernel/gemm.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/nccl/communicator.hpp>
-#include <superoffload/train/lay_out.hpp>
+#include <superoffload/train/engine/lay_out.hpp>
 #include <superoffload/zero/shard.hpp>
 
 #include <CLI/CLI.hpp>
@@ -124,7 +124,7 @@ public:
   }
 
   /// What exchanges of the unit and products of so many rows and columns leave of each other.
-  void beside_products(so::autograd::unit_layout const& unit, std::int64_t rows, std::int64_t columns) {
+  void beside_gemms(so::autograd::unit_layout const& unit, std::int64_t rows, std::int64_t columns) {
     auto const count = so::zero::shard_elements(unit, group_.ranks());
     auto const bytes = static_cast<std::size_t>(count) * sizeof(so::bfloat16);
     auto const ranks = static_cast<std::size_t>(group_.ranks());
@@ -150,7 +150,7 @@ public:
       group_.queue(transfer_, so::comm::all_gather{part.data(), whole.data(), bytes});
     };
     auto const reduce = [&] { group_.queue(transfer_, sum); };
-    auto const products_alone = seconds(compute_, multiply, nothing);
+    auto const gemms_alone = seconds(compute_, multiply, nothing);
     auto const flops = 2e-12 * static_cast<double>(rows) * static_cast<double>(columns * columns);
     auto const measure = [&](std::string_view operation, auto const& exchange) {
       auto const alone = seconds(transfer_, exchange, nothing);
@@ -159,10 +159,10 @@ public:
         return static_cast<int>(std::ceil(2.0 * calls * timed / other)) + 1;
       };
       auto const exchanged = seconds(transfer_, exchange, [&] {
-        for (int i = longer(alone, products_alone); i > 0; --i) { multiply(); }
+        for (int i = longer(alone, gemms_alone); i > 0; --i) { multiply(); }
       });
       auto const multiplied = seconds(compute_, multiply, [&] {
-        for (int i = longer(products_alone, alone); i > 0; --i) { exchange(); }
+        for (int i = longer(gemms_alone, alone); i > 0; --i) { exchange(); }
       });
       if (group_.rank() == 0) {
         auto const moved = static_cast<double>(bytes) * (group_.ranks() - 1) * 1e-9;
@@ -170,7 +170,7 @@ public:
               "\", \"gpus\": ", group_.ranks(), ", \"max_ctas\": ", ctas_,
               ", \"gigabytes_per_second\": ", moved / exchanged,
               ", \"share_of_exchange\": ", alone / exchanged, ", \"product_tflops\": ", flops / multiplied,
-              ", \"share_of_products\": ", products_alone / multiplied, "}");
+              ", \"share_of_products\": ", gemms_alone / multiplied, "}");
       }
     };
     measure("all_gather", gather);
@@ -254,7 +254,7 @@ private:
 };
 
 void measure(so::comm::environment const& run, int ctas) {
-  auto shared = so::comm::meet(run);
+  auto shared = so::comm::rendezvous(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
   so::nccl::communicator group{shared, run.rank, device, {.max_ctas = ctas}};
   auto config = so::bench::shapes.at("llama-8b");
@@ -263,7 +263,7 @@ void measure(so::comm::environment const& run, int ctas) {
   bench on{device, group, ctas};
   so::comm::abort_on_exception const guard{group};
   for (auto const& unit : model.units()) { on.unit(unit); }
-  on.beside_products(model.units()[1], 4 * 2048, config.hidden);
+  on.beside_gemms(model.units()[1], 4 * 2048, config.hidden);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The paper's ablation as the simulator sees it, one line of JSON a row: ablation bench/hardware/gh200.json
-#include <superoffload/train/machine_file.hpp>
+#include <superoffload/train/planning/machine_file.hpp>
 
 #include "offload/paper_ablation.hpp"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <superoffload/cpu/cores.hpp>
-#include <superoffload/offload/simulator.hpp>
+#include <superoffload/offload/planning/simulator.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -36,14 +36,14 @@ public:
     all.push_back(row("+ GraceAdam", 128.23, m, s));
     m = published_rates(grace_adam, cast_by_gpu);
     all.push_back(row("+ superchip-aware casting", 144.49, m, s));
-    // Speculation-then-validation: buckets are updated as they come and return one by one; the verdict is
+    // Speculation-then-validation: buckets are updated as they come and return one by one; the check is
     // looked at later, and a roll back is rare enough to be left out (93 of 79,000 steps).
-    s.imitates.returns_last = s.imitates.judges_on_host = false;
+    s.imitates.returns_last = s.imitates.checks_on_host = false;
     s.state.immediate = true;
     all.push_back(row("+ speculation, then validation", 209.36, m, s));
     all.push_back(repartitioned("+ repartitioning", 238.92, m, s));
     all.push_back(repartitioned("this library, the same GPU time", 0.0, machine_, own(gpu_time())));
-    double const at_our_rate = 4.0 / 3.0 * model_flops() / machine_.device.products;
+    double const at_our_rate = 4.0 / 3.0 * model_flops() / machine_.device.gemms;
     all.push_back(
         repartitioned("this library, products at the rate described", 0.0, machine_, own(at_our_rate)));
     return all;
@@ -92,12 +92,12 @@ private:
       double const time = gpu_time() * count / parameters();
       s.units.push_back({0.25 * time, 0.75 * time});
       s.state.buckets.push_back(
-          {.unit = unit, .count = static_cast<std::int64_t>(count), .where = offload::place::host});
+          {.unit = unit, .count = static_cast<std::int64_t>(count), .where = offload::tier::host});
     }
     s.state.speculates = false;
     s.state.waits_for_all = true;
-    s.state.slots = 1000;
-    s.imitates = {.wire_bytes = 4.0, .returns_last = true, .judges_on_host = true, .oldest_first = true};
+    s.state.pinned_buffers = 1000;
+    s.imitates = {.wire_bytes = 4.0, .returns_last = true, .checks_on_host = true, .oldest_first = true};
     return s;
   }
 
@@ -113,13 +113,13 @@ private:
       for (std::int64_t i = 0; i < pieces; ++i) {
         auto const each = static_cast<std::int64_t>(count) / pieces;
         s.state.buckets.push_back(
-            {.unit = unit, .offset = i * each, .count = each, .where = offload::place::host});
+            {.unit = unit, .offset = i * each, .count = each, .where = offload::tier::host});
       }
     };
     add(vocabulary * hidden);
     for (int i = 0; i < static_cast<int>(layers); ++i) { add(layer_parameters()); }
     s.state.workers = cpu::optimizer_threads(0.9, machine_.host.cores);
-    s.state.slots = static_cast<int>(s.state.buckets.size()) + 4;
+    s.state.pinned_buffers = static_cast<int>(s.state.buckets.size()) + 4;
     return s;
   }
 
@@ -128,7 +128,7 @@ private:
                                     offload::schedule s) {
     auto best = row(name, published, m, s);
     for (int unit = 0; unit < 3; ++unit) {
-      for (auto& b : s.state.buckets) { b.where = b.unit == unit ? offload::place::resident : b.where; }
+      for (auto& b : s.state.buckets) { b.where = b.unit == unit ? offload::tier::resident : b.where; }
       auto more = row(name, published, m, s);
       if (more.tflops > best.tflops) {
         best = std::move(more);

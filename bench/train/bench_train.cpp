@@ -75,24 +75,27 @@ int main(int argc, char** argv) try {
   app.add_option("--offload", j.offload, "auto: as planned")->transform(CLI::CheckedTransformer(modes));
   app.add_option("--ratio", j.ratio, "share of the parameters whose state is off the device; else as planned")
       ->check(CLI::Range(0.0, 1.0));
-  app.add_option("--streamed_share", j.streamed_share,
+  app.add_option("--device_updated_share,--streamed_share", j.device_updated_share,
                  "of those, the share that is streamed; else as planned")
       ->check(CLI::Range(0.0, 1.0));
   std::map<std::string, so::offload::choice> const streams{{"auto", so::offload::choice::automatic},
                                                            {"on", so::offload::choice::on},
                                                            {"off", so::offload::choice::off}};
-  app.add_option("--stream_weights", j.stream_weights, "weights of blocks on the host; auto: as planned")
+  app.add_option("--offload_weights,--stream_weights", j.offload_weights,
+                 "weights of blocks on the host; auto: as planned")
       ->transform(CLI::CheckedTransformer(streams));
-  app.add_option("--acceptance", j.acceptance, "share of steps that the plan expects not to be clipped")
+  app.add_option("--hit_rate,--acceptance", j.hit_rate,
+                 "share of steps that the plan expects not to be clipped")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   app.add_option("--max_grad_norm", j.max_grad_norm, "0: no clipping, buckets are updated as they come")
       ->check(CLI::Range(0.0, 1e30))
       ->capture_default_str();
   app.add_option("--bucket_mib", j.bucket_mib)->check(CLI::Range(1, 4096))->capture_default_str();
-  app.add_option("--slots", j.slots, "0: as planned")->check(CLI::Range(0, 100000));
+  app.add_option("--pinned_buffers,--slots", j.pinned_buffers, "0: as planned")->check(CLI::Range(0, 100000));
   app.add_option("--workers", j.workers, "0: as planned")->check(CLI::Range(0, 1024));
-  app.add_option("--weight_rooms", j.weight_rooms, "units of a rank that are whole at once; 0: as planned")
+  app.add_option("--weight_buffers,--weight_rooms", j.weight_buffers,
+                 "units of a rank that are whole at once; 0: as planned")
       ->check(CLI::Range(0, 100000));
   app.add_option("--speculation", j.speculation)
       ->check(CLI::IsMember({"on", "off", "adaptive"}))

@@ -23,8 +23,8 @@ namespace superoffload::bench {
 /// that are computed again at the rate of those products, and the update of the state on the device; each
 /// kind timed by itself, at the speed that the device keeps.
 struct step_bound {
-  double products = 0.0, attention = 0.0, again = 0.0, update = 0.0;
-  [[nodiscard]] double total() const { return products + attention + again + update; }
+  double gemms = 0.0, attention = 0.0, recompute = 0.0, update = 0.0;
+  [[nodiscard]] double total() const { return gemms + attention + recompute + update; }
 };
 
 template <element T, device_policy D>
@@ -34,8 +34,8 @@ public:
   bound_measurement(D& device, model::config const& config, std::int64_t documents, std::int64_t longest)
       : device_{device}, config_{config}, documents_{documents}, longest_{longest} {}
 
-  /// Of so many micro-batches, each with `flops_again`, and of an update of so many parameters.
-  step_bound measure(std::int64_t micro_batches, double flops_again, double parameters) {
+  /// Of so many micro-batches, each with `recomputed_flops`, and of an update of so many parameters.
+  step_bound measure(std::int64_t micro_batches, double recomputed_flops, double parameters) {
     auto const rows = documents_ * longest_;
     auto const heads = config_.heads * config_.head_dim;
     auto const hidden = config_.hidden, intermediate = config_.intermediate;
@@ -49,14 +49,14 @@ public:
     for (auto const [out, in, m] :
          {layer{heads + 2 * config_.kv_heads * config_.head_dim, hidden, rows}, layer{hidden, heads, rows},
           layer{2 * intermediate, hidden, expert_rows}, layer{hidden, intermediate, expert_rows}}) {
-      bound.products += seconds_of<T>({.m = m, .n = out, .k = in, .transpose_b = true}) +
-                        seconds_of<T>({.m = m, .n = in, .k = out}) +
-                        seconds_of<T>({.m = out, .n = in, .k = m, .transpose_a = true});
+      bound.gemms += seconds_of<T>({.m = m, .n = out, .k = in, .transpose_b = true}) +
+                     seconds_of<T>({.m = m, .n = in, .k = out}) +
+                     seconds_of<T>({.m = out, .n = in, .k = m, .transpose_a = true});
       flops += 6.0 * static_cast<double>(m) * static_cast<double>(out) * static_cast<double>(in);
     }
     auto const layers = static_cast<double>(config_.layers);
-    bound.again = flops_again * bound.products / flops;
-    bound.products *= layers;
+    bound.recompute = recomputed_flops * bound.gemms / flops;
+    bound.gemms *= layers;
     auto const windowed = static_cast<double>(std::count_if(config_.windows.begin(), config_.windows.end(),
                                                             [](auto window) { return window > 0; }));
     if (windowed > 0) {
@@ -65,8 +65,8 @@ public:
     if (windowed < layers) {
       bound.attention += (layers - windowed) * attention(0);
     }
-    bound.products += head();
-    for (auto* const part : {&bound.products, &bound.attention, &bound.again}) {
+    bound.gemms += head();
+    for (auto* const part : {&bound.gemms, &bound.attention, &bound.recompute}) {
       *part *= static_cast<double>(micro_batches);
     }
     bound.update = parameters < 1.0 ? 0.0 : parameters * update_of_one(parameters);
@@ -188,12 +188,13 @@ private:
                                         .scale = 1 / std::sqrt(static_cast<double>(config_.head_dim))};
     auto const width = shape.rows * shape.heads * shape.head_dim;
     auto const qkv = numbers(shape.rows * shape.qkv_columns(), sizeof(T)), d_out = numbers(width, sizeof(T));
-    auto const room = [&](std::int64_t count, std::size_t size) {
+    auto const allocate = [&](std::int64_t count, std::size_t size) {
       return buffer<D>{device_, static_cast<std::size_t>(count) * size};
     };
-    auto const out = room(width, sizeof(T)), d_qkv = room(shape.rows * shape.qkv_columns(), sizeof(T));
-    auto const log_sum_exp = room(shape.rows * shape.heads, sizeof(wide<T>)),
-               delta = room(shape.rows * shape.heads, sizeof(wide<T>));
+    auto const out = allocate(width, sizeof(T)),
+               d_qkv = allocate(shape.rows * shape.qkv_columns(), sizeof(T));
+    auto const log_sum_exp = allocate(shape.rows * shape.heads, sizeof(wide<T>)),
+               delta = allocate(shape.rows * shape.heads, sizeof(wide<T>));
     kernel::attention_forward<T> forward{.shape = shape,
                                          .qkv = qkv.template as<T>(),
                                          .out = out.template as<T>(),

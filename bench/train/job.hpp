@@ -6,7 +6,7 @@
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/offload/settings.hpp>
-#include <superoffload/train/recompute.hpp>
+#include <superoffload/train/engine/recompute.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -34,14 +34,14 @@ struct job {
   so::kernel::attention_implementation attention = so::kernel::attention_implementation::automatic;
   so::recompute::choice recompute = so::recompute::choice::automatic;
   so::offload::mode offload = so::offload::mode::none;
-  std::optional<double> ratio, streamed_share;  // none: as planned
-  so::offload::choice stream_weights = so::offload::choice::automatic;
+  std::optional<double> ratio, device_updated_share;  // none: as planned
+  so::offload::choice offload_weights = so::offload::choice::automatic;
   double max_grad_norm = 1.0;
-  double acceptance = 1.0;
+  double hit_rate = 1.0;
   std::int64_t bucket_mib = 32;
-  int slots = 0;         // 0: as planned
-  int workers = 0;       // 0: as planned
-  int weight_rooms = 0;  // of a rank; 0: as planned
+  int pinned_buffers = 0;  // 0: as planned
+  int workers = 0;         // 0: as planned
+  int weight_buffers = 0;  // of a rank; 0: as planned
   std::string speculation = "adaptive";
 };
 

@@ -25,17 +25,17 @@
 #include <superoffload/io/directory.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
-#include <superoffload/train/breakdown.hpp>
 #include <superoffload/train/engine.hpp>
-#include <superoffload/train/host_share.hpp>
-#include <superoffload/train/machine_file.hpp>
-#include <superoffload/train/metrics.hpp>
-#include <superoffload/train/plan_file.hpp>
 #include <superoffload/train/planned_engine.hpp>
-#include <superoffload/train/step_trace.hpp>
+#include <superoffload/train/planning/host_share.hpp>
+#include <superoffload/train/planning/machine_file.hpp>
+#include <superoffload/train/planning/plan_file.hpp>
+#include <superoffload/train/run/breakdown.hpp>
+#include <superoffload/train/run/metrics.hpp>
+#include <superoffload/train/run/step_trace.hpp>
+#include <superoffload/zero/offloaded.hpp>
+#include <superoffload/zero/offloaded_or_sharded.hpp>
 #include <superoffload/zero/sharded.hpp>
-#include <superoffload/zero/streamed.hpp>
-#include <superoffload/zero/streamed_or_sharded.hpp>
 
 #include "bound.hpp"
 #include "job.hpp"
@@ -97,8 +97,8 @@ inline so::offload::settings settings_of(job const& j) {
   so::offload::settings s;
   s.how = j.offload;
   s.ratio = j.ratio;
-  s.streamed_share = j.streamed_share;
-  s.stream_weights = j.stream_weights;
+  s.device_updated_share = j.device_updated_share;
+  s.offload_weights = j.offload_weights;
   s.speculation = j.speculation == "adaptive" ? so::offload::choice::automatic
                   : j.speculation == "on"     ? so::offload::choice::on
                                               : so::offload::choice::off;
@@ -106,11 +106,11 @@ inline so::offload::settings settings_of(job const& j) {
   return s;
 }
 
-/// The arrangement that was planned, with what the flags override.
-inline so::offload::arrangement arranged(job const& j, so::offload::arrangement a) {
-  a.slots = j.slots > 0 ? j.slots : a.slots;
+/// The configuration that was planned, with what the flags override.
+inline so::offload::configuration configured(job const& j, so::offload::configuration a) {
+  a.pinned_buffers = j.pinned_buffers > 0 ? j.pinned_buffers : a.pinned_buffers;
   a.workers = j.workers > 0 ? j.workers : a.workers;
-  a.rooms.weights = j.weight_rooms > 0 ? j.weight_rooms : a.rooms.weights;
+  a.buffers.weights = j.weight_buffers > 0 ? j.weight_buffers : a.buffers.weights;
   return a;
 }
 
@@ -168,14 +168,14 @@ double product_tflops(D& device, std::int64_t n) {
 
 /// Where `group` is null, of one alone.
 template <class Engine, class D = typename Engine::device_type>
-void measure(job const& j, D& device, typename Engine::group_type* group, std::int64_t product_size,
+void measure(job const& j, D& device, typename Engine::group_type* group, std::int64_t gemm_size,
              std::string const& processor) {
   using element = typename Engine::element_type;
   auto const& config = j.config;
   auto const ranks = so::comm::host_group_of(group);
   auto const kernels = so::train::attention_of(device);
   auto const attention = kernels.empty() ? std::string{D::name()} : kernels;
-  double const bound = product_tflops<element>(device, product_size);
+  double const bound = product_tflops<element>(device, gemm_size);
   so::train::engine_options options{.max_grad_norm = j.max_grad_norm,
                                     .max_rows = j.batch * j.seq,
                                     .max_positions = j.seq,
@@ -186,8 +186,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   so::comm::abort_on_exception const guard{ranks};
   auto const made = so::train::plan_engine(engine, {.offload = settings_of(j),
                                                     .micro_batches = static_cast<int>(j.accumulation),
-                                                    .judges = j.max_grad_norm > 0.0,
-                                                    .acceptance = j.acceptance});
+                                                    .checks_gradient = j.max_grad_norm > 0.0,
+                                                    .hit_rate = j.hit_rate});
   auto const& machine = made.machine;
   auto const& planned = made.plan;
   if (ranks.is_first()) {
@@ -197,11 +197,11 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     }
   }
   so::offload::expect_fits(planned);
-  engine.arrange(arranged(j, planned.state), planned.on_device.total());
-  auto const& plan = engine.plan();
+  engine.configure(configured(j, planned.state), planned.on_device.total());
+  auto const& allocated = engine.allocation();
   auto const least = so::bench::bound_measurement<element, D>{device, config, j.batch, j.seq}.measure(
-      j.accumulation, plan.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq),
-      planned.resident * static_cast<double>(plan.trainable_parameters) / ranks.ranks());
+      j.accumulation, allocated.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq),
+      planned.resident * static_cast<double>(allocated.trainable_parameters) / ranks.ranks());
   engine.initialize(random_weights);
   double loss = 0.0;
   std::int64_t done = 0;
@@ -237,7 +237,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     engine.synchronize();
     return median(times);
   };
-  // From verdict to verdict: a step's update runs while the next one's batch is being made.
+  // From check to check: a step's update runs while the next one's batch is being made.
   double const seconds = median_of(one_step);
   auto const device_bytes = device.bytes_in_use();  // an engine gives nothing back
   if (auto* const times = engine.times(); times != nullptr && ranks.is_first()) {
@@ -274,26 +274,27 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   if (ranks.ranks() > 1) {
     auto const& p = machine.peers;
     service += so::concat(
-        j.ctas ? so::concat("\"max_ctas\": ", *j.ctas, ", ") : "",
-        "\"weight_rooms\": ", std::min(engine.options().arrangement.rooms.weights, planned.gathered_units),
-        ", \"exchanged_bytes\": ", planned.exchanged, ", \"exchange_ms\": ", 1e3 * planned.exchange_time,
+        j.ctas ? so::concat("\"max_ctas\": ", *j.ctas, ", ") : "", "\"weight_rooms\": ",
+        std::min(engine.options().configuration.buffers.weights, planned.gathered_units),
+        ", \"exchanged_bytes\": ", planned.exchanged, ", \"exchange_ms\": ", 1e3 * planned.collective_time,
         ", \"exchange_waited_ms\": ", 1e3 * planned.step.waited_for_ranks,
         ", \"all_gather_gb_per_s\": ", 1e-9 * p.all_gather,
         ", \"reduce_scatter_gb_per_s\": ", 1e-9 * p.reduce_scatter,
         ", \"exchange_latency_us\": ", 1e6 * p.latency, ", \"share_beside_compute\": ", p.beside_compute,
         ", \"compute_share_beside\": ", p.compute_beside, ", ");
   }
-  if constexpr (Engine::arranges) {
+  if constexpr (Engine::configures) {
     auto const counts = engine.state().counts();
-    auto const& a = engine.options().arrangement;
+    auto const& a = engine.options().configuration;
     service += so::concat(
         "\"resident\": ", planned.resident, ", \"host\": ", planned.host,
-        ", \"streamed\": ", planned.streamed, ", \"weight_bytes_on_host\": ", planned.on_host.weights,
+        ", \"streamed\": ", planned.device_updated, ", \"weight_bytes_on_host\": ", planned.on_host.weights,
         ", \"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
-        ", \"slots\": ", a.slots, ", \"stagings\": ", a.stagings, ", \"workers\": ", a.workers,
-        ", \"speculation\": \"", j.speculation, "\", \"acceptance\": ", engine.state().acceptance(),
-        ", \"emitted\": ", counts.emitted, ", \"committed\": ", counts.committed,
-        ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.sent_again,
+        ", \"slots\": ", a.pinned_buffers, ", \"stagings\": ", a.staging_buffers,
+        ", \"workers\": ", a.workers, ", \"speculation\": \"", j.speculation,
+        "\", \"acceptance\": ", engine.state().hit_rate(), ", \"emitted\": ", counts.speculated,
+        ", \"committed\": ", counts.committed, ", \"updated\": ", counts.updated,
+        ", \"sent_again\": ", counts.resent,
         ", \"machine\": ", so::train::to_json(machine, "measured when this run began"), ", ");
   } else {
     // The same without the optimizer, whose time depends on the number of ranks.
@@ -310,7 +311,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   double const model = 3.0 * engine.model().forward_flops(tokens, [&](std::int32_t window) {
     return j.accumulation * j.batch * so::kernel::visible_pairs(j.seq, window);
   });
-  double const again = plan.recomputed_flops_per_token * static_cast<double>(tokens);
+  double const again = allocated.recomputed_flops_per_token * static_cast<double>(tokens);
   std::printf(
       "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"attention\": "
       "\"%s\", \"gpus\": %d, \"layers\": %lld, "
@@ -328,28 +329,28 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       "\"host_bytes\": %zu, \"gpu_idle_share\": %s, %s\"loss\": %.4f}\n",
       j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(), ranks.ranks(),
       static_cast<long long>(config.layers), static_cast<long long>(j.batch), static_cast<long long>(j.seq),
-      static_cast<long long>(j.accumulation), static_cast<long long>(plan.results),
-      static_cast<long long>(plan.results_recomputed), static_cast<long long>(plan.parameters),
+      static_cast<long long>(j.accumulation), static_cast<long long>(allocated.results),
+      static_cast<long long>(allocated.results_recomputed), static_cast<long long>(allocated.parameters),
       static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens * ranks.ranks()) / seconds,
       static_cast<double>(tokens) / seconds, model / seconds * 1e-12, (model + again) / seconds * 1e-12,
-      bound, (model + again) / seconds * 1e-12 / bound, 1e3 * least.total(), 1e3 * least.products,
-      1e3 * least.attention, 1e3 * least.again, 1e3 * least.update, least.total() / seconds, device_bytes,
-      plan.total(), so::train::peak_resident_bytes(), idle.c_str(), service.c_str(), loss);
+      bound, (model + again) / seconds * 1e-12 / bound, 1e3 * least.total(), 1e3 * least.gemms,
+      1e3 * least.attention, 1e3 * least.recompute, 1e3 * least.update, least.total() / seconds, device_bytes,
+      allocated.total(), so::train::peak_resident_bytes(), idle.c_str(), service.c_str(), loss);
 }
 
 /// Llama with state on the device is measured without what serves state elsewhere, too.
 template <class Architecture, class Precision, class D>
-void measure_alone(job const& j, D& device, std::int64_t product_size, std::string const& processor) {
+void measure_alone(job const& j, D& device, std::int64_t gemm_size, std::string const& processor) {
   using so::train::engine;
   if constexpr (std::is_same_v<Architecture, so::model::llama>) {
     if (j.offload == so::offload::mode::none) {
       measure<engine<Architecture, D, Precision, so::zero::resident, so::offload::none, profile>>(
-          j, device, nullptr, product_size, processor);
+          j, device, nullptr, gemm_size, processor);
       return;
     }
   }
-  measure<engine<Architecture, D, Precision, so::zero::streamed, so::offload::super, profile>>(
-      j, device, nullptr, product_size, processor);
+  measure<engine<Architecture, D, Precision, so::zero::offloaded, so::offload::super, profile>>(
+      j, device, nullptr, gemm_size, processor);
 }
 
 /// Calls with(precision), the one that the flags name; float32 is for Llama.
@@ -375,7 +376,7 @@ void measure_on_cpu(job const& j) {
 }
 
 #if defined(BENCH_TRAIN_CUDA)
-inline constexpr std::int64_t product_size_on_cuda = 8192;
+inline constexpr std::int64_t gemm_size_on_cuda = 8192;
 
 inline void choose_attention(job const& j, so::cuda::device& device) {
   auto const& config = j.config;
@@ -400,7 +401,7 @@ void measure_on_cuda(job const& j) {
   so::cuda::device device;
   choose_attention(j, device);
   with_precision<Architecture>(j, [&]<class P>(P) {
-    measure_alone<Architecture, P>(j, device, product_size_on_cuda, so::cuda::device::name());
+    measure_alone<Architecture, P>(j, device, gemm_size_on_cuda, so::cuda::device::name());
   });
 }
 #else
@@ -416,8 +417,8 @@ template <class Architecture>
 void measure_as_rank(job const& j, so::comm::environment const& run) {
   using so::train::engine;
   using sharded = so::zero::sharded<so::nccl::gpus>;
-  using lets_gradients_go = so::zero::streamed_or_sharded<so::nccl::gpus>;
-  auto shared = so::comm::meet(run);
+  using lets_gradients_go = so::zero::offloaded_or_sharded<so::nccl::gpus>;
+  auto shared = so::comm::rendezvous(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
   choose_attention(j, device);
   so::nccl::options o;
@@ -428,12 +429,12 @@ void measure_as_rank(job const& j, so::comm::environment const& run) {
     if constexpr (std::is_same_v<Architecture, so::model::llama>) {
       if (j.offload == so::offload::mode::none) {
         measure<engine<Architecture, so::cuda::device, P, sharded, so::offload::none, profile>>(
-            j, device, &group, product_size_on_cuda, so::cuda::device::name());
+            j, device, &group, gemm_size_on_cuda, so::cuda::device::name());
         return;
       }
     }
     measure<engine<Architecture, so::cuda::device, P, lets_gradients_go, so::offload::super, profile>>(
-        j, device, &group, product_size_on_cuda, so::cuda::device::name());
+        j, device, &group, gemm_size_on_cuda, so::cuda::device::name());
   });
 }
 #endif

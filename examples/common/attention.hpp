@@ -5,7 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/model/config.hpp>
-#include <superoffload/train/run_data.hpp>
+#include <superoffload/train/run/run_data.hpp>
 #ifdef EXAMPLES_CUDA
 #include <superoffload/cudnn/choose.hpp>
 #endif

@@ -3,9 +3,9 @@
 #include "common/command_line.hpp"
 
 #include <superoffload/comm/agreement.hpp>
-#include <superoffload/comm/region.hpp>
+#include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/error.hpp>
-#include <superoffload/train/deepspeed_options.hpp>
+#include <superoffload/train/deepspeed/options.hpp>
 
 #include <CLI/CLI.hpp>
 
@@ -218,8 +218,9 @@ void add_ranks(CLI::App& app, command_line& c, std::optional<int>& ranks, std::o
 /// Which rank this is of how many, by the flags and by whoever started this process.
 void settle_ranks(command_line& c, std::optional<int> ranks, std::optional<int> gpus) {
   auto const in_range = [](char const* flag, std::optional<int> value) {
-    so::expect(!value || (1 <= *value && *value <= so::comm::region::most_ranks), so::exit_code::bad_input,
-               flag, " is ", value.value_or(0), ", expected 1 to ", so::comm::region::most_ranks);
+    so::expect(!value || (1 <= *value && *value <= so::comm::shared_segment::most_ranks),
+               so::exit_code::bad_input, flag, " is ", value.value_or(0), ", expected 1 to ",
+               so::comm::shared_segment::most_ranks);
   };
   in_range("--ranks", ranks);
   in_range("--gpus", gpus);
@@ -299,10 +300,10 @@ void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& d
                  "resctrl group of the host for the threads of CPU Adam, made if it does not exist")
       ->type_name("NAME")
       ->group(group);
-  app.add_option("--streamed_share", s.streamed_share,
+  app.add_option("--device_updated_share", s.device_updated_share,
                  "of those, the share that the device updates and not the CPU; without it, as planned")
       ->group(group);
-  choice<on_or_off>(app, "--stream_weights", s.stream_weights,
+  choice<on_or_off>(app, "--offload_weights", s.offload_weights,
                     {{"auto", on_or_off::automatic}, {"on", on_or_off::on}, {"off", on_or_off::off}},
                     "keep weights on the host and fetch them when they are used")
       ->group(group);

@@ -10,9 +10,9 @@
 #endif
 
 #include <superoffload/comm/host_group.hpp>
-#include <superoffload/comm/region.hpp>
 #include <superoffload/comm/rendezvous.hpp>
-#include <superoffload/train/host_share.hpp>
+#include <superoffload/comm/shared_segment.hpp>
+#include <superoffload/train/planning/host_share.hpp>
 
 #include "common/command_line.hpp"
 #include "common/ranks.hpp"
@@ -30,7 +30,7 @@ inline void say_no_gpu(char const* reason) { std::printf("--device auto is the c
 template <class Body>
 int with_cpu_rank(command_line const& command, Body&& body) {
   namespace so = superoffload;
-  auto shared = so::comm::meet(*command.run);
+  auto shared = so::comm::rendezvous(*command.run);
   rank_group<cpu_device> group{shared, command.run->rank};
   so::comm::host_group const ranks{group};
   if (command.bind_cores) {
@@ -44,7 +44,7 @@ int with_cpu_rank(command_line const& command, Body&& body) {
 template <class Body>
 int with_cuda_rank(command_line const& command, Body&& body) {
   namespace so = superoffload;
-  auto shared = so::comm::meet(*command.run);
+  auto shared = so::comm::rendezvous(*command.run);
   cuda_device device{so::nccl::gpu_of(*command.run)};
   rank_group<cuda_device> group{shared, command.run->rank, device};
   if (command.bind_cores) {

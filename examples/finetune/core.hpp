@@ -5,7 +5,7 @@
 #include <superoffload/core/precision.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/trainer.hpp>
-#include <superoffload/zero/streamed_or_sharded.hpp>
+#include <superoffload/zero/offloaded_or_sharded.hpp>
 
 #include "common/ranks.hpp"
 
@@ -13,7 +13,7 @@ namespace examples {
 
 /// Alone, weights and gradients may flow; a rank has a shard of everything.
 template <class Device>
-using store = superoffload::zero::streamed_or_sharded<typename rank_kind<Device>::type>;
+using store = superoffload::zero::offloaded_or_sharded<typename rank_kind<Device>::type>;
 template <class Device, class Precision>
 using core = superoffload::train::engine_core<Device, Precision, store<Device>, superoffload::offload::super>;
 

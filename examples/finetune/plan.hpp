@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/train/described_run.hpp>
-#include <superoffload/train/machine_file.hpp>
-#include <superoffload/train/plan_file.hpp>
+#include <superoffload/train/planning/described_run.hpp>
+#include <superoffload/train/planning/machine_file.hpp>
+#include <superoffload/train/planning/plan_file.hpp>
 
 #include "common/command_line.hpp"
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/train/plan_file.hpp>
+#include <superoffload/train/planning/plan_file.hpp>
 #include <superoffload/train/trainer.hpp>
 
 #include "common/attention.hpp"
@@ -32,8 +32,8 @@ int finetune_with(typename Engine::device_type& device, typename Engine::group_t
     throw;
   }
   auto& trainer = *made;
-  bool const speaks = trainer.speaks();
-  if (speaks) {
+  bool const is_rank_zero = trainer.is_rank_zero();
+  if (is_rank_zero) {
     std::fputs(trainer.plan_text().c_str(), stdout);
     if (!no_cudnn.empty()) {
       std::printf("--attn_implementation auto is flash: %s\n", no_cudnn.c_str());
@@ -46,7 +46,7 @@ int finetune_with(typename Engine::device_type& device, typename Engine::group_t
     return 0;
   }
   auto const done = trainer.run();
-  if (!speaks) {
+  if (!is_rank_zero) {
     return done.signal == 0 ? 0 : static_cast<int>(so::exit_code::interrupted);
   }
   if (done.median_step_time) {

@@ -37,10 +37,10 @@
 #include <superoffload/text/prompt.hpp>
 #include <superoffload/text/tokenizer.hpp>
 #include <superoffload/train/engine.hpp>
+#include <superoffload/train/engine/weights.hpp>
 #include <superoffload/train/planned_engine.hpp>
 #include <superoffload/train/trainer.hpp>
-#include <superoffload/train/weights.hpp>
+#include <superoffload/zero/offloaded.hpp>
+#include <superoffload/zero/offloaded_or_sharded.hpp>
 #include <superoffload/zero/sharded.hpp>
-#include <superoffload/zero/streamed.hpp>
-#include <superoffload/zero/streamed_or_sharded.hpp>
 // IWYU pragma: end_exports

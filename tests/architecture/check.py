@@ -36,9 +36,9 @@ ALLOWED = {
 }
 HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|utf8proc|cudnn|nccl)")
 # The headers whose purpose is a heavy one, the bodies of kernels, and implementations.
-HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/kernels/.*|\w+/impl/\w+_inl\.hpp)$")
+HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/kernels/.*|\w+/(\w+/)?impl/\w+_inl\.hpp)$")
 # How a header includes its implementation: at its end, and not where that is compiled apart.
-GUARDED = re.compile(r"\n#ifndef SUPEROFFLOAD_COMPILED\n#include <(superoffload/\w+/impl/\w+_inl\.hpp)>\n#endif\n$")
+GUARDED = re.compile(r"\n#ifndef SUPEROFFLOAD_COMPILED\n#include <(superoffload/\w+/(?:\w+/)?impl/\w+_inl\.hpp)>\n#endif\n$")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 SPDX = ("SPDX-FileCopyrightText:", "SPDX-License-Identifier: Apache-2.0")

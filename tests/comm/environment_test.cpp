@@ -88,7 +88,7 @@ TEST_CASE("every launcher's variables are read") {
              {"WORLD_SIZE", "2"},
              {"LOCAL_RANK", "1"},
              {"LOCAL_WORLD_SIZE", "2"},
-             {"SUPEROFFLOAD_REGION", "7"}},
+             {"SUPEROFFLOAD_SEGMENT", "7"}},
             "superoffload",
             1,
             2,
@@ -105,7 +105,7 @@ TEST_CASE("every launcher's variables are read") {
     CHECK(found->local_rank == e.local_rank);
     CHECK(found->local_ranks == e.local_ranks);
     CHECK(found->job == e.job);
-    CHECK(found->region == (e.launcher == "superoffload" ? 7 : -1));
+    CHECK(found->shared_segment == (e.launcher == "superoffload" ? 7 : -1));
   }
   auto const found = read(torchrun);
   CHECK(found->address == "10.0.0.1");
@@ -144,7 +144,7 @@ TEST_CASE("numbers are whole, in range, and nothing else") {
     CHECK(refusal(with(torchrun, {{"MASTER_PORT", wrong}})).find("MASTER_PORT is '") != std::string::npos);
   }
   for (auto const* wrong : {"-1", "2", "x", ""}) {
-    CHECK(refusal(with(deepspeed, {{"SUPEROFFLOAD_REGION", wrong}})).find("SUPEROFFLOAD_REGION is '") !=
+    CHECK(refusal(with(deepspeed, {{"SUPEROFFLOAD_SEGMENT", wrong}})).find("SUPEROFFLOAD_SEGMENT is '") !=
           std::string::npos);
   }
   CHECK(refusal(with(mpich, {{"SUPEROFFLOAD_JOB", ""}})).find("SUPEROFFLOAD_JOB has 0 bytes") !=
@@ -174,9 +174,9 @@ TEST_CASE("what belongs together is there together") {
     CHECK(refusal(without(slurm, name)).find(std::string{name} + " is not set") != std::string::npos);
   }
   CHECK(refusal({{"PMIX_RANK", "0"}}).find("SUPEROFFLOAD_RANKS is not set") != std::string::npos);
-  CHECK(refusal({{"SUPEROFFLOAD_REGION", "5"}}).find("RANK is not") != std::string::npos);
+  CHECK(refusal({{"SUPEROFFLOAD_SEGMENT", "5"}}).find("RANK is not") != std::string::npos);
   CHECK(refusal(with(torchrun, {{"LOCAL_SIZE", "2"}})).find("the same number") != std::string::npos);
-  CHECK(refusal(with(torchrun, {{"SUPEROFFLOAD_REGION", "5"}})).find("expected all of them") !=
+  CHECK(refusal(with(torchrun, {{"SUPEROFFLOAD_SEGMENT", "5"}})).find("expected all of them") !=
         std::string::npos);
 }
 

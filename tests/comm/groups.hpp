@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/comm/region.hpp>
 #include <superoffload/comm/shared.hpp>
+#include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/cpu/device.hpp>
 
@@ -33,7 +33,7 @@ using group_of_host = comm::shared_communicator<cpu::device>;
 /// How a rank is made: body(device, group) on the CPU.
 struct rank_on_cpu {
   template <class Body>
-  static void run(comm::region& shared, int rank, Body& body) {
+  static void run(comm::shared_segment& shared, int rank, Body& body) {
     cpu::device own{1};
     group_of_host group{shared, rank};
     body(own, group);
@@ -43,12 +43,12 @@ struct rank_on_cpu {
 /// Ranks as threads of this process.
 template <class Rank>
 struct threads_of {
-  comm::region::settings settings{.piece_bytes = 4096};
+  comm::shared_segment::settings settings{.piece_bytes = 4096};
 
   template <class Body>
   std::vector<std::string> run(int ranks, Body body) {
     settings.ranks = ranks;
-    comm::region shared{settings};
+    comm::shared_segment shared{settings};
     std::vector<std::string> outcomes(static_cast<std::size_t>(ranks));
     std::vector<std::thread> threads;
     for (int r = 0; r < ranks; ++r) {
@@ -106,13 +106,13 @@ struct child {
 /// Ranks as processes, forked from this one. A body that ends its process leaves "ended".
 template <class Rank>
 struct processes_of {
-  comm::region::settings settings{.piece_bytes = 4096};
+  comm::shared_segment::settings settings{.piece_bytes = 4096};
   int stops = -1;  ///< a rank that will not end by itself: ended when all others have
 
   template <class Body>
   std::vector<std::string> run(int ranks, Body body) {
     settings.ranks = ranks;
-    comm::region shared{settings};
+    comm::shared_segment shared{settings};
     std::vector<child> children;
     for (int r = 0; r < ranks; ++r) {
       children.push_back(child::start([&]() -> std::string {

@@ -73,7 +73,7 @@ int work(comm::environment const& run, milliseconds patience, std::vector<std::s
   if (culprit == run.rank && step < 0) {
     commit(fault);
   }
-  auto shared = comm::meet(run, {.patience = patience});
+  auto shared = comm::rendezvous(run, {.patience = patience});
   cpu::device device{1};
   comm::shared_communicator<cpu::device> group{shared, run.rank};
   cpu::stream stream{device};

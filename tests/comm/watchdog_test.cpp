@@ -24,7 +24,7 @@ using namespace superoffload;
 using namespace std::chrono_literals;
 
 /// Completes what it is told to complete.
-struct device final : comm::exchanging_device {
+struct device final : comm::queueing_device {
   std::atomic<std::uint64_t> done{0};
   std::atomic<bool> broken{false};
   std::atomic<int> aborted{0};
@@ -40,7 +40,7 @@ struct rank {
   device exchanging;
   std::uint64_t queued = 0;
 
-  rank(comm::region& shared, int which) : member{shared, which} {}
+  rank(comm::shared_segment& shared, int which) : member{shared, which} {}
 
   void queue(comm::watchdog& dog, std::uint64_t bytes = 8) {
     dog.expect({.what = comm::call::kind::all_gather, .count = bytes, .number = queued++});
@@ -59,7 +59,7 @@ struct rank {
   }
 
   template <class Body>
-  static void run(comm::region& shared, int which, Body& body) {
+  static void run(comm::shared_segment& shared, int which, Body& body) {
     rank own{shared, which};
     {
       comm::watchdog dog{own.member, own.exchanging};

@@ -15,7 +15,7 @@ struct unreadable : so::offload::device_state<D, T> {
 };
 struct own {
   using policy_category = so::category::offload;
-  static constexpr bool arranges = false;
+  static constexpr bool configures = false;
   template <class D, class T>
   using state = unreadable<D, T>;
 };

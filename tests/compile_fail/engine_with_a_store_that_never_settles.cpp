@@ -15,7 +15,7 @@ struct unsettled : so::zero::resident_store<D, T> {
 };
 struct own {
   using policy_category = so::category::sharding;
-  static constexpr bool flows = false, alone = true, shards = false;
+  static constexpr bool offloads = false, alone = true, shards = false;
   template <class D, class T>
   using store = unsettled<D, T>;
 };

@@ -42,7 +42,7 @@ public:
   static std::string description() { return "ledger"; }
   static std::size_t available_bytes() { return 4; }
   static constexpr std::size_t logits_chunk_bytes = 1;
-  static constexpr std::size_t product_workspace_bytes = 0;
+  static constexpr std::size_t gemm_workspace_bytes = 0;
   static constexpr double flops_per_byte = 1;
   static constexpr double settling_time = 0;
   memory_account& host_account() { return account; }

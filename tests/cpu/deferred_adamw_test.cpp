@@ -135,8 +135,8 @@ void check_all(lab& in, std::int64_t count, std::int64_t shift = 0) {
   {
     INFO("emit, commit");
     bucket<T> b{in, count, shift};
-    launch(in.stream, kernel::adamw_emit<T>{b.master.data(), b.m.data(), b.v.data(), b.pending.data(),
-                                            b.weights(), count, b.record});
+    launch(in.stream, kernel::adamw_speculate<T>{b.master.data(), b.m.data(), b.v.data(), b.pending.data(),
+                                                 b.weights(), count, b.record});
     b.check_state();
     b.expected.advance(b.first_gradient, b.record);
     b.check_weights(b.weight, b.expected);
@@ -153,8 +153,8 @@ void check_all(lab& in, std::int64_t count, std::int64_t shift = 0) {
       auto const& weight = reuses ? b.pending : b.weight;
       auto* const to = reuses ? b.pending.data() : b.weights();
       launch(in.stream,
-             kernel::adamw_commit_emit<T>{b.master.data(), b.m.data(), b.v.data(), b.pending.data(),
-                                          b.gradient.data(), to, count, b.record, b.step});
+             kernel::adamw_commit_speculate<T>{b.master.data(), b.m.data(), b.v.data(), b.pending.data(),
+                                               b.gradient.data(), to, count, b.record, b.step});
       b.expected.advance(b.first_gradient, b.record);
       b.check_state();
       auto after = b.expected;
@@ -179,7 +179,7 @@ void check_all(lab& in, std::int64_t count, std::int64_t shift = 0) {
   {
     INFO("emit_weights");
     bucket<T> b{in, count, shift};
-    launch(in.stream, kernel::emit_weights<T>{b.master.data(), b.weights(), count});
+    launch(in.stream, kernel::speculate_weights<T>{b.master.data(), b.weights(), count});
     b.check_state();
     b.check_weights(b.weight, b.expected);
   }
@@ -238,25 +238,25 @@ void check_training(lab& in) {
     auto const die = in.random() % 6;
     bool const skipped = die == 0;
     bool const clipped = die == 1;
-    bool const emits = in.random() % 4 != 0;
+    bool const speculates = in.random() % 4 != 0;
     if (in.random() % 3 == 0) {
       commit();  // an idle worker
     }
-    if (emits && pending) {
-      run(kernel::adamw_commit_emit<T>{master.data(), m.data(), v.data(), pending->gradient.data(),
-                                       gradient.data(), weight.data(), count, pending->step, guess});
+    if (speculates && pending) {
+      run(kernel::adamw_commit_speculate<T>{master.data(), m.data(), v.data(), pending->gradient.data(),
+                                            gradient.data(), weight.data(), count, pending->step, guess});
       pending.reset();
-    } else if (emits) {
-      run(kernel::adamw_emit<T>{master.data(), m.data(), v.data(), gradient.data(), weight.data(), count,
-                                guess});
+    } else if (speculates) {
+      run(kernel::adamw_speculate<T>{master.data(), m.data(), v.data(), gradient.data(), weight.data(), count,
+                                     guess});
     }
     auto truth = guess;
     truth.factor = clipped ? 0.37F : 1.0F;
     if (skipped) {
-      if (emits) {
-        run(kernel::emit_weights<T>{master.data(), weight.data(), count});
+      if (speculates) {
+        run(kernel::speculate_weights<T>{master.data(), weight.data(), count});
       }
-    } else if (emits && !clipped) {
+    } else if (speculates && !clipped) {
       pending.emplace(record{guess, array<device, T>{in, gradient.values()}});
     } else if (pending) {
       run(kernel::adamw_commit_update<T>{master.data(), m.data(), v.data(), pending->gradient.data(),

@@ -7,7 +7,7 @@
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/small_copy.hpp>
-#include <superoffload/zero/look_ahead.hpp>
+#include <superoffload/zero/prefetcher.hpp>
 
 #include <doctest/doctest.h>
 
@@ -45,7 +45,7 @@ TEST_CASE("what other ranks wait for, and weights that come ahead of use, go bef
   REQUIRE(cudaDeviceGetStreamPriorityRange(&lowest, &highest) == cudaSuccess);
   REQUIRE(highest < 0);
   cuda::stream compute{device};
-  zero::look_ahead<cuda::device> ahead{device, compute, {256, 1}};
+  zero::prefetcher<cuda::device> ahead{device, compute, {256, 1}};
   CHECK(priority_of(compute) == 0);
   CHECK(priority_of(ahead.transfer()) == highest);
 }

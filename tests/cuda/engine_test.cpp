@@ -51,7 +51,7 @@ TEST_CASE_TEMPLATE("on a GPU, the plan is what is then allocated", Precision, pr
   reference_model<cuda::device, Precision> m{"llama"};
   m.train(2);
   CHECK(static_cast<double>(m.device.peak_bytes()) ==
-        doctest::Approx(static_cast<double>(m.trained.plan().total())).epsilon(0.03));
+        doctest::Approx(static_cast<double>(m.trained.allocation().total())).epsilon(0.03));
 }
 
 TEST_CASE_TEMPLATE("on a GPU, recompute changes no bit", Precision, precision::fp32, precision::bf16) {

@@ -62,7 +62,7 @@ struct run {
          .head_dim = 64,
          .max_positions = longest},
         {.max_rows = most_rows, .max_positions = longest, .recompute = recompute}};
-    activations = engine.plan().activations;
+    activations = engine.allocation().activations;
     engine.initialize([](std::string const& name, std::int64_t first, std::span<float> to) {
       std::mt19937_64 random{std::hash<std::string>{}(name) + static_cast<std::uint64_t>(first)};
       std::normal_distribution<float> normal{0.0F, 0.05F};
@@ -76,7 +76,7 @@ struct run {
       CHECK(engine.step(1e-3).accepted);
     }
     CHECK(static_cast<double>(device.peak_bytes()) ==
-          doctest::Approx(static_cast<double>(engine.plan().total())).epsilon(0.03));
+          doctest::Approx(static_cast<double>(engine.allocation().total())).epsilon(0.03));
   }
 };
 

@@ -104,9 +104,9 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--ratio", "nan"}, {"--ratio is nan"}},
       {{"--ratio", "half"}, {"--ratio", "half"}},
       {{"--offload", "none", "--ratio", "0.5"}, {"--ratio is 0.5", "--offload is none"}},
-      {{"--streamed_share", "-1"}, {"--streamed_share is -1", "expected 0 to 1"}},
-      {{"--stream_weights", "yes"}, {"--stream_weights is 'yes'", "auto|on|off"}},
-      {{"--stream_weights", "on", "--offload", "none"}, {"--stream_weights is on", "--offload is none"}},
+      {{"--device_updated_share", "-1"}, {"--device_updated_share is -1", "expected 0 to 1"}},
+      {{"--offload_weights", "yes"}, {"--offload_weights is 'yes'", "auto|on|off"}},
+      {{"--offload_weights", "on", "--offload", "none"}, {"--offload_weights is on", "--offload is none"}},
       {{"--cpuadam_cores_perc", "0"}, {"--cpuadam_cores_perc is 0", "at most 1"}},
       {{"--cpuadam_cores_perc", "90"}, {"--cpuadam_cores_perc is 90", "at most 1"}},
       {{"--bucket_mib", "0"}, {"--bucket_mib is 0", "expected 1 to 4096"}},
@@ -216,8 +216,8 @@ TEST_CASE("--help names every flag, in groups, with its default") {
                                    "deepspeed_config",
                                    "offload",
                                    "ratio",
-                                   "streamed_share",
-                                   "stream_weights",
+                                   "device_updated_share",
+                                   "offload_weights",
                                    "cpuadam_cores_perc",
                                    "bucket_mib",
                                    "plan",
@@ -355,8 +355,8 @@ TEST_CASE("the configurations of DeepSpeed's SuperOffload examples plan a run un
     CHECK(done.status == 0);
     CHECK(std::ranges::count(done.err, '\n') == 1);
     CHECK(done.err.find("reduce_bucket_size") != std::string::npos);
-    CHECK((done.out.find("after the verdict") != std::string::npos) == zero);
-    CHECK((done.out.find("before the verdict where it may") != std::string::npos) == !zero);
+    CHECK((done.out.find("after the check") != std::string::npos) == zero);
+    CHECK((done.out.find("before the check where it may") != std::string::npos) == !zero);
   }
 }
 

@@ -69,12 +69,12 @@ TEST_CASE(
     scratch_directory const simple;
     REQUIRE(finetune_run{"llama", joined(flags, {"--offload", "none"})}.run_in(simple.path()).status == 0);
     std::vector<std::vector<std::string>> const all_places{
-        {"--offload", "super", "--ratio", "1", "--streamed_share", "0"},
+        {"--offload", "super", "--ratio", "1", "--device_updated_share", "0"},
         {"--offload", "super", "--ratio", "0.6"},
-        {"--offload", "super", "--ratio", "1", "--streamed_share", "1"},
-        {"--offload", "super", "--stream_weights", "on"},
-        {"--offload", "super", "--ratio", "0.6", "--stream_weights", "on"},
-        {"--offload", "zero", "--stream_weights", "on"},
+        {"--offload", "super", "--ratio", "1", "--device_updated_share", "1"},
+        {"--offload", "super", "--offload_weights", "on"},
+        {"--offload", "super", "--ratio", "0.6", "--offload_weights", "on"},
+        {"--offload", "zero", "--offload_weights", "on"},
         {"--offload", "zero", "--ratio", "1"}};
     for (auto const& places : all_places) {
       CAPTURE(places[1]);

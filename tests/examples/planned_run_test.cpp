@@ -56,7 +56,8 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
   CHECK(plan["host_bytes"]["state"] > 0);
   CHECK(test::contents_of(root.path() / "step.svg").rfind("<svg", 0) == 0);
 
-  auto const ratio = plan_of(test::finetune, "h200_pcie5.json", {"--ratio", "1", "--streamed_share", "0"});
+  auto const ratio =
+      plan_of(test::finetune, "h200_pcie5.json", {"--ratio", "1", "--device_updated_share", "0"});
   CHECK(ratio.status == 0);
   CHECK(written()["places"]["host"] == 1.0);
 

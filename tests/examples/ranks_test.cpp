@@ -227,7 +227,7 @@ TEST_CASE("wrong numbers of ranks and what ranks cannot do are refused in one li
   refused({"--ranks", "many"}, "--ranks");
   refused({"--gpus", "2"}, "--gpus is 2, but --device is cpu; expected --ranks for processes on the cpu");
   refused({"--ranks", "2", "--gpus", "3"}, "--ranks is 2, but --gpus is 3");
-  refused({"--ranks", "2", "--stream_weights", "on"}, "--stream_weights is on, but 2 ranks train together");
+  refused({"--ranks", "2", "--offload_weights", "on"}, "--offload_weights is on, but 2 ranks train together");
   auto const missing = finetune_run{"nowhere", joined(short_run, {"--ranks", "3"})}.run_in(output.path());
   CHECK(missing.status == 2);
   CHECK(missing.err.find("config.json") == missing.err.rfind("config.json"));

@@ -43,7 +43,7 @@ TEST_CASE(
   // Two blocks of norm, qkv, attention, o, norm, experts; rotary works in place.
   REQUIRE(activations.size() == 12);
   CHECK(activations[5].result);
-  auto const& experts = activations[5].again;
+  auto const& experts = activations[5].recompute;
   CHECK(experts.flops == 2.0 * 8 * 8 * 5);
   CHECK(experts.grouped == 6.0 * 8 * 2 * 8 * 6);
   CHECK(experts.all_flops() == experts.flops + experts.grouped);

@@ -25,7 +25,7 @@ TEST_CASE("whatever of the blocks is kept, no bit of any gradient changes and th
     // made for its product only.
     REQUIRE(activations.size() == 14);
     CHECK(activations[6].result);
-    CHECK(activations[1].again.flops == 2.0 * 8 * 8 * 32);
+    CHECK(activations[1].recompute.flops == 2.0 * 8 * 8 * 32);
   }
 }
 

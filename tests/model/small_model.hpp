@@ -3,7 +3,7 @@
 #pragma once
 
 // A small model of any architecture in double, and what is checked of each.
-#include <superoffload/autograd/retention.hpp>
+#include <superoffload/autograd/activation_checkpointing.hpp>
 #include <superoffload/model/architecture.hpp>
 #include <superoffload/nn/batch.hpp>
 
@@ -81,7 +81,7 @@ struct small_model {
     g.stream.synchronize();
     return *sum.total / 6.0;
   }
-  void gradients(autograd::retention const& kept = {}) {
+  void gradients(autograd::activation_checkpointing const& kept = {}) {
     g.on.retain(&kept);
     g.on.forget_gradients();
     loss(true);
@@ -98,7 +98,7 @@ struct small_model {
     return all;
   }
   /// The peak of a dry pass.
-  std::size_t dry_peak(autograd::retention const& kept,
+  std::size_t dry_peak(autograd::activation_checkpointing const& kept,
                        std::vector<autograd::activation>* activations = nullptr) {
     autograd::tape<cpu::device, double> dry{g.device, static_cast<int>(model.units().size())};
     tables const none;
@@ -141,14 +141,14 @@ template <model::architecture A>
 std::vector<autograd::activation> check_recompute(model::config const& c) {
   small_model<A> m{c};
   std::vector<autograd::activation> activations;
-  autograd::retention const everything;
+  autograd::activation_checkpointing const everything;
   auto const whole = m.dry_peak(everything, &activations);
   m.gradients();
   CHECK(m.g.on.peak_bytes() == whole);
   auto const expected = m.all_gradients();
   std::mt19937 generator{5};
   for (int i = 0; i < 60; ++i) {
-    autograd::retention kept;
+    autograd::activation_checkpointing kept;
     for (auto const& a : activations) {
       if (i == 0 || generator() % 2 == 0) {
         kept.drop(a);

@@ -28,7 +28,7 @@ TEST_SUITE("one_gpu") {
 
   TEST_CASE("ranks that have one GPU together are told so, on both") {
     struct on_the_first {
-      static void run(comm::region& shared, int rank, int&) {
+      static void run(comm::shared_segment& shared, int rank, int&) {
         cuda::device own{0};
         nccl::communicator const group{shared, rank, own};
       }

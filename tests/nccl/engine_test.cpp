@@ -7,8 +7,8 @@
 #include <superoffload/nccl/communicator.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/engine.hpp>
+#include <superoffload/zero/offloaded_or_sharded.hpp>
 #include <superoffload/zero/sharded.hpp>
-#include <superoffload/zero/streamed_or_sharded.hpp>
 
 #include <doctest/doctest.h>
 
@@ -38,31 +38,31 @@ template <class P, class Offload = offload::none>
 ranked::record sharded(cuda::device& device, nccl::communicator& group, ranked::settings const& s) {
   train::engine<model::llama, cuda::device, P, zero::sharded<nccl::gpus>, Offload> e{
       device, group, ranked::config_of(s.tied, s.layers), ranked::options_of(s)};
-  offload::arrangement a;
-  a.rooms.weights = s.weight_rooms;
-  if constexpr (e.arranges) {
+  offload::configuration a;
+  a.buffers.weights = s.weight_buffers;
+  if constexpr (e.configures) {
     a.buckets = ranked::mixed(e.units_of_state(), group.rank());
     a.speculates = s.speculates;
   }
-  e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
+  e.configure(std::move(a), std::numeric_limits<std::size_t>::max());
   comm::abort_on_exception const guard{group};
   return ranked::train(e, s, group.rank(), group.ranks());
 }
 
-/// In the immediate mode, with gradients that take turns in so many rooms; 0: they stay.
+/// In the immediate mode, with gradients that take turns in so many buffers; 0: they stay.
 template <class P>
-ranked::record flowing(cuda::device& device, nccl::communicator& group, ranked::settings const& s,
-                       int rooms) {
-  train::engine<model::llama, cuda::device, P, zero::streamed_or_sharded<nccl::gpus>, offload::super> e{
+ranked::record offloading(cuda::device& device, nccl::communicator& group, ranked::settings const& s,
+                          int buffers) {
+  train::engine<model::llama, cuda::device, P, zero::offloaded_or_sharded<nccl::gpus>, offload::super> e{
       device, group, ranked::config_of(s.tied, s.layers), ranked::options_of(s)};
-  offload::arrangement a;
+  offload::configuration a;
   a.buckets = ranked::mixed(e.units_of_state(), group.rank());
   a.immediate = true;
-  if (rooms > 0) {
-    a.flow.gradients.assign(e.model().units().size(), true);
-    a.flow.gradient_rooms = rooms;
+  if (buffers > 0) {
+    a.offloaded.gradients.assign(e.model().units().size(), true);
+    a.offloaded.gradient_buffers = buffers;
   }
-  e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
+  e.configure(std::move(a), std::numeric_limits<std::size_t>::max());
   comm::abort_on_exception const guard{group};
   return ranked::train(e, s, group.rank(), group.ranks());
 }
@@ -120,9 +120,9 @@ TEST_SUITE("gpus") {
     on_gpus([](auto& device, auto& group) {
       for (bool const tied : {false, true}) {
         ranked::settings const s{.tied = tied, .immediate = true, .layers = 6};
-        auto const stays = flowing<P>(device, group, s, 0);
-        for (int const rooms : {1, 3}) {
-          require(flowing<P>(device, group, s, rooms) == stays, "tied ", tied, ", ", rooms, " rooms");
+        auto const stays = offloading<P>(device, group, s, 0);
+        for (int const buffers : {1, 3}) {
+          require(offloading<P>(device, group, s, buffers) == stays, "tied ", tied, ", ", buffers, " rooms");
         }
       }
     });
@@ -134,10 +134,10 @@ TEST_SUITE("gpus") {
       for (bool const tied : {false, true}) {
         ranked::settings s{.tied = tied, .micro_batches = tied ? 2 : 1, .layers = 6};
         auto const expected = sharded<P>(device, group, s);
-        for (int const rooms : {5, 99}) {
-          s.weight_rooms = rooms;
-          require(sharded<P>(device, group, s) == expected, "tied ", tied, ", ", rooms, " rooms");
-          require(sharded<P, offload::super>(device, group, s) == expected, "tied ", tied, ", ", rooms,
+        for (int const buffers : {5, 99}) {
+          s.weight_buffers = buffers;
+          require(sharded<P>(device, group, s) == expected, "tied ", tied, ", ", buffers, " rooms");
+          require(sharded<P, offload::super>(device, group, s) == expected, "tied ", tied, ", ", buffers,
                   " rooms, offload");
         }
       }

@@ -25,7 +25,7 @@ int gpus();
 template <bool compares_first>
 struct rank_on_gpu {
   template <class Body>
-  static void run(comm::region& shared, int rank, Body& body) {
+  static void run(comm::shared_segment& shared, int rank, Body& body) {
     cuda::device own{rank};
     nccl::communicator group{shared, rank, own, {.compares_first = compares_first}};
     body(own, group);
@@ -44,7 +44,7 @@ using gpu_processes = processes_on_gpus<false>;
 /// Ranks as threads of one process.
 template <bool compares_first>
 struct threads_on_gpus {
-  comm::region::settings settings{.piece_bytes = 4096, .patience = gpu_patience};
+  comm::shared_segment::settings settings{.piece_bytes = 4096, .patience = gpu_patience};
 
   template <class Body>
   std::vector<std::string> run(int ranks, Body body) {

@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 template <bool compares_first, std::size_t sum_part_bytes = gpu::sum_part_bytes>
 struct rank_on_host {
   template <class Body>
-  static void run(comm::region& shared, int rank, Body& body) {
+  static void run(comm::shared_segment& shared, int rank, Body& body) {
     cuda::device own{rank};
     nccl::communicator group{
         shared, rank, own, {.compares_first = compares_first, .sum_part_bytes = sum_part_bytes}};
@@ -63,7 +63,7 @@ TEST_CASE("sums are made in pieces, as memory for the other ranks' parts allows"
 
 TEST_CASE("a communicator refuses to sum nothing at a time") {
   for (std::size_t const bytes : {0U, 4U, 4100U}) {
-    comm::region shared{{.ranks = 1}};
+    comm::shared_segment shared{{.ranks = 1}};
     cuda::device own{0};
     CHECK_THROWS_AS((nccl::communicator{shared, 0, own, {.sum_part_bytes = bytes}}), error);
   }
@@ -158,7 +158,7 @@ TEST_CASE("a rank that queues an exchange and lives, but never comes to it, is g
 
 TEST_CASE("ranks that have one GPU together are told so, on both") {
   struct on_the_first {
-    static void run(comm::region& shared, int rank, int&) {
+    static void run(comm::shared_segment& shared, int rank, int&) {
       cuda::device own{0};
       nccl::communicator const group{shared, rank, own};
     }
@@ -171,7 +171,7 @@ TEST_CASE("ranks that have one GPU together are told so, on both") {
 
 TEST_CASE("NCCL is told how many thread blocks an exchange takes, where that is asked for") {
   struct with_options {
-    static void run(comm::region& shared, int rank, nccl::options const& o) {
+    static void run(comm::shared_segment& shared, int rank, nccl::options const& o) {
       cuda::device own{rank};
       nccl::communicator const group{shared, rank, own, o};
     }

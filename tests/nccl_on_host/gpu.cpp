@@ -19,13 +19,13 @@ extern "C" int cudaSetDevice(int) { return 0; }
 namespace superoffload::cuda {
 
 struct detail::host_memory {};
-class detail::products {};
+class detail::gemms {};
 
 bool detail::device_is_lost() noexcept { return false; }
 
 int device::count() { return 8; }
 device::device(int ordinal) : ordinal_{ordinal}, model_{"threads"} {}
-device::~device() { delete condemned_.load(); }
+device::~device() { delete failed_.load(); }
 std::string device::description() const { return model_; }
 std::size_t device::available_bytes() const { return std::size_t{1} << 30; }
 void* device::allocate(std::size_t bytes) {
@@ -50,7 +50,7 @@ event& event::operator=(event&& other) noexcept {
 event::~event() { delete handle_; }
 void event::wait() const {
   handle_->point.wait();
-  device_->check_condemned();
+  device_->check_failed();
 }
 bool event::done() const noexcept { return handle_->point.done(); }
 timed_event::timed_event(device& device) : event{device} {}
@@ -67,7 +67,7 @@ void stream::record(event& event) {
 void stream::wait(event const& event) { handle_->queue.wait(event.handle_->point); }
 void stream::synchronize() {
   handle_->queue.synchronize();
-  device_->check_condemned();
+  device_->check_failed();
 }
 void stream::activate() const {}
 

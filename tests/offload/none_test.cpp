@@ -48,25 +48,25 @@ struct harness {
     state.read(u, part, 0, values);
     return values;
   }
-  offload::verdict judge() {
+  offload::gradient_check check_gradient() {
     for (int u : {1, 0}) { state.ready(u, {gradients[u].data()}); }
-    return state.judge();
+    return state.check_gradient();
   }
 };
 
-TEST_CASE("the verdict is the norm over all units, and tells a single bad number") {
+TEST_CASE("the check is the norm over all units, and tells a single bad number") {
   harness<float> h;
   h.gradients[0][0] = 3.0F;
   h.gradients[1][2] = 4.0F;
-  auto const good = h.judge();
+  auto const good = h.check_gradient();
   CHECK(good.norm == 5.0);
   CHECK(good.finite);
   for (float const bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     h.gradients[1][2] = bad;
-    CHECK_FALSE(h.judge().finite);
+    CHECK_FALSE(h.check_gradient().finite);
   }
   h.gradients[1][2] = 1e30F;  // its square overflows float, not double
-  CHECK(h.judge().finite);
+  CHECK(h.check_gradient().finite);
 }
 
 TEST_CASE("an update moves trainable tensors by the rule and leaves frozen ones, in both precisions") {
@@ -78,7 +78,7 @@ TEST_CASE("an update moves trainable tensors by the rule and leaves frozen ones,
     h.state.write(u, offload::state_part::master, 0,
                   std::vector<float>(static_cast<std::size_t>(h.units[u].elements()), 1.0F));
   }
-  CHECK(h.judge().finite);
+  CHECK(h.check_gradient().finite);
   h.state.update({.settings = {.weight_decay = 0.5}, .rate = 0.1});
   auto const master = h.read(0, offload::state_part::master);
   auto const first_of = [&](int tensor) {

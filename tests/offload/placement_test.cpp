@@ -40,7 +40,7 @@ TEST_CASE("buckets cover every trainable unit once, on the grid of the norm, and
   }
 }
 
-double share(offload::placement const& buckets, offload::place where) {
+double share(offload::placement const& buckets, offload::tier where) {
   double here = 0.0, all = 0.0;
   for (auto const& b : buckets) {
     all += static_cast<double>(b.count);
@@ -54,15 +54,16 @@ TEST_CASE("shares are met within a bucket; what stays on the device is first nee
   for (int i = 0; i < 10; ++i) { units.emplace_back(i, "unit").add_matrix({{"w", 1024}}, 1024); }
   auto buckets = offload::buckets_of(units, 4 * kernel::norm_grid);
   for (double const ratio : {0.0, 0.3, 0.9, 1.0}) {
-    for (double const streamed : {0.0, 0.4, 1.0}) {
-      offload::place_by_share(buckets, ratio, streamed);
-      CHECK(share(buckets, offload::place::resident) == doctest::Approx(1.0 - ratio).epsilon(0.03));
-      CHECK(share(buckets, offload::place::streamed) == doctest::Approx(ratio * streamed).epsilon(0.05));
+    for (double const device_updated : {0.0, 0.4, 1.0}) {
+      offload::place_by_share(buckets, ratio, device_updated);
+      CHECK(share(buckets, offload::tier::resident) == doctest::Approx(1.0 - ratio).epsilon(0.03));
+      CHECK(share(buckets, offload::tier::device_updated) ==
+            doctest::Approx(ratio * device_updated).epsilon(0.05));
     }
   }
   offload::place_by_share(buckets, 0.6, 0.5);
   for (auto const& b : buckets) {
-    CHECK((b.where == offload::place::resident) == (b.unit < 3 || b.unit == 9));
+    CHECK((b.where == offload::tier::resident) == (b.unit < 3 || b.unit == 9));
   }
 }
 

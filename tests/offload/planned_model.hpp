@@ -3,8 +3,8 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
-#include <superoffload/offload/machine.hpp>
-#include <superoffload/offload/workload.hpp>
+#include <superoffload/offload/planning/machine.hpp>
+#include <superoffload/offload/planning/workload.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace superoffload::test {
 inline constexpr std::size_t gib = std::size_t{1} << 30;
 
 /// An H200 on PCIe 5 with 16 cores, as in bench/hardware.
-inline offload::machine server() {
+inline offload::machine worker() {
   offload::machine m;
   m.name = "server";
   m.device = {.memory = 140 * gib,
               .reserve = 2 * gib,
-              .products = 740e12,
+              .gemms = 740e12,
               .attention_forward = 543e12,
               .attention_backward = 382e12,
               .bandwidth = 4.28e12,
@@ -45,7 +45,7 @@ struct planned_model {
     auto const tokens = sequences * length;
     auto const number = [](std::int64_t n) { return static_cast<double>(n); };
     auto const block = hidden * (hidden * 5 / 2 + 3 * intermediate);
-    double const products = 2.0 * number(block) * number(tokens);
+    double const gemms = 2.0 * number(block) * number(tokens);
     double const attention = 2.0 * number(hidden) * number(tokens) * number(length);
     double const bytes = 24.0 * number(hidden) * number(tokens);
     double const logits = number(vocabulary) * number(tokens);
@@ -53,7 +53,7 @@ struct planned_model {
     work.units.push_back({{0.0, 0.0, 0.1 * bytes}, {0.0, 0.0, 0.2 * bytes}});
     for (int i = 1; i <= layers; ++i) {
       units.emplace_back(i, "layer").add_matrix({{"block", block / hidden}}, hidden);
-      work.units.push_back({{products, attention, bytes}, {2.0 * products, 2.5 * attention, 2.0 * bytes}});
+      work.units.push_back({{gemms, attention, bytes}, {2.0 * gemms, 2.5 * attention, 2.0 * bytes}});
     }
     units.emplace_back(layers + 1, "head", true).add_matrix({{"head", vocabulary}}, hidden);
     work.units.push_back({{6.0 * logits * number(hidden), 0.0, 14.0 * logits}, {}});
@@ -65,11 +65,11 @@ struct planned_model {
       auto& level = work.levels.emplace_back();
       level.name = again == 0.0 ? "none" : again == 1.0 ? "every block" : "half";
       level.activations = kept(number(tokens), again);
-      level.again.assign(units.size(), {again * products, again * attention, again * bytes});
-      level.again.front() = level.again.back() = {};
+      level.recompute.assign(units.size(), {again * gemms, again * attention, again * bytes});
+      level.recompute.front() = level.recompute.back() = {};
     }
     work.tokens = tokens;
-    work.model_flops = 3.0 * (layers * (products + attention) + 2.0 * logits * number(hidden));
+    work.model_flops = 3.0 * (layers * (gemms + attention) + 2.0 * logits * number(hidden));
     work.workspaces = 10 << 20;
   }
 };

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/kernels.hpp>
-#include <superoffload/offload/scheduler.hpp>
-#include <superoffload/offload/server.hpp>
-#include <superoffload/offload/simulator.hpp>
+#include <superoffload/offload/planning/simulator.hpp>
+#include <superoffload/offload/scheduling/scheduler.hpp>
+#include <superoffload/offload/state/worker.hpp>
 
 #include <doctest/doctest.h>
 
@@ -27,7 +27,7 @@ using namespace superoffload::offload;
 /// What a server told its scheduler and what that answered, in order: to be replayed on another one.
 struct recording {
   std::vector<std::function<void(scheduler&)>> events;
-  std::vector<service_task> tasks;
+  std::vector<worker_task> tasks;
   std::vector<std::size_t> checks;  // how many tasks there were at each
   std::size_t fetches = 0, uploads = 0;
 
@@ -40,7 +40,7 @@ recording* now_recorded = nullptr;
 /// A scheduler that notes all of that.
 class noting_scheduler : public scheduler {
 public:
-  explicit noting_scheduler(arrangement const& a) : scheduler{a}, to_{*now_recorded} {}
+  explicit noting_scheduler(configuration const& a) : scheduler{a}, to_{*now_recorded} {}
 
   void announce() {
     note([](scheduler& s) { s.announce(); });
@@ -107,7 +107,7 @@ public:
     note([](scheduler& s) { s.forget_uploads(); });
     scheduler::forget_uploads();
   }
-  buffers begin(service_task const& t) {
+  buffers begin(worker_task const& t) {
     auto const used = scheduler::begin(t);
     to_.tasks.push_back(t);
     note([=](scheduler& s) {
@@ -119,7 +119,7 @@ public:
     });
     return used;
   }
-  void finish(service_task const& t, buffers const& used) {
+  void finish(worker_task const& t, buffers const& used) {
     note([=](scheduler& s) { s.finish(t, used); });
     scheduler::finish(t, used);
   }
@@ -128,7 +128,7 @@ public:
     ahead_ = ahead;
     return scheduler::next_upload(ahead);
   }
-  [[nodiscard]] std::optional<service_task> next_task() {
+  [[nodiscard]] std::optional<worker_task> next_task() {
     auto const next = scheduler::next_task();
     note([=](scheduler& s) { CHECK(s.next_task() == next); });
     bool const waits_for_state = !before_check() && staging().is_late();
@@ -167,29 +167,29 @@ std::vector<autograd::unit_layout> some_units() {
   }
   return all;
 }
-arrangement arranged(std::string const& places, std::string const& on_host, int slots) {
-  arrangement a;
+configuration configured(std::string const& places, std::string const& on_host, int pinned_buffers) {
+  configuration a;
   a.buckets = buckets_of(some_units(), kernel::norm_grid);
   for (std::size_t i = 0; i < a.buckets.size(); ++i) {
     char const c = places[i % places.size()];
-    a.buckets[i].where = c == 'h' ? place::host : c == 's' ? place::streamed : place::resident;
+    a.buckets[i].where = c == 'h' ? tier::host : c == 's' ? tier::device_updated : tier::resident;
   }
-  for (char const c : on_host) { a.flow.weights.push_back(c == '1'); }
-  a.slots = slots;
+  for (char const c : on_host) { a.offloaded.weights.push_back(c == '1'); }
+  a.pinned_buffers = pinned_buffers;
   a.adapts = false;
   return a;
 }
 
 /// A server on the CPU whose steps' gradients are zero.
-struct recorded_server {
+struct recorded_worker {
   recording notes;
   cpu::device device{1};
   cpu::stream stream{device};
   std::vector<autograd::unit_layout> layouts = some_units();
   std::vector<float> memory = std::vector<float>(2 * units * 2 * kernel::norm_grid);
-  std::optional<server<cpu::device, float, noting_scheduler>> state;
+  std::optional<worker<cpu::device, float, noting_scheduler>> state;
 
-  explicit recorded_server(arrangement const& a) {
+  explicit recorded_worker(configuration const& a) {
     now_recorded = &notes;
     state.emplace(device, stream, layouts, a, [this](int u) { return &memory[at(u)]; });
   }
@@ -226,16 +226,16 @@ TEST_CASE("a recorded run, replayed event by event, makes the same decisions in 
   for (auto const* places : {"h", "hs", "hhsr"}) {
     for (auto const* on_host : {"0000", "0110"}) {
       for (bool const immediate : {false, true}) {
-        for (int const slots : {3, 20}) {
+        for (int const pinned_buffers : {3, 20}) {
           CAPTURE(std::string{places});
           CAPTURE(std::string{on_host});
           CAPTURE(immediate);
-          auto a = arranged(places, on_host, slots);
+          auto a = configured(places, on_host, pinned_buffers);
           a.immediate = immediate;
           for (auto& b : a.buckets) {
-            b.where = a.flows(b) && b.where == place::resident ? place::host : b.where;
+            b.where = a.weights_offloaded(b) && b.where == tier::resident ? tier::host : b.where;
           }
-          recorded_server run{a};
+          recorded_worker run{a};
           for (int t = 0; t < 12; ++t) {
             run.step(immediate || t % 4 < 2 ? check_result::unclipped
                      : t % 4 == 2           ? check_result::clipped
@@ -254,7 +254,7 @@ TEST_CASE("a recorded run, replayed event by event, makes the same decisions in 
           CHECK(run.notes.tasks.size() > 12);
           CHECK((run.notes.uploads > 0) == (std::string{places} != "h"));
           auto const counts = again.counts();
-          CHECK(counts.emitted - counts.sent_again == counts.committed);
+          CHECK(counts.speculated - counts.resent == counts.committed);
         }
       }
     }
@@ -263,7 +263,7 @@ TEST_CASE("a recorded run, replayed event by event, makes the same decisions in 
 
 /// What CPU Adam does for which units in a step of the simulator, in order.
 using services = std::vector<std::pair<activity, int>>;
-services simulated(arrangement const& a, double acceptance) {
+services simulated(configuration const& a, double hit_rate) {
   // Whatever can be done is, long before the next gradient comes.
   machine m;
   m.device.bandwidth = 1e15;
@@ -276,9 +276,9 @@ services simulated(arrangement const& a, double acceptance) {
   s.units.assign(units, {1.0, 2.0});
   s.state = a;
   s.element_bytes = sizeof(float);
-  s.acceptance = acceptance;
+  s.hit_rate = hit_rate;
   for (int u = 0; u < units; ++u) {
-    s.streamed_weights.push_back(a.flow.weights_of(u) ? 2 * kernel::norm_grid : 0);
+    s.offloaded_weights.push_back(a.offloaded.weights_of(u) ? 2 * kernel::norm_grid : 0);
   }
   services done;
   for (auto const& i : simulate(m, s).intervals) {
@@ -290,12 +290,12 @@ services simulated(arrangement const& a, double acceptance) {
 }
 activity activity_of(adam_task task) {
   switch (task) {
-    case adam_task::emit:
-      return activity::emit;
+    case adam_task::speculate:
+      return activity::speculate;
     case adam_task::commit:
       return activity::commit;
-    case adam_task::commit_emit:
-      return activity::commit_emit;
+    case adam_task::commit_speculate:
+      return activity::commit_speculate;
     case adam_task::commit_update:
       return activity::commit_update;
     default:
@@ -303,8 +303,8 @@ activity activity_of(adam_task task) {
   }
 }
 /// The same of the server, from one check to the next.
-services served(arrangement const& a, check_result result) {
-  recorded_server run{a};
+services served(configuration const& a, check_result result) {
+  recorded_worker run{a};
   for (int t = 0; t < 4; ++t) { run.step(result, true); }
   run.end();
   services done;
@@ -327,10 +327,10 @@ TEST_CASE("server and simulator do the same things in the same order") {
           CAPTURE(std::string{on_host});
           CAPTURE(immediate);
           CAPTURE(clipped);
-          auto a = arranged(places, on_host, 20);
+          auto a = configured(places, on_host, 20);
           a.immediate = immediate;
           for (auto& b : a.buckets) {
-            b.where = a.flows(b) && b.where == place::resident ? place::host : b.where;
+            b.where = a.weights_offloaded(b) && b.where == tier::resident ? tier::host : b.where;
           }
           auto const expected = simulated(a, clipped ? 0.0 : 1.0);
           CHECK(expected.size() >= 4);

@@ -28,8 +28,8 @@
 namespace {
 
 using namespace superoffload;
-using offload::place;
 using offload::state_part;
+using offload::tier;
 
 /// Units of two cells of the norm's grid: one with tensors that do not decay or do not train; one frozen.
 std::vector<autograd::unit_layout> some_units() {
@@ -75,7 +75,7 @@ struct trained {
   std::vector<std::vector<G>> gradients;
   State state;
 
-  explicit trained(offload::arrangement const& a)
+  explicit trained(offload::configuration const& a)
       : weights(zeros<T>()),
         gradients(zeros<G>()),
         state{device, stream, units, a,
@@ -99,7 +99,7 @@ struct trained {
     return all;
   }
 
-  /// One step as an engine makes it: weights are used, gradients come last unit first, the verdict. `bad` is
+  /// One step as an engine makes it: weights are used, gradients come last unit first, the check. `bad` is
   /// put into the gradient when it is not 0.
   double step(int t, double max_norm, float bad, bool announced) {
     for (int u = 0; u < 4; ++u) { state.await(u, stream); }
@@ -131,15 +131,15 @@ struct trained {
       }
       state.ready(u, {gradient.data(), !std::is_same_v<T, G>});
     }
-    auto const verdict = state.judge();
-    if (verdict.finite) {
-      record.factor = optim::clip_factor(verdict.norm, max_norm);
+    auto const gradient_check = state.check_gradient();
+    if (gradient_check.finite) {
+      record.factor = optim::clip_factor(gradient_check.norm, max_norm);
       state.update(record);
       ++accepted;
     } else {
       state.skip();
     }
-    return verdict.norm;
+    return gradient_check.norm;
   }
 
   std::vector<float> everything() {
@@ -191,7 +191,7 @@ struct simple_path {
 };
 template <class T, class G>
 simple_path<T> const& simple_path_of(run const& r, int steps) {
-  static std::map<std::pair<run, int>, simple_path<T>> known;  // one for all arrangements
+  static std::map<std::pair<run, int>, simple_path<T>> known;  // one for all configurations
   auto const [at, is_new] = known.try_emplace({r, steps});
   if (is_new) {
     trained<offload::device_state<cpu::device, T>, T, G> simple{{}};
@@ -209,7 +209,7 @@ simple_path<T> const& simple_path_of(run const& r, int steps) {
 
 /// Every step gives the norm, the weights and in the end the state of the simple path, bit for bit.
 template <class T, class G, class D = cpu::device>
-offload::service_counts check_exact(offload::arrangement const& a, run const& r, int steps) {
+offload::worker_counts check_exact(offload::configuration const& a, run const& r, int steps) {
   auto const& expected = simple_path_of<T, G>(r, steps);
   trained<offload::placed_state<D, T>, T, G, D> placed{a};
   auto state = expected.states.begin();
@@ -234,34 +234,34 @@ offload::service_counts check_exact(offload::arrangement const& a, run const& r,
   return placed.state.counts();
 }
 
-offload::arrangement arranged(std::string const& places, int slots = 4) {
-  offload::arrangement a;
+offload::configuration configured(std::string const& places, int pinned_buffers = 4) {
+  offload::configuration a;
   a.buckets = offload::buckets_of(some_units(), kernel::norm_grid);
   for (std::size_t i = 0; i < a.buckets.size(); ++i) {
     char const c = places[i % places.size()];
-    a.buckets[i].where = c == 'h' ? place::host : c == 's' ? place::streamed : place::resident;
+    a.buckets[i].where = c == 'h' ? tier::host : c == 's' ? tier::device_updated : tier::resident;
   }
-  a.slots = slots;
+  a.pinned_buffers = pinned_buffers;
   a.workers = 2;
   return a;
 }
 
 /// The same with the weights of some units in host memory: '1' says of which. What would be resident of them
-/// is on the host. `held`: gradients leave the device as they come, and have slots until the verdict.
-offload::arrangement flowing(std::string const& places, std::string const& units, bool held) {
-  auto a = arranged(places);
-  for (std::size_t u = 0; u < 4; ++u) { a.flow.weights.push_back(units[u] == '1'); }
-  a.flow.gradients.assign(4, held);
+/// is on the host. `held`: gradients leave the device as they come, and have slots until the check.
+offload::configuration offloading(std::string const& places, std::string const& units, bool held) {
+  auto a = configured(places);
+  for (std::size_t u = 0; u < 4; ++u) { a.offloaded.weights.push_back(units[u] == '1'); }
+  a.offloaded.gradients.assign(4, held);
   for (auto& b : a.buckets) {
-    if (a.flows(b) && b.where == place::resident) {
-      b.where = place::host;
+    if (a.weights_offloaded(b) && b.where == tier::resident) {
+      b.where = tier::host;
     }
-    if (b.where != place::host) {
-      a.flow.gradients[static_cast<std::size_t>(b.unit)] = false;
+    if (b.where != tier::host) {
+      a.offloaded.gradients[static_cast<std::size_t>(b.unit)] = false;
     }
   }
   if (held) {
-    a.slots = static_cast<int>(a.buckets.size()) + 2;
+    a.pinned_buffers = static_cast<int>(a.buckets.size()) + 2;
   }
   return a;
 }
@@ -277,7 +277,7 @@ TEST_CASE_TEMPLATE("every mixture of places gives the bits of the simple path", 
         CAPTURE(std::string{places});
         CAPTURE(max_norm);
         CAPTURE(faults);
-        check_exact<T, T>(arranged(places), {max_norm, faults, true}, 12 / slower);
+        check_exact<T, T>(configured(places), {max_norm, faults, true}, 12 / slower);
       }
     }
   }
@@ -293,7 +293,7 @@ TEST_CASE_TEMPLATE("weights in host memory give the bits of the simple path, in 
           CAPTURE(std::string{places});
           CAPTURE(held);
           CAPTURE(max_norm);
-          check_exact<T, T>(flowing(places, units, held), {max_norm, true, true}, 12 / slower);
+          check_exact<T, T>(offloading(places, units, held), {max_norm, true, true}, 12 / slower);
         }
       }
     }
@@ -301,36 +301,36 @@ TEST_CASE_TEMPLATE("weights in host memory give the bits of the simple path, in 
 }
 
 TEST_CASE("weights in host memory over hundreds of steps, beside others") {
-  auto const counts =
-      check_exact<bfloat16, bfloat16>(flowing("hhsr", "0100", true), {sometimes, true, true}, 240 / slower);
-  CHECK(counts.emitted > 0);
+  auto const counts = check_exact<bfloat16, bfloat16>(offloading("hhsr", "0100", true),
+                                                      {sometimes, true, true}, 240 / slower);
+  CHECK(counts.speculated > 0);
   CHECK(counts.updated > 0);
 }
 
 TEST_CASE("nothing of a weight in host memory is emitted: it is itself half of its master") {
-  auto const a = flowing("h", "1111", true);
+  auto const a = offloading("h", "1111", true);
   auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 20);
-  CHECK(counts.emitted == 0);
+  CHECK(counts.speculated == 0);
   CHECK(counts.updated == 20 * static_cast<std::int64_t>(a.buckets.size()));
 }
 
 TEST_CASE("weights in host memory take no second master, and gradients that were added up are rounded") {
-  auto const beside = flowing("h", "1111", false), apart = arranged("h");
+  auto const beside = offloading("h", "1111", false), apart = configured("h");
   using state = offload::placed_state<cpu::device, bfloat16>;
   std::size_t elements = 0;
   for (auto const& b : apart.buckets) { elements += static_cast<std::size_t>(b.count); }
   CHECK(state::bytes(some_units(), apart).host - state::bytes(some_units(), beside).host == 2 * elements);
-  check_exact<bfloat16, float>(flowing("hsr", "1101", true), {sometimes, true, true}, 30);
+  check_exact<bfloat16, float>(offloading("hsr", "1101", true), {sometimes, true, true}, 30);
 }
 
 TEST_CASE(
-    "an arrangement that cannot hold its gradients, or keeps state apart from its weights, is refused") {
+    "a configuration that cannot hold its gradients, or keeps state apart from its weights, is refused") {
   using state = offload::placed_state<cpu::device, float>;
   auto const units = some_units();
   cpu::device device{1};
   cpu::stream stream{device};
   std::vector<float> weights(1 << 20);
-  auto const refused = [&](offload::arrangement const& a, char const* why) {
+  auto const refused = [&](offload::configuration const& a, char const* why) {
     try {
       state const s{device, stream, units, a, [&](int) { return weights.data(); }};
       FAIL("was not refused: ", why);
@@ -340,61 +340,61 @@ TEST_CASE(
     }
     stream.synchronize();
   };
-  auto few = flowing("h", "0000", true);
-  --few.slots;
+  auto few = offloading("h", "0000", true);
+  --few.pinned_buffers;
   refused(few, "they hold gradients");
-  auto apart = arranged("r");
-  apart.flow.weights = {true};
+  auto apart = configured("r");
+  apart.offloaded.weights = {true};
   refused(apart, "their state is resident");
-  auto held = flowing("h", "0000", true);
-  held.buckets.front().where = place::resident;
+  auto held = offloading("h", "0000", true);
+  held.buckets.front().where = tier::resident;
   refused(held, "its state is updated there");
 }
 
 TEST_CASE("over hundreds of steps of all kinds, with every way to serve a bucket in use") {
   auto const counts =
-      check_exact<bfloat16, bfloat16>(arranged("hhsr", 6), {sometimes, true, true}, 240 / slower);
-  CHECK(counts.emitted > 0);
+      check_exact<bfloat16, bfloat16>(configured("hhsr", 6), {sometimes, true, true}, 240 / slower);
+  CHECK(counts.speculated > 0);
   CHECK(counts.committed > 0);
   CHECK(counts.updated > 0);
-  CHECK(counts.sent_again > 0);
+  CHECK(counts.resent > 0);
 }
 
-TEST_CASE("speculation that never fails updates nothing after the verdict, and commits all") {
-  auto a = arranged("h", 10);
+TEST_CASE("speculation that never fails updates nothing after the check, and commits all") {
+  auto a = configured("h", 10);
   auto const buckets = static_cast<std::int64_t>(a.buckets.size());
   auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 20);
-  CHECK(counts.sent_again == 0);
-  CHECK(counts.emitted + counts.updated == 20 * buckets);
-  CHECK(counts.emitted == counts.committed);
-  CHECK(counts.emitted > 0);
+  CHECK(counts.resent == 0);
+  CHECK(counts.speculated + counts.updated == 20 * buckets);
+  CHECK(counts.speculated == counts.committed);
+  CHECK(counts.speculated > 0);
 }
 
 TEST_CASE("two slots are enough, and gradients of several micro-batches are rounded on their way") {
   for (double const max_norm : {never, sometimes}) {
-    check_exact<bfloat16, bfloat16>(arranged("h", 2), {max_norm, true, true}, 30);
-    check_exact<bfloat16, float>(arranged("hsr", 3), {max_norm, true, true}, 30);
+    check_exact<bfloat16, bfloat16>(configured("h", 2), {max_norm, true, true}, 30);
+    check_exact<bfloat16, float>(configured("hsr", 3), {max_norm, true, true}, 30);
   }
 }
 
-TEST_CASE("a step that was not announced, or an arrangement that does not speculate, waits for the verdict") {
-  CHECK(check_exact<float, float>(arranged("hs"), {sometimes, true, false}, 20).emitted == 0);
-  auto a = arranged("hs");
+TEST_CASE("a step that was not announced, or a configuration that does not speculate, waits for the check") {
+  CHECK(check_exact<float, float>(configured("hs"), {sometimes, true, false}, 20).speculated == 0);
+  auto a = configured("hs");
   a.speculates = false;
   a.waits_for_all = true;
   auto const counts = check_exact<float, float>(a, {sometimes, true, true}, 20);
-  CHECK(counts.emitted == 0);
+  CHECK(counts.speculated == 0);
   CHECK(counts.committed == 0);
 }
 
 TEST_CASE("without clipping, buckets may be updated as they come") {
-  auto a = arranged("hhr");
+  auto a = configured("hhr");
   a.immediate = true;
   auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 30);
-  CHECK(counts.emitted == 0);
+  CHECK(counts.speculated == 0);
   CHECK(counts.committed == 0);
   CHECK(counts.updated == 30 * std::count_if(a.buckets.begin(), a.buckets.end(),
-                                             [](auto const& b) { return b.where == place::host; }));
+                                             [](auto const& b) { return b.where == tier::host; }));
 }
 
 TEST_CASE("buckets of all places may be updated as they come, and their gradients leave at once") {
@@ -402,12 +402,12 @@ TEST_CASE("buckets of all places may be updated as they come, and their gradient
     for (auto const* units : {"0000", "1111", "0100"}) {
       CAPTURE(std::string{places});
       CAPTURE(std::string{units});
-      auto a = flowing(places, units, false);
+      auto a = offloading(places, units, false);
       a.immediate = true;
-      a.flow.gradients.assign(4, true);
-      a.slots = 2;
+      a.offloaded.gradients.assign(4, true);
+      a.pinned_buffers = 2;
       auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 30 / slower);
-      CHECK(counts.emitted == 0);
+      CHECK(counts.speculated == 0);
     }
   }
 }
@@ -415,21 +415,22 @@ TEST_CASE("buckets of all places may be updated as they come, and their gradient
 TEST_CASE("where clipping fires at every step, speculation ends") {
   // The estimate falls below one half in the seventh step; how much is emitted until then is a matter of
   // time.
-  auto const a = arranged("h");
+  auto const a = configured("h");
   auto const counts = check_exact<float, float>(a, {always, false, true}, 60);
-  CHECK(counts.emitted <= 7 * static_cast<std::int64_t>(a.buckets.size()));
+  CHECK(counts.speculated <= 7 * static_cast<std::int64_t>(a.buckets.size()));
 }
 
 TEST_CASE("speculation that does not adapt goes on, and changes no bit") {
-  auto a = arranged("h", 10);
+  auto a = configured("h", 10);
   a.adapts = false;
   auto const counts = check_exact<bfloat16, bfloat16>(a, {always, true, true}, 40);
-  CHECK(counts.emitted >= 40);
-  CHECK(counts.committed < counts.emitted);
+  CHECK(counts.speculated >= 40);
+  CHECK(counts.committed < counts.speculated);
 }
 
 TEST_CASE("the memory that is taken is the memory announced") {
-  for (auto const& a : {arranged("hhsr", 5), flowing("hhsr", "1001", true), flowing("s", "1111", false)}) {
+  for (auto const& a :
+       {configured("hhsr", 5), offloading("hhsr", "1001", true), offloading("s", "1111", false)}) {
     auto const units = some_units();
     using state = offload::placed_state<cpu::device, bfloat16>;
     auto const announced = state::bytes(units, a);
@@ -445,7 +446,7 @@ TEST_CASE("the memory that is taken is the memory announced") {
 
 TEST_CASE("a thread of CPU Adam that fails ends the run with its error, which never hangs") {
   for (int good_steps = 0; good_steps < 3; ++good_steps) {
-    trained<offload::placed_state<cpu::device, float>, float, float> run{arranged("hhs")};
+    trained<offload::placed_state<cpu::device, float>, float, float> run{configured("hhs")};
     auto const go_on = [&] {
       for (int t = 1; t <= 5; ++t) {
         if (t == good_steps + 1) {
@@ -468,13 +469,13 @@ TEST_CASE("there are threads of CPU Adam only where a bucket is on the host, and
   cpu::device device{1};
   cpu::stream stream{device};
   std::vector<float> weights(1 << 20);
-  auto const made = [&](offload::arrangement const& a) {
+  auto const made = [&](offload::configuration const& a) {
     return std::make_unique<offload::placed_state<cpu::device, float>>(device, stream, units, a,
                                                                        [&](int) { return weights.data(); });
   };
-  auto const without = made(arranged("rs"));
+  auto const without = made(configured("rs"));
   CHECK(without->workers() == nullptr);
-  auto a = arranged("h");
+  auto a = configured("h");
   a.workers = 100'000;
   auto const state = made(a);
   CHECK(state->workers()->threads().size() == std::ssize(cpu::allowed_processors()));
@@ -530,7 +531,7 @@ struct late_device::stream : cpu::stream {
 };
 
 TEST_CASE("gradients of a step that was skipped may still be on their way when the next step's are final") {
-  for (auto const& a : {arranged("h"), arranged("hs"), flowing("h", "1111", true)}) {
+  for (auto const& a : {configured("h"), configured("hs"), offloading("h", "1111", true)}) {
     check_exact<float, float, late_device>(a, {sometimes, true, true}, 5);
   }
 }
@@ -539,7 +540,8 @@ TEST_CASE("a failure behind the scenes reaches the thread that trains, which nev
   int failed = 0;
   for (int copies = 0; copies < 42; copies += 2) {
     failing_stream::left = 1 << 30;
-    trained<offload::placed_state<failing_device, float>, float, float, failing_device> run{arranged("hhs")};
+    trained<offload::placed_state<failing_device, float>, float, float, failing_device> run{
+        configured("hhs")};
     failing_stream::left = copies;
     try {
       for (int t = 1; t <= 4; ++t) { run.step(t, sometimes, 0.0F, true); }

@@ -6,7 +6,7 @@
 // all that must be equal after them.
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/model/config.hpp>
-#include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/configuration.hpp>
 #include <superoffload/offload/placement.hpp>
 #include <superoffload/train/engine.hpp>
 
@@ -26,38 +26,39 @@ namespace superoffload::test {
 /// Units whose weights live in host memory, and where the state of all goes in turn: h, s, r.
 struct arranging {
   enum class units { none, blocks, all };
-  units flowing = units::blocks;
-  std::string places = "h";
-  int weight_rooms = 3;
-  int gradient_rooms = 0;  ///< 0: gradients stay
+  units offloaded = units::blocks;
+  std::string tiers = "h";
+  int weight_buffers = 3;
+  int gradient_buffers = 0;  ///< 0: gradients stay
   bool immediate = false;
 };
 
-inline offload::arrangement arrange(std::vector<autograd::unit_layout> const& units, arranging const& how) {
-  offload::arrangement a;
+inline offload::configuration configure(std::vector<autograd::unit_layout> const& units,
+                                        arranging const& how) {
+  offload::configuration a;
   a.buckets = offload::buckets_of(units, 1);
   auto const last = static_cast<int>(units.size()) - 1;
   for (int u = 0; u <= last; ++u) {
     bool const is_block = u > 0 && u < last;
-    a.flow.weights.push_back(how.flowing == arranging::units::all ||
-                             (how.flowing == arranging::units::blocks && is_block));
-    a.flow.gradients.push_back(how.gradient_rooms > 0);
+    a.offloaded.weights.push_back(how.offloaded == arranging::units::all ||
+                                  (how.offloaded == arranging::units::blocks && is_block));
+    a.offloaded.gradients.push_back(how.gradient_buffers > 0);
   }
   for (std::size_t i = 0; i < a.buckets.size(); ++i) {
     auto& b = a.buckets[i];
-    char const c = how.places[i % how.places.size()];
-    b.where = c == 's'                 ? offload::place::streamed
-              : c == 'h' || a.flows(b) ? offload::place::host
-                                       : offload::place::resident;
-    if (b.where != offload::place::host && !how.immediate) {
-      a.flow.gradients[static_cast<std::size_t>(b.unit)] = false;
+    char const c = how.tiers[i % how.tiers.size()];
+    b.where = c == 's'                             ? offload::tier::device_updated
+              : c == 'h' || a.weights_offloaded(b) ? offload::tier::host
+                                                   : offload::tier::resident;
+    if (b.where != offload::tier::host && !how.immediate) {
+      a.offloaded.gradients[static_cast<std::size_t>(b.unit)] = false;
     }
   }
-  a.flow.weight_rooms = how.weight_rooms;
-  a.flow.gradient_rooms = how.gradient_rooms;
+  a.offloaded.weight_buffers = how.weight_buffers;
+  a.offloaded.gradient_buffers = how.gradient_buffers;
   a.immediate = how.immediate;
   a.workers = 2;
-  a.slots = how.immediate ? 2 : static_cast<int>(a.buckets.size()) + 2;
+  a.pinned_buffers = how.immediate ? 2 : static_cast<int>(a.buckets.size()) + 2;
   return a;
 }
 
@@ -140,11 +141,11 @@ history check_same_bits(Device& device, model::config const& config, train::engi
   for (auto const& how : all) {
     CAPTURE(config.tied_head);
     CAPTURE(options.max_grad_norm);
-    CAPTURE(how.places);
-    CAPTURE(static_cast<int>(how.flowing));
-    CAPTURE(how.weight_rooms);
-    CAPTURE(how.gradient_rooms);
-    options.arrangement = arrange(simple.model().units(), how);
+    CAPTURE(how.tiers);
+    CAPTURE(static_cast<int>(how.offloaded));
+    CAPTURE(how.weight_buffers);
+    CAPTURE(how.gradient_buffers);
+    options.configuration = configure(simple.model().units(), how);
     Placed placed{device, config, options};
     placed.initialize(some_weights);
     REQUIRE(train(placed, 0, steps, options.accumulates, faults) == expected);

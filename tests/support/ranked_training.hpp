@@ -7,7 +7,7 @@
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/data/batch.hpp>
 #include <superoffload/model/config.hpp>
-#include <superoffload/offload/arrangement.hpp>
+#include <superoffload/offload/configuration.hpp>
 #include <superoffload/train/engine.hpp>
 
 #include "conformance/communicator.hpp"
@@ -86,7 +86,7 @@ struct settings {
   /// Without clipping: the learning rate is announced, and gradients are used up as they come.
   bool immediate = false;
   int layers = 2;
-  int weight_rooms = 3;  ///< units that are whole at once
+  int weight_buffers = 3;  ///< units that are whole at once
 };
 
 struct record {
@@ -151,10 +151,10 @@ record train(Engine& e, settings const& s, int rank, int ranks) {
 /// Some buckets in each place, others on other ranks.
 inline offload::placement mixed(std::vector<autograd::unit_layout> const& shards, int rank) {
   auto buckets = offload::buckets_of(shards, 1);
-  constexpr offload::place places[] = {offload::place::host, offload::place::streamed,
-                                       offload::place::resident};
+  constexpr offload::tier tiers[] = {offload::tier::host, offload::tier::device_updated,
+                                     offload::tier::resident};
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    buckets[i].where = places[(i + static_cast<std::size_t>(rank)) % 3];
+    buckets[i].where = tiers[(i + static_cast<std::size_t>(rank)) % 3];
   }
   return buckets;
 }

@@ -166,7 +166,7 @@ void check_logits(Model& l) {
 /// Computing blocks again gives the same loss and gradients bit for bit, in less memory.
 template <class Model>
 void check_recompute(Model& kept, Model& again) {
-  CHECK(again.trained.plan().activations < kept.trained.plan().activations);
+  CHECK(again.trained.allocation().activations < kept.trained.allocation().activations);
   CHECK(kept.trained.forward(kept.batch) == again.trained.forward(again.batch));
   kept.trained.backward();
   again.trained.backward();

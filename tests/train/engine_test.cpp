@@ -63,13 +63,13 @@ TEST_CASE_TEMPLATE("the plan is what is then allocated", P, precision::fp32, pre
       CHECK(device.bytes_in_use() == 0);
       e.initialize(some_weights);
       CHECK(static_cast<double>(device.bytes_in_use()) ==
-            doctest::Approx(static_cast<double>(e.plan().total())).epsilon(0.03));
+            doctest::Approx(static_cast<double>(e.allocation().total())).epsilon(0.03));
       e.forward(batch_of({1, 2, 3, 4, 5}));
       e.backward();
       e.step(1e-3);
       e.synchronize();
       CHECK(static_cast<double>(device.peak_bytes()) ==
-            doctest::Approx(static_cast<double>(e.plan().total())).epsilon(0.03));
+            doctest::Approx(static_cast<double>(e.allocation().total())).epsilon(0.03));
     }
   }
 }
@@ -77,13 +77,13 @@ TEST_CASE_TEMPLATE("the plan is what is then allocated", P, precision::fp32, pre
 /// The CPU, but a stream takes memory with its first kernel and keeps it, as a GPU's does.
 struct keeping_device : cpu::device {
   using cpu::device::device;
-  static constexpr std::size_t product_workspace_bytes = 3'000'000;
+  static constexpr std::size_t gemm_workspace_bytes = 3'000'000;
   struct stream : cpu::stream {
     explicit stream(keeping_device& on) : cpu::stream{on}, device{&on} {}
     template <class Arguments>
     friend void launch(stream& on, Arguments const& arguments) {
       if (on.workspace.bytes() == 0) {
-        on.workspace = buffer<cpu::device>{*on.device, product_workspace_bytes};
+        on.workspace = buffer<cpu::device>{*on.device, gemm_workspace_bytes};
       }
       launch(static_cast<cpu::stream&>(on), arguments);
     }
@@ -95,32 +95,33 @@ struct keeping_device : cpu::device {
 TEST_CASE("what a stream keeps for matrix products is in the plan") {
   keeping_device device{2};
   train::engine<model::llama, keeping_device> e{device, small(), {.max_rows = 24, .max_positions = 12}};
-  CHECK(e.plan().workspaces == keeping_device::product_workspace_bytes);
+  CHECK(e.allocation().workspaces == keeping_device::gemm_workspace_bytes);
   e.initialize(some_weights);
   e.forward(batch_of({1, 2, 3, 4, 5}));
   e.backward();
   e.step(1e-3);
   e.synchronize();
-  CHECK(device.peak_bytes() == e.plan().total());
+  CHECK(device.peak_bytes() == e.allocation().total());
 }
 
 TEST_CASE("automatic recompute uses the memory that there is, and no more") {
   cpu::device device{2};
   train::engine<model::llama> e{
       device, small(), {.max_rows = 24, .max_positions = 12, .recompute = recompute::choice::automatic}};
-  auto const everything = e.plan();
+  auto const everything = e.allocation();
   CHECK(everything.results_recomputed == 0);
   e.fit_into(everything.total());
-  CHECK(e.plan().total() == everything.total());
+  CHECK(e.allocation().total() == everything.total());
   std::size_t before = 0;
   for (std::size_t memory = everything.total() - everything.activations; memory < everything.total();
        memory += 512) {
     e.fit_into(memory);
-    CHECK(e.plan().results_recomputed > 0);
-    CHECK(e.plan().recomputed_flops_per_token > 0.0);
-    CHECK((e.plan().total() <= memory || e.plan().results_recomputed == e.plan().results - 2));
-    CHECK(e.plan().activations >= before);
-    before = e.plan().activations;
+    CHECK(e.allocation().results_recomputed > 0);
+    CHECK(e.allocation().recomputed_flops_per_token > 0.0);
+    CHECK((e.allocation().total() <= memory ||
+           e.allocation().results_recomputed == e.allocation().results - 2));
+    CHECK(e.allocation().activations >= before);
+    before = e.allocation().activations;
   }
 }
 
@@ -159,7 +160,7 @@ TEST_CASE("what an engine queues is named for the errors of its device") {
 }
 
 TEST_CASE(
-    "a profiler hears of every unit's forward and backward, of verdict and update, and of the host's tasks") {
+    "a profiler hears of every unit's forward and backward, of check and update, and of the host's tasks") {
   test::recording_listener heard;
   test::recorded::heard = &heard;
   std::vector<std::string> const step{"forward of embedding", "forward of layer 0",    "forward of layer 1",
@@ -169,8 +170,8 @@ TEST_CASE(
   {
     cpu::device device{2};
     train::engine_options options{.max_rows = 8, .max_positions = 8};
-    options.arrangement.buckets = offload::buckets_of(model::llama{small()}.units(), 1);
-    for (auto& b : options.arrangement.buckets) { b.where = offload::place::host; }
+    options.configuration.buckets = offload::buckets_of(model::llama{small()}.units(), 1);
+    for (auto& b : options.configuration.buckets) { b.where = offload::tier::host; }
     train::engine<model::llama, offload::super, test::recorded> e{device, small(), options};
     e.initialize(some_weights);
     CHECK(heard.of_this_thread().empty());
@@ -366,17 +367,17 @@ TEST_CASE_TEMPLATE("an engine with its state off the device trains bit for bit l
   train::engine<model::llama, P> simple{device, small(), options};
   simple.initialize(some_weights);
   auto const expected = train_for_a_while(simple, 40);
-  for (auto const where : {offload::place::host, offload::place::streamed}) {
-    options.arrangement.buckets = offload::buckets_of(simple.model().units(), 1);
+  for (auto const where : {offload::tier::host, offload::tier::device_updated}) {
+    options.configuration.buckets = offload::buckets_of(simple.model().units(), 1);
     int resident = 0;
-    for (auto& b : options.arrangement.buckets) {
-      b.where = resident++ == 1 ? offload::place::resident : where;
+    for (auto& b : options.configuration.buckets) {
+      b.where = resident++ == 1 ? offload::tier::resident : where;
     }
     train::engine<model::llama, P, offload::super> placed{device, small(), options};
     auto const before = device.bytes_in_use(memory::host);
     placed.initialize(some_weights);
     CHECK(static_cast<double>(device.bytes_in_use(memory::host) - before) ==
-          doctest::Approx(static_cast<double>(placed.plan().host)).epsilon(0.03));
+          doctest::Approx(static_cast<double>(placed.allocation().host)).epsilon(0.03));
     CHECK(train_for_a_while(placed, 40) == expected);
     CHECK(all_weights(placed) == all_weights(simple));
   }
@@ -385,9 +386,9 @@ TEST_CASE_TEMPLATE("an engine with its state off the device trains bit for bit l
 TEST_CASE("where buckets are updated as they come, a gradient that is not finite is the end") {
   cpu::device device{2};
   train::engine_options options{.max_grad_norm = 0.0, .max_rows = 12, .max_positions = 12};
-  options.arrangement.buckets = offload::buckets_of(model::llama{small()}.units(), 1);
-  for (auto& b : options.arrangement.buckets) { b.where = offload::place::host; }
-  options.arrangement.immediate = true;
+  options.configuration.buckets = offload::buckets_of(model::llama{small()}.units(), 1);
+  for (auto& b : options.configuration.buckets) { b.where = offload::tier::host; }
+  options.configuration.immediate = true;
   train::engine<model::llama, precision::fp32, offload::super> e{device, small(), options};
   e.initialize(some_weights);
   auto const batch = batch_of({1, 2, 3, 4, 5});

@@ -57,11 +57,11 @@ TEST_CASE("each wrong value is refused by the name of its flag") {
          o.offload.how = offload::mode::none;
          o.offload.ratio = 0.5;
        }},
-      {"--streamed_share is 2", [](auto& o) { o.offload.streamed_share = 2.0; }},
-      {"--stream_weights is on, but --offload is none",
+      {"--device_updated_share is 2", [](auto& o) { o.offload.device_updated_share = 2.0; }},
+      {"--offload_weights is on, but --offload is none",
        [](auto& o) {
          o.offload.how = offload::mode::none;
-         o.offload.stream_weights = offload::choice::on;
+         o.offload.offload_weights = offload::choice::on;
        }},
       {"--cpuadam_cores_perc is 0,", [](auto& o) { o.offload.cpuadam_cores_perc = 0.0; }},
       {"--cpuadam_cores_perc is 1.1", [](auto& o) { o.offload.cpuadam_cores_perc = 1.1; }},
@@ -80,7 +80,7 @@ TEST_CASE("flags of offloading that agree are accepted, out of range they are no
   auto o = usual();
   o.offload.how = offload::mode::none;
   o.offload.ratio = 0.0;
-  o.offload.stream_weights = offload::choice::off;
+  o.offload.offload_weights = offload::choice::off;
   CHECK_NOTHROW(train::check(o));
 
   o.offload.ratio = 1.5;

@@ -5,9 +5,9 @@
 #include <superoffload/io/hub.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/model/llama.hpp>
-#include <superoffload/train/described_run.hpp>
 #include <superoffload/train/engine.hpp>
-#include <superoffload/train/machine_file.hpp>
+#include <superoffload/train/planning/described_run.hpp>
+#include <superoffload/train/planning/machine_file.hpp>
 #include <superoffload/train/trainer.hpp>
 
 #include <doctest/doctest.h>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "offload/paper_ablation.hpp"
 
-#include <superoffload/train/machine_file.hpp>
+#include <superoffload/train/planning/machine_file.hpp>
 
 #include <doctest/doctest.h>
 

@@ -7,7 +7,7 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/planned_engine.hpp>
-#include <superoffload/zero/streamed.hpp>
+#include <superoffload/zero/offloaded.hpp>
 
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 using namespace superoffload;
 using simple_engine = train::engine<model::llama, precision::bf16>;
-using engine = train::engine<model::llama, precision::bf16, zero::streamed, offload::super>;
+using engine = train::engine<model::llama, precision::bf16, zero::offloaded, offload::super>;
 
 model::config small() {
   return {.model_type = "llama",
@@ -64,22 +64,22 @@ TEST_CASE("a planned engine is arranged as its plan says and trains like one tha
     train::plan_options o{.offload = {.ratio = 1.0}, .micro_batches = accumulates ? 3 : 1};
     SUBCASE("measured") {}
     SUBCASE("described") { o.offload.hardware = described().hardware; }
-    SUBCASE("with weights in host memory") { o.offload.stream_weights = offload::choice::on; }
+    SUBCASE("with weights in host memory") { o.offload.offload_weights = offload::choice::on; }
     train::planned_engine<engine> planned{device, small(), options(accumulates), o};
 
     auto const& [shape, machine, measuring, settings, plan] = planned.planned();
     CHECK(shape.sequences == 1);
     CHECK(shape.micro_batches == o.micro_batches);
-    CHECK(machine.device.products > 0.0);
+    CHECK(machine.device.gemms > 0.0);
     CHECK(measuring > 0.0);
     CHECK(settings.ratio == 1.0);
     CHECK(plan.resident == 0.0);
-    CHECK(planned.plan().total() == plan.on_device.total());
-    CHECK(planned.plan().host == plan.on_host.total());
-    auto const& buckets = planned.options().arrangement.buckets;
+    CHECK(planned.allocation().total() == plan.on_device.total());
+    CHECK(planned.allocation().host == plan.on_host.total());
+    auto const& buckets = planned.options().configuration.buckets;
     REQUIRE(!buckets.empty());
     CHECK(std::none_of(buckets.begin(), buckets.end(),
-                       [](auto const& b) { return b.where == offload::place::resident; }));
+                       [](auto const& b) { return b.where == offload::tier::resident; }));
     auto const text = planned.plan_text();
     CHECK(text.starts_with("plan for llama, 3 layers of 16, on " + device.description() + " in bf16\n"));
     CHECK(text.find("optimizer state: 0.0 % on the device") != std::string::npos);

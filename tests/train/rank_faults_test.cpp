@@ -6,7 +6,7 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/engine.hpp>
-#include <superoffload/zero/streamed_or_sharded.hpp>
+#include <superoffload/zero/offloaded_or_sharded.hpp>
 
 #include <doctest/doctest.h>
 
@@ -30,7 +30,7 @@ namespace {
 
 using namespace superoffload;
 using engine =
-    train::engine<model::llama, precision::bf16, zero::streamed_or_sharded<comm::shared>, offload::super>;
+    train::engine<model::llama, precision::bf16, zero::offloaded_or_sharded<comm::shared>, offload::super>;
 
 using test::fault;
 /// Where in its work a rank is when it happens: `anywhere` by a clock that nothing waits for.
@@ -117,12 +117,12 @@ TEST_CASE("the end of a rank in training ends all others by its name") {
     groups.settings.patience = std::chrono::milliseconds{groups.stops >= 0 ? 400 : 60000};
     auto const outcomes = groups.run(ranks, [=](auto& device, auto& group) {
       engine e{device, group, tiny(), {.max_rows = 8, .max_positions = 8}};
-      offload::arrangement places;
-      places.buckets = offload::buckets_of(e.units_of_state(), 1);
-      for (std::size_t b = 0; b < places.buckets.size(); ++b) {
-        places.buckets[b].where = b % 2 == 0 ? offload::place::host : offload::place::resident;
+      offload::configuration tiers;
+      tiers.buckets = offload::buckets_of(e.units_of_state(), 1);
+      for (std::size_t b = 0; b < tiers.buckets.size(); ++b) {
+        tiers.buckets[b].where = b % 2 == 0 ? offload::tier::host : offload::tier::resident;
       }
-      e.arrange(std::move(places), std::numeric_limits<std::size_t>::max());
+      e.configure(std::move(tiers), std::numeric_limits<std::size_t>::max());
       comm::abort_on_exception const guard{group};
       train_until(e, group.rank() == victim, what, where, when, delay_us);
     });

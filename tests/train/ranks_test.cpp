@@ -8,7 +8,7 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/trainer.hpp>
-#include <superoffload/zero/streamed_or_sharded.hpp>
+#include <superoffload/zero/offloaded_or_sharded.hpp>
 
 #include <doctest/doctest.h>
 
@@ -36,7 +36,7 @@ using namespace superoffload;
 namespace fs = std::filesystem;
 
 template <class P>
-using engine = train::engine<model::llama, P, zero::streamed_or_sharded<comm::shared>, offload::super>;
+using engine = train::engine<model::llama, P, zero::offloaded_or_sharded<comm::shared>, offload::super>;
 
 train::training_options options(fs::path const& output, std::int64_t steps) {
   auto o = test::short_run(output, steps);
@@ -143,7 +143,7 @@ TEST_CASE_TEMPLATE("a run on any number of ranks is the run of one", P, precisio
       o.offload.bucket_bytes = 1 << 20;
       if (offloads) {
         o.offload.ratio = 0.7;
-        o.offload.streamed_share = 0.5;
+        o.offload.device_updated_share = 0.5;
       }
       return o;
     };

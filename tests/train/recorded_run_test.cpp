@@ -36,13 +36,13 @@ train::training_options options(fs::path const& output) {
   o.metrics = output / "metrics.jsonl";
   o.offload.how = offload::mode::super;
   o.offload.ratio = 1.0;
-  o.offload.streamed_share = 0.5;
+  o.offload.device_updated_share = 0.5;
   return o;
 }
 
 struct outcome {
   std::vector<io::json> lines;
-  offload::service_counts counts;
+  offload::worker_counts counts;
   std::vector<std::string> units;
   offload::placement buckets;
 };
@@ -55,7 +55,7 @@ outcome run(train::training_options const& o) {
   outcome done{.lines = {},
                .counts = trainer.engine().state().counts(),
                .units = {},
-               .buckets = trainer.engine().options().arrangement.buckets};
+               .buckets = trainer.engine().options().configuration.buckets};
   for (auto const& unit : trainer.engine().model().units()) { done.units.push_back(unit.name()); }
   std::ifstream file{o.metrics};
   for (std::string line; std::getline(file, line);) { done.lines.push_back(io::json::parse(line)); }
@@ -72,28 +72,28 @@ io::json read_json(fs::path const& file) {
 TEST_CASE("a resumed run is planned for as much clipping as there was before it") {
   test::scratch_directory const scratch;
   auto o = options(scratch.path());
-  o.offload.streamed_share = 0.0;
+  o.offload.device_updated_share = 0.0;
   o.max_grad_norm = 1e-3;  // every step is clipped
   o.max_steps = 40;
   o.save_steps = 40;
   o.metrics.clear();
   cpu::device device{2};
-  auto const emitted = [&] {
+  auto const speculated = [&] {
     train::trainer<engine> const trainer{device, o};
-    return trainer.plan().step.emitted;
+    return trainer.plan().step.speculated;
   };
-  CHECK(emitted() > 0.0);
+  CHECK(speculated() > 0.0);
   {
     train::trainer<engine> trainer{device, o};
     trainer.run();
   }
   o.overwrite_output = true;
-  CHECK(emitted() > 0.0);
+  CHECK(speculated() > 0.0);
   o.overwrite_output = false;
   o.resume = "auto";
-  CHECK(emitted() == 0.0);
+  CHECK(speculated() == 0.0);
   o.resume = (scratch.path() / "nothing").string();
-  CHECK_THROWS_WITH_AS(emitted(), doctest::Contains("nothing/manifest.json"), error);
+  CHECK_THROWS_WITH_AS(speculated(), doctest::Contains("nothing/manifest.json"), error);
 }
 
 TEST_CASE("what is said of every step adds up, and to be watched changes no bit") {
@@ -105,7 +105,7 @@ TEST_CASE("what is said of every step adds up, and to be watched changes no bit"
   auto const without = run(options(plain.path()));
   auto const with = run(o);
   std::map<std::string, double> busy;
-  double emitted = 0, committed = 0, updated = 0, sent_again = 0;
+  double speculated = 0, committed = 0, updated = 0, resent = 0;
   for (std::size_t i = 0; i < with.lines.size(); ++i) {
     auto const& line = with.lines[i];
     CHECK(line["loss"] == without.lines[i]["loss"]);
@@ -129,10 +129,10 @@ TEST_CASE("what is said of every step adds up, and to be watched changes no bit"
     CHECK(b["waits_ms"].size() == with.units.size());
     CHECK(b["waited_ms"].get<double>() == doctest::Approx(sum));
     CHECK(sum <= line["step_time_ms"].get<double>());
-    emitted += line["buckets"]["emitted"].get<double>();
+    speculated += line["buckets"]["emitted"].get<double>();
     committed += line["buckets"]["committed"].get<double>();
     updated += line["buckets"]["updated"].get<double>();
-    sent_again += line["buckets"]["sent_again"].get<double>();
+    resent += line["buckets"]["sent_again"].get<double>();
   }
   for (auto const& [name, sum] : busy) {
     CAPTURE(name);
@@ -141,14 +141,14 @@ TEST_CASE("what is said of every step adds up, and to be watched changes no bit"
   // All is served in the end; what came after the last line is in the counts only.
   auto const host =
       static_cast<double>(std::count_if(with.buckets.begin(), with.buckets.end(),
-                                        [](auto const& b) { return b.where == offload::place::host; }));
+                                        [](auto const& b) { return b.where == offload::tier::host; }));
   auto const& counts = with.counts;
-  CHECK(sent_again == 0);
-  CHECK(counts.emitted + counts.updated == static_cast<std::int64_t>(with.buckets.size()) * steps);
-  CHECK(counts.committed == counts.emitted);
-  CHECK(emitted <= static_cast<double>(counts.emitted));
-  CHECK(emitted + updated <= static_cast<double>(counts.emitted + counts.updated));
-  CHECK(emitted + host >= static_cast<double>(counts.emitted));
+  CHECK(resent == 0);
+  CHECK(counts.speculated + counts.updated == static_cast<std::int64_t>(with.buckets.size()) * steps);
+  CHECK(counts.committed == counts.speculated);
+  CHECK(speculated <= static_cast<double>(counts.speculated));
+  CHECK(speculated + updated <= static_cast<double>(counts.speculated + counts.updated));
+  CHECK(speculated + host >= static_cast<double>(counts.speculated));
   CHECK(committed <= static_cast<double>(counts.committed));
 
   // The timeline: rows of slices that do not overlap, each unit's forward and backward once a step.
@@ -208,7 +208,7 @@ TEST_CASE("where every bucket is updated before the step ends, each line has the
     CHECK(line["buckets"]["emitted"] == 0);
   }
   o.offload.ratio = 0.0;
-  o.offload.streamed_share = 0.0;
+  o.offload.device_updated_share = 0.0;
   o.overwrite_output = true;
   CHECK_FALSE(run(o).lines.back().contains("buckets"));  // all is on the device
 }

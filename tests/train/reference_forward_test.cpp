@@ -8,7 +8,7 @@
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/model/seed_oss.hpp>
-#include <superoffload/train/weights.hpp>
+#include <superoffload/train/engine/weights.hpp>
 
 #include <doctest/doctest.h>
 

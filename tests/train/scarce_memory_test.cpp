@@ -6,7 +6,7 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/trainer.hpp>
-#include <superoffload/zero/streamed.hpp>
+#include <superoffload/zero/offloaded.hpp>
 
 #include <doctest/doctest.h>
 
@@ -42,7 +42,7 @@ TEST_CASE("a run that finds no memory ends with what it has queued") {
         offload::mode::none);
   }
   SUBCASE("state in host memory") {
-    check_run<train::engine<model::llama, scarce_device, precision::bf16, zero::streamed, offload::super>>(
+    check_run<train::engine<model::llama, scarce_device, precision::bf16, zero::offloaded, offload::super>>(
         offload::mode::super);
   }
 }

@@ -5,8 +5,8 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/engine.hpp>
+#include <superoffload/zero/offloaded_or_sharded.hpp>
 #include <superoffload/zero/sharded.hpp>
-#include <superoffload/zero/streamed_or_sharded.hpp>
 
 #include <doctest/doctest.h>
 
@@ -59,13 +59,13 @@ record sharded(int ranks, settings const& s) {
   conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
     using engine = train::engine<model::llama, P, zero::sharded<comm::shared>, Offload>;
     engine e{device, group, config_of(s.tied, s.layers), options_of(s)};
-    offload::arrangement a;
-    a.rooms.weights = s.weight_rooms;
-    if constexpr (engine::arranges) {
+    offload::configuration a;
+    a.buffers.weights = s.weight_buffers;
+    if constexpr (engine::configures) {
       a.buckets = mixed(e.units_of_state(), group.rank());
       a.speculates = s.speculates;
     }
-    e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
+    e.configure(std::move(a), std::numeric_limits<std::size_t>::max());
     comm::abort_on_exception const guard{group};
     auto const r = train(e, s, group.rank(), ranks);
     std::lock_guard const lock{mutex};
@@ -121,11 +121,11 @@ TEST_CASE_TEMPLATE("whole weights that stay from forward to backward change no b
     CAPTURE(s.tied);
     for (int const ranks : numbers_of_ranks) {
       CAPTURE(ranks);
-      s.weight_rooms = 3;
+      s.weight_buffers = 3;
       auto const expected = sharded<P>(ranks, s);
-      for (int const rooms : {5, 99}) {
-        CAPTURE(rooms);
-        s.weight_rooms = rooms;
+      for (int const buffers : {5, 99}) {
+        CAPTURE(buffers);
+        s.weight_buffers = buffers;
         CHECK((sharded<P>(ranks, s) == expected));
       }
       CHECK((sharded<P, offload::super>(ranks, s) == expected));
@@ -133,32 +133,32 @@ TEST_CASE_TEMPLATE("whole weights that stay from forward to backward change no b
   }
 }
 
-/// In the immediate mode, with gradients that take turns in so many rooms; 0: they stay.
+/// In the immediate mode, with gradients that take turns in so many buffers; 0: they stay.
 template <class P>
-record flowing(int ranks, settings const& s, int rooms, bool blocks_only = false) {
+record offloading(int ranks, settings const& s, int buffers, bool blocks_only = false) {
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 18;
   std::optional<record> all;
   std::mutex mutex;
   conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
-    train::engine<model::llama, P, zero::streamed_or_sharded<comm::shared>, offload::super> e{
+    train::engine<model::llama, P, zero::offloaded_or_sharded<comm::shared>, offload::super> e{
         device, group, config_of(s.tied, s.layers), options_of(s)};
-    auto const stays = e.plan().gradients;
-    offload::arrangement a;
+    auto const stays = e.allocation().gradients;
+    offload::configuration a;
     a.buckets = mixed(e.units_of_state(), group.rank());
     a.immediate = true;
-    a.rooms.weights = s.weight_rooms;
-    if (rooms > 0) {
-      a.flow.gradients.assign(e.model().units().size(), true);
-      a.flow.gradients.front() = a.flow.gradients.back() = !blocks_only;
-      a.flow.gradient_rooms = rooms;
+    a.buffers.weights = s.weight_buffers;
+    if (buffers > 0) {
+      a.offloaded.gradients.assign(e.model().units().size(), true);
+      a.offloaded.gradients.front() = a.offloaded.gradients.back() = !blocks_only;
+      a.offloaded.gradient_buffers = buffers;
     }
-    e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
-    require((e.plan().gradients < stays) == (rooms > 0 && rooms < s.layers), "gradients take ",
-            e.plan().gradients, " bytes, ", stays, " where they stay");
+    e.configure(std::move(a), std::numeric_limits<std::size_t>::max());
+    require((e.allocation().gradients < stays) == (buffers > 0 && buffers < s.layers), "gradients take ",
+            e.allocation().gradients, " bytes, ", stays, " where they stay");
     comm::abort_on_exception const guard{group};
     auto const r = train(e, s, group.rank(), ranks);
-    auto const planned = static_cast<double>(e.plan().total());
+    auto const planned = static_cast<double>(e.allocation().total());
     auto const taken = static_cast<double>(device.bytes_in_use());
     require(std::abs(taken - planned) < 0.03 * planned, "planned ", planned, ", took ", taken);
     std::lock_guard const lock{mutex};
@@ -178,13 +178,13 @@ TEST_CASE_TEMPLATE("gradients of shards that leave as they come change no bit", 
     CAPTURE(s.tied);
     for (int const ranks : numbers_of_ranks) {
       CAPTURE(ranks);
-      auto const expected = flowing<P>(ranks, s, 0);
-      CHECK(flowing<P>(ranks, s, 3, true) == expected);
-      CHECK(flowing<P>(ranks, s, 2) == expected);
-      CHECK(flowing<P>(ranks, s, 1, true) == expected);
+      auto const expected = offloading<P>(ranks, s, 0);
+      CHECK(offloading<P>(ranks, s, 3, true) == expected);
+      CHECK(offloading<P>(ranks, s, 2) == expected);
+      CHECK(offloading<P>(ranks, s, 1, true) == expected);
       auto whole = s;
-      whole.weight_rooms = 99;
-      CHECK(flowing<P>(ranks, whole, 2) == expected);
+      whole.weight_buffers = 99;
+      CHECK(offloading<P>(ranks, whole, 2) == expected);
     }
   }
 }
@@ -194,20 +194,20 @@ TEST_CASE("a rank's engine refuses what its shards cannot do") {
   comm::single_communicator<cpu::device> group;
   auto const refused = [&](bool several, auto const& change) {
     settings s{.micro_batches = several ? 2 : 1, .immediate = true};
-    train::engine<model::llama, zero::streamed_or_sharded<comm::single>, offload::super> e{
+    train::engine<model::llama, zero::offloaded_or_sharded<comm::single>, offload::super> e{
         device, group, config_of(false), options_of(s)};
-    offload::arrangement a;
+    offload::configuration a;
     a.buckets = mixed(e.units_of_state(), 0);
     a.immediate = true;
-    a.flow.gradients = {false, true, true, false};
+    a.offloaded.gradients = {false, true, true, false};
     change(a);
     try {
-      e.arrange(a, std::numeric_limits<std::size_t>::max());
-      FAIL("the arrangement should have been refused");
+      e.configure(a, std::numeric_limits<std::size_t>::max());
+      FAIL("the configuration should have been refused");
     } catch (error const& refusal) { CHECK(refusal.code() == exit_code::internal); }
   };
   refused(false, [](auto& a) { a.immediate = false; });
-  refused(false, [](auto& a) { a.flow.weights = {false, true, true, false}; });
+  refused(false, [](auto& a) { a.offloaded.weights = {false, true, true, false}; });
   refused(true, [](auto&) {});
 }
 
@@ -319,18 +319,19 @@ TEST_CASE("a rank's plan is what it allocates, and shrinks with the number of ra
     conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
       train::engine<model::llama, precision::bf16, zero::sharded<comm::shared>> e{
           device, group, config_of(false), options_of({})};
-      auto const of_three = e.plan().weights;
-      offload::arrangement a;
-      a.rooms.weights = group.ranks();  // another number in each run
-      e.arrange(std::move(a), std::numeric_limits<std::size_t>::max());
-      require((e.plan().weights > of_three) == (group.ranks() == 4), "rooms take ", e.plan().weights);
+      auto const of_three = e.allocation().weights;
+      offload::configuration a;
+      a.buffers.weights = group.ranks();  // another number in each run
+      e.configure(std::move(a), std::numeric_limits<std::size_t>::max());
+      require((e.allocation().weights > of_three) == (group.ranks() == 4), "buffers take ",
+              e.allocation().weights);
       e.initialize(some_weights);
-      auto const planned = static_cast<double>(e.plan().total());
+      auto const planned = static_cast<double>(e.allocation().total());
       auto const taken = static_cast<double>(device.bytes_in_use());
       require(std::abs(taken - planned) < 0.03 * planned, "planned ", planned, ", took ", taken);
       e.synchronize();
       std::lock_guard const lock{mutex};
-      state = e.plan().optimizer_state;
+      state = e.allocation().optimizer_state;
     }));
     states.push_back(state);
   }
@@ -366,8 +367,8 @@ TEST_CASE("ranks of different configurations are told what differs, before anyth
         "ranks differ in max_grad_norm: rank 0 has '1' (1 bytes), rank 1 has '0.5'");
   check([](auto&, auto& o) { o.adamw.weight_decay = 0.25; }, "ranks differ in the settings of AdamW");
   check([](auto&, auto& o) { o.accumulates = true; }, "ranks differ in accumulates: rank 0 has 'false'");
-  check([](auto&, auto& o) { o.arrangement.rooms.weights = 4; },
-        "ranks differ in rooms: rank 0 has '3 3' (3 bytes), rank 1 has '4 3'");
+  check([](auto&, auto& o) { o.configuration.buffers.weights = 4; },
+        "ranks differ in buffers: rank 0 has '3 3' (3 bytes), rank 1 has '4 3'");
 }
 
 TEST_CASE("an exception on one rank ends the training of all") {

@@ -62,14 +62,14 @@ struct store_and_sink {
   std::vector<int> arrived{};
   store_type store;
 
-  store_and_sink(cpu::device& d, test::group_of_host& g, bool accumulates, zero::gather_rooms rooms,
-                 zero::flow const& f = {})
+  store_and_sink(cpu::device& d, test::group_of_host& g, bool accumulates, zero::gather_buffers buffers,
+                 zero::offloaded_units const& f = {})
       : device{&d},
         group{&g},
         store{d,
               stream,
               units,
-              {.accumulates = accumulates, .rooms = rooms, .flow = f},
+              {.accumulates = accumulates, .buffers = buffers, .offloaded = f},
               &g,
               {this,
                [](void* self, int unit, zero::unit_gradient gradient) {
@@ -166,17 +166,17 @@ TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients summed into them in
   groups.settings.piece_bytes = 1U << 20;
   for (int const ranks : test::numbers_of_ranks()) {
     for (int const micro_batches : {1, 3}) {
-      for (auto const rooms : {zero::gather_rooms{}, zero::gather_rooms{.weights = 2, .gradients = 1},
-                               zero::gather_rooms{.weights = 4}, zero::gather_rooms{.weights = 7}}) {
+      for (auto const buffers : {zero::gather_buffers{}, zero::gather_buffers{.weights = 2, .gradients = 1},
+                                 zero::gather_buffers{.weights = 4}, zero::gather_buffers{.weights = 7}}) {
         CAPTURE(ranks);
         CAPTURE(micro_batches);
         conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
           auto const before = device.bytes_in_use();
           using store_type = typename store_and_sink<T>::store_type;
           static_assert(zero::unit_store<store_type>);
-          store_and_sink<T> s{device, group, micro_batches > 1, rooms};
+          store_and_sink<T> s{device, group, micro_batches > 1, buffers};
           auto const announced =
-              store_type::bytes(s.units, {.accumulates = micro_batches > 1, .rooms = rooms}, &group);
+              store_type::bytes(s.units, {.accumulates = micro_batches > 1, .buffers = buffers}, &group);
           require(device.bytes_in_use() - before == announced.weights + announced.gradients, "announced ",
                   announced.weights + announced.gradients, " bytes, took ", device.bytes_in_use() - before);
           comm::abort_on_exception const guard{group};
@@ -267,14 +267,14 @@ struct late_reader {
   }
 };
 
-TEST_CASE_TEMPLATE("shards' gradients take turns in rooms, and are there until their reader has them", T,
+TEST_CASE_TEMPLATE("shards' gradients take turns in buffers, and are there until their reader has them", T,
                    float, bfloat16) {
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 20;
   for (int const ranks : {1, 2, 3}) {
-    for (int const rooms : {1, 2, 3}) {
+    for (int const buffers : {1, 2, 3}) {
       CAPTURE(ranks);
-      CAPTURE(rooms);
+      CAPTURE(buffers);
       conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
         using store_type = typename late_reader<T>::store_type;
         auto const before = device.bytes_in_use();
@@ -282,19 +282,19 @@ TEST_CASE_TEMPLATE("shards' gradients take turns in rooms, and are there until t
         auto const own = device.bytes_in_use() - before;
         cpu::stream compute{device};
         late_reader<T> reader{device, compute};
-        zero::flow const f{.gradients = {true, true, true, true}, .gradient_rooms = rooms};
-        store_type store{device, compute, s.units, {.flow = f}, &group, reader.sink(s.units, ranks)};
-        auto const announced = store_type::bytes(s.units, {.flow = f}, &group);
+        zero::offloaded_units const f{.gradients = {true, true, true, true}, .gradient_buffers = buffers};
+        store_type store{device, compute, s.units, {.offloaded = f}, &group, reader.sink(s.units, ranks)};
+        auto const announced = store_type::bytes(s.units, {.offloaded = f}, &group);
         require(device.bytes_in_use() - before - own == announced.weights + announced.gradients, "announced ",
                 announced.weights + announced.gradients, " bytes, took ",
                 device.bytes_in_use() - before - own);
         comm::abort_on_exception const guard{group};
         for (int step = 0; step < 4; ++step) {
           for (int unit = 3; unit >= 0; --unit) {
-            auto const buffers = store.acquire(unit, pass::backward);
-            if (buffers.gradient != nullptr) {
+            auto const taken = store.acquire(unit, pass::backward);
+            if (taken.gradient != nullptr) {
               compute.synchronize();
-              s.write_gradient(unit, buffers, step);
+              s.write_gradient(unit, taken, step);
             }
             store.release(unit, pass::backward);
             store.reduce(unit);
@@ -310,11 +310,11 @@ TEST_CASE_TEMPLATE("shards' gradients take turns in rooms, and are there until t
         }
         // Every gradient but the last ones has made room for another, in the order in which they came.
         std::vector<int> expected;
-        for (int i = 0; i < 4 * 3 - rooms; ++i) { expected.push_back(2 - i % 3); }
-        require(reader.given == expected, "rooms given away in another order");
+        for (int i = 0; i < 4 * 3 - buffers; ++i) { expected.push_back(2 - i % 3); }
+        require(reader.given == expected, "buffers given away in another order");
         int there = 0;
         for (int const unit : {0, 1, 2}) { there += store.gradient(unit).data != nullptr ? 1 : 0; }
-        require(there == rooms, there, " gradients are there");
+        require(there == buffers, there, " gradients are there");
         compute.synchronize();
       }));
     }
@@ -325,17 +325,18 @@ TEST_CASE("a rank's store lets no weights flow, and no sums") {
   cpu::device device{1};
   comm::single_communicator<cpu::device> group;
   using store_type = zero::sharded_store<cpu::device, bfloat16, comm::single_communicator<cpu::device>>;
-  auto const refused = [&](bool accumulates, zero::flow const& f) {
-    CHECK_THROWS_AS(
-        static_cast<void>(store_type::bytes(some_units(), {.accumulates = accumulates, .flow = f}, &group)),
-        error);
+  auto const refused = [&](bool accumulates, zero::offloaded_units const& f) {
+    CHECK_THROWS_AS(static_cast<void>(store_type::bytes(
+                        some_units(), {.accumulates = accumulates, .offloaded = f}, &group)),
+                    error);
   };
   refused(false, {.weights = {false, true}});
   refused(true, {.gradients = {false, true}});
   auto const stays = store_type::bytes(some_units(), {}, &group);
-  auto const flows = store_type::bytes(some_units(), {.flow = {.gradients = {true, true, false}}}, &group);
-  CHECK(flows.weights == stays.weights);
-  CHECK(flows.gradients - stays.gradients ==  // two rooms instead of two shards of different sizes
+  auto const offloaded =
+      store_type::bytes(some_units(), {.offloaded = {.gradients = {true, true, false}}}, &group);
+  CHECK(offloaded.weights == stays.weights);
+  CHECK(offloaded.gradients - stays.gradients ==  // two buffers instead of two shards of different sizes
         static_cast<std::size_t>(zero::shard_elements(some_units()[0], 1) -
                                  zero::shard_elements(some_units()[1], 1)) *
             sizeof(bfloat16));

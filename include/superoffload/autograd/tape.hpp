@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/autograd/activation_checkpointing.hpp>
 #include <superoffload/autograd/arena.hpp>
 #include <superoffload/autograd/entered_units.hpp>
-#include <superoffload/autograd/retention.hpp>
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
@@ -120,7 +120,7 @@ public:
 
   /// What blocks keep from now on; null: everything. Must outlive its use, and may not change between a
   /// forward and its backward.
-  void retain(retention const* what) noexcept { retention_ = what; }
+  void retain(activation_checkpointing const* what) noexcept { checkpointing_ = what; }
   /// Lists what is run inside of blocks, in order, while it is not null.
   void list_activations(std::vector<activation>* list) noexcept { activations_ = list; }
 
@@ -340,7 +340,7 @@ private:
       keeps = function.x.kept();
     } else {
       index = block_.functions++;
-      keeps = retention_ == nullptr || retention_->keeps(block_.unit, index);
+      keeps = checkpointing_ == nullptr || checkpointing_->keeps(block_.unit, index);
     }
     arena_.turn_to(keeps ? activation_arena::side::begin : activation_arena::side::end);
     auto const before = arena_.mark();
@@ -350,8 +350,10 @@ private:
     function.y.kept(keeps);
     if constexpr (!detail::in_place<Function>()) {
       if (activations_ != nullptr) {
-        activations_->push_back(
-            {.unit = block_.unit, .index = index, .bytes = bytes, .again = detail::work_of(function, bytes)});
+        activations_->push_back({.unit = block_.unit,
+                                 .index = index,
+                                 .bytes = bytes,
+                                 .recompute = detail::work_of(function, bytes)});
       }
     }
     record(function);
@@ -435,7 +437,7 @@ private:
   activation_arena arena_;
   node_arena nodes_;
   entered_units units_;
-  retention const* retention_ = nullptr;
+  activation_checkpointing const* checkpointing_ = nullptr;
   std::vector<activation>* activations_ = nullptr;
   node* last_ = nullptr;
   current_block block_;

@@ -12,7 +12,7 @@ namespace superoffload::comm {
 /// is there counts:
 /// 1. RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE or LOCAL_SIZE: torchrun, DeepSpeed's launcher, and
 /// `launch`
-///    of this library, which adds SUPEROFFLOAD_REGION. What ranks share with no other run of the host is
+///    of this library, which adds SUPEROFFLOAD_SEGMENT. What ranks share with no other run of the host is
 ///    MASTER_PORT;
 /// 2. OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK and _LOCAL_SIZE: Open MPI. They share PMIX_NAMESPACE;
 /// 3. PMI_RANK, PMI_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS: MPICH and Intel MPI;
@@ -30,7 +30,7 @@ struct environment {
   std::string job;      ///< what the ranks of this run have in common with no other on the host; may be empty
   std::string address;  ///< MASTER_ADDR: the host of rank 0, where that is said
   int port = 0;         ///< MASTER_PORT
-  int region = -1;      ///< the descriptor of a region that this process has from its launcher
+  int shared_segment = -1;  ///< the descriptor of a region that this process has from its launcher
 };
 
 /// The value of a variable, null where it is not set.

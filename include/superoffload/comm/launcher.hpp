@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/comm/region.hpp>
+#include <superoffload/comm/shared_segment.hpp>
 
 #include <chrono>
 #include <string>
@@ -11,7 +11,7 @@
 namespace superoffload::comm {
 
 struct launch_settings {
-  region::settings shared;  ///< of the ranks: its number is how many are started
+  shared_segment::settings shared;  ///< of the ranks: its number is how many are started
   /// Of each rank, the logical processors that it may use; nothing at all: those of this process.
   std::vector<std::vector<int>> processors{};
   /// How long ranks have to end by themselves after one has failed, and how long one may be stopped.
@@ -26,7 +26,7 @@ struct launch_settings {
 /// 0 has this process's output and errors; lines of the others come with "rank <n>: " before them. SIGINT,
 /// SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are forwarded, and what suspends or continues this process does so to
 /// the ranks. When a rank fails, is ended by a signal or stays stopped, one line on standard error says so,
-/// the region is condemned, and whoever is left after the grace is killed. So are, at the end, processes that
+/// the region is failed, and whoever is left after the grace is killed. So are, at the end, processes that
 /// ranks have started and left in their group; and ranks whose launcher is killed end with it.
 ///
 /// To be called before the process has other threads, and once at a time: it takes over the signals

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <superoffload/comm/environment.hpp>
-#include <superoffload/comm/region.hpp>
+#include <superoffload/comm/shared_segment.hpp>
 
 namespace superoffload::comm {
 
@@ -14,7 +14,7 @@ namespace superoffload::comm {
 ///
 /// Throws `error`: bad_input when ranks are on several hosts, when nothing says what they have in common, or
 /// when two of them differ in what they were told; rank_failed when they do not all come.
-[[nodiscard]] region meet(environment const& run, region::settings with = {});
+[[nodiscard]] shared_segment rendezvous(environment const& run, shared_segment::settings with = {});
 
 }  // namespace superoffload::comm
 

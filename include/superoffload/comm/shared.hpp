@@ -3,7 +3,7 @@
 #pragma once
 
 #include <superoffload/comm/communicator.hpp>
-#include <superoffload/comm/region.hpp>
+#include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/comm/sum.hpp>
 #include <superoffload/core/error.hpp>
 
@@ -30,7 +30,7 @@ public:
   using stream = typename D::stream;
 
   /// Takes place `rank` of the region, which outlives this.
-  shared_communicator(region& shared, int rank)
+  shared_communicator(shared_segment& shared, int rank)
       : member_{shared, rank}, parts_(static_cast<std::size_t>(shared.ranks())) {}
 
   [[nodiscard]] int rank() const noexcept { return member_.rank(); }

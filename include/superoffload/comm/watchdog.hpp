@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/comm/region.hpp>
+#include <superoffload/comm/shared_segment.hpp>
 
 #include <condition_variable>
 #include <cstdint>
@@ -14,9 +14,9 @@
 namespace superoffload::comm {
 
 /// A rank's device that exchanges with the others' devices by itself, past the region.
-class exchanging_device {
+class queueing_device {
 public:
-  virtual ~exchanging_device() = default;
+  virtual ~queueing_device() = default;
   /// How many of the operations that were queued are complete; they are so in their order.
   virtual std::uint64_t completed() = 0;
   /// Why no more of them will be; empty: nothing is known to be wrong.
@@ -29,13 +29,13 @@ public:
 ///
 /// What a rank gives its device to do it also tells its watchdog, whose first thread compares it with what
 /// the other ranks do: over the region, on the lane of what is queued, behind the rank that queues and
-/// without holding it up. The second thread aborts the device's operations when the group is condemned, and
-/// condemns it when the device fails, when the process of a rank ends whose device this one may wait for, and
+/// without holding it up. The second thread aborts the device's operations when the group is failed, and
+/// fails it when the device fails, when the process of a rank ends whose device this one may wait for, and
 /// when no operation ends within the group's patience though all ranks have queued it.
 class watchdog {
 public:
   /// Both outlive it. From now on the membership's lane of what is queued is the watchdog's.
-  watchdog(membership& member, exchanging_device& device);
+  watchdog(membership& member, queueing_device& device);
   watchdog(watchdog const&) = delete;
   watchdog& operator=(watchdog const&) = delete;
   /// Waits for every operation that was queued to be complete, or for the end of the group.
@@ -44,24 +44,24 @@ public:
   /// The device is given `c` to do, now. The same thread every time.
   void expect(call const& c);
   /// Returns once all ranks are known to give their devices the same as this one its call `number`, which it
-  /// expects. Throws `error` (rank_failed) when the group is condemned instead.
+  /// expects. Throws `error` (rank_failed) when the group is failed instead.
   void agree(std::uint64_t number);
 
 private:
   void compare();
   void watch();
-  /// Throws when the group is condemned, or has to be.
+  /// Throws when the group is failed, or has to be.
   void look(std::uint64_t completed);
 
   membership* member_;
-  exchanging_device* device_;
+  queueing_device* device_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<call> queued_;     ///< here, and not compared
   std::uint64_t compared_ = 0;  ///< before those
   std::deque<call> under_way_;  ///< on all ranks, and not complete
   bool leaves_ = false;
-  bool ended_ = false;                             ///< the group is condemned
+  bool ended_ = false;                             ///< the group is failed
   std::chrono::steady_clock::duration waited_{0};  ///< for the first that is under way
   std::uint64_t completed_ = 0;
   std::thread comparing_, watching_;

@@ -57,7 +57,7 @@ public:
   [[nodiscard]] std::string const& description() const noexcept { return description_; }
   [[nodiscard]] std::size_t available_bytes() const noexcept { return available_; }
   static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
-  static constexpr std::size_t product_workspace_bytes = gpu::product_workspace_bytes;
+  static constexpr std::size_t gemm_workspace_bytes = gpu::gemm_workspace_bytes;
   static constexpr double flops_per_byte = gpu::flops_per_byte;
   static constexpr double settling_time = gpu::settling_time;
 

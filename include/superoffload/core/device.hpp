@@ -19,7 +19,7 @@ namespace superoffload {
 /// was never
 ///    recorded is a broken contract and ends the program;
 /// 4. `logits_chunk_bytes`: how much memory a chunk of logits is worth, so that its products are not too
-/// small; `product_workspace_bytes`: device memory that a stream takes with its first matrix product and
+/// small; `gemm_workspace_bytes`: device memory that a stream takes with its first matrix product and
 /// keeps;
 /// 5. `flops_per_byte`: about how many FLOPs of matrix products take the time of a byte of its memory;
 /// `settling_time`: the seconds of work after which it runs at the speed that it keeps;
@@ -43,7 +43,7 @@ concept device_policy =
              void* to, void const* from, std::size_t bytes) {
       { D::name() } -> std::convertible_to<std::string>;
       { D::logits_chunk_bytes } -> std::convertible_to<std::size_t>;
-      { D::product_workspace_bytes } -> std::convertible_to<std::size_t>;
+      { D::gemm_workspace_bytes } -> std::convertible_to<std::size_t>;
       { D::flops_per_byte } -> std::convertible_to<double>;
       { D::settling_time } -> std::convertible_to<double>;
       { device.description() } -> std::convertible_to<std::string>;

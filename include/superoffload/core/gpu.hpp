@@ -10,7 +10,7 @@ namespace superoffload::gpu {
 /// Below some thousand rows a product with a head of 128 thousand tokens leaves an H200 half idle.
 inline constexpr std::size_t logits_chunk_bytes = std::size_t{2} << 30;
 /// As cuBLASLt's authors advise for Hopper, and some factors in device memory.
-inline constexpr std::size_t product_workspace_bytes = (std::size_t{32} << 20) + 24;
+inline constexpr std::size_t gemm_workspace_bytes = (std::size_t{32} << 20) + 24;
 inline constexpr double flops_per_byte = 175.0;  // H200: 750 TFLOP/s, 4.28 TB/s
 /// An H200 at work comes to its power limit within some tens of milliseconds, and lowers its clock by a
 /// quarter.

@@ -22,7 +22,7 @@ enum class resource {
   link_down,    ///< copies from device to host
   link_up,      ///< copies from host to device
   cpu_adam,     ///< one thread of it
-  exchange,     ///< between ranks
+  collective,   ///< between ranks
   waiting,      ///< the device stood still for weights, or for other ranks
 };
 inline constexpr int resources = 7;

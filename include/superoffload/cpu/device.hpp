@@ -30,7 +30,7 @@ public:
 
   static std::string name() { return "cpu"; }
   static constexpr std::size_t logits_chunk_bytes = std::size_t{64} << 20;
-  static constexpr std::size_t product_workspace_bytes = 0;
+  static constexpr std::size_t gemm_workspace_bytes = 0;
   static constexpr double flops_per_byte = 8.0;
   static constexpr double settling_time = 0.0;
 

@@ -6,8 +6,8 @@
 
 namespace superoffload::cpu {
 
-/// What the kernels of this device are compiled for: all sets of the processor's kind with SUPEROFFLOAD_COMPILED,
-/// else the one that the flags of the translation unit name.
+/// What the kernels of this device are compiled for: all sets of the processor's kind with
+/// SUPEROFFLOAD_COMPILED, else the one that the flags of the translation unit name.
 enum class instruction_set { scalar, avx2, avx512, neon };
 
 constexpr std::string_view name_of(instruction_set set) {

@@ -43,7 +43,7 @@ public:
 
   static std::string name() { return "cuda"; }
   static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
-  static constexpr std::size_t product_workspace_bytes = gpu::product_workspace_bytes;
+  static constexpr std::size_t gemm_workspace_bytes = gpu::gemm_workspace_bytes;
   static constexpr double flops_per_byte = gpu::flops_per_byte;
   static constexpr double settling_time = gpu::settling_time;
 
@@ -93,16 +93,16 @@ public:
 
   /// From now on whoever waits for its streams or events is told `why`: for a library that has its kernels
   /// end without a result. The first reason counts. Any thread.
-  void condemn(error const& why) {
+  void mark_failed(error const& why) {
     auto reason = std::make_unique<error const>(why);
     error const* nothing = nullptr;
-    if (condemned_.compare_exchange_strong(nothing, reason.get())) {
+    if (failed_.compare_exchange_strong(nothing, reason.get())) {
       static_cast<void>(reason.release());
     }
   }
   /// Throws that reason, where there is one.
-  void check_condemned() const {
-    if (auto const* const why = condemned_.load(std::memory_order_acquire)) [[unlikely]] {
+  void check_failed() const {
+    if (auto const* const why = failed_.load(std::memory_order_acquire)) [[unlikely]] {
       throw *why;
     }
   }
@@ -127,7 +127,7 @@ private:
   std::unique_ptr<detail::host_memory> host_memory_;
   std::unique_ptr<attention_backend> attention_;
   std::atomic<int> streams_{0};  ///< made so far: each has a number
-  std::atomic<error const*> condemned_{nullptr};
+  std::atomic<error const*> failed_{nullptr};
   cuda::tuning tuning_;
 };
 

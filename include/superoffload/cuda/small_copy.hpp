@@ -9,7 +9,7 @@
 namespace superoffload::cuda {
 
 /// The most bytes that a kernel copies between host and device. What a step waits for is that small, a batch
-/// or its verdict, and must not queue behind optimizer state: a copy engine that has begun with one stream
+/// or its check, and must not queue behind optimizer state: a copy engine that has begun with one stream
 /// stays with it for as long as it finds work there.
 inline constexpr std::size_t most_small_copy = std::size_t{2} << 20;
 

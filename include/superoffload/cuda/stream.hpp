@@ -15,7 +15,7 @@ namespace superoffload::cuda {
 class device;
 
 namespace detail {
-class products;
+class gemms;
 }
 
 /// A point in a stream. Recording again moves it; whoever waited already keeps the point of that time.
@@ -86,7 +86,7 @@ public:
   /// Makes its device the calling thread's.
   void activate() const;
   /// What matrix products keep between calls.
-  [[nodiscard]] detail::products& products();
+  [[nodiscard]] detail::gemms& gemms();
   /// Throws `error` (device) when the launch before this call, of a kernel of that name, was refused.
   void check_launch(char const* kernel) const;
 
@@ -94,7 +94,7 @@ private:
   device* device_;
   int number_;
   CUstream_st* handle_ = nullptr;
-  std::unique_ptr<detail::products> products_;
+  std::unique_ptr<detail::gemms> gemms_;
 };
 
 }  // namespace superoffload::cuda

@@ -50,8 +50,8 @@ using of_no_type = list<group_choices>;
 using of_the_optimizer = list<adamw<bfloat16>, adamw<bfloat16, float>, adamw<float>>;
 
 template <element T>
-using of_host_state = list<adamw_commit<T>, adamw_commit_emit<T>, adamw_commit_update<T>, adamw_emit<T>,
-                           adamw_update<T>, emit_weights<T>>;
+using of_host_state = list<adamw_commit<T>, adamw_commit_speculate<T>, adamw_commit_update<T>,
+                           adamw_speculate<T>, adamw_update<T>, speculate_weights<T>>;
 
 }  // namespace detail
 

@@ -14,7 +14,7 @@
 //   emit           only the weights that the step would give; the state stays
 //   commit         the state of a step whose weights were emitted; `pending` is its gradient and `record` its
 //                  numbers, whatever has been set since
-//   commit_emit    both, one after the other, in one pass
+//   commit_speculate    both, one after the other, in one pass
 //   commit_update  both, one after the other, in one pass
 //
 // All of them apply kernel::adamw_rule, and write any NaN as 0x7FC00000: emit and then commit give the bits
@@ -22,9 +22,9 @@
 // is updated and committed by kernel::adamw itself.
 //
 // Arrays are flat, of `count` elements, and do not overlap, but that `weight` may be the memory of a gradient
-// that is not needed afterwards: `gradient` in update, `pending` in commit_emit, either in commit_update.
-// `weight` receives bfloat16::of_master of the master, or, for float, the master. Any slice of the arguments
-// is work of its own, so that several threads share a kernel by cpu::run of their slices.
+// that is not needed afterwards: `gradient` in update, `pending` in commit_speculate, either in
+// commit_update. `weight` receives bfloat16::of_master of the master, or, for float, the master. Any slice of
+// the arguments is work of its own, so that several threads share a kernel by cpu::run of their slices.
 namespace superoffload::kernel {
 
 template <element T>
@@ -43,7 +43,7 @@ struct adamw_update {
 };
 
 template <element T>
-struct adamw_emit {
+struct adamw_speculate {
   float const* master;
   float const* m;
   float const* v;
@@ -52,7 +52,7 @@ struct adamw_emit {
   std::int64_t count;
   adamw_step step;
 
-  [[nodiscard]] constexpr adamw_emit slice(std::int64_t first, std::int64_t size) const {
+  [[nodiscard]] constexpr adamw_speculate slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, gradient + first, weight + first, size, step};
   }
 };
@@ -72,7 +72,7 @@ struct adamw_commit {
 };
 
 template <element T>
-struct adamw_commit_emit {
+struct adamw_commit_speculate {
   float* master;
   float* m;
   float* v;
@@ -82,7 +82,7 @@ struct adamw_commit_emit {
   std::int64_t count;
   adamw_step record, step;
 
-  [[nodiscard]] constexpr adamw_commit_emit slice(std::int64_t first, std::int64_t size) const {
+  [[nodiscard]] constexpr adamw_commit_speculate slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, pending + first, gradient + first, weight + first,
             size,           record,    step};
   }
@@ -105,14 +105,14 @@ struct adamw_commit_update {
   }
 };
 
-/// The working weights of masters as they are, sent again after a step that did not count.
+/// The working weights of masters as they are, resent after a step that did not count.
 template <element T>
-struct emit_weights {
+struct speculate_weights {
   float const* master;
   T* weight;
   std::int64_t count;
 
-  [[nodiscard]] constexpr emit_weights slice(std::int64_t first, std::int64_t size) const {
+  [[nodiscard]] constexpr speculate_weights slice(std::int64_t first, std::int64_t size) const {
     return {master + first, weight + first, size};
   }
 };

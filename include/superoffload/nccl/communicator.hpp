@@ -4,7 +4,7 @@
 
 #include <superoffload/comm/communicator.hpp>
 #include <superoffload/comm/environment.hpp>
-#include <superoffload/comm/region.hpp>
+#include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/gpu.hpp>
 #include <superoffload/cuda/device.hpp>
@@ -57,7 +57,7 @@ struct options {
 ///
 /// Sums are made on the GPU, in the order of the ranks (`sum.hpp`): parts are exchanged as they are. NCCL is
 /// told to do nothing that blocks; what it takes of a GPU's memory it takes in the constructor. When the
-/// group is condemned, whatever waits for its device is told so (cuda::device::condemn): that device is lost
+/// group is failed, whatever waits for its device is told so (cuda::device::mark_failed): that device is lost
 /// to whoever uses it, too.
 class communicator {
 public:
@@ -67,7 +67,7 @@ public:
   /// same options. Throws `error`: bad_input for options that make no sense; device when a rank has no NCCL,
   /// has another version of it or the GPU of another rank; that of a membership; rank_failed when not all
   /// come.
-  communicator(comm::region& shared, int rank, cuda::device& device, options const& o = {});
+  communicator(comm::shared_segment& shared, int rank, cuda::device& device, options const& o = {});
   communicator(communicator const&) = delete;
   communicator& operator=(communicator const&) = delete;
   ~communicator();

@@ -94,12 +94,12 @@ struct experts_function {
     auto const before = t.mark();
     auto* const sorted = t.template allocate<T>(choices * x.columns());
     t.launch(kernel::gather_rows<T>{x.value(), order, sorted, choices, x.columns(), s.each});
-    t.launch(product(t, e->gate_up, sorted, gate_up, x.columns(), 2 * e->intermediate, forward_pass,
-                     e->gate_up_bias));
+    t.launch(gemm(t, e->gate_up, sorted, gate_up, x.columns(), 2 * e->intermediate, forward_pass,
+                  e->gate_up_bias));
     auto* const hidden = t.template allocate<T>(choices * e->intermediate);
     t.launch(kernel::expert_swiglu_forward<T>{e->gate, gate_up, weights, order, hidden, choices,
                                               e->intermediate, e->gate_limit});
-    t.launch(product(t, e->down, hidden, sorted, e->intermediate, x.columns(), forward_pass, {}));
+    t.launch(gemm(t, e->down, hidden, sorted, e->intermediate, x.columns(), forward_pass, {}));
     if (e->down_bias) {  // of the chosen experts, by their weights
       t.launch(kernel::gemm<T>{.a = dense,
                                .b = t.weights(e->down_bias),
@@ -126,7 +126,7 @@ struct experts_function {
     T* d_dense = nullptr;
 
     t.launch(kernel::gather_rows<T>{y.gradient(), order, sorted, choices, x.columns(), s.each});
-    t.launch(product(t, e->down, sorted, hidden, x.columns(), e->intermediate, backward_pass, {}));
+    t.launch(gemm(t, e->down, sorted, hidden, x.columns(), e->intermediate, backward_pass, {}));
     auto* const d_gate_up = gate_up;  // in place: nothing but this function reads it
     t.launch(kernel::expert_swiglu_backward<T>{e->gate, hidden, gate_up, weights, order, d_gate_up, hidden,
                                                d_weights, choices, e->intermediate, e->gate_limit});
@@ -145,7 +145,7 @@ struct experts_function {
                                                   to.accumulate});
       });
     }
-    t.launch(product(t, e->gate_up, d_gate_up, sorted, 2 * e->intermediate, x.columns(), backward_pass, {}));
+    t.launch(gemm(t, e->gate_up, d_gate_up, sorted, 2 * e->intermediate, x.columns(), backward_pass, {}));
 
     t.launch(kernel::route_backward<T>{s, logits, chosen, weights, d_weights, d_dense, d_logits});
     t.launch(kernel::gemm<T>{.a = d_logits,
@@ -184,8 +184,8 @@ private:
   [[nodiscard]] kernel::row_groups groups() const { return {starts, e->count, shape().choices()}; }
 
   /// Rows [choices, k] times the experts' matrices, or times these transposed in backward: [choices, n].
-  kernel::grouped_gemm<T> product(tape<D, T>& t, parameter const& weight, T const* rows, T* out,
-                                  std::int64_t k, std::int64_t n, bool back, parameter const& bias) const {
+  kernel::grouped_gemm<T> gemm(tape<D, T>& t, parameter const& weight, T const* rows, T* out, std::int64_t k,
+                               std::int64_t n, bool back, parameter const& bias) const {
     return {.of = groups(),
             .a = rows,
             .b = t.weights(weight),
@@ -226,13 +226,13 @@ private:
                              .k = x.columns(),
                              .transpose_b = true});
     if (e->down_bias.trainable) {
-      product_of_columns(t, e->down_bias, dense, e->count, y.gradient(), x.columns());
+      gemm_of_columns(t, e->down_bias, dense, e->count, y.gradient(), x.columns());
     }
   }
 
   void router_backward(tape<D, T>& t, T const* d_logits) const {
     if (e->router.weight.trainable) {
-      product_of_columns(t, e->router.weight, d_logits, e->count, x.value(), x.columns());
+      gemm_of_columns(t, e->router.weight, d_logits, e->count, x.value(), x.columns());
     }
     if (e->router.bias && e->router.bias.trainable) {
       t.with_gradient_type(e->router.bias, [&]<class G>(G) {
@@ -243,8 +243,8 @@ private:
   }
 
   /// The gradient of `p` from a^T b over all rows.
-  void product_of_columns(tape<D, T>& t, parameter const& p, T const* a, std::int64_t a_columns, T const* b,
-                          std::int64_t b_columns) const {
+  void gemm_of_columns(tape<D, T>& t, parameter const& p, T const* a, std::int64_t a_columns, T const* b,
+                       std::int64_t b_columns) const {
     t.with_gradient_type(p, [&]<class G>(G) {
       auto const to = t.template gradient_of<G>(p);
       t.launch(kernel::gemm<T, G>{.a = a,

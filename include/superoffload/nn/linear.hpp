@@ -30,24 +30,24 @@ struct linear_function {
   void forward(tape<D, T>& t) {
     y = t.make(x.rows(), weight.rows);
     if constexpr (is_variable) {
-      product(t, x.value());
+      gemm(t, x.value());
     } else {
       auto const before = t.mark();
       auto* const values = t.template allocate<T>(x.count());
       x.forward(values);
-      product(t, values);
+      gemm(t, values);
       t.release(before);
     }
   }
 
   void backward(tape<D, T>& t) {
     if constexpr (is_variable) {
-      product_of_gradient(t, t.gradient_of(x));
+      gemm_of_gradient(t, t.gradient_of(x));
       weight_gradient(t, x.value());
     } else {
       auto const before = t.mark();
       auto* const values = t.template allocate<T>(x.count());
-      product_of_gradient(t, {values, false});
+      gemm_of_gradient(t, {values, false});
       x.backward(values);
       weight_gradient(t, values);
       t.release(before);
@@ -73,7 +73,7 @@ struct linear_function {
 private:
   static constexpr bool is_variable = std::is_same_v<Input, variable<D, T>>;
 
-  void product(tape<D, T>& t, T const* values) {
+  void gemm(tape<D, T>& t, T const* values) {
     t.launch(kernel::gemm<T>{.a = values,
                              .b = t.weights(weight),
                              .c = y.value(),
@@ -84,7 +84,7 @@ private:
                              .bias = bias ? t.weights(bias) : nullptr,
                              .addend = residual ? residual->value() : nullptr});
   }
-  void product_of_gradient(tape<D, T>& t, typename tape<D, T>::destination to) {
+  void gemm_of_gradient(tape<D, T>& t, typename tape<D, T>::destination to) {
     t.launch(kernel::gemm<T>{.a = y.gradient(),
                              .b = t.weights(weight),
                              .c = to.gradient,

@@ -4,13 +4,13 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/described_device.hpp>
-#include <superoffload/offload/arrangement.hpp>
-#include <superoffload/offload/gradient_norm.hpp>
+#include <superoffload/offload/configuration.hpp>
 #include <superoffload/offload/offload_policy.hpp>
 #include <superoffload/offload/placement.hpp>
-#include <superoffload/offload/resident.hpp>
-#include <superoffload/offload/service_counts.hpp>
-#include <superoffload/offload/step_record.hpp>
+#include <superoffload/offload/scheduling/worker_counts.hpp>
+#include <superoffload/offload/state/gradient_norm.hpp>
+#include <superoffload/offload/state/resident.hpp>
+#include <superoffload/offload/state/step_record.hpp>
 
 #include <cstdint>
 #include <limits>
@@ -20,13 +20,13 @@
 
 namespace superoffload::offload {
 
-/// All optimizer state in device memory, updated by the device after the verdict. One stream, no overlap: the
+/// All optimizer state in device memory, updated by the device after the check. One stream, no overlap: the
 /// simple path that the others must equal.
 template <device_policy D, element T>
 class device_state {
 public:
   /// Bytes of device memory and of host memory.
-  static memory_plan bytes(std::vector<autograd::unit_layout> const& units, arrangement const&) {
+  static memory_bytes bytes(std::vector<autograd::unit_layout> const& units, configuration const&) {
     return {.device = resident_state<D, T>::bytes(whole(units)) + gradient_norm<D, T>::bytes(units),
             .host = gradient_norm<D, T>::bytes(units)};
   }
@@ -34,7 +34,7 @@ public:
   /// `weights(unit)` gives the working weights that the state belongs to, [elements] T in device memory.
   template <class Weights>
   device_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-               arrangement const&, Weights&& weights, recorder<D>* times = nullptr)
+               configuration const&, Weights&& weights, recorder<D>* times = nullptr)
       : buckets_{whole(units)},
         norm_{device, stream, units},
         resident_{device, stream, units, buckets_, weights, times} {}
@@ -44,8 +44,8 @@ public:
   /// The unit's gradient is final.
   void ready(int unit, zero::unit_gradient gradient) { norm_.add(unit, gradient); }
   /// Waits for every gradient: gradient_norm::judge.
-  [[nodiscard]] verdict judge(int ranks = 1, gather_sums const& gather = {}) {
-    return norm_.judge(ranks, gather);
+  [[nodiscard]] gradient_check check_gradient(int ranks = 1, gather_sums const& gather = {}) {
+    return norm_.check_gradient(ranks, gather);
   }
   /// Queues the update of everything.
   void update(step_record const& record) {
@@ -59,8 +59,8 @@ public:
   /// The last gradient of a unit may be overwritten by work queued on `stream` from now on.
   void await_gradient(int, typename D::stream&) noexcept {}
   /// No bucket is off the device.
-  [[nodiscard]] service_counts counts() const noexcept { return {}; }
-  [[nodiscard]] double acceptance() const noexcept { return 1.0; }
+  [[nodiscard]] worker_counts counts() const noexcept { return {}; }
+  [[nodiscard]] double hit_rate() const noexcept { return 1.0; }
   [[nodiscard]] std::vector<std::string> notes() const { return {}; }
 
   /// Elements [first, first + size) of what is kept of a trainable unit. Waits for the stream.
@@ -90,7 +90,7 @@ private:
 /// The policy: nothing is offloaded.
 struct none {
   using policy_category = category::offload;
-  static constexpr bool arranges = false;
+  static constexpr bool configures = false;
   template <device_policy D, element T>
   using state = device_state<D, T>;
 };

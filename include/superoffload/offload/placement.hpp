@@ -12,10 +12,10 @@
 namespace superoffload::offload {
 
 /// Where the optimizer state of a bucket lives, and who updates it.
-enum class place {
-  resident,  ///< device memory; the device, after the verdict
-  host,      ///< host memory; CPU Adam on pinned threads
-  streamed,  ///< host memory; the device, as it streams through
+enum class tier {
+  resident,        ///< device memory; the device, after the check
+  host,            ///< host memory; CPU Adam on pinned threads
+  device_updated,  ///< host memory; the device, as it streams through
 };
 
 /// A contiguous piece of a unit's flat buffer: what crosses the link at a time and what one optimizer task
@@ -24,7 +24,7 @@ struct bucket {
   int unit = 0;
   std::int64_t offset = 0;  ///< in elements from the start of the unit, a multiple of kernel::norm_grid
   std::int64_t count = 0;
-  place where = place::resident;
+  tier where = tier::resident;
 
   friend bool operator==(bucket const&, bucket const&) = default;
 };
@@ -54,10 +54,10 @@ inline placement buckets_of(std::vector<autograd::unit_layout> const& units, std
 }
 
 /// Moves the state of `ratio` of the elements off the device, as far as whole buckets allow, and of those
-/// `streamed_share` to be streamed, evenly mixed with those on the host. What the forward needs first stays
-/// on the device first, and before it the last unit, whose gradient comes and whose weights are needed around
-/// the turn from forward to backward.
-inline void place_by_share(placement& buckets, double ratio, double streamed_share) {
+/// `device_updated_share` to be streamed, evenly mixed with those on the host. What the forward needs first
+/// stays on the device first, and before it the last unit, whose gradient comes and whose weights are needed
+/// around the turn from forward to backward.
+inline void place_by_share(placement& buckets, double ratio, double device_updated_share) {
   if (buckets.empty()) {
     return;
   }
@@ -75,15 +75,16 @@ inline void place_by_share(placement& buckets, double ratio, double streamed_sha
   std::stable_sort(order.begin(), order.end(),
                    [&](bucket const* a, bucket const* b) { return rank(*a) < rank(*b); });
   double const resident = (1.0 - ratio) * elements;
-  double before = 0.0, off = 0.0, streamed = 0.0;
+  double before = 0.0, off = 0.0, device_updated = 0.0;
   for (auto* b : order) {
     auto const count = static_cast<double>(b->count);
     if (before + 0.5 * count <= resident) {
-      b->where = place::resident;
+      b->where = tier::resident;
     } else {
       off += count;
-      b->where = streamed + 0.5 * count <= streamed_share * off ? place::streamed : place::host;
-      streamed += b->where == place::streamed ? count : 0.0;
+      b->where =
+          device_updated + 0.5 * count <= device_updated_share * off ? tier::device_updated : tier::host;
+      device_updated += b->where == tier::device_updated ? count : 0.0;
     }
     before += count;
   }

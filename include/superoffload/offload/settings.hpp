@@ -24,10 +24,10 @@ enum class choice { automatic, on, off };
 /// What a user may say about offloading; what is absent is the planner's to decide.
 struct settings {
   mode how = mode::automatic;
-  std::optional<double> ratio{};           ///< share of parameters whose state is off the device, [0, 1]
-  std::optional<double> streamed_share{};  ///< of those, the share that is streamed and not on the host
-  choice stream_weights = choice::automatic;
-  /// Buckets served before the verdict; automatic: while that is seldom in vain.
+  std::optional<double> ratio{};  ///< share of parameters whose state is off the device, [0, 1]
+  std::optional<double> device_updated_share{};  ///< of those, the share that is streamed and not on the host
+  choice offload_weights = choice::automatic;
+  /// Buckets served before the check; automatic: while that is seldom in vain.
   choice speculation = choice::automatic;
   double cpuadam_cores_perc = 0.9;                     ///< of this rank's cores, (0, 1]
   std::int64_t bucket_bytes = std::int64_t{32} << 20;  ///< of working weights, most of a bucket
@@ -46,15 +46,14 @@ inline void check(settings const& s) {
            value.value_or(0.0), ", but --offload is none: expected 0, or to offload");
   };
   share(s.ratio, "--ratio");
-  share(s.streamed_share, "--streamed_share");
+  share(s.device_updated_share, "--device_updated_share");
   expect(
-      s.stream_weights != choice::on || s.how != mode::none, exit_code::bad_input,
-      "--stream_weights is on, but --offload is none: expected --offload auto, super or zero, since weights "
+      s.offload_weights != choice::on || s.how != mode::none, exit_code::bad_input,
+      "--offload_weights is on, but --offload is none: expected --offload auto, super or zero, since weights "
       "on the host are updated where they are");
-  expect(
-      s.speculation != choice::on || s.how != mode::zero, exit_code::bad_input,
-      "--speculation is on, but --offload is zero, which waits for the verdict: expected --offload auto or "
-      "super");
+  expect(s.speculation != choice::on || s.how != mode::zero, exit_code::bad_input,
+         "--speculation is on, but --offload is zero, which waits for the check: expected --offload auto or "
+         "super");
   expect(s.cpuadam_cores_perc > 0.0 && s.cpuadam_cores_perc <= 1.0, exit_code::bad_input,
          "--cpuadam_cores_perc is ", s.cpuadam_cores_perc, ", expected above 0 and at most 1");
   constexpr std::int64_t mib = std::int64_t{1} << 20;

@@ -4,12 +4,12 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/described_device.hpp>
-#include <superoffload/offload/arrangement.hpp>
-#include <superoffload/offload/gradient_norm.hpp>
+#include <superoffload/offload/configuration.hpp>
 #include <superoffload/offload/offload_policy.hpp>
-#include <superoffload/offload/resident.hpp>
-#include <superoffload/offload/server.hpp>
-#include <superoffload/offload/step_record.hpp>
+#include <superoffload/offload/state/gradient_norm.hpp>
+#include <superoffload/offload/state/resident.hpp>
+#include <superoffload/offload/state/step_record.hpp>
+#include <superoffload/offload/state/worker.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -25,16 +25,16 @@ namespace superoffload::offload {
 template <device_policy D, element T>
 class placed_state {
 public:
-  static memory_plan bytes(std::vector<autograd::unit_layout> const& units, arrangement const& a) {
+  static memory_bytes bytes(std::vector<autograd::unit_layout> const& units, configuration const& a) {
     auto const norm = gradient_norm<D, T>::bytes(units);
-    return server<D, T>::bytes(a) + memory_plan{resident_state<D, T>::bytes(a.buckets) + norm, norm};
+    return worker<D, T>::bytes(a) + memory_bytes{resident_state<D, T>::bytes(a.buckets) + norm, norm};
   }
 
   /// `weights(unit)` gives the working weights that the state belongs to, [elements] T in device memory, or
   /// in host memory where they flow. `times` sees what the state's streams and threads do, if it is given.
   template <class Weights>
   placed_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-               arrangement const& a, Weights&& weights, recorder<D>* times = nullptr)
+               configuration const& a, Weights&& weights, recorder<D>* times = nullptr)
       : buckets_{checked(a).buckets},
         immediate_{a.immediate},
         waits_for_all_{a.waits_for_all},
@@ -42,54 +42,54 @@ public:
         units_{static_cast<int>(units.size())},
         norm_{device, stream, units},
         resident_{device, stream, units, buckets_, weights, times},
-        server_{device, stream, units, a, weights, times} {}
+        worker_{device, stream, units, a, weights, times} {}
 
   /// The numbers of the coming step, should it be accepted as it is.
   void announce(step_record const& record) {
     at_once_ = immediate_ ? std::optional{record} : std::nullopt;
-    server_.announce(record);
+    worker_.announce(record);
   }
   /// The unit's gradient is final.
   void ready(int unit, zero::unit_gradient gradient) {
     norm_.add(unit, gradient);
-    server_.ready(unit, gradient);
+    worker_.ready(unit, gradient);
     if (at_once_) {
       resident_.update(unit, *at_once_, gradient);
     }
   }
   /// Waits for every gradient: gradient_norm::judge.
-  [[nodiscard]] verdict judge(int ranks = 1, gather_sums const& gather = {}) {
-    return norm_.judge(ranks, gather);
+  [[nodiscard]] gradient_check check_gradient(int ranks = 1, gather_sums const& gather = {}) {
+    return norm_.check_gradient(ranks, gather);
   }
   /// Updates everything: what is resident by work queued now, the rest in the background.
   void update(step_record const& record) {
-    server_.conclude(record);
+    worker_.conclude(record);
     if (!std::exchange(at_once_, std::nullopt)) {
       for (int unit = 0; unit < units_; ++unit) { resident_.update(unit, record, norm_.gradient(unit)); }
     }
     if (waits_for_all_) {
-      for (int unit = 0; unit < units_; ++unit) { server_.await(unit, *compute_); }
+      for (int unit = 0; unit < units_; ++unit) { worker_.await(unit, *compute_); }
     }
   }
   /// The step changes nothing.
   void skip() {
     at_once_.reset();
-    server_.conclude(std::nullopt);
+    worker_.conclude(std::nullopt);
   }
   /// The working weights of a unit may be used where they live by work queued on `stream` from now on.
-  void await(int unit, typename D::stream& stream) { server_.await(unit, stream); }
+  void await(int unit, typename D::stream& stream) { worker_.await(unit, stream); }
   /// Would await(unit) return at once?
-  [[nodiscard]] bool returned(int unit) const { return server_.returned(unit); }
+  [[nodiscard]] bool returned(int unit) const { return worker_.returned(unit); }
   /// The last gradient of a unit may be overwritten by work queued on `stream` from now on, should it also
   /// wait for what ready() has queued on the compute stream.
-  void await_gradient(int unit, typename D::stream& stream) { server_.await_gradient(unit, stream); }
+  void await_gradient(int unit, typename D::stream& stream) { worker_.await_gradient(unit, stream); }
   /// Writes down whatever was put off. Between steps.
-  void flush() { server_.flush(); }
+  void flush() { worker_.flush(); }
 
-  [[nodiscard]] service_counts counts() const { return server_.counts(); }
-  [[nodiscard]] double acceptance() const { return server_.acceptance(); }
+  [[nodiscard]] worker_counts counts() const { return worker_.counts(); }
+  [[nodiscard]] double hit_rate() const { return worker_.hit_rate(); }
   /// Of CPU Adam; null where no bucket is on the host.
-  [[nodiscard]] adam_workers* workers() const noexcept { return server_.workers(); }
+  [[nodiscard]] adam_workers* workers() const noexcept { return worker_.workers(); }
   /// What the host refused to CPU Adam's threads.
   [[nodiscard]] std::vector<std::string> notes() const {
     auto const* const threads = workers();
@@ -100,10 +100,10 @@ public:
   void read(int unit, state_part part, std::int64_t first, std::span<float> to) {
     flush();
     each_piece(unit, first, to, [&](std::size_t index, std::int64_t at, std::span<float> piece) {
-      if (buckets_[index].where == place::resident) {
+      if (buckets_[index].where == tier::resident) {
         resident_.read(index, part, at, piece);
       } else {
-        server_.read(index, part, at, piece);
+        worker_.read(index, part, at, piece);
       }
     });
   }
@@ -111,17 +111,17 @@ public:
   void write(int unit, state_part part, std::int64_t first, std::span<float const> from) {
     flush();
     each_piece(unit, first, from, [&](std::size_t index, std::int64_t at, std::span<float const> piece) {
-      if (buckets_[index].where == place::resident) {
+      if (buckets_[index].where == tier::resident) {
         resident_.write(index, part, at, piece);
       } else {
-        server_.write(index, part, at, piece);
+        worker_.write(index, part, at, piece);
       }
     });
   }
 
 private:
   /// Before anything is allocated or queued.
-  static arrangement const& checked(arrangement const& a) {
+  static configuration const& checked(configuration const& a) {
     check(a);
     return a;
   }
@@ -147,13 +147,13 @@ private:
   int units_;
   gradient_norm<D, T> norm_;
   resident_state<D, T> resident_;
-  server<D, T> server_;
+  worker<D, T> worker_;
 };
 
-/// The policy: state off the device as engine_options::arrangement says.
+/// The policy: state off the device as engine_options::configuration says.
 struct super {
   using policy_category = category::offload;
-  static constexpr bool arranges = true;
+  static constexpr bool configures = true;
   template <device_policy D, element T>
   using state = placed_state<D, T>;
 };

@@ -10,10 +10,10 @@
 #include <superoffload/model/architecture.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/offload/none.hpp>
-#include <superoffload/train/engine_core.hpp>
-#include <superoffload/train/engine_options.hpp>
-#include <superoffload/train/lay_out.hpp>
-#include <superoffload/train/recompute.hpp>
+#include <superoffload/train/engine/engine_core.hpp>
+#include <superoffload/train/engine/engine_options.hpp>
+#include <superoffload/train/engine/lay_out.hpp>
+#include <superoffload/train/engine/recompute.hpp>
 #include <superoffload/zero/resident.hpp>
 
 #include <utility>

@@ -8,8 +8,8 @@
 #include <superoffload/optim/deepspeed_schedule.hpp>
 #include <superoffload/optim/schedule.hpp>
 #include <superoffload/text/prompt.hpp>
-#include <superoffload/train/lay_out.hpp>
-#include <superoffload/train/recompute.hpp>
+#include <superoffload/train/engine/lay_out.hpp>
+#include <superoffload/train/engine/recompute.hpp>
 
 #include <cstdint>
 #include <filesystem>

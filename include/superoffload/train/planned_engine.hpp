@@ -7,14 +7,14 @@
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/model/config.hpp>
-#include <superoffload/offload/machine.hpp>
-#include <superoffload/offload/plan.hpp>
+#include <superoffload/offload/planning/machine.hpp>
+#include <superoffload/offload/planning/plan.hpp>
 #include <superoffload/offload/settings.hpp>
-#include <superoffload/train/engine_core.hpp>
-#include <superoffload/train/engine_options.hpp>
-#include <superoffload/train/plan_file.hpp>
-#include <superoffload/train/report.hpp>
-#include <superoffload/train/step_plan.hpp>
+#include <superoffload/train/engine/engine_core.hpp>
+#include <superoffload/train/engine/engine_options.hpp>
+#include <superoffload/train/planning/plan_file.hpp>
+#include <superoffload/train/planning/step_plan.hpp>
+#include <superoffload/train/run/report.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -28,9 +28,9 @@ namespace superoffload::train {
 /// What is planned, as far as the engine does not know it.
 struct plan_options {
   offload::settings offload{};
-  int micro_batches = 1;    ///< of a step
-  bool judges = true;       ///< as in offload::workload
-  double acceptance = 1.0;  ///< as in offload::workload
+  int micro_batches = 1;        ///< of a step
+  bool checks_gradient = true;  ///< as in offload::workload
+  double hit_rate = 1.0;        ///< as in offload::workload
 };
 
 /// How the steps of an engine were planned.
@@ -51,9 +51,9 @@ step_shape shape_of(engine_core<D, P, S, O> const& engine, plan_options const& o
           .sequences = std::max<std::int64_t>(1, told.max_rows / told.max_positions),
           .micro_batches = o.micro_batches,
           .recompute = told.recompute,
-          .judges = o.judges,
-          .acceptance = o.acceptance,
-          .flows = lets_flow(engine, ranks),
+          .checks_gradient = o.checks_gradient,
+          .hit_rate = o.hit_rate,
+          .offloads = can_offload(engine, ranks),
           .ranks = ranks,
           .whole_gradients = whole_gradients_of(engine)};
 }
@@ -71,7 +71,7 @@ planned_steps plan_engine(engine_core<D, P, S, O>& engine, plan_options const& o
          engine.options().accumulates ? "true" : "false");
   auto settings = o.offload;
   check(settings);
-  if constexpr (!O::arranges) {
+  if constexpr (!O::configures) {
     expect(
         settings.how == offload::mode::none || (settings.how == offload::mode::automatic && !settings.ratio),
         exit_code::bad_input, "--offload super|zero needs an engine with offload::super");
@@ -85,7 +85,7 @@ planned_steps plan_engine(engine_core<D, P, S, O>& engine, plan_options const& o
   auto plan = plan_step<T>(device, engine.model(), shape, machine, settings);
   auto ranks = comm::host_group_of(engine.group());
   comm::expect_same(ranks, "the plan", to_json(plan, {}));
-  engine.arrange(plan.state, plan.on_device.total());
+  engine.configure(plan.state, plan.on_device.total());
   return {shape, std::move(machine), measuring.count(), std::move(settings), std::move(plan)};
 }
 
@@ -103,7 +103,7 @@ std::string attention_of(D const& device) {
 template <class D, class P, class S, class O>
 std::string plan_text(engine_core<D, P, S, O> const& engine, offload::plan const& plan) {
   auto const& device = engine.device();
-  return describe(plan, engine.plan(), engine.model().settings(),
+  return describe(plan, engine.allocation(), engine.model().settings(),
                   {.device = device.description(),
                    .element_type = std::same_as<typename P::element, bfloat16> ? "bf16" : "float32",
                    .attention = attention_of(device),

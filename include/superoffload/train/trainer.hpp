@@ -9,19 +9,19 @@
 #include <superoffload/io/hub.hpp>
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/train/engine.hpp>
-#include <superoffload/train/metrics.hpp>
+#include <superoffload/train/engine/weights.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/planned_engine.hpp>
-#include <superoffload/train/report.hpp>
-#include <superoffload/train/run_data.hpp>
-#include <superoffload/train/run_output.hpp>
-#include <superoffload/train/run_report.hpp>
-#include <superoffload/train/run_setup.hpp>
-#include <superoffload/train/run_state.hpp>
-#include <superoffload/train/shared_run.hpp>
-#include <superoffload/train/step_plan.hpp>
-#include <superoffload/train/stop_request.hpp>
-#include <superoffload/train/weights.hpp>
+#include <superoffload/train/planning/step_plan.hpp>
+#include <superoffload/train/run/metrics.hpp>
+#include <superoffload/train/run/report.hpp>
+#include <superoffload/train/run/run_data.hpp>
+#include <superoffload/train/run/run_output.hpp>
+#include <superoffload/train/run/run_report.hpp>
+#include <superoffload/train/run/run_setup.hpp>
+#include <superoffload/train/run/run_state.hpp>
+#include <superoffload/train/run/shared_run.hpp>
+#include <superoffload/train/run/stop_request.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -70,7 +70,7 @@ public:
   /// The machine that it was made for.
   [[nodiscard]] std::string const& machine_name() const noexcept { return planned_.machine.name; }
   /// Is this the rank that tells how the run goes, and writes what is not sharded?
-  [[nodiscard]] bool speaks() const noexcept { return setup_->speaks(); }
+  [[nodiscard]] bool is_rank_zero() const noexcept { return setup_->is_rank_zero(); }
   /// The plan as text.
   [[nodiscard]] std::string plan_text() const;
   /// \throws error(cannot_fit) when the plan needs more memory than there is.
@@ -87,7 +87,7 @@ private:
   run_summary run_to_the_end();
   void train_one_step();
   void count_service(step_metrics& m);
-  void judge(step_result const& result, std::int64_t label_tokens);
+  void check_loss(step_result const& result, std::int64_t label_tokens);
   double evaluate();
 
   [[nodiscard]] bool has_tokenizer() const {
@@ -105,7 +105,7 @@ private:
   std::int64_t rows_ = 0;  // where there are no examples
   std::int64_t total_steps_ = 0;
   run_state state_;
-  offload::service_counts served_;
+  offload::worker_counts served_;
   run_report report_;
   run_output<Core> output_;
 };
@@ -115,14 +115,15 @@ basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup 
     : device_{&device},
       engine_{&engine},
       setup_{&setup},
-      report_{setup.options, setup.speaks(), engine.model().units()},
+      report_{setup.options, setup.is_rank_zero(), engine.model().units()},
       output_{device, engine, setup, state_, report_} {
   auto const& options = setup.options;
-  expect_told_alike(setup.ranks, options, element_name());
+  expect_same_options(setup.ranks, options, element_name());
   output_.look_at_directory();
   expect_length(options, setup.config);
   expect_freezes_something(engine.model().units(), options);
-  expect(engine.plan().trainable_parameters > 0, exit_code::bad_input, "--freeze leaves no tensor to train");
+  expect(engine.allocation().trainable_parameters > 0, exit_code::bad_input,
+         "--freeze leaves no tensor to train");
   settle_plan();
   if (options.dry_run && (options.dataset.empty() || !has_tokenizer())) {
     outline_without_tokens();
@@ -222,7 +223,7 @@ void basic_trainer<Core>::start() {
   output_.expect_resumable();
   comm::together(setup_->ranks, [this] { output_.claim_directory(total_steps_); });
   engine_->initialize(weights_of(weights));
-  if (speaks()) {
+  if (is_rank_zero()) {
     for (auto const& line : engine_->state().notes()) { std::fprintf(stderr, "note: %s\n", line.c_str()); }
   }
   output_.resume(*loader_);
@@ -236,14 +237,14 @@ void basic_trainer<Core>::settle_plan() {
   auto const asked = shape_of(options);
   planned_ = plan_engine(*engine_, {.offload = options.offload,
                                     .micro_batches = asked.micro_batches,
-                                    .judges = asked.judges,
-                                    .acceptance = output_.acceptance_before()});
+                                    .checks_gradient = asked.checks_gradient,
+                                    .hit_rate = output_.hit_rate_before()});
   if (!planned_.plan.fits) {
     planned_.plan.refusal =
         refusal_of(planned_.plan, device_->description(), options, [this](training_options const& o) {
           auto other = shape_of(o);
-          other.acceptance = planned_.shape.acceptance;
-          other.flows = planned_.shape.flows;
+          other.hit_rate = planned_.shape.hit_rate;
+          other.offloads = planned_.shape.offloads;
           other.whole_gradients = planned_.shape.whole_gradients;
           return step_fits<element_type>(*device_, engine_->model(), other, planned_.machine,
                                          planned_.settings);
@@ -282,7 +283,7 @@ void basic_trainer<Core>::train_one_step() {
   ++state_.step;
   state_.accepted_steps = engine_->accepted_steps();
   state_.where = loader_->where();
-  judge(result, data.label_tokens);
+  check_loss(result, data.label_tokens);
   m.step = state_.step;
   report_.look_at_times(engine_->times(), m);
 
@@ -293,7 +294,7 @@ void basic_trainer<Core>::train_one_step() {
     for (auto const length : data.lengths) { pairs += kernel::visible_pairs(length, window); }
     return pairs;
   });
-  double const again = engine_->plan().recomputed_flops_per_token * static_cast<double>(data.tokens);
+  double const again = engine_->allocation().recomputed_flops_per_token * static_cast<double>(data.tokens);
   m.grad_norm = result.grad_norm;
   m.epoch = data.epoch;
   m.step_time_ms = seconds * 1e3;
@@ -312,18 +313,18 @@ void basic_trainer<Core>::train_one_step() {
 /// What became of the buckets whose state is off the device.
 template <class Core>
 void basic_trainer<Core>::count_service(step_metrics& m) {
-  auto const& buckets = engine_->options().arrangement.buckets;
+  auto const& buckets = engine_->options().configuration.buckets;
   if (std::any_of(buckets.begin(), buckets.end(),
-                  [](auto const& b) { return b.where != offload::place::resident; })) {
+                  [](auto const& b) { return b.where != offload::tier::resident; })) {
     auto const counts = engine_->state().counts();
     m.buckets = counts - served_;
-    m.acceptance = engine_->state().acceptance();
+    m.hit_rate = engine_->state().hit_rate();
     served_ = counts;
   }
 }
 
 template <class Core>
-void basic_trainer<Core>::judge(step_result const& result, std::int64_t label_tokens) {
+void basic_trainer<Core>::check_loss(step_result const& result, std::int64_t label_tokens) {
   if (result.accepted) {
     state_.skips_in_a_row = 0;
     return;

@@ -29,7 +29,7 @@ public:
 
   static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
                            group_type const* group) {
-    expect(group == nullptr && !o.flow.any_weights() && !o.flow.any_gradient(), exit_code::internal,
+    expect(group == nullptr && !o.offloaded.any_weights() && !o.offloaded.any_gradient(), exit_code::internal,
            "zero::resident keeps everything on one device: expected no group, and nothing that flows");
     store_bytes total;
     for (auto const& u : units) {
@@ -117,7 +117,7 @@ private:
 /// The policy: nothing is sharded.
 struct resident {
   using policy_category = category::sharding;
-  static constexpr bool flows = false;
+  static constexpr bool offloads = false;
   static constexpr bool alone = true;
   static constexpr bool shards = false;
   template <device_policy D, element T>

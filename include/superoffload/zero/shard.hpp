@@ -13,13 +13,14 @@
 
 namespace superoffload::zero {
 
-/// How many units at once are whole on a device that has a shard of each only. How large that is: room_sizes.
-struct gather_rooms {
+/// How many units at once are whole on a device that has a shard of each only. How large that is:
+/// buffer_sizes.
+struct gather_buffers {
   /// One for each unit that is used at once, and one to gather into meanwhile. With more of them units stay
   /// from forward to backward, the last ones first.
   int weights = 3;
-  int gradients = 3;       ///< one for each unit whose gradient is written at once, one that is being summed
-  bool ends_meet = false;  ///< are the first unit and the last used at once, as by a tied head?
+  int gradients = 3;  ///< one for each unit whose gradient is written at once, one that is being summed
+  bool tied_embeddings = false;  ///< are the first unit and the last used at once, as by a tied head?
 };
 
 /// Elements of each rank's shard of a unit: all of a size, cut on the grid of the norm, the last ones padded.

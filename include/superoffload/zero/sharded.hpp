@@ -10,11 +10,11 @@
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/recorder.hpp>
-#include <superoffload/zero/flow.hpp>
+#include <superoffload/zero/buffer_sizes.hpp>
+#include <superoffload/zero/gradient_buffers.hpp>
 #include <superoffload/zero/gradient_layout.hpp>
-#include <superoffload/zero/gradient_rooms.hpp>
-#include <superoffload/zero/look_ahead.hpp>
-#include <superoffload/zero/room_sizes.hpp>
+#include <superoffload/zero/offloaded_units.hpp>
+#include <superoffload/zero/prefetcher.hpp>
 #include <superoffload/zero/shard.hpp>
 #include <superoffload/zero/sharding_policy.hpp>
 #include <superoffload/zero/unit_store.hpp>
@@ -35,22 +35,24 @@ std::size_t whole_gradient_bytes(autograd::unit_layout const& unit, int ranks) {
   return static_cast<std::size_t>(elements) * (keeps_wide<T>(unit, false) ? sizeof(wide<T>) : sizeof(T));
 }
 
-/// The rooms of a rank.
-struct whole_unit_rooms {
-  room_sizes<std::size_t> weights, gradients;
+/// The buffers of a rank.
+struct whole_unit_buffers {
+  buffer_sizes<std::size_t> weights, gradients;
 };
 template <element T>
-whole_unit_rooms rooms_of(std::vector<autograd::unit_layout> const& units, int ranks, gather_rooms rooms) {
+whole_unit_buffers buffers_of_rank(std::vector<autograd::unit_layout> const& units, int ranks,
+                                   gather_buffers buffers) {
   std::vector<std::size_t> weights, gradients;
   for (auto const& u : units) {
     weights.push_back(whole_weight_bytes<T>(u, ranks));
     gradients.push_back(whole_gradient_bytes<T>(u, ranks));
   }
-  return {{weights, rooms.weights, rooms.ends_meet}, {gradients, rooms.gradients, rooms.ends_meet}};
+  return {{weights, buffers.weights, buffers.tied_embeddings},
+          {gradients, buffers.gradients, buffers.tied_embeddings}};
 }
 
 /// Weights and gradients in shards, one for each rank of a group (ZeRO-3). A unit's weights are gathered into
-/// a room ahead of each forward and backward; its gradient is written to a room, exchanged, summed in the
+/// a buffer ahead of each forward and backward; its gradient is written to a buffer, exchanged, summed in the
 /// order of the ranks, and what a rank keeps of it is its shard. Of several micro-batches each is summed so,
 /// and they are added in wide<T>.
 ///
@@ -59,7 +61,7 @@ whole_unit_rooms rooms_of(std::vector<autograd::unit_layout> const& units, int r
 /// later than reduce() was called, or by settle(), so that the compute stream does not wait for an exchange
 /// that has only just begun.
 ///
-/// Shards of gradients that flow take turns in rooms of their own: a sum is written when the sink has taken
+/// Shards of gradients that flow take turns in buffers of their own: a sum is written when the sink has taken
 /// what was there. Weights do not flow, and no gradient where micro-batches are added up.
 template <device_policy D, element T, comm::communicator<D> C>
 class sharded_store {
@@ -69,9 +71,9 @@ public:
   static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
                            C const* group) {
     auto const need = needs_of(units, o, checked(group));
-    return {
-        .weights = need.shards + need.rooms.weights.total(),
-        .gradients = need.gradients + need.shard_rooms.total() + need.scratch + need.rooms.gradients.total()};
+    return {.weights = need.shards + need.buffers.weights.total(),
+            .gradients =
+                need.gradients + need.shard_buffers.total() + need.scratch + need.buffers.gradients.total()};
   }
 
   /// `times` sees what is exchanged, and what the device waits for it at the end of a unit's backward, if it
@@ -83,31 +85,31 @@ public:
         group_{&checked(group)},
         sink_{sink},
         times_{times},
-        exchange_track_{times == nullptr ? -1 : times->add_track(resource::exchange, "between ranks")},
+        collective_track_{times == nullptr ? -1 : times->add_track(resource::collective, "between ranks")},
         wait_track_{times == nullptr ? -1 : times->add_track(resource::waiting, "device waits for sums")},
         need_{needs_of(units, o, *group)},
         owned_{shards_of(units, group->rank(), group->ranks())},
         weights_{device, need_.shards},
         gradients_{device, need_.gradients},
         scratch_{device, need_.scratch},
-        room_memory_{device, need_.rooms.gradients.total()},
-        shard_rooms_{device,
-                     stream,
-                     need_.shard_rooms.of(0),
-                     need_.shard_rooms.rooms(),
-                     std::vector<std::size_t>(units.size()),
-                     sink},
+        buffer_memory_{device, need_.buffers.gradients.total()},
+        shard_buffers_{device,
+                       stream,
+                       need_.shard_buffers.of(0),
+                       need_.shard_buffers.buffers(),
+                       std::vector<std::size_t>(units.size()),
+                       sink},
         written_{device},
-        rooms_{device, stream, need_.rooms.weights} {
+        buffers_{device, stream, need_.buffers.weights} {
     drain_at_end const drained{stream};
     stream.fill_zero(weights_.data(), weights_.bytes());
     stream.fill_zero(gradients_.data(), gradients_.bytes());
     auto* weight = weights_.template as<std::byte>();
     auto* gradient = gradients_.template as<std::byte>();
-    auto* room = room_memory_.template as<std::byte>();
-    for (int i = 0; i < need_.rooms.gradients.rooms(); ++i) {
-      gradient_rooms_.emplace_back(std::exchange(room, room + need_.rooms.gradients.of(i)),
-                                   typename D::event{device}, typename D::event{device});
+    auto* memory = buffer_memory_.template as<std::byte>();
+    for (int i = 0; i < need_.buffers.gradients.buffers(); ++i) {
+      gradient_buffers_.emplace_back(std::exchange(memory, memory + need_.buffers.gradients.of(i)),
+                                     typename D::event{device}, typename D::event{device});
     }
     for (auto const& u : units) {
       auto const n = shard_elements(u, group->ranks());
@@ -122,8 +124,8 @@ public:
         e.trains = true;
         e.whole_is_wide = keeps_wide<T>(u, false);
         e.gradient.is_wide = shard_is_wide(o.accumulates);
-        e.gradient_flows = o.flow.gradient_of(u.id());
-        if (!e.gradient_flows) {
+        e.gradient_offloaded = o.offloaded.gradient_of(u.id());
+        if (!e.gradient_offloaded) {
           e.gradient.data = std::exchange(gradient, gradient + shard_gradient_bytes(n, o.accumulates));
         }
         e.unwritten = unwritten(u, true);
@@ -139,41 +141,41 @@ public:
 
   void prefetch(int unit, autograd::pass) noexcept {
     try {
-      rooms_.fetch(unit, at(unit).whole_weights, gather_of(unit));
+      buffers_.fetch(unit, at(unit).whole_weights, gather_of(unit));
     } catch (...) {}  // a device that failed says so at the next call
   }
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     auto const& e = at(unit);
-    void const* const weights = rooms_.acquire(unit, e.whole_weights, gather_of(unit));
+    void const* const weights = buffers_.acquire(unit, e.whole_weights, gather_of(unit));
     if (p == autograd::pass::forward) {
       return {.weights = weights};
     }
-    return {weights, e.trains ? gradient_room_of(unit).memory : nullptr, e.whole_is_wide};
+    return {weights, e.trains ? gradient_buffer_of(unit).memory : nullptr, e.whole_is_wide};
   }
-  void release(int unit, autograd::pass) noexcept { rooms_.release(unit); }
+  void release(int unit, autograd::pass) noexcept { buffers_.release(unit); }
 
   void reduce(int unit) {
     auto& e = at(unit);
     if (!e.trains) {
       return;
     }
-    auto& room = gradient_room_of(unit);
-    unit_gradient const whole{room.memory, e.whole_is_wide};
+    auto& buffer = gradient_buffer_of(unit);
+    unit_gradient const whole{buffer.memory, e.whole_is_wide};
     clear<T>(*stream_, whole, e.unwritten);
-    auto& transfer = rooms_.transfer();
-    stream_->record(room.written);
+    auto& transfer = buffers_.transfer();
+    stream_->record(buffer.written);
     if (last_) {
-      rooms_.forget(unit);  // its update is what comes next
+      buffers_.forget(unit);  // its update is what comes next
       announce();
     }
-    transfer.wait(room.written);
+    transfer.wait(buffer.written);
     auto sum = e.gradient;
-    if (e.gradient_flows) {
-      sum.data = shard_rooms_.acquire(unit, transfer);
+    if (e.gradient_offloaded) {
+      sum.data = shard_buffers_.acquire(unit, transfer);
     }
     whole.template with_type<T>([&]<class From>(From const* from) {
       sum.template with_type<T>([&]<class To>(To const* to) {
-        record_span(times_, exchange_track_, transfer, "gradient of ", unit, [&] {
+        record_span(times_, collective_track_, transfer, "gradient of ", unit, [&] {
           group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,
                                                                  .to = const_cast<To*>(to),
                                                                  .count = e.elements,
@@ -182,12 +184,12 @@ public:
         });
       });
     });
-    transfer.record(room.summed);
-    room.unit = nobody;
-    room.was_used = true;
+    transfer.record(buffer.summed);
+    buffer.unit = nobody;
+    buffer.was_used = true;
     if (last_) {
       summed_ = unit;
-      summed_in_ = &room;
+      summed_in_ = &buffer;
     }
   }
   /// After a step's last backward: the gradients of all units have been told to the sink.
@@ -200,17 +202,17 @@ public:
   [[nodiscard]] std::vector<autograd::unit_layout> const& owned() const noexcept { return owned_; }
   [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
   /// The stream whose work reads a unit's weights first.
-  [[nodiscard]] typename D::stream& reader(int) noexcept { return rooms_.transfer(); }
+  [[nodiscard]] typename D::stream& reader(int) noexcept { return buffers_.transfer(); }
   /// Before they are written from outside of a step, on all ranks.
-  void expect_writes(int unit) { rooms_.drop(unit); }
+  void expect_writes(int unit) { buffers_.drop(unit); }
   /// What is gathered from now on sees what was queued on the compute stream until now.
   void weights_changed() { stream_->record(written_); }
   /// The final gradient of the last step; null for a unit that is frozen as a whole, and for one whose
   /// gradient flows and has made room for another.
   [[nodiscard]] unit_gradient gradient(int unit) const {
     auto g = at(unit).gradient;
-    if (at(unit).gradient_flows) {
-      g.data = shard_rooms_.memory_of(unit);
+    if (at(unit).gradient_offloaded) {
+      g.data = shard_buffers_.memory_of(unit);
     }
     return g;
   }
@@ -220,8 +222,8 @@ private:
 
   struct needs {
     std::size_t shards = 0, gradients = 0, scratch = 0;
-    whole_unit_rooms rooms;
-    room_sizes<std::size_t> shard_rooms;
+    whole_unit_buffers buffers;
+    buffer_sizes<std::size_t> shard_buffers;
   };
   struct entry {
     T* weights = nullptr;
@@ -229,12 +231,12 @@ private:
     std::size_t whole_weights = 0, whole_gradient = 0;  // bytes
     bool trains = false;
     bool whole_is_wide = false;  // the gradient of the whole unit, of one micro-batch
-    bool gradient_flows = false;
+    bool gradient_offloaded = false;
     unit_gradient gradient;  // the shard's, without data where it flows
     std::vector<unit_range> unwritten;
   };
-  struct gradient_room {
-    gradient_room(std::byte* where, typename D::event w, typename D::event s)
+  struct gradient_buffer {
+    gradient_buffer(std::byte* where, typename D::event w, typename D::event s)
         : memory{where}, written{std::move(w)}, summed{std::move(s)} {}
     std::byte* memory;
     typename D::event written, summed;
@@ -256,12 +258,12 @@ private:
 
   static needs needs_of(std::vector<autograd::unit_layout> const& units, store_options const& o,
                         C const& group) {
-    auto const& [accumulates, rooms, f] = o;
+    auto const& [accumulates, buffers, f] = o;
     expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::internal,
            "a rank's store lets gradients flow, of steps of one micro-batch, and no weights");
     needs all;
-    std::vector<std::size_t> flowing;
-    all.rooms = rooms_of<T>(units, group.ranks(), rooms);
+    std::vector<std::size_t> offloaded;
+    all.buffers = buffers_of_rank<T>(units, group.ranks(), buffers);
     for (auto const& u : units) {
       auto const count = shard_elements(u, group.ranks());
       all.shards += static_cast<std::size_t>(count) * sizeof(T);
@@ -271,7 +273,7 @@ private:
       bool const whole_is_wide = keeps_wide<T>(u, false);
       auto const gradient = shard_gradient_bytes(count, accumulates);
       if (f.gradient_of(u.id())) {
-        flowing.push_back(gradient);
+        offloaded.push_back(gradient);
       } else {
         all.gradients += gradient;
       }
@@ -279,44 +281,45 @@ private:
           all.scratch, whole_is_wide ? group.scratch_bytes(comm::reduce_scatter<wide<T>>{.count = count})
                                      : group.scratch_bytes(comm::reduce_scatter<T>{.count = count}));
     }
-    all.shard_rooms = room_sizes<std::size_t>::alike(flowing, f.gradient_rooms);
+    all.shard_buffers = buffer_sizes<std::size_t>::alike(offloaded, f.gradient_buffers);
     return all;
   }
 
   auto gather_of(int unit) {
-    return [this, unit](auto& transfer, void* room) {
+    return [this, unit](auto& transfer, void* to) {
       auto const& e = at(unit);
       transfer.wait(written_);
-      record_span(times_, exchange_track_, transfer, "weights of ", unit, [&] {
+      record_span(times_, collective_track_, transfer, "weights of ", unit, [&] {
         group_->queue(transfer, comm::all_gather{.from = e.weights,
-                                                 .to = room,
+                                                 .to = to,
                                                  .bytes = static_cast<std::size_t>(e.elements) * sizeof(T)});
       });
     };
   }
 
-  /// The room that the unit's gradient is being written to; at first the one whose sum was begun longest ago.
-  gradient_room& gradient_room_of(int unit) {
-    for (auto& room : gradient_rooms_) {
-      if (room.unit == unit) {
-        return room;
+  /// The buffer that the unit's gradient is being written to; at first the one whose sum was begun longest
+  /// ago.
+  gradient_buffer& gradient_buffer_of(int unit) {
+    for (auto& buffer : gradient_buffers_) {
+      if (buffer.unit == unit) {
+        return buffer;
       }
     }
-    for (std::size_t i = 0; i < gradient_rooms_.size(); ++i) {
-      auto const next = next_gradient_room_;
-      auto& room = gradient_rooms_[next];
-      next_gradient_room_ = (next + 1) % gradient_rooms_.size();
-      if (room.unit == nobody &&
-          need_.rooms.gradients.suits(static_cast<int>(next), at(unit).whole_gradient)) {
-        if (room.was_used) {
-          stream_->wait(room.summed);
+    for (std::size_t i = 0; i < gradient_buffers_.size(); ++i) {
+      auto const next = next_gradient_buffer_;
+      auto& buffer = gradient_buffers_[next];
+      next_gradient_buffer_ = (next + 1) % gradient_buffers_.size();
+      if (buffer.unit == nobody &&
+          need_.buffers.gradients.suits(static_cast<int>(next), at(unit).whole_gradient)) {
+        if (buffer.was_used) {
+          stream_->wait(buffer.summed);
         }
-        room.unit = unit;
-        return room;
+        buffer.unit = unit;
+        return buffer;
       }
     }
-    fail(exit_code::internal, "the gradient of unit ", unit, " finds of all ", gradient_rooms_.size(),
-         " rooms those for ", at(unit).whole_gradient,
+    fail(exit_code::internal, "the gradient of unit ", unit, " finds of all ", gradient_buffers_.size(),
+         " buffers those for ", at(unit).whole_gradient,
          " bytes taken by gradients that are not reduced: expected a room for each");
   }
 
@@ -326,8 +329,8 @@ private:
       auto const unit = std::exchange(summed_, nobody);
       record_span(times_, wait_track_, *stream_, "wait for ", unit,
                   [&] { stream_->wait(summed_in_->summed); });
-      if (at(unit).gradient_flows) {
-        shard_rooms_.finish(unit, gradient(unit));
+      if (at(unit).gradient_offloaded) {
+        shard_buffers_.finish(unit, gradient(unit));
       } else {
         sink_.ready(sink_.self, unit, at(unit).gradient);
       }
@@ -341,19 +344,19 @@ private:
   C* group_;
   gradient_sink<typename D::stream> sink_;
   recorder<D>* times_;
-  int exchange_track_, wait_track_;
+  int collective_track_, wait_track_;
   needs need_;
   std::vector<autograd::unit_layout> owned_;
-  buffer<D> weights_, gradients_, scratch_, room_memory_;
+  buffer<D> weights_, gradients_, scratch_, buffer_memory_;
   std::vector<entry> entries_;
-  std::vector<gradient_room> gradient_rooms_;
-  std::size_t next_gradient_room_ = 0;
-  gradient_rooms<D> shard_rooms_;
+  std::vector<gradient_buffer> gradient_buffers_;
+  std::size_t next_gradient_buffer_ = 0;
+  gradient_buffers<D> shard_buffers_;
   typename D::event written_;  // the weights, as of now
   int summed_ = nobody;        // reduced, and the sink does not know yet
-  gradient_room* summed_in_ = nullptr;
+  gradient_buffer* summed_in_ = nullptr;
   bool first_ = true, last_ = true;
-  look_ahead<D> rooms_;  // last: its stream works on the buffers above
+  prefetcher<D> buffers_;  // last: its stream works on the buffers above
 };
 
 /// The policy: a rank has a shard of each unit's weights, gradient and state. `Comm` names the kind of group:
@@ -361,7 +364,7 @@ private:
 template <class Comm>
 struct sharded {
   using policy_category = category::sharding;
-  static constexpr bool flows = false;
+  static constexpr bool offloads = false;
   static constexpr bool alone = false;
   static constexpr bool shards = true;
   template <device_policy D, element T>

@@ -8,7 +8,7 @@
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/policy.hpp>
 #include <superoffload/core/recorder.hpp>
-#include <superoffload/zero/flow.hpp>
+#include <superoffload/zero/offloaded_units.hpp>
 #include <superoffload/zero/shard.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -20,9 +20,9 @@ namespace superoffload::zero {
 
 /// What a store is told beside its units and, of a rank, its group.
 struct store_options {
-  bool accumulates = false;  ///< will a step have several micro-batches?
-  gather_rooms rooms{};      ///< of a rank: units that are whole at once
-  zero::flow flow{};         ///< what does not stay in device memory
+  bool accumulates = false;           ///< will a step have several micro-batches?
+  gather_buffers buffers{};           ///< of a rank: units that are whole at once
+  zero::offloaded_units offloaded{};  ///< what does not stay in device memory
 };
 
 /// What a store takes.
@@ -71,7 +71,7 @@ concept store = unit_store<S> && device_policy<D> && comm::communicator<typename
 /// * `shards`: is there one with a group, as one of its ranks?
 template <class P, class D, class T>
 concept sharding_policy = policy_of<P, category::sharding> && requires {
-  { P::flows } -> std::convertible_to<bool>;
+  { P::offloads } -> std::convertible_to<bool>;
   { P::alone } -> std::convertible_to<bool>;
   { P::shards } -> std::convertible_to<bool>;
   requires P::alone || P::shards;

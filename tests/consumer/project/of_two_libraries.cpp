@@ -19,6 +19,4 @@ int main(int argc, char** argv) try {
   std::string const text = "The cat chased the mouse.";
   auto const own = superoffload::text::tokenizer::load(argv[1]).encode(text);
   return !own.empty() && first(argv[1], text) == own && second(argv[1], text) == own ? 0 : 1;
-} catch (superoffload::error const& e) {
-  return std::fprintf(stderr, "error: %s\n", e.what()), 1;
-}
+} catch (superoffload::error const& e) { return std::fprintf(stderr, "error: %s\n", e.what()), 1; }

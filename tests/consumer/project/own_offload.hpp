@@ -3,7 +3,7 @@
 #pragma once
 
 // An offload policy of a user's own: the optimizer's state in std::vector, updated by a loop after the
-// verdict.
+// check.
 #include <superoffload/offload/offload_policy.hpp>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ class looped_state {
   using stream_type = typename D::stream;
 
 public:
-  static superoffload::offload::memory_plan bytes(layouts const& units,
-                                                  superoffload::offload::arrangement const&) {
+  static superoffload::offload::memory_bytes bytes(layouts const& units,
+                                                   superoffload::offload::configuration const&) {
     auto const norm = superoffload::offload::gradient_norm<D, T>::bytes(units);
     std::size_t state = 0;
     for (auto const& unit : units) {
@@ -30,7 +30,7 @@ public:
   }
 
   looped_state(D& device, stream_type& stream, layouts const& units,
-               superoffload::offload::arrangement const&,
+               superoffload::offload::configuration const&,
                superoffload::offload::unit_weights<T> const& weights, superoffload::recorder<D>*)
       : stream_{&stream}, layouts_{units}, norm_{device, stream, units} {
     for (auto const& unit : units) {
@@ -42,8 +42,9 @@ public:
 
   void announce(superoffload::offload::step_record const&) {}
   void ready(int unit, superoffload::zero::unit_gradient gradient) { norm_.add(unit, gradient); }
-  superoffload::offload::verdict judge(int ranks, superoffload::offload::gather_sums const& gather) {
-    return norm_.judge(ranks, gather);
+  superoffload::offload::gradient_check check_gradient(int ranks,
+                                                       superoffload::offload::gather_sums const& gather) {
+    return norm_.check_gradient(ranks, gather);
   }
   void update(superoffload::offload::step_record const& record) {
     for (auto const& layout : layouts_) {
@@ -69,8 +70,8 @@ public:
     }
   }
 
-  [[nodiscard]] superoffload::offload::service_counts counts() const { return {}; }
-  [[nodiscard]] double acceptance() const { return 1.0; }
+  [[nodiscard]] superoffload::offload::worker_counts counts() const { return {}; }
+  [[nodiscard]] double hit_rate() const { return 1.0; }
   [[nodiscard]] std::vector<std::string> notes() const { return {}; }
 
 private:
@@ -123,7 +124,7 @@ private:
 
 struct looped {
   using policy_category = superoffload::category::offload;
-  static constexpr bool arranges = false;
+  static constexpr bool configures = false;
   template <superoffload::device_policy D, superoffload::element T>
   using state = looped_state<D, T>;
 };

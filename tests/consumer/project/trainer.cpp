@@ -10,7 +10,7 @@
 namespace so = superoffload;
 
 using engine = so::train::engine<so::model::llama, so::precision::bf16, so::recompute::every_block,
-                                 so::zero::streamed, so::offload::super>;
+                                 so::zero::offloaded, so::offload::super>;
 
 int main(int argc, char** argv) try {
   if (argc != 4) {
@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
   }
   so::train::export_model(trained, argv[1], argv[3]);
   auto const served = trained.state().counts();
-  bool const offloaded = served.emitted + served.updated > 0;
+  bool const offloaded = served.speculated + served.updated > 0;
   return offloaded && last < first ? 0 : 1;
 } catch (so::error const& e) {
   std::fprintf(stderr, "error: %s\n", e.what());

@@ -136,10 +136,10 @@ SUPEROFFLOAD_INLINE environment of_torch(reader& r) {
            printable(r.text("LOCAL_WORLD_SIZE")), "' and '", printable(r.text("LOCAL_SIZE")),
            "': expected the same number");
   }
-  if (r.has("SUPEROFFLOAD_REGION")) {
+  if (r.has("SUPEROFFLOAD_SEGMENT")) {
     found.launcher = "superoffload";
-    found.region = r.number({"SUPEROFFLOAD_REGION"}, 3, 1 << 20);
-    expect(found.local_ranks == found.ranks, exit_code::bad_input, "SUPEROFFLOAD_REGION is set, and ",
+    found.shared_segment = r.number({"SUPEROFFLOAD_SEGMENT"}, 3, 1 << 20);
+    expect(found.local_ranks == found.ranks, exit_code::bad_input, "SUPEROFFLOAD_SEGMENT is set, and ",
            found.local_ranks, " of ", found.ranks, " ranks are of this host: expected all of them");
   }
   if (r.has("MASTER_PORT")) {
@@ -154,8 +154,8 @@ SUPEROFFLOAD_INLINE std::optional<environment> find(reader& r) {
   if (r.has("RANK") || r.has("WORLD_SIZE")) {
     return of_torch(r);
   }
-  expect(!r.has("SUPEROFFLOAD_REGION"), exit_code::bad_input,
-         "the environment variable SUPEROFFLOAD_REGION is set, but RANK is not: they belong together");
+  expect(!r.has("SUPEROFFLOAD_SEGMENT"), exit_code::bad_input,
+         "the environment variable SUPEROFFLOAD_SEGMENT is set, but RANK is not: they belong together");
   if (r.has("OMPI_COMM_WORLD_RANK") || r.has("OMPI_COMM_WORLD_SIZE")) {
     return of_names(r, {"Open MPI",
                         "OMPI_COMM_WORLD_RANK",

@@ -165,7 +165,7 @@ class launching {
 public:
   launching(launch_settings const& settings, std::string const& program,
             std::vector<std::string> const& arguments)
-      : settings_{&settings}, region_{settings.shared}, own_{::getpid()} {
+      : settings_{&settings}, segment_{settings.shared}, own_{::getpid()} {
     try {
       for (int r = 0; r < settings.shared.ranks; ++r) { start(r, program, arguments); }
     } catch (...) {
@@ -201,7 +201,7 @@ private:
       std::string_view const text{*v};
       auto const name = text.substr(0, text.find('='));
       if (name != "RANK" && name != "WORLD_SIZE" && name != "LOCAL_RANK" && name != "LOCAL_WORLD_SIZE" &&
-          name != "LOCAL_SIZE" && name != "SUPEROFFLOAD_REGION") {
+          name != "LOCAL_SIZE" && name != "SUPEROFFLOAD_SEGMENT") {
         variables.emplace_back(text);
       }
     }
@@ -210,7 +210,7 @@ private:
     variables.push_back(concat("WORLD_SIZE=", ranks));
     variables.push_back(concat("LOCAL_RANK=", rank));
     variables.push_back(concat("LOCAL_WORLD_SIZE=", ranks));
-    variables.push_back(concat("SUPEROFFLOAD_REGION=", region_.descriptor()));
+    variables.push_back(concat("SUPEROFFLOAD_SEGMENT=", segment_.descriptor()));
     std::vector<char*> envp;
     for (auto& v : variables) { envp.push_back(v.data()); }
     envp.push_back(nullptr);
@@ -260,7 +260,7 @@ private:
       if (binds && ::sched_setaffinity(0, bytes, processors.data()) != 0) {
         give_up();
       }
-      if (::fcntl(region_.descriptor(), F_SETFD, 0) != 0) {
+      if (::fcntl(segment_.descriptor(), F_SETFD, 0) != 0) {
         give_up();
       }
       sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
@@ -319,11 +319,11 @@ private:
         c.stopped.reset();
       } else {
         c.end = info;
-        judge(r);
+        note_end(r);
       }
       if (c.stopped && !c.end && !failed_ && now - *c.stopped > settings_->grace) {
-        condemn(r, concat("has been stopped by signal ", info.si_status, " for ", settings_->grace.count(),
-                          " ms"));
+        mark_failed(r, concat("has been stopped by signal ", info.si_status, " for ",
+                              settings_->grace.count(), " ms"));
       }
     }
     if (deadline_ && now > *deadline_ && !killing_) {
@@ -339,7 +339,7 @@ private:
 
   static bool ended_by_itself(siginfo_t const& end) { return end.si_code == CLD_EXITED; }
 
-  void judge(int rank) {
+  void note_end(int rank) {
     auto const& end = *children_[static_cast<std::size_t>(rank)].end;
     int const status = end.si_status;
     if (ended_by_itself(end) && (status == 0 || status == static_cast<int>(exit_code::interrupted))) {
@@ -348,15 +348,15 @@ private:
     if (ended_by_itself(end) && status == static_cast<int>(exit_code::rank_failed)) {
       limit_time();  // it has said who failed, which is still to be seen here
     } else if (!failed_ && !killing_) {
-      condemn(rank, ended_by_itself(end)
-                        ? concat("ended with exit code ", status)
-                        : concat("was ended by signal ", status, " (", ::strsignal(status), ")"));
+      mark_failed(rank, ended_by_itself(end)
+                            ? concat("ended with exit code ", status)
+                            : concat("was ended by signal ", status, " (", ::strsignal(status), ")"));
     }
   }
 
-  void condemn(int rank, std::string const& what) {
+  void mark_failed(int rank, std::string const& what) {
     failed_ = rank;
-    region_.condemn(rank, what);
+    segment_.mark_failed(rank, what);
     limit_time();
     say(rank, what);
   }
@@ -466,7 +466,7 @@ private:
   }
 
   launch_settings const* settings_;
-  region region_;
+  shared_segment segment_;
   pid_t own_;
   caught_signals signals_;
   output out_{STDOUT_FILENO}, err_{STDERR_FILENO};

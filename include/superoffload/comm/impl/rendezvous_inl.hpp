@@ -136,7 +136,8 @@ SUPEROFFLOAD_INLINE int receive_answer(int from) {
   return fd;
 }
 
-SUPEROFFLOAD_INLINE region host_meeting(environment const& run, region::settings const& with) {
+SUPEROFFLOAD_INLINE shared_segment host_rendezvous(environment const& run,
+                                                   shared_segment::settings const& with) {
   auto const listening = new_socket();
   auto const n = name_of(run);
   bool const listens = ::bind(listening.get(), reinterpret_cast<sockaddr const*>(&n.address), n.size) == 0 &&
@@ -145,7 +146,7 @@ SUPEROFFLOAD_INLINE region host_meeting(environment const& run, region::settings
   expect(listens, exit_code::bad_input, "the ranks of '", printable(run.job),
          "' cannot meet: ", std::strerror(reason),
          reason == EADDRINUSE ? "; another run of that name is starting on this host" : "");
-  region shared{with};
+  shared_segment shared{with};
   auto const patience = std::min(with.patience, with.gathering);
   auto const end = clock::now() + patience;
   std::vector<descriptor> came;
@@ -188,7 +189,8 @@ SUPEROFFLOAD_INLINE region host_meeting(environment const& run, region::settings
   return shared;
 }
 
-SUPEROFFLOAD_INLINE region join_meeting(environment const& run, region::settings const& with) {
+SUPEROFFLOAD_INLINE shared_segment join_rendezvous(environment const& run,
+                                                   shared_segment::settings const& with) {
   auto const n = name_of(run);
   auto const patience = std::min(with.patience, with.gathering);
   auto const end = clock::now() + patience;
@@ -205,7 +207,7 @@ SUPEROFFLOAD_INLINE region join_meeting(environment const& run, region::settings
       expect(comes(own.get(), end + std::chrono::seconds{1}), exit_code::rank_failed,
              "rank 0 did not gather the ranks of '", printable(run.job), "' within ", patience.count(),
              " ms");
-      return region::attach(receive_answer(own.get()));
+      return shared_segment::attach(receive_answer(own.get()));
     }
     expect(clock::now() < end, exit_code::rank_failed, "rank 0 of '", printable(run.job),
            "' did not come within ", patience.count(), " ms to where rank ", run.rank,
@@ -216,10 +218,10 @@ SUPEROFFLOAD_INLINE region join_meeting(environment const& run, region::settings
 
 }  // namespace detail
 
-SUPEROFFLOAD_INLINE region meet(environment const& run, region::settings with) {
+SUPEROFFLOAD_INLINE shared_segment rendezvous(environment const& run, shared_segment::settings with) {
   with.ranks = run.ranks;
-  if (run.region >= 0) {
-    auto shared = region::attach(run.region);
+  if (run.shared_segment >= 0) {
+    auto shared = shared_segment::attach(run.shared_segment);
     expect(shared.ranks() == run.ranks, exit_code::bad_input, "WORLD_SIZE says ", run.ranks,
            " ranks, and the launcher's shared memory is for ", shared.ranks());
     return shared;
@@ -227,12 +229,12 @@ SUPEROFFLOAD_INLINE region meet(environment const& run, region::settings with) {
   expect(run.local_ranks == run.ranks, exit_code::bad_input, run.local_ranks, " of ", run.ranks,
          " ranks are of this host (", run.launcher, " says): ranks that share memory must all be");
   if (run.ranks == 1) {
-    return region{with};
+    return shared_segment{with};
   }
   expect(
       !run.job.empty(), exit_code::bad_input, run.launcher,
       " does not say what the ranks of this run have in common: set SUPEROFFLOAD_JOB to a name of its own");
-  return run.rank == 0 ? detail::host_meeting(run, with) : detail::join_meeting(run, with);
+  return run.rank == 0 ? detail::host_rendezvous(run, with) : detail::join_rendezvous(run, with);
 }
 
 }  // namespace superoffload::comm

@@ -22,7 +22,7 @@ inline constexpr std::chrono::milliseconds poll_interval{20};
 
 }  // namespace detail
 
-SUPEROFFLOAD_INLINE watchdog::watchdog(membership& member, exchanging_device& device)
+SUPEROFFLOAD_INLINE watchdog::watchdog(membership& member, queueing_device& device)
     : member_{&member}, device_{&device}, comparing_{[this] { compare(); }}, watching_{[this] { watch(); }} {}
 
 SUPEROFFLOAD_INLINE watchdog::~watchdog() {
@@ -65,7 +65,7 @@ SUPEROFFLOAD_INLINE void watchdog::compare() {
       member_->exchange(
           membership::lane::queued, next, 1, [](std::byte*, std::uint64_t) {}, [](std::uint64_t) {});
       same = true;
-    } catch (error const&) {  // the group is condemned, which watch() sees
+    } catch (error const&) {  // the group is failed, which watch() sees
     } catch (std::exception const& e) { member_->abort(e.what()); }
     lock.lock();
     if (!same) {

@@ -73,11 +73,11 @@ void run(kernel::adamw_update<T> const& a, int64_t first, int64_t last) {
 }
 
 template <element T>
-int64_t items(kernel::adamw_emit<T> const& a) {
+int64_t items(kernel::adamw_speculate<T> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
 template <element T>
-void run(kernel::adamw_emit<T> const& a, int64_t first, int64_t last) {
+void run(kernel::adamw_speculate<T> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, nullptr, a.gradient, [&](auto past_caches) {
     for_streamed_vectors(
         first, last, a.count,
@@ -107,11 +107,11 @@ void run(kernel::adamw_commit<T> const& a, int64_t first, int64_t last) {
 }
 
 template <element T>
-int64_t items(kernel::adamw_commit_emit<T> const& a) {
+int64_t items(kernel::adamw_commit_speculate<T> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
 template <element T>
-void run(kernel::adamw_commit_emit<T> const& a, int64_t first, int64_t last) {
+void run(kernel::adamw_commit_speculate<T> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, a.pending, a.gradient, [&](auto past_caches) {
     for_streamed_vectors(
         first, last, a.count,
@@ -147,11 +147,11 @@ void run(kernel::adamw_commit_update<T> const& a, int64_t first, int64_t last) {
 }
 
 template <element T>
-int64_t items(kernel::emit_weights<T> const& a) {
+int64_t items(kernel::speculate_weights<T> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
 template <element T>
-void run(kernel::emit_weights<T> const& a, int64_t first, int64_t last) {
+void run(kernel::speculate_weights<T> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, nullptr, nullptr, [&](auto past_caches) {
     for_streamed_vectors(
         first, last, a.count,

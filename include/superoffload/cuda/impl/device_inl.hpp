@@ -9,7 +9,7 @@
 #include <superoffload/core/range.hpp>
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/device.hpp>
-#include <superoffload/cuda/product.hpp>
+#include <superoffload/cuda/gemms.hpp>
 #include <superoffload/cuda/small_copy.hpp>
 
 #include <atomic>
@@ -142,7 +142,7 @@ SUPEROFFLOAD_INLINE error detail::no_device(int code, int count, int driver_vers
              visible == nullptr ? "" : printable(visible, 80), visible == nullptr ? "" : "')", "; ", advice)};
 }
 
-SUPEROFFLOAD_INLINE device::~device() { delete condemned_.load(); }
+SUPEROFFLOAD_INLINE device::~device() { delete failed_.load(); }
 
 SUPEROFFLOAD_INLINE int device::count() {
   int found = 0;
@@ -289,7 +289,7 @@ SUPEROFFLOAD_INLINE CUevent_st* event::point() const {
 
 SUPEROFFLOAD_INLINE void event::wait() const {
   detail::check(cudaEventSynchronize(point()), "cudaEventSynchronize", "an event");
-  device_->check_condemned();
+  device_->check_failed();
 }
 
 SUPEROFFLOAD_INLINE bool event::done() const noexcept {
@@ -319,12 +319,12 @@ SUPEROFFLOAD_INLINE stream::stream(device& device, priority wanted)
 
 SUPEROFFLOAD_INLINE stream::~stream() {
   if (detail::device_is_lost()) {
-    static_cast<void>(products_.release());
+    static_cast<void>(gemms_.release());
     return;
   }
   cudaSetDevice(device_->ordinal());
   cudaStreamSynchronize(handle_);
-  products_.reset();
+  gemms_.reset();
   cudaStreamDestroy(handle_);
 }
 
@@ -387,7 +387,7 @@ SUPEROFFLOAD_INLINE void stream::synchronize() {
   if (status != cudaSuccess) {
     detail::check(status, "cudaStreamSynchronize", name());
   }
-  device_->check_condemned();
+  device_->check_failed();
 }
 
 SUPEROFFLOAD_EMITTED void stream::check_launch(char const* kernel) const {
@@ -397,11 +397,11 @@ SUPEROFFLOAD_EMITTED void stream::check_launch(char const* kernel) const {
   }
 }
 
-SUPEROFFLOAD_EMITTED detail::products& stream::products() {
-  if (!products_) {
-    products_ = std::make_unique<detail::products>(*device_, handle_, name());
+SUPEROFFLOAD_EMITTED detail::gemms& stream::gemms() {
+  if (!gemms_) {
+    gemms_ = std::make_unique<detail::gemms>(*device_, handle_, name());
   }
-  return *products_;
+  return *gemms_;
 }
 
 }  // namespace superoffload::cuda

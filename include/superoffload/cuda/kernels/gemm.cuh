@@ -3,7 +3,7 @@
 #pragma once
 
 #include <superoffload/cuda/kernels/vector.cuh>
-#include <superoffload/cuda/product.hpp>
+#include <superoffload/cuda/gemms.hpp>
 #include <superoffload/kernel/gemm.hpp>
 
 namespace superoffload::cuda::kernels {

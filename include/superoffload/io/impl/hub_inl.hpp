@@ -221,11 +221,11 @@ bool hub_checkpoint::read_quantised(std::string_view name, std::uint64_t first, 
     auto const expert = (first + done) / size;
     if (kept.blocks != matrix.blocks.tensor || kept.expert != expert) {
       kept.blocks = nullptr;  // until it is whole
-      auto const read = [&](place const& from, std::vector<std::byte>& room) {
+      auto const read = [&](place const& from, std::vector<std::byte>& data) {
         auto const bytes =
             (from.tensor->end - from.tensor->begin) / static_cast<std::uint64_t>(matrix.whole.shape[0]);
-        room.resize(bytes);
-        shards_[from.shard].read_raw(*from.tensor, expert * bytes, room);
+        data.resize(bytes);
+        shards_[from.shard].read_raw(*from.tensor, expert * bytes, data);
       };
       read(matrix.blocks, kept.packed);
       read(matrix.scales, kept.scales);

@@ -184,16 +184,16 @@ SUPEROFFLOAD_INLINE int gpu_of(comm::environment const& run) {
   return run.local_rank;
 }
 
-class communicator::group final : public comm::exchanging_device {
+class communicator::group final : public comm::queueing_device {
 public:
-  group(comm::region& shared, int rank, cuda::device& device, options const& o)
+  group(comm::shared_segment& shared, int rank, cuda::device& device, options const& o)
       : device_{&device}, member_{shared, rank}, compares_first_{o.compares_first} {
     try {
       expect(o.sum_part_bytes > 0 && o.sum_part_bytes % sizeof(double) == 0, exit_code::bad_input, "sums of ",
              o.sum_part_bytes, " bytes at a time: expected a multiple of ", sizeof(double));
       expect(o.max_ctas >= 0, exit_code::bad_input, "exchanges in ", o.max_ctas,
              " thread blocks: expected 1 or more, or 0 for as many as NCCL likes");
-      connect(meet(), o);
+      connect(rendezvous(), o);
     } catch (std::exception const& e) {
       member_.abort(e.what());
       release();
@@ -315,7 +315,7 @@ private:
       member_.check();
     } catch (error const& why) {
       try {
-        device_->condemn(why);
+        device_->mark_failed(why);
       } catch (...) {}  // no memory: queue() still says it
     }
     release();
@@ -335,7 +335,7 @@ private:
     }
   }
 
-  ncclUniqueId meet() {
+  ncclUniqueId rendezvous() {
     greeting own;
     auto const put = [](auto& to, std::string const& text) {
       std::copy_n(text.data(), std::min(text.size(), sizeof to - 1), to);
@@ -468,7 +468,7 @@ private:
   std::optional<comm::watchdog> watchdog_;
 };
 
-SUPEROFFLOAD_INLINE communicator::communicator(comm::region& shared, int rank, cuda::device& device,
+SUPEROFFLOAD_INLINE communicator::communicator(comm::shared_segment& shared, int rank, cuda::device& device,
                                                options const& o)
     : group_{std::make_unique<group>(shared, rank, device, o)}, most_of_a_part_{o.sum_part_bytes} {}
 SUPEROFFLOAD_INLINE communicator::~communicator() = default;

@@ -5,7 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/train/options.hpp>
-#include <superoffload/train/outputs.hpp>
+#include <superoffload/train/run/outputs.hpp>
 
 #include <cmath>
 #include <fnmatch.h>
@@ -60,8 +60,8 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
       "--resume is auto, but --overwrite_output_dir would remove what it goes on from; expected one of them");
   expect_outputs_apart(o);
   offload::check(o.offload);
-  expect(o.ranks == 1 || o.offload.stream_weights != offload::choice::on, exit_code::bad_input,
-         "--stream_weights is on, but ", o.ranks,
+  expect(o.ranks == 1 || o.offload.offload_weights != offload::choice::on, exit_code::bad_input,
+         "--offload_weights is on, but ", o.ranks,
          " ranks train together: expected auto or off, since each of them has only a shard of the weights "
          "and keeps it "
          "on its device");
@@ -109,8 +109,8 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
           {"--activation_checkpointing", concat(static_cast<int>(o.recompute))},
           {"--offload", concat(static_cast<int>(s.how))},
           {"--ratio", share(s.ratio)},
-          {"--streamed_share", share(s.streamed_share)},
-          {"--stream_weights", concat(static_cast<int>(s.stream_weights))},
+          {"--device_updated_share", share(s.device_updated_share)},
+          {"--offload_weights", concat(static_cast<int>(s.offload_weights))},
           {"--cpuadam_cores_perc", concat(s.cpuadam_cores_perc)},
           {"--bucket_mib", concat(s.bucket_bytes >> 20)},
           {"--eval_steps", concat(o.eval_steps)},

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/kernel/gemm.hpp>
+
+#include <memory>
+#include <string>
+
+struct CUstream_st;
+
+namespace superoffload::cuda {
+
+class device;
+
+namespace detail {
+
+/// Matrix products of one stream through cuBLASLt: its handle, a workspace, and the algorithm for each kind
+/// of product. Large ones are measured at their first use and remembered by the device's `tuning`; only
+/// algorithms whose sums have a fixed order are taken. So runs with the same choices repeat bit for bit.
+class gemms {
+public:
+  static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+  /// `name` of the stream is for messages.
+  gemms(device& device, CUstream_st* stream, std::string name);
+  ~gemms();
+
+  /// Queues the product, unless cuBLASLt cannot do it as asked: then false, and nothing was done.
+  bool run(CUstream_st* stream, kernel::gemm<bfloat16> const& g);
+  bool run(CUstream_st* stream, kernel::gemm<bfloat16, float> const& g);
+  bool run(CUstream_st* stream, kernel::gemm<float> const& g);
+  bool run(CUstream_st* stream, kernel::gemm<double> const& g);
+
+private:
+  template <element T, element Out>
+  bool compute(CUstream_st* stream, kernel::gemm<T, Out> const& g);
+
+  struct state;
+  std::unique_ptr<state> state_;
+};
+
+}  // namespace detail
+}  // namespace superoffload::cuda
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cuda/impl/gemms_inl.hpp>
+#endif

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/offload/placement.hpp>
+#include <superoffload/zero/offloaded_units.hpp>
+#include <superoffload/zero/shard.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace superoffload::offload {
+
+/// How a state is offloaded, decided before anything is allocated.
+struct configuration {
+  placement buckets;
+  /// Units whose weights live in host memory, or whose gradients leave the device as they become final. The
+  /// state of the former is not resident. The latter are on the host, whose slots hold all gradients then, or
+  /// nothing waits for the check.
+  zero::offloaded_units offloaded{};
+  /// Of a rank: units that are whole at once. Whether the ends meet is the engine's to say.
+  zero::gather_buffers buffers{};
+  /// Pinned buffers of one bucket each, for gradients on their way or kept and for weights on theirs.
+  int pinned_buffers = 4;
+  /// Device buffers for the state of one streamed bucket each.
+  int staging_buffers = 2;
+  int workers = 1;             ///< threads of CPU Adam, each on a processor of its own
+  std::string resource_group;  ///< of the host's cache and bandwidth control, for them; empty: none
+  bool speculates = true;      ///< serve buckets before the check
+  bool adapts = true;          ///< but not while most steps are clipped
+  bool immediate = false;      ///< there will be no clipping, and a step that is not finite ends the run
+  bool waits_for_all = false;  ///< every weight is back before the next step begins
+
+  /// The share of accepted steps below which nothing is served ahead: it would be in vain too often.
+  [[nodiscard]] double least_hit_rate() const { return adapts ? 0.5 : 0.0; }
+  /// Does a bucket's working weight live in host memory?
+  [[nodiscard]] bool weights_offloaded(bucket const& b) const { return offloaded.weights_of(b.unit); }
+
+  [[nodiscard]] int count(tier where) const {
+    return static_cast<int>(
+        std::count_if(buckets.begin(), buckets.end(), [where](bucket const& b) { return b.where == where; }));
+  }
+  [[nodiscard]] int off_the_device() const { return count(tier::host) + count(tier::device_updated); }
+  [[nodiscard]] std::int64_t largest(tier where) const {
+    std::int64_t most = 0;
+    for (auto const& b : buckets) { most = b.where == where ? std::max(most, b.count) : most; }
+    return most;
+  }
+};
+
+/// \throws error(internal) for a configuration that would stand still, or is not told what it needs.
+inline void check(configuration const& a) {
+  std::int64_t on_host = 0;
+  bool leaves = false;
+  for (auto const& b : a.buckets) {
+    on_host += b.where == tier::host ? 1 : 0;
+    leaves = leaves || a.offloaded.gradient_of(b.unit);
+    expect(b.where != tier::resident || !a.weights_offloaded(b), exit_code::internal, "the weights of unit ",
+           b.unit, " live in host memory, but their state is resident: expected it on the host or streamed");
+    expect(b.where == tier::host || !a.offloaded.gradient_of(b.unit) || a.immediate, exit_code::internal,
+           "the gradient of unit ", b.unit,
+           " leaves the device before the check, but its state is updated there: expected it on the host");
+  }
+  bool const holds = leaves && !a.immediate;
+  expect(on_host == 0 || a.pinned_buffers >= (holds ? on_host + 2 : 2), exit_code::internal,
+         "a configuration has ", a.pinned_buffers, " slots, expected ", holds ? on_host + 2 : 2,
+         holds ? ": they hold gradients until the check" : "");
+  expect(a.largest(tier::device_updated) == 0 || a.staging_buffers >= 1, exit_code::internal,
+         "a configuration streams buckets without a staging buffer");
+}
+
+/// Bytes of each kind of memory.
+struct memory_bytes {
+  std::size_t device = 0;
+  std::size_t host = 0;
+
+  friend memory_bytes operator+(memory_bytes a, memory_bytes b) {
+    return {a.device + b.device, a.host + b.host};
+  }
+};
+
+}  // namespace superoffload::offload

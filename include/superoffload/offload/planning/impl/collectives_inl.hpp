@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/offload/planning/collectives.hpp>
+#include <superoffload/zero/buffer_sizes.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+
+namespace superoffload::offload {
+namespace detail {
+
+/// Goes through the passes as the tape does, with buffers as zero::prefetcher and zero::sharded_store take
+/// them.
+class store {
+public:
+  store(collectives const& e, zero::gather_buffers buffers, int micro_batches)
+      : e_{e},
+        micro_batches_{micro_batches},
+        weight_sizes_{sizes_of(e, &unit_collectives::weights, buffers.weights)},
+        gradient_sizes_{sizes_of(e, &unit_collectives::gradient, buffers.gradients)},
+        weights_(static_cast<std::size_t>(weight_sizes_.buffers())),
+        gradients_(static_cast<std::size_t>(gradient_sizes_.buffers())) {}
+
+  collective_order step() {
+    order_ = {};
+    synchronized_ = needed_next_ = 0;
+    for (auto& r : weights_) { r.filled = r.left = 0; }
+    for (auto& r : gradients_) { r.summed = 0; }
+    for (int k = 0; k < micro_batches_; ++k) { micro_batch(k + 1 == micro_batches_); }
+    announce();
+    return std::move(order_);
+  }
+
+private:
+  static constexpr int nobody = -1;
+
+  struct weight_buffer {
+    int unit = nobody;
+    bool used = false;
+    std::int64_t touched = 0;  // when it was filled or left
+    std::size_t filled = 0;    // operations that have ended then
+    std::size_t left = 0;      // passes that have ended when it is free
+  };
+  struct gradient_buffer {
+    int unit = nobody;
+    std::size_t summed = 0;  // operations that have ended when it is free
+  };
+  /// Passes that use units: their own, and with the last one another.
+  struct visit {
+    int unit;
+    bool begins, ends;  // the pass
+  };
+
+  /// A rank's room has what is exchanged and its own shard: for all units the same times as much.
+  static zero::buffer_sizes<double> sizes_of(collectives const& e, double unit_collectives::* bytes,
+                                             int buffers) {
+    std::vector<double> of_units;
+    for (auto const& u : e.units) { of_units.push_back(u.*bytes); }
+    return {of_units, buffers, e.tied_to_last >= 0};
+  }
+  [[nodiscard]] unit_collectives const& bytes_of(int unit) const {
+    return e_.units[static_cast<std::size_t>(unit)];
+  }
+
+  [[nodiscard]] int last_unit() const { return static_cast<int>(e_.units.size()) - 1; }
+  [[nodiscard]] bool trains(int unit) const { return bytes_of(unit).gradient > 0.0; }
+
+  void micro_batch(bool is_last) {
+    std::vector<std::vector<int>> passes;
+    auto const add = [&](int unit) {
+      passes.push_back({unit});
+      if (unit == last_unit() && e_.tied_to_last >= 0) {
+        passes.back().push_back(e_.tied_to_last);
+      }
+    };
+    for (int u = 0; u <= last_unit(); ++u) { add(u); }
+    for (int u = last_unit(); u >= 0; --u) { add(u); }
+    std::vector<int> visits;
+    for (auto const& units : passes) { visits.insert(visits.end(), units.begin(), units.end()); }
+    std::vector<int> uses(e_.units.size());
+    std::size_t visited = 0;
+    for (std::size_t p = 0; p < passes.size(); ++p) {
+      bool const backward = p >= e_.units.size();
+      order_.needed.push_back(std::exchange(needed_next_, 0));
+      for (int const u : passes[p]) {
+        uses[static_cast<std::size_t>(u)] += backward ? 0 : 1;
+        acquire(u, backward || passes[p].front() == last_unit());
+        if (++visited < visits.size()) {
+          fetch(visits[visited]);  // ahead of its use, where there is a buffer
+        }
+      }
+      auto const ended = order_.needed.size();
+      for (int const u : passes[p]) {
+        auto& r = *find(u);
+        r.used = false;
+        r.left = ended;
+        r.touched = ++clock_;
+        if (backward && --uses[static_cast<std::size_t>(u)] == 0 && trains(u)) {
+          reduce(u, is_last);
+        }
+      }
+      if (p + 1 == e_.units.size()) {
+        synchronized_ = ended;  // for the loss: what comes now is queued behind it
+      }
+    }
+  }
+
+  void acquire(int unit, bool with_gradient) {
+    expect(fetch(unit), exit_code::internal, "unit ", unit, " finds no room to be gathered into");
+    auto& r = *find(unit);
+    r.used = true;
+    auto& needed = order_.needed.back();
+    needed = std::max(needed, r.filled);
+    if (with_gradient && trains(unit)) {
+      needed = std::max(needed, buffer_for_gradient(unit).summed);
+    }
+  }
+  bool fetch(int unit) {
+    if (find(unit) != nullptr) {
+      return true;
+    }
+    weight_buffer* oldest = nullptr;
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      auto& r = weights_[i];
+      if (!r.used && weight_sizes_.suits(static_cast<int>(i), bytes_of(unit).weights) &&
+          (oldest == nullptr || r.touched < oldest->touched)) {
+        oldest = &r;
+      }
+    }
+    if (oldest == nullptr) {
+      return false;
+    }
+    order_.operations.push_back(
+        {activity::gather, unit, bytes_of(unit).weights, std::max(synchronized_, oldest->left)});
+    oldest->unit = unit;
+    oldest->filled = order_.operations.size();
+    oldest->touched = ++clock_;
+    return true;
+  }
+  weight_buffer* find(int unit) {
+    auto const at =
+        std::find_if(weights_.begin(), weights_.end(), [&](auto const& r) { return r.unit == unit; });
+    return at == weights_.end() ? nullptr : &*at;
+  }
+
+  gradient_buffer& buffer_for_gradient(int unit) {
+    for (auto& r : gradients_) {
+      if (r.unit == unit) {
+        return r;
+      }
+    }
+    for (std::size_t i = 0; i < gradients_.size(); ++i) {
+      auto const next = next_gradient_buffer_;
+      auto& r = gradients_[next];
+      next_gradient_buffer_ = (next + 1) % gradients_.size();
+      if (r.unit == nobody && gradient_sizes_.suits(static_cast<int>(next), bytes_of(unit).gradient)) {
+        r.unit = unit;
+        return r;
+      }
+    }
+    fail(exit_code::internal, "the gradient of unit ", unit, " finds no room");
+  }
+
+  void reduce(int unit, bool is_last) {
+    order_.operations.push_back({activity::reduce, unit, bytes_of(unit).gradient, order_.needed.size()});
+    auto& buffer = buffer_for_gradient(unit);
+    buffer = {nobody, order_.operations.size()};
+    if (is_last) {
+      if (auto* const r = find(unit)) {  // its update is what comes next
+        r->unit = nobody;
+        r->touched = 0;
+      }
+      announce();
+      summed_ = unit;
+      summed_by_ = order_.operations.size();
+    }
+  }
+  /// Of the unit that was reduced last: whoever reads its gradient waits, and the next pass behind it.
+  void announce() {
+    if (summed_ != nobody) {
+      order_.announcements.push_back({std::exchange(summed_, nobody), order_.needed.size(), summed_by_});
+      needed_next_ = summed_by_;
+    }
+  }
+
+  collectives const& e_;
+  int micro_batches_;
+  zero::buffer_sizes<double> weight_sizes_, gradient_sizes_;
+  std::vector<weight_buffer> weights_;
+  std::vector<gradient_buffer> gradients_;
+  std::size_t next_gradient_buffer_ = 0;
+  std::int64_t clock_ = 0;
+  std::size_t synchronized_ = 0;  // passes that had ended when the host last waited for the device
+  std::size_t needed_next_ = 0;
+  int summed_ = nobody;  // reduced, and not announced yet
+  std::size_t summed_by_ = 0;
+  collective_order order_;
+};
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE double seconds_of(machine const& m, collective_order::operation const& o) {
+  return m.peers.latency +
+         o.bytes / (o.what == activity::gather ? m.peers.all_gather : m.peers.reduce_scatter);
+}
+
+SUPEROFFLOAD_INLINE collective_order order_of(collectives const& e, zero::gather_buffers buffers,
+                                              int micro_batches) {
+  if (e.units.empty()) {
+    return {};
+  }
+  detail::store of_rank{e, buffers, micro_batches};
+  of_rank.step();
+  return of_rank.step();
+}
+
+}  // namespace superoffload::offload

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/inline.hpp>
+#include <superoffload/offload/planning/machine.hpp>
+
+#include <algorithm>
+
+namespace superoffload::offload {
+
+SUPEROFFLOAD_INLINE double machine::adam_time(adam_task task, int threads, int directions) const {
+  auto const i = static_cast<std::size_t>(task);
+  double const busy = 0.5 * directions;
+  double const saturated = (1.0 - busy) * adam.links_idle[i] + busy * adam.links_busy[i];
+  double const update = adam.links_idle[static_cast<std::size_t>(adam_task::update)];
+  double const by_threads = adam.one_thread / update * adam.links_idle[i] / threads;
+  return std::max(saturated, by_threads);
+}
+
+}  // namespace superoffload::offload

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/offload/planning/plan_candidates.hpp>
+#include <superoffload/offload/planning/plan_refusal.hpp>
+#include <superoffload/offload/planning/planner.hpp>
+#include <superoffload/offload/planning/step_bound.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+namespace superoffload::offload {
+namespace detail {
+
+/// Finds the fastest candidate by simulating them.
+class search {
+public:
+  search(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
+         settings const& s)
+      : units_{units}, w_{w}, m_{m}, s_{s}, candidates_{units, w, m, s} {}
+
+  plan run() {
+    auto const all = candidates_.kinds();
+    expect(!all.empty(), exit_code::bad_input,
+           "--offload_weights is on: expected --offload auto, super or zero, and blocks to stream");
+    for (auto const what : all) {
+      if (!is_perfect()) {
+        try_kind(what);
+      }
+    }
+    return best_ ? *std::move(best_) : plan_refusal{candidates_, units_, w_, m_, s_}.make();
+  }
+
+  [[nodiscard]] plan keep_whole(plan p) const {
+    // Where the device's memory is the host's, whatever else runs there has more use for it.
+    if (!p.fits || m_.device.is_the_host) {
+      return p;
+    }
+    auto more = p;
+    for (more.state.buffers.weights = p.gathered_units; more.state.buffers.weights > p.state.buffers.weights;
+         --more.state.buffers.weights) {
+      candidates_.budget().count(more);
+      if (candidates_.budget().fits(more)) {
+        evaluate(more);
+        finish(more);
+        return more.step_time < p.step_time ? more : p;
+      }
+    }
+    return p;
+  }
+
+private:
+  void evaluate(plan& p) const {
+    p.step = simulate(m_, schedule_of(p, w_, m_));
+    p.step_time = p.step.step_time;
+  }
+
+  /// Tries a candidate; keeps it when it is the fastest.
+  void consider(plan p) {
+    if (!candidates_.budget().fits(p)) {
+      return;
+    }
+    candidates_.widen(p);
+    evaluate(p);
+    if (!best_ || p.step_time < best_->step_time) {
+      best_ = std::move(p);
+    }
+  }
+
+  /// Nothing leaves the device and nothing is computed again: no plan is faster.
+  [[nodiscard]] bool is_perfect() const {
+    return best_ && best_->level == 0 && best_->state.off_the_device() == 0 &&
+           best_->offloaded_weights.empty();
+  }
+
+  /// The best plan of a kind, in the place of those before it where it is clearly faster: they take less of
+  /// the host and of the link.
+  void try_kind(offloading what) {
+    auto before = std::exchange(best_, std::nullopt);
+    try_all(what);
+    if (best_) {
+      refine_share(what);
+      save_memory();
+    }
+    if (before && (!best_ || !clearly_faster(*best_, *before))) {
+      best_ = std::move(before);
+    }
+  }
+
+  void try_all(offloading what) {
+    for (std::size_t level = 0; level < w_.levels.size(); ++level) {
+      for (double const share : candidates_.shares(what)) {
+        auto all = candidates_.of(level, share, what);
+        bool const all_resident = all.front().state.off_the_device() == 0;
+        for (auto& p : all) { consider(std::move(p)); }
+        if (all_resident) {
+          break;  // nothing is left to be streamed
+        }
+      }
+    }
+  }
+
+  void refine_share(offloading what) {
+    if (candidates_.shares(what).size() < 2) {
+      return;
+    }
+    for (double const by : {0.05, 0.025}) {
+      double const off = best_->host + best_->device_updated;
+      double const now = off > 0.0 ? best_->device_updated / off : 0.0;
+      for (double const share : {now - by, now + by}) {
+        if (share > 0.0 && share < 1.0) {
+          for (auto& p : candidates_.of(best_->level, share, what)) { consider(std::move(p)); }
+        }
+      }
+    }
+  }
+  /// Fewer slots and staging_buffers where they do next to nothing.
+  void save_memory() {
+    constexpr double worth = 1.0 / 300.0;
+    double const limit = best_->step_time * (1.0 + worth);
+    bool const hold = plan_candidates::holds(*best_);
+    auto const shrink = [&](int configuration::* number, int least) {
+      auto const with = [&](double share) {
+        auto p = *best_;
+        p.state.*number = std::max(least, static_cast<int>(std::ceil(share * (p.state.*number))));
+        candidates_.budget().count(p);
+        evaluate(p);
+        return p;
+      };
+      // Where a simulated step can do with so many, a real one, which is less even, has half as many more.
+      constexpr double more = 1.5;
+      for (double const share : {0.05, 0.1, 0.2, 0.35, 0.5}) {
+        if (with(share).step_time <= limit) {
+          if (auto p = with(more * share); p.state.*number < best_->state.*number) {
+            best_ = std::move(p);
+          }
+          return;
+        }
+      }
+    };
+    if (!hold) {
+      shrink(&configuration::pinned_buffers, plan_candidates::least_pinned_buffers);
+    }
+    shrink(&configuration::staging_buffers, plan_candidates::least_staging_buffers);
+    finish(*best_);
+  }
+
+  void finish(plan& p) const {
+    p.exchanged = p.collective_time = 0.0;
+    p.gathered_units = static_cast<int>(w_.with_ranks.units.size());
+    for (auto const& o : order_of(w_.with_ranks, p.state.buffers, w_.micro_batches).operations) {
+      p.exchanged += o.bytes;
+      p.collective_time += seconds_of(m_, o);
+    }
+    p.bound = std::max(step_bound(p, w_, m_), p.collective_time);
+    p.tokens_per_second = static_cast<double>(w_.tokens) / p.step_time;
+    p.model_flops_per_second = w_.model_flops / p.step_time;
+  }
+
+  std::vector<autograd::unit_layout> const& units_;
+  workload const& w_;
+  machine const& m_;
+  settings const& s_;
+  plan_candidates candidates_;
+  std::optional<plan> best_;
+};
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE schedule schedule_of(plan const& p, workload const& w, machine const& m) {
+  std::vector<std::int64_t> offloaded(w.units.size());
+  for (auto const& b : p.state.buckets) {
+    offloaded[static_cast<std::size_t>(b.unit)] += p.state.offloaded.gradient_of(b.unit) ? b.count : 0;
+  }
+  return {.units = unit_times(m, w, w.levels[p.level]),
+          .state = p.state,
+          .micro_batches = w.micro_batches,
+          .element_bytes = w.element_bytes,
+          .hit_rate = w.hit_rate,
+          .offloaded_weights = p.offloaded_weights,
+          .weight_buffers = p.state.offloaded.weight_buffers,
+          .offloaded_gradients = std::move(offloaded),
+          .gradient_buffers = p.state.offloaded.gradient_buffers,
+          .with_ranks = w.with_ranks,
+          .imitates = {}};
+}
+
+namespace detail {
+SUPEROFFLOAD_INLINE void check(std::vector<autograd::unit_layout> const& units, workload const& w,
+                               machine const& m) {
+  expect(units.size() == w.units.size() && !w.levels.empty() && w.tokens > 0, exit_code::internal,
+         "a workload has the work of every unit, a level and tokens");
+  bool const grouped =
+      std::any_of(w.units.begin(), w.units.end(), [](auto const& u) { return u.forward.grouped > 0.0; });
+  expect(
+      !grouped || m.device.grouped_gemms > 0.0, exit_code::bad_input, "machine '", m.name,
+      "': device.grouped_products_tflops is missing: expected the rate of products by groups of rows, for a "
+      "model with experts");
+}
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w,
+                                   machine const& m, settings const& s) {
+  detail::check(units, w, m);
+  return detail::search{units, w, m, s}.run();
+}
+
+SUPEROFFLOAD_INLINE bool can_fit(std::vector<autograd::unit_layout> const& units, workload const& w,
+                                 machine const& m, settings const& s) {
+  detail::check(units, w, m);
+  return plan_candidates{units, w, m, s}.any_fits();
+}
+
+SUPEROFFLOAD_INLINE plan keep_whole(plan p, std::vector<autograd::unit_layout> const& units,
+                                    workload const& w, machine const& m, settings const& s) {
+  detail::check(units, w, m);
+  return detail::search{units, w, m, s}.keep_whole(std::move(p));
+}
+
+}  // namespace superoffload::offload

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/inline.hpp>
+#include <superoffload/offload/planning/step_bound.hpp>
+
+#include <algorithm>
+
+namespace superoffload::offload {
+namespace detail {
+
+/// What there is to do for each part.
+struct demand {
+  double compute = 0.0;         ///< s of the device
+  double host = 0.0;            ///< parameters that CPU Adam updates, and their weights not
+  double in_place = 0.0;        ///< and with their weights
+  double down = 0.0, up = 0.0;  ///< bytes over the link
+};
+
+/// Seconds for all of it at once, if nothing waits for anything. But the longer the links are busy meanwhile,
+/// the slower CPU Adam is, and they beside it.
+SUPEROFFLOAD_INLINE double busiest(machine const& m, int workers, demand const& d) {
+  if (d.host + d.in_place + d.down + d.up == 0.0) {
+    return d.compute;
+  }
+  auto const adam = [&](int directions) {
+    auto const seconds = [&](double parameters, adam_task task) {
+      return parameters == 0.0 ? 0.0 : parameters * m.adam_time(task, workers, directions);
+    };
+    return seconds(d.host, adam_task::update) + seconds(d.in_place, adam_task::update_in_place);
+  };
+  double const idle = adam(0), slowed = adam(2) - idle;
+  auto const needed_in = [&](double seconds) {
+    auto const beside = [share = std::min(1.0, idle / seconds)](double left) {
+      return 1.0 - (1.0 - left) * share;
+    };
+    double const slow_down = beside(m.link.beside_adam.down), slow_up = beside(m.link.beside_adam.up);
+    double const both_down = slow_down * m.link.both.down, both_up = slow_up * m.link.both.up;
+    double const overlap = std::min(d.down / both_down, d.up / both_up);
+    double const rest_down = (d.down - overlap * both_down) / (slow_down * m.link.alone.down),
+                 rest_up = (d.up - overlap * both_up) / (slow_up * m.link.alone.up);
+    double const links = overlap + std::max(rest_down, rest_up);
+    double const busy = std::min(1.0, (2.0 * overlap + rest_down + rest_up) / (2.0 * seconds));
+    return std::max({d.compute, idle + busy * slowed, links});
+  };
+  // The more time there is, the less is needed: they meet between.
+  double least = std::max(d.compute, idle), most = std::max(least, 1e-12);
+  while (needed_in(most) > most) { most *= 2.0; }
+  for (int i = 0; i < 60; ++i) {
+    double const middle = 0.5 * (least + most);
+    (middle > 0.0 && needed_in(middle) <= middle ? most : least) = middle;
+  }
+  return most;
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine const& m) {
+  double passes = 0.0, first_forward = 0.0;
+  for (auto const& t : unit_times(m, w, w.levels[p.level])) {
+    passes += w.micro_batches * (t.forward + t.backward);
+    first_forward += t.forward;
+  }
+  // Parameters by who updates them: CPU Adam, beside weights on the device or in place where those are on the
+  // host, too; and the device, of which some are streamed, alone or with their weights.
+  double beside = 0.0, in_place = 0.0, on_device = 0.0, device_updated = 0.0, along = 0.0, weights = 0.0;
+  for (auto const& b : p.state.buckets) {
+    auto const count = static_cast<double>(b.count);
+    bool const offloaded = p.state.weights_offloaded(b);
+    if (b.where == tier::host) {
+      (offloaded ? in_place : beside) += count;
+      continue;
+    }
+    on_device += count;
+    if (b.where == tier::device_updated) {
+      device_updated += count;
+      along += offloaded ? count : 0.0;
+    }
+  }
+  for (auto const n : p.offloaded_weights) { weights += static_cast<double>(n); }
+  double const e = w.element_bytes, state = static_cast<double>(w.state_bytes());
+  double const traffic = static_cast<double>(update_traffic_bytes(static_cast<std::size_t>(w.element_bytes)));
+  double const update = on_device * traffic / m.device.bandwidth;
+  double const sums = (w.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
+  int const workers = p.state.workers;
+  double const all_at_once = detail::busiest(
+      m, workers,
+      {.compute = passes + update,
+       .host = beside,
+       .in_place = in_place,
+       .down = (beside + in_place + along) * e + sums + device_updated * state,
+       .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + device_updated * state});
+  if (p.state.immediate) {
+    return all_at_once;
+  }
+  // What is streamed waits for the check, weights that are updated in place, and of a step that is clipped
+  // whatever else is on the host.
+  double const before = p.state.waits_for_all ? passes : passes - first_forward;
+  auto const in_order = [&](double clipped) {
+    double const after = detail::busiest(m, workers,
+                                         {.compute = update,
+                                          .host = clipped,
+                                          .in_place = in_place,
+                                          .down = device_updated * state,
+                                          .up = clipped * e});
+    return std::max(all_at_once, before + after);
+  };
+  bool const ahead = p.state.speculates && w.hit_rate >= p.state.least_hit_rate();
+  double const accepted = ahead ? w.hit_rate : 0.0;
+  return accepted * in_order(0.0) + (1.0 - accepted) * in_order(beside);
+}
+
+}  // namespace superoffload::offload

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/inline.hpp>
+#include <superoffload/offload/planning/workload.hpp>
+
+namespace superoffload::offload {
+
+SUPEROFFLOAD_INLINE std::vector<unit_time> unit_times(machine const& m, workload const& w,
+                                                      checkpointing_level const& level) {
+  auto const& d = m.device;
+  auto const others = [&](device_work const& f) {
+    double const grouped = f.grouped > 0.0 ? f.grouped / d.grouped_gemms : 0.0;
+    return f.gemms / d.gemms + f.bytes / d.bandwidth + grouped;
+  };
+  auto const forward = [&](device_work const& f) { return others(f) + f.attention / d.attention_forward; };
+  auto const backward = [&](device_work const& b) { return others(b) + b.attention / d.attention_backward; };
+  std::vector<unit_time> times;
+  for (std::size_t u = 0; u < w.units.size(); ++u) {
+    auto const again = u < level.recompute.size() ? level.recompute[u] : device_work{};
+    times.push_back({forward(w.units[u].forward), backward(w.units[u].backward) + forward(again)});
+  }
+  return times;
+}
+
+}  // namespace superoffload::offload

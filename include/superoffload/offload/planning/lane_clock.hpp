@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/offload/planning/machine.hpp>
+#include <superoffload/offload/planning/timeline.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Simulated time, and what each lane works on: one thing at a time, at a speed that depends on the others.
+class lane_clock {
+public:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+
+  struct work {
+    bool on = false;
+    activity what{};
+    int unit = 0;
+    int bucket = 0;
+    double left = 0.0;  // compute, exchange: s; cpu: parameters; others: bytes
+    double begin = 0.0;
+  };
+
+  lane_clock(machine const& m, int workers) : m_{m}, workers_{workers} {}
+
+  [[nodiscard]] double now() const { return now_; }
+  [[nodiscard]] bool is_busy(lane l) const { return at(l).on; }
+  [[nodiscard]] bool does(lane l, activity what) const { return at(l).on && at(l).what == what; }
+  /// Seconds that each lane has worked.
+  [[nodiscard]] std::array<double, lanes> const& worked() const { return worked_; }
+
+  void start(lane l, activity what, int unit, int bucket, double amount) {
+    lanes_[static_cast<std::size_t>(l)] = {true, what, unit, bucket, amount, now_};
+  }
+  void start_copy(lane l, activity what, int unit, int bucket, double bytes) {
+    double const rate = l == lane::down ? m_.link.alone.down : m_.link.alone.up;
+    start(l, what, unit, bucket, bytes + m_.link.latency * rate);
+  }
+  void start_adam(adam_task task, int unit, int bucket, std::int64_t count) {
+    task_ = task;
+    double const fixed = m_.adam.latency / m_.adam_time(task, workers_, 0);  // in parameters
+    start(lane::cpu, activity_of(task), unit, bucket, static_cast<double>(count) + fixed);
+  }
+
+  /// Seconds to the next end of anything, or to `due`.
+  [[nodiscard]] double next(double due) const {
+    double dt = due - now_;
+    for (int i = 0; i < lanes; ++i) {
+      double const speed = speed_of(static_cast<lane>(i));
+      if (speed > 0.0) {
+        dt = std::min(dt, at(static_cast<lane>(i)).left / speed);
+      }
+    }
+    expect(std::isfinite(dt), exit_code::cannot_fit,
+           "the offloaded step is in a deadlock: there are too few slots, or there is no room for gradients "
+           "before the check; keep more memory for them");
+    return dt;
+  }
+  /// Goes on by what next(due) gave. \returns which lanes have ended.
+  std::array<bool, lanes> advance(double dt, double due) {
+    std::array<double, lanes> speeds{};
+    for (int i = 0; i < lanes; ++i) { speeds[static_cast<std::size_t>(i)] = speed_of(static_cast<lane>(i)); }
+    std::array<bool, lanes> ended{};
+    for (std::size_t i = 0; i < ended.size(); ++i) {
+      if (speeds[i] > 0.0) {
+        worked_[i] += dt;
+        ended[i] = lanes_[i].left <= speeds[i] * dt * (1.0 + 1e-12);
+        lanes_[i].left -= speeds[i] * dt;
+      }
+    }
+    now_ = dt == due - now_ ? due : now_ + dt;
+    return ended;
+  }
+  /// What the lane has ended.
+  work end(lane l) {
+    auto& r = lanes_[static_cast<std::size_t>(l)];
+    r.on = false;
+    note(l, r);
+    return r;
+  }
+
+  /// What was done since forget(), and is being done, in seconds after `from`.
+  [[nodiscard]] std::vector<interval> intervals(double from) {
+    for (int i = 0; i < lanes; ++i) {
+      if (auto const& r = at(static_cast<lane>(i)); r.on) {
+        note(static_cast<lane>(i), r);
+      }
+    }
+    std::vector<interval> all;
+    for (auto const& d : done_) {
+      all.push_back({d.where, d.what, d.unit, std::max(d.begin, from) - from, d.end - from});
+    }
+    return all;
+  }
+  void forget() { done_.clear(); }
+
+private:
+  static activity activity_of(adam_task task) {
+    if (task == adam_task::update_in_place) {
+      return activity::update;
+    }
+    return static_cast<activity>(static_cast<int>(activity::update) + static_cast<int>(task));
+  }
+
+  [[nodiscard]] work const& at(lane l) const { return lanes_[static_cast<std::size_t>(l)]; }
+  [[nodiscard]] double speed_of(lane l) const { return at(l).on ? rate(l) : 0.0; }
+  [[nodiscard]] double rate(lane l) const {
+    bool const down = is_busy(lane::down), up = is_busy(lane::up);
+    auto const beside = is_busy(lane::cpu) ? m_.link.beside_adam : link_rates{1.0, 1.0};
+    switch (l) {
+      case lane::compute:
+        return is_busy(lane::device_adam) ? 0.0 : is_busy(lane::collective) ? m_.peers.compute_beside : 1.0;
+      case lane::device_adam:
+        return m_.device.bandwidth;
+      case lane::down:
+        return beside.down * (up ? m_.link.both : m_.link.alone).down;
+      case lane::up:
+        return beside.up * (down ? m_.link.both : m_.link.alone).up;
+      case lane::collective:
+        return is_busy(lane::compute) && !is_busy(lane::device_adam) ? m_.peers.beside_compute : 1.0;
+      case lane::cpu:
+        break;
+    }
+    return 1.0 / m_.adam_time(task_, workers_, static_cast<int>(down) + static_cast<int>(up));
+  }
+  void note(lane l, work const& r) {
+    if (now_ > r.begin) {
+      done_.push_back({l, r.what, r.unit, r.begin, now_});
+    }
+  }
+
+  machine const& m_;
+  int workers_;
+  double now_ = 0.0;
+  std::array<work, lanes> lanes_{};
+  adam_task task_{};  // of the cpu
+  std::array<double, lanes> worked_{};
+  std::vector<interval> done_;
+};
+
+}  // namespace superoffload::offload

@@ -1,0 +1,528 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/cpu/kernels.hpp>
+#include <superoffload/cpu/memory.hpp>
+#include <superoffload/cpu/pinned_threads.hpp>
+#include <superoffload/cpu/state_memory.hpp>
+#include <superoffload/cpu/topology.hpp>
+#include <superoffload/kernel/adamw.hpp>
+#include <superoffload/kernel/attention.hpp>
+#include <superoffload/kernel/deferred_adamw.hpp>
+#include <superoffload/kernel/elementwise.hpp>
+#include <superoffload/kernel/gemm.hpp>
+#include <superoffload/kernel/grouped_gemm.hpp>
+#include <superoffload/offload/planning/machine.hpp>
+#include <superoffload/offload/state/adam_workers.hpp>
+#include <superoffload/offload/state/split_master.hpp>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// The sizes that a machine is measured at: those of the steps it is to do, as far as that takes
+/// milliseconds, or, of state in host memory, seconds.
+struct probe {
+  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common linear layer, an expert's too
+  std::int64_t experts = 0, each = 0;             ///< of a layer, and of a token; 0: no product is by groups
+  kernel::attention_shape attention{};            ///< of one micro-batch; its `starts` are not read
+  std::int64_t bucket = 1;                        ///< elements of the largest bucket
+  std::int64_t state = 1;                         ///< elements of all of them
+  double cores_share = 0.9;                       ///< of the cores, for CPU Adam
+};
+
+/// What is known of this machine without measuring: its memory, as far as it is free, and its cores. Rates
+/// are those of a machine that needs no time.
+template <device_policy D>
+machine this_machine(D const& device) {
+  machine m;
+  m.name = device.description();
+  m.device.memory = device.available_bytes();
+  m.device.is_the_host = std::derived_from<D, cpu::device>;
+  m.host.memory = cpu::available_bytes();
+  m.host.reserve = machine::host_reserve(m.host.memory);
+  m.device.reserve = m.device.is_the_host ? m.host.reserve : 0;
+  m.host.cores = cpu::physical_cores();
+  return m;
+}
+
+namespace detail {
+
+using clock = std::chrono::steady_clock;
+inline double seconds_since(clock::time_point begin) {
+  return std::chrono::duration<double>(clock::now() - begin).count();
+}
+/// The shortest of several runs of work(), which waits for what it does; the first is not counted.
+template <class Work>
+double least_seconds(Work&& work, int runs = 3) {
+  work();
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < runs; ++i) {
+    auto const begin = clock::now();
+    work();
+    least = std::min(least, seconds_since(begin));
+  }
+  return least;
+}
+
+/// Measures the device: its memory, its kernels, and how long the host takes to hear of it.
+template <element T, device_policy D>
+class device_probe {
+public:
+  explicit device_probe(D& device) : device_{&device}, stream_{device} {
+    // Numbers as a step has them: with zeros a GPU draws less power and runs faster.
+    std::uint32_t state = 1;
+    auto* const numbers = pattern_.template as<T>();
+    for (std::size_t i = 0; i < pattern_.bytes() / sizeof(T); ++i) {
+      state = state * 1664525U + 1013904223U;
+      numbers[i] = T(static_cast<float>(state >> 16) * 0x1p-16F - 0.5F);
+    }
+  }
+  ~device_probe() { drain(stream_); }
+  device_probe(device_probe const&) = delete;
+  device_probe& operator=(device_probe const&) = delete;
+
+  void measure(probe const& p, machine& m) {
+    auto& d = m.device;
+    d.round_trip = round_trip();
+    d.bandwidth = bandwidth(p);
+    double const flops = patience * D::flops_per_byte * d.bandwidth;
+    d.gemms = gemms(p, flops);
+    if (p.experts > 0) {
+      d.grouped_gemms = grouped_gemms(p, flops);
+    }
+    attention(p, flops, d);
+  }
+
+private:
+  /// Seconds that a measurement may take about.
+  static constexpr double patience = 5e-3;
+  /// Larger products and batches run at the same rate.
+  static constexpr std::int64_t most_rows = 16384;
+
+  buffer<D> numbers(std::int64_t count) {
+    buffer<D> b{*device_, static_cast<std::size_t>(count) * sizeof(T)};
+    drain_at_end const drained{stream_};  // there may be no memory for what the caller asks for next
+    for (std::size_t done = 0; done < b.bytes(); done += pattern_.bytes()) {
+      stream_.copy(b.template as<std::byte>() + done, pattern_.data(),
+                   std::min(pattern_.bytes(), b.bytes() - done));
+    }
+    return b;
+  }
+  /// Where each of `groups` begins that `rows` are divided into, as equal as may be: [groups + 1] int32 in
+  /// device memory.
+  buffer<D> starts_of(std::int64_t groups, std::int64_t rows) {
+    buffer<D> const on_host{*device_, static_cast<std::size_t>(groups + 1) * sizeof(std::int32_t),
+                            memory::host};
+    buffer<D> starts{*device_, on_host.bytes()};
+    drain_at_end const drained{stream_};
+    for (std::int64_t i = 0; i <= groups; ++i) {
+      on_host.template as<std::int32_t>()[i] = static_cast<std::int32_t>(rows * i / groups);
+    }
+    stream_.copy(starts.data(), on_host.data(), starts.bytes());
+    stream_.synchronize();
+    return starts;
+  }
+  template <class Arguments>
+  double seconds(Arguments const& arguments) {
+    drain_at_end const drained{stream_};  // arguments are of the caller's buffers
+    return least_seconds([&] {
+      launch(stream_, arguments);
+      stream_.synchronize();
+    });
+  }
+  /// Of what queue() queues, at the speed that the device keeps.
+  template <class Queue>
+  double kept_seconds(Queue const& queue) {
+    drain_at_end const drained{stream_};
+    auto const of = [&](int times) {
+      auto const begin = clock::now();
+      for (int i = 0; i < times; ++i) { queue(); }
+      stream_.synchronize();
+      return seconds_since(begin) / times;
+    };
+    double const fresh = least_seconds([&] { of(1); });
+    auto const settling = static_cast<int>(D::settling_time / fresh);
+    if (settling == 0) {
+      return fresh;
+    }
+    of(settling);
+    return of(settling);
+  }
+
+  double round_trip() {
+    buffer<D> const number{*device_, sizeof(double)};
+    drain_at_end const drained{stream_};
+    return least_seconds(
+        [&] {
+          stream_.fill_zero(number.data(), number.bytes());
+          stream_.synchronize();
+        },
+        8);
+  }
+
+  double bandwidth(probe const& p) {
+    auto const n = std::min(std::min(p.rows, most_rows) * p.columns, std::int64_t{32} << 20);
+    auto const a = numbers(n), b = numbers(n), c = numbers(n);
+    return 3.0 * static_cast<double>(n) * sizeof(T) /
+           seconds(kernel::add<T>{a.template as<T>(), b.template as<T>(), c.template as<T>(), n});
+  }
+
+  /// A linear layer's three products, which a step has a third of each: its output, and the gradients of its
+  /// input and of its weight.
+  double gemms(probe const& p, double flops) {
+    auto const of_row = 2 * p.inner * p.columns;
+    auto const rows = std::clamp(static_cast<std::int64_t>(flops / static_cast<double>(of_row)),
+                                 std::int64_t{1}, std::min(p.rows, most_rows));
+    auto const x = numbers(rows * p.inner), w = numbers(p.columns * p.inner), y = numbers(rows * p.columns);
+    // Never of what a product has written, or numbers would grow from one to the next.
+    auto const d_x = numbers(rows * p.inner), d_w = numbers(p.columns * p.inner);
+    auto* const input = x.template as<T>();
+    auto* const weight = w.template as<T>();
+    auto* const output = y.template as<T>();
+    return 3.0 * static_cast<double>(rows * of_row) / kept_seconds([&] {
+             launch(stream_, kernel::gemm<T>{.a = input,
+                                             .b = weight,
+                                             .c = output,
+                                             .m = rows,
+                                             .n = p.columns,
+                                             .k = p.inner,
+                                             .transpose_b = true});
+             launch(stream_, kernel::gemm<T>{.a = output,
+                                             .b = weight,
+                                             .c = d_x.template as<T>(),
+                                             .m = rows,
+                                             .n = p.inner,
+                                             .k = p.columns});
+             launch(stream_, kernel::gemm<T>{.a = output,
+                                             .b = input,
+                                             .c = d_w.template as<T>(),
+                                             .m = p.columns,
+                                             .n = p.inner,
+                                             .k = rows,
+                                             .transpose_a = true});
+           });
+  }
+
+  /// The same of experts that have as many rows each.
+  double grouped_gemms(probe const& p, double flops) {
+    auto const of_row = 2 * p.inner * p.columns;
+    auto const rows = std::clamp(static_cast<std::int64_t>(flops / static_cast<double>(of_row)),
+                                 std::int64_t{1}, std::min(p.rows, most_rows) * p.each);
+    auto const starts = starts_of(p.experts, rows);
+    kernel::row_groups const groups{starts.template as<std::int32_t>(), p.experts, rows};
+    auto const matrices = p.experts * p.inner * p.columns;
+    auto const x = numbers(rows * p.inner), w = numbers(matrices), y = numbers(rows * p.columns);
+    auto const d_x = numbers(rows * p.inner), d_w = numbers(matrices);
+    return 3.0 * static_cast<double>(rows * of_row) / kept_seconds([&] {
+             launch(stream_, kernel::grouped_gemm<T>{.of = groups,
+                                                     .a = x.template as<T>(),
+                                                     .b = w.template as<T>(),
+                                                     .c = y.template as<T>(),
+                                                     .n = p.columns,
+                                                     .k = p.inner,
+                                                     .transpose_b = true});
+             launch(stream_, kernel::grouped_gemm<T>{.of = groups,
+                                                     .a = y.template as<T>(),
+                                                     .b = w.template as<T>(),
+                                                     .c = d_x.template as<T>(),
+                                                     .n = p.inner,
+                                                     .k = p.columns});
+             launch(stream_, kernel::grouped_outer<T>{.of = groups,
+                                                      .a = y.template as<T>(),
+                                                      .b = x.template as<T>(),
+                                                      .c = d_w.template as<T>(),
+                                                      .m = p.columns,
+                                                      .n = p.inner});
+           });
+  }
+
+  void attention(probe const& p, double flops, machine::device_part& d) {
+    auto shape = p.attention;
+    double const of_pair = 4.0 * shape.heads * shape.head_dim;
+    // FLOPs as nn::attention_function counts them: half of the square of each document.
+    auto const flops_of = [&](std::int64_t documents, std::int64_t length) {
+      return of_pair * static_cast<double>(documents) * 0.5 * static_cast<double>(length * length);
+    };
+    shape.longest = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(static_cast<std::int64_t>(std::sqrt(2.0 * flops / of_pair)), 1,
+                                 std::min<std::int64_t>(shape.longest, most_rows)));
+    shape.documents =
+        std::clamp(static_cast<std::int64_t>(flops / flops_of(1, shape.longest)), std::int64_t{1},
+                   std::max<std::int64_t>(1, std::min(p.rows, most_rows) / shape.longest));
+    shape.rows = shape.documents * shape.longest;
+    auto const starts = starts_of(shape.documents, shape.rows);
+    shape.starts = starts.template as<std::int32_t>();
+
+    auto const width = std::int64_t{shape.heads} * shape.head_dim;
+    auto const qkv = numbers(shape.rows * shape.qkv_columns()), out = numbers(shape.rows * width),
+               d_out = numbers(shape.rows * width), d_qkv = numbers(shape.rows * shape.qkv_columns());
+    auto const per_row = static_cast<std::size_t>(shape.heads * shape.rows) * sizeof(wide<T>);
+    buffer<D> const sums{*device_, per_row}, delta{*device_, per_row};
+    double const done = flops_of(shape.documents, shape.longest);
+    d.attention_forward =
+        done / with_scratch(kernel::attention_forward<T>{shape, qkv.template as<T>(), out.template as<T>(),
+                                                         sums.template as<wide<T>>()});
+    d.attention_backward =
+        2.5 * done /
+        with_scratch(kernel::attention_backward<T>{shape, qkv.template as<T>(), out.template as<T>(),
+                                                   d_out.template as<T>(), sums.template as<wide<T>>(),
+                                                   delta.template as<wide<T>>(), d_qkv.template as<T>()});
+  }
+  template <class Arguments>
+  double with_scratch(Arguments arguments) {
+    buffer<D> const scratch{*device_, scratch_bytes(*device_, arguments)};
+    arguments.scratch = {scratch.data(), scratch.bytes()};
+    return seconds(arguments);
+  }
+
+  D* device_;
+  typename D::stream stream_;
+  buffer<D> pattern_{*device_, std::size_t{4} << 20, memory::host};
+};
+
+/// Copies of whole buckets both ways, each in a stream of its own. On the host, each way has so many buckets
+/// that they come from memory and go there, as those of a run, and not to the caches.
+template <device_policy D>
+class link_probe {
+public:
+  /// Of buckets of `bytes`, of which a run has `most_buckets`.
+  link_probe(D& device, std::size_t bytes, std::size_t most_buckets)
+      : device_{&device},
+        down_{device},
+        up_{device},
+        bytes_{bytes},
+        buckets_{
+            std::clamp<std::size_t>(2 * cached_bytes() / bytes, 1, std::max<std::size_t>(1, most_buckets))},
+        on_device_{device, 2 * bytes},
+        on_host_{device, 2 * buckets_ * bytes, memory::host} {
+    drain_at_end const drained{down_};
+    down_.fill_zero(on_device_.data(), on_device_.bytes());
+    for (std::size_t i = 0; i < 2 * buckets_; ++i) {
+      down_.copy(on_host_.template as<std::byte>() + i * bytes_, on_device_.data(), bytes_);
+    }
+    down_.synchronize();
+  }
+  ~link_probe() {
+    drain(down_);
+    drain(up_);
+  }
+  link_probe(link_probe const&) = delete;
+  link_probe& operator=(link_probe const&) = delete;
+
+  void measure(machine::link_part& link) {
+    link.latency =
+        least_seconds([&] { copy(down_, &link_probe::copy_down, small_copies, 1); }) / small_copies;
+    double const all = static_cast<double>(bytes_) * copies;
+    link.alone.down = all / least_seconds([&] { copy(down_, &link_probe::copy_down, copies, bytes_); });
+    link.alone.up = all / least_seconds([&] { copy(up_, &link_probe::copy_up, copies, bytes_); });
+    double const both = all / least_seconds([&] {
+                          for (int i = 0; i < copies; ++i) {
+                            copy_down(bytes_);
+                            copy_up(bytes_);
+                          }
+                          down_.synchronize();
+                          up_.synchronize();
+                        });
+    link.both = {both, both};
+  }
+
+  /// Keeps both ways busy while work() runs. \returns the bytes per second that went each way meanwhile.
+  template <class Work>
+  link_rates busy_during(Work&& work, double seconds, double rate) {
+    // As many copies as the work should take, and half as many more.
+    auto const queued = 4 + static_cast<std::size_t>(1.5 * seconds * rate / static_cast<double>(bytes_));
+    std::deque<typename D::event> downs, ups;
+    auto const begin = clock::now();
+    for (std::size_t i = 0; i < queued; ++i) {
+      copy_down(bytes_);
+      down_.record(downs.emplace_back(*device_));
+      copy_up(bytes_);
+      up_.record(ups.emplace_back(*device_));
+    }
+    work();
+    double const took = seconds_since(begin);
+    auto const rate_of = [&](auto const& events) {
+      auto const done = std::count_if(events.begin(), events.end(), [](auto const& e) { return e.done(); });
+      return static_cast<double>(done) * static_cast<double>(bytes_) / took;
+    };
+    link_rates const rates{rate_of(downs), rate_of(ups)};
+    down_.synchronize();
+    up_.synchronize();
+    return rates;
+  }
+
+private:
+  static constexpr int copies = 4, small_copies = 32;
+
+  static std::size_t cached_bytes() {
+    return static_cast<std::size_t>(cpu::largest_cache_bytes(cpu::allowed_processors().front()));
+  }
+  void copy_down(std::size_t bytes) { down_.copy(next_on_host(next_down_, 0), on_device_.data(), bytes); }
+  void copy_up(std::size_t bytes) {
+    up_.copy(on_device_.template as<std::byte>() + bytes_, next_on_host(next_up_, buckets_), bytes);
+  }
+  std::byte* next_on_host(std::size_t& next, std::size_t first) {
+    next = (next + 1) % buckets_;
+    return on_host_.template as<std::byte>() + (first + next) * bytes_;
+  }
+  void copy(typename D::stream& stream, void (link_probe::*one)(std::size_t), int times, std::size_t bytes) {
+    for (int i = 0; i < times; ++i) { (this->*one)(bytes); }
+    stream.synchronize();
+  }
+
+  D* device_;
+  typename D::stream down_, up_;
+  std::size_t bytes_, buckets_, next_down_ = 0, next_up_ = 0;
+  buffer<D> on_device_, on_host_;
+};
+
+/// CPU Adam on state of buckets, by the threads that a run will have.
+template <element T>
+class adam_probe {
+public:
+  /// Of as many buckets as are in the `state` and `most_bytes` have room for.
+  adam_probe(adam_workers& workers, memory_account& account, std::int64_t count, std::int64_t state,
+             std::size_t most_bytes)
+      : threads_{&workers.threads()},
+        count_{count},
+        buckets_{std::max<std::int64_t>(
+            1, std::min(state, static_cast<std::int64_t>(most_bytes) / bytes_of_element) / count)},
+        state_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(float), workers.node()},
+        slots_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(T), workers.node()} {
+    drain_at_end const drained{*threads_};
+    for (std::int64_t i = 0; i < 3 * buckets_; ++i) {
+      threads_->fill_zero(state_.as<float>() + i * count_, count_, sizeof(float));
+      threads_->fill_zero(slots_.as<T>() + i * count_, count_, sizeof(T));
+    }
+    threads_->synchronize();
+  }
+
+  [[nodiscard]] std::int64_t buckets() const noexcept { return buckets_; }
+  void run(adam_task task, std::int64_t bucket) { run(task, bucket, count_); }
+  /// Of a task without work.
+  double latency() {
+    return least_seconds([&] { run(adam_task::update, 0, 1); }, 8);
+  }
+
+private:
+  static constexpr auto bytes_of_element = 3 * static_cast<std::int64_t>(sizeof(float) + sizeof(T));
+
+  void run(adam_task task, std::int64_t bucket, std::int64_t count) {
+    auto const part = [&](int i) { return state_.as<float>() + (3 * bucket + i) * count_; };
+    auto const slot = [&](int i) { return slots_.as<T>() + (3 * bucket + i) * count_; };
+    auto* const w = part(0);
+    auto* const m = part(1);
+    auto* const v = part(2);
+    auto* const pending = slot(0);
+    auto* const gradient = slot(1);
+    auto* const weight = slot(2);
+    switch (task) {
+      case adam_task::update:
+        return share(kernel::adamw_update<T>{w, m, v, gradient, gradient, count, numbers});
+      case adam_task::speculate:
+        return share(kernel::adamw_speculate<T>{w, m, v, gradient, weight, count, numbers});
+      case adam_task::commit:
+        return share(kernel::adamw_commit<T>{w, m, v, pending, count, numbers});
+      case adam_task::commit_speculate:
+        return share(
+            kernel::adamw_commit_speculate<T>{w, m, v, pending, gradient, pending, count, numbers, numbers});
+      case adam_task::commit_update:
+        return share(
+            kernel::adamw_commit_update<T>{w, m, v, pending, gradient, gradient, count, numbers, numbers});
+      case adam_task::update_in_place:
+        if constexpr (splits_master<T>) {
+          return share(
+              kernel::adamw<T>{weight, reinterpret_cast<std::uint16_t*>(w), m, v, gradient, count, numbers});
+        } else {
+          return share(kernel::adamw<T>{w, nullptr, m, v, gradient, count, numbers});
+        }
+    }
+  }
+  template <class Arguments>
+  void share(Arguments const& all) {
+    pieces_.reset(all.count);
+    threads_->run([&](int thread, int) {
+      pieces_.each_piece(thread,
+                         [&](cpu::slice const& piece) { cpu::run(all.slice(piece.begin, piece.size())); });
+    });
+  }
+
+  static constexpr kernel::adamw_step numbers{0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F};
+
+  cpu::pinned_threads* threads_;
+  cpu::shared_slices pieces_{threads_->size()};
+  std::int64_t count_, buckets_;
+  cpu::state_memory state_, slots_;
+};
+
+}  // namespace detail
+
+/// The rates of the device: kernels in T, in some tens of milliseconds.
+template <element T, device_policy D>
+void measure_device(D& device, probe const& p, machine& m) {
+  detail::device_probe<T, D>{device}.measure(p, m);
+}
+
+/// The rates of the link and of CPU Adam, alone and beside each other, in some seconds where there is much
+/// state.
+template <element T, device_policy D>
+void measure_offloading(D& device, probe const& p, machine& m) {
+  adam_workers workers{device.pci_address(), cpu::optimizer_threads(p.cores_share, m.host.cores), {}};
+  // Of all the state, if that is not too much: parts of a host's memory are not equally fast.
+  auto const window = std::min(std::size_t{32} << 30, m.host.memory / 4);
+  detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, window};
+  auto const bytes = static_cast<std::size_t>(p.bucket) * sizeof(T);
+  auto const most = std::min(static_cast<std::size_t>(p.state) * sizeof(T), m.host.memory / 8);
+  detail::link_probe<D> link{device, bytes, most / bytes};
+  link.measure(m.link);
+  m.adam.threads = workers.threads().size();
+  m.adam.latency = adam.latency();
+  // On average, since a host shares the rate of its memory with others, whose share is not always the same:
+  // tasks take turns in the buckets. Each runs in all of them, or in half of many, and six times at least.
+  auto const in_all = adam_tasks * ((6 + adam.buckets() - 1) / adam.buckets());
+  auto const laps = adam.buckets() < 48 ? in_all : in_all / 2;
+  struct {
+    std::array<double, adam_tasks> seconds{}, elements{};
+  } sum;
+  auto const run = [&](std::int64_t all_laps) {
+    sum = {};
+    for (std::int64_t lap = 0; lap < all_laps; ++lap) {
+      for (std::int64_t bucket = 0; bucket < adam.buckets(); ++bucket) {
+        auto const task = static_cast<std::size_t>((lap + bucket) % adam_tasks);
+        auto const begin = detail::clock::now();
+        adam.run(static_cast<adam_task>(task), bucket);
+        sum.seconds[task] += std::max(detail::seconds_since(begin) - m.adam.latency, 1e-9);
+        sum.elements[task] += static_cast<double>(p.bucket);
+      }
+    }
+  };
+  run(1);  // pages and threads get ready
+  run(laps);
+  for (std::size_t i = 0; i < adam_tasks; ++i) { m.adam.links_idle[i] = sum.seconds[i] / sum.elements[i]; }
+  double const whole = std::accumulate(sum.seconds.begin(), sum.seconds.end(), 0.0);
+  auto const rates = link.busy_during([&] { run(laps); }, whole, m.link.both.down);
+  for (std::size_t i = 0; i < adam_tasks; ++i) {
+    m.adam.links_busy[i] = std::max(m.adam.links_idle[i], sum.seconds[i] / sum.elements[i]);
+  }
+  m.link.beside_adam = {std::clamp(rates.down / m.link.both.down, 0.1, 1.0),
+                        std::clamp(rates.up / m.link.both.up, 0.1, 1.0)};
+  // By the threads that there will be: what one of them would do alone is not asked for.
+  m.adam.one_thread = m.adam.links_idle[static_cast<std::size_t>(adam_task::update)] * m.adam.threads;
+}
+
+}  // namespace superoffload::offload

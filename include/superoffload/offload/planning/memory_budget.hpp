@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/kernel/reduction.hpp>
+#include <superoffload/offload/planning/machine.hpp>
+#include <superoffload/offload/planning/plan.hpp>
+#include <superoffload/offload/planning/workload.hpp>
+#include <superoffload/offload/state/state_bytes.hpp>
+#include <superoffload/zero/buffer_sizes.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Counts the bytes that plans take, and compares them with what a machine has.
+class memory_budget {
+public:
+  memory_budget(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m)
+      : units_{units},
+        w_{w},
+        shared_{m.device.is_the_host},
+        device_{m.device.memory - std::min(m.device.memory, m.device.reserve)},
+        host_{m.host.memory - std::min(m.host.memory, m.host.reserve)} {}
+
+  /// Bytes available.
+  [[nodiscard]] std::size_t device() const { return device_; }
+  [[nodiscard]] std::size_t host() const { return host_; }
+
+  /// Fills in the plan's bytes and shares.
+  void count(plan& p) const {
+    auto& device = p.on_device = {};
+    auto& host = p.on_host = {};
+    auto const& offloaded = p.state.offloaded;
+    std::vector<std::size_t> weights, gradients;  // that take turns in buffers
+    std::size_t cells = 0;
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      auto const n = static_cast<std::size_t>(units_[u].elements());
+      cells += units_[u].trainable() ? static_cast<std::size_t>(kernel::norm_cells(units_[u].elements())) : 0;
+      if (offloaded.weights_of(units_[u].id())) {
+        weights.push_back(n * element_bytes());
+        host.weights += n * element_bytes();
+      } else {
+        device.weights += n * element_bytes();
+      }
+      if (!units_[u].trainable()) {
+        continue;
+      }
+      auto const bytes = gradient_bytes(u);
+      if (offloaded.gradient_of(units_[u].id())) {
+        gradients.push_back(bytes);
+        host.gradients += adds_up() ? bytes : 0;
+      } else {
+        device.gradients += bytes;
+      }
+    }
+    using buffers_of_rank = zero::buffer_sizes<std::size_t>;
+    device.weights += buffers_of_rank::alike(weights, offloaded.weight_buffers).total() + whole_weights(p);
+    device.gradients +=
+        buffers_of_rank::alike(gradients, offloaded.gradient_buffers).total() + w_.whole_gradients;
+    auto const state = bytes_of(p.state, element_bytes());
+    device.state = state.resident;
+    host.state = state.whole + state.in_place + state.device_updated;
+    host.pinned_buffers = state.pinned_buffer * static_cast<std::size_t>(p.state.pinned_buffers);
+    device.staging_buffers =
+        state.pinned_buffer + state.staging_buffer * static_cast<std::size_t>(p.state.staging_buffers);
+    device.activations = w_.levels[p.level].activations;
+    device.workspaces = w_.workspaces + cells * sizeof(double);
+    host.workspaces = w_.host_workspaces + cells * sizeof(double);
+    p.pinned = host.total() - state.whole - state.in_place;
+    p.device_available = device_;
+    p.host_available = host_;
+    std::int64_t elements = 0;
+    for (auto const& b : p.state.buckets) { elements += b.count; }
+    auto const share = [&](tier where) {
+      std::int64_t count = 0;
+      for (auto const& b : p.state.buckets) { count += b.where == where ? b.count : 0; }
+      return static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(1, elements));
+    };
+    p.host = share(tier::host);
+    p.device_updated = share(tier::device_updated);
+    p.resident = p.state.off_the_device() == 0 ? 1.0 : share(tier::resident);
+  }
+  /// Bytes that a plan takes of each; of both where they are one.
+  [[nodiscard]] std::size_t on_device(plan const& p) const { return taken(p.on_device, p.on_host); }
+  [[nodiscard]] std::size_t on_host(plan const& p) const { return taken(p.on_host, p.on_device); }
+  /// Bytes of each that are left beside a plan; below zero when it does not fit.
+  [[nodiscard]] std::int64_t left_on_device(plan const& p) const {
+    return static_cast<std::int64_t>(device_) - static_cast<std::int64_t>(on_device(p));
+  }
+  [[nodiscard]] std::int64_t left_on_host(plan const& p) const {
+    return static_cast<std::int64_t>(host_) - static_cast<std::int64_t>(on_host(p));
+  }
+  [[nodiscard]] bool fits(plan const& p) const { return left_on_device(p) >= 0 && left_on_host(p) >= 0; }
+  /// Of a unit's whole gradient.
+  [[nodiscard]] std::size_t gradient_bytes(std::size_t unit) const {
+    bool const wide = units_[unit].wide_gradient() || adds_up();
+    return static_cast<std::size_t>(units_[unit].elements()) * (wide ? 4 : element_bytes());
+  }
+  [[nodiscard]] std::size_t element_bytes() const { return static_cast<std::size_t>(w_.element_bytes); }
+  /// Are the gradients of several micro-batches added up?
+  [[nodiscard]] bool adds_up() const { return w_.micro_batches > 1; }
+
+private:
+  /// Of a rank, bytes of the buffers that zero::sharded_store gathers weights into.
+  [[nodiscard]] std::size_t whole_weights(plan const& p) const {
+    bool const tied_embeddings = w_.with_ranks.tied_to_last >= 0;
+    return zero::buffer_sizes<std::size_t>{w_.whole_weights, p.state.buffers.weights, tied_embeddings}
+        .total();
+  }
+  [[nodiscard]] std::size_t taken(tier_bytes const& here, tier_bytes const& there) const {
+    return here.total() + (shared_ ? there.total() : 0);
+  }
+
+  std::vector<autograd::unit_layout> const& units_;
+  workload const& w_;
+  bool shared_;  ///< device memory is the host's
+  std::size_t device_, host_;
+};
+
+}  // namespace superoffload::offload

@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/cpu/cores.hpp>
+#include <superoffload/offload/planning/machine.hpp>
+#include <superoffload/offload/planning/memory_budget.hpp>
+#include <superoffload/offload/planning/plan.hpp>
+#include <superoffload/offload/planning/workload.hpp>
+#include <superoffload/offload/settings.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// What of a block does not stay on the device. Gradients leave as they come; where several micro-batches
+/// are added up, their sum waits on the host for the next one.
+struct offloading {
+  bool weights = false, gradients = false;
+
+  [[nodiscard]] bool nothing() const { return !weights && !gradients; }
+};
+
+/// The plans that the planner chooses among: what the settings allow, each with its bytes, without a
+/// simulation.
+class plan_candidates {
+public:
+  static constexpr int least_pinned_buffers = 4, least_staging_buffers = 4;
+
+  plan_candidates(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
+                  settings const& s)
+      : units_{units},
+        w_{w},
+        m_{m},
+        s_{s},
+        budget_{units, w, m},
+        cut_{buckets_of(units, s.bucket_bytes / w.element_bytes)} {
+    for (auto const& b : cut_) { elements_ += b.count; }
+  }
+
+  [[nodiscard]] memory_budget const& budget() const { return budget_; }
+
+  /// What may leave the device, each taking less memory than the one before, and more of the link or the
+  /// host. A gradient that goes once takes little of the link; a sum goes and comes with every micro-batch.
+  [[nodiscard]] std::vector<offloading> kinds() const {
+    std::vector<offloading> all{{}, {.gradients = true}, {.weights = true, .gradients = true}};
+    if (budget_.adds_up()) {
+      all.insert(all.begin() + 1, {.weights = true});
+    }
+    std::erase_if(all, [this](offloading what) { return !may(what); });
+    return all;
+  }
+  /// Shares of what is off the device that the device updates, and not the CPU.
+  [[nodiscard]] std::vector<double> shares(offloading what) const {
+    if (s_.how == mode::none) {
+      return {0.0};
+    }
+    if (s_.device_updated_share) {
+      return {*s_.device_updated_share};
+    }
+    // What the device updates after the check holds its gradients there.
+    if (s_.how == mode::zero || (!what.nothing() && w_.checks_gradient)) {
+      return {0.0};
+    }
+    return {0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0};
+  }
+
+  /// The candidates of a kind. Sums that stay are worth more of the device than state: they would go and come
+  /// with every micro-batch. But state of which some stays takes less of the host.
+  [[nodiscard]] std::vector<plan> of(std::size_t level, double share, offloading what) const {
+    std::vector<plan> all{filled(level, share, what)};
+    if (what.gradients && budget_.adds_up()) {
+      keep_sums(all.front());
+      if (!s_.ratio) {
+        keep_sums(all.emplace_back(candidate(level, 1.0, share, what)));
+      }
+    }
+    return all;
+  }
+
+  /// The candidate with as much state on the device as fits there, or as was asked for.
+  [[nodiscard]] plan filled(std::size_t level, double share, offloading what) const {
+    if (s_.how == mode::none) {
+      return candidate(level, 0.0, 0.0, what);
+    }
+    if (s_.ratio) {
+      return candidate(level, *s_.ratio, share, what);
+    }
+    auto p = candidate(level, 0.0, share, what);
+    if (budget_.left_on_device(p) >= 0 || m_.device.is_the_host) {
+      return p;
+    }
+    // The least that has to leave, to half a bucket. What else then leaves with it makes this no straight
+    // line.
+    double const half = 0.5 * static_cast<double>(cut_.front().count) / static_cast<double>(elements_);
+    double too_little = 0.0, ratio = 1.0;
+    while (ratio - too_little > half) {
+      double const middle = 0.5 * (too_little + ratio);
+      (budget_.left_on_device(candidate(level, middle, share, what)) < 0 ? too_little : ratio) = middle;
+    }
+    return candidate(level, ratio, share, what);
+  }
+
+  /// Slots and staging_buffers as far as memory goes.
+  void widen(plan& p) const {
+    int const hosts = p.state.count(tier::host), device_updated = p.state.count(tier::device_updated);
+    auto const slot = bytes_of(p.state, budget_.element_bytes()).pinned_buffer;
+    if (slot > 0) {
+      p.state.pinned_buffers = std::min(p.state.pinned_buffers + buffers(budget_.left_on_host(p), slot),
+                                        hosts + least_pinned_buffers);
+      budget_.count(p);
+    }
+    auto const staging = bytes_of(p.state, budget_.element_bytes()).staging_buffer;
+    if (staging > 0) {
+      p.state.staging_buffers =
+          std::min(p.state.staging_buffers + buffers(budget_.left_on_device(p), staging), device_updated);
+      budget_.count(p);
+    }
+  }
+  /// Does any of them fit?
+  [[nodiscard]] bool any_fits() const {
+    for (auto const what : kinds()) {
+      for (double const share : shares(what)) {
+        auto const all = of(w_.levels.size() - 1, share, what);
+        if (std::any_of(all.begin(), all.end(), [this](plan const& p) { return budget_.fits(p); })) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+  /// Must the host hold gradients until the check?
+  [[nodiscard]] static bool holds(plan const& p) {
+    return !p.state.immediate && p.state.offloaded.any_gradient();
+  }
+
+private:
+  [[nodiscard]] bool may(offloading what) const {
+    bool const must = s_.offload_weights == choice::on;
+    if (what.nothing()) {
+      return !must;
+    }
+    if ((what.weights && !w_.weights_may_leave) || (what.gradients && !w_.gradients_may_leave) ||
+        s_.how == mode::none || units_.size() < 3) {
+      return false;
+    }
+    if (!w_.with_ranks.units.empty() && (w_.checks_gradient || budget_.adds_up() || s_.how == mode::zero)) {
+      return false;  // a shard's gradient has no other home until the check, or until the next one
+    }
+    if (m_.device.is_the_host && (!must || (what.gradients && budget_.adds_up()))) {
+      return false;  // it would take of the same memory
+    }
+    return what.weights ? s_.offload_weights != choice::off : !must;
+  }
+  /// Is the unit between the first and the last, where the blocks are?
+  [[nodiscard]] bool is_block(int unit) const {
+    return unit > 0 && unit + 1 < static_cast<int>(units_.size());
+  }
+  /// With `ratio` off the device and of that `share` streamed; few slots and staging_buffers.
+  [[nodiscard]] plan candidate(std::size_t level, double ratio, double share, offloading what) const {
+    plan p;
+    p.level = level;
+    p.recompute = w_.levels[level].name;
+    p.state.buckets = cut_;
+    place_by_share(p.state.buckets, ratio, share);
+    if (what.weights) {
+      stream(p);
+    }
+    p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
+    p.state.resource_group = s_.resource_group;
+    p.state.immediate = !w_.checks_gradient && s_.how != mode::zero && p.state.off_the_device() > 0;
+    p.state.speculates = s_.how != mode::zero && s_.speculation != choice::off;
+    p.state.adapts = s_.speculation != choice::on;
+    p.state.waits_for_all = s_.how == mode::zero;
+    p.state.staging_buffers = std::min(least_staging_buffers, p.state.count(tier::device_updated));
+    if (what.gradients) {
+      let_gradients_go(p);
+    }
+    set_pinned_buffers(p);
+    budget_.count(p);
+    return p;
+  }
+  static void set_pinned_buffers(plan& p) {
+    int const hosts = p.state.count(tier::host);
+    p.state.pinned_buffers =
+        holds(p) ? hosts + least_pinned_buffers : std::min(least_pinned_buffers, hosts + 1);
+  }
+  /// Lets the weights of blocks live on the host: of all where that is asked for and not how much, else of
+  /// those whose state is off the device. And gradients leave the device as they come, where they may.
+  void stream(plan& p) const {
+    auto& offloaded = p.state.offloaded;
+    offloaded.weights.assign(units_.size(), false);
+    for (std::size_t u = 0; u < units_.size(); ++u) { offloaded.weights[u] = is_block(static_cast<int>(u)); }
+    bool const all = s_.offload_weights == choice::on && !s_.ratio;
+    for (auto& b : p.state.buckets) {
+      if (!p.state.weights_offloaded(b)) {
+        continue;
+      }
+      if (all && b.where == tier::resident) {
+        b.where = tier::host;
+      } else if (b.where == tier::resident) {
+        offloaded.weights[static_cast<std::size_t>(b.unit)] = false;
+      }
+    }
+    p.offloaded_weights.assign(units_.size(), 0);
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      p.offloaded_weights[u] = offloaded.weights[u] ? units_[u].elements() : 0;
+    }
+    offloaded.weight_buffers = weight_buffers;
+  }
+  /// Gradients of blocks that leave the device as they come. What the device updates after the check is
+  /// held there.
+  void let_gradients_go(plan& p) const {
+    p.state.offloaded.gradient_buffers = gradient_buffers;
+    auto& gradients = p.state.offloaded.gradients;
+    gradients.assign(units_.size(), false);
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      gradients[u] = is_block(static_cast<int>(u)) && units_[u].trainable();
+    }
+    for (auto const& b : p.state.buckets) {
+      if (b.where != tier::host && !p.state.immediate) {
+        gradients[static_cast<std::size_t>(b.unit)] = false;
+      }
+    }
+  }
+  /// Lets sums stay on the device as far as there is memory. Those that go are evenly spread, so that the
+  /// link has the time of those that stay.
+  void keep_sums(plan& p) const {
+    auto& gradients = p.state.offloaded.gradients;
+    std::vector<std::size_t> going;
+    std::size_t largest = 0;
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      if (p.state.offloaded.gradient_of(static_cast<int>(u))) {
+        going.push_back(u);
+        largest = std::max(largest, budget_.gradient_bytes(u));
+      }
+    }
+    if (!budget_.adds_up() || going.empty()) {
+      return;
+    }
+    auto const count = going.size();
+    auto stay = static_cast<std::size_t>(buffers(budget_.left_on_device(p), largest));
+    stay = stay + static_cast<std::size_t>(gradient_buffers) >= count ? count : stay;  // instead of buffers
+    for (std::size_t i = 0; i < count; ++i) {
+      gradients[going[i]] = (i + 1) * stay / count == i * stay / count;
+    }
+    set_pinned_buffers(p);
+    budget_.count(p);
+  }
+  /// So many of `each` bytes are in what is left.
+  static int buffers(std::int64_t left, std::size_t each) {
+    return static_cast<int>(std::clamp<std::int64_t>(left / static_cast<std::int64_t>(each), 0, 1 << 20));
+  }
+
+  /// Units whose weights and gradients the device holds where they flow: one that is used, one that comes;
+  /// one that is written, one that leaves, and one between.
+  static constexpr int weight_buffers = 2, gradient_buffers = 3;
+
+  std::vector<autograd::unit_layout> const& units_;
+  workload const& w_;
+  machine const& m_;
+  settings const& s_;
+  memory_budget budget_;
+  placement cut_;
+  std::int64_t elements_ = 0;
+};
+
+}  // namespace superoffload::offload

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/offload/planning/plan_candidates.hpp>
+
+#include <cstddef>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Says why no candidate fits, and what would help.
+class plan_refusal {
+public:
+  /// Of the candidates of these arguments.
+  plan_refusal(plan_candidates const& candidates, std::vector<autograd::unit_layout> const& units,
+               workload const& w, machine const& m, settings const& s)
+      : candidates_{candidates}, budget_{candidates.budget()}, units_{units}, w_{w}, m_{m}, s_{s} {}
+
+  /// The least that was tried, with the reason.
+  [[nodiscard]] plan make() const {
+    auto const all = candidates_.kinds();
+    auto p = least(all.front());
+    for (auto const what : all) {
+      if (budget_.left_on_device(p) < 0) {
+        p = least(what);
+      }
+    }
+    p.fits = false;
+    p.refusal = budget_.left_on_device(p) < 0 ? device_refusal(p) : host_refusal(p);
+    return p;
+  }
+
+private:
+  static std::string gib(std::size_t bytes) {
+    char text[40];
+    std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1 << 30));
+    return text;
+  }
+
+  /// What takes least memory: streaming state, where that is allowed, for it keeps 10 bytes on the host and
+  /// not 12.
+  [[nodiscard]] plan least(offloading what) const {
+    bool const held = !what.nothing() && w_.checks_gradient;
+    double const share = held || s_.how == mode::zero ? 0.0 : 1.0;
+    return candidates_.filled(w_.levels.size() - 1, s_.device_updated_share.value_or(share), what);
+  }
+
+  [[nodiscard]] std::string device_refusal(plan const& p) const {
+    auto const need = budget_.on_device(p);
+    auto text = concat("the plan needs ", gib(need),
+                       m_.device.is_the_host ? " of memory, but " : " of device memory, but ",
+                       gib(budget_.device()), " are available; ");
+    if (m_.device.is_the_host) {
+      return text + concat("it takes ", gib(need - budget_.device()),
+                           " more, shorter sequences, --freeze or a smaller model");
+    }
+    if (s_.how == mode::none || (s_.ratio && *s_.ratio < 1.0)) {
+      return text + "let more of the optimizer's state leave the device (--offload auto, no --ratio)";
+    }
+    if (s_.offload_weights == choice::off && w_.weights_may_leave) {
+      return text + "let weights be streamed (--offload_weights auto)";
+    }
+    return text + concat(without_check(), "it takes a device with ", gib(need - budget_.device()),
+                         " more, shorter sequences or a smaller model");
+  }
+  /// To ranks, whose gradients leave their devices only where nothing waits for the check.
+  [[nodiscard]] std::string without_check() const {
+    auto unchecked = w_;
+    unchecked.checks_gradient = false;
+    bool const helps = w_.checks_gradient && !w_.with_ranks.units.empty() &&
+                       plan_candidates{units_, unchecked, m_, s_}.any_fits();
+    return helps ? "let gradients leave the device as they come (--max_grad_norm 0 --on_nonfinite stop); "
+                   "otherwise "
+                 : "";
+  }
+
+  [[nodiscard]] std::string host_refusal(plan const& p) const {
+    auto const need = budget_.on_host(p);
+    auto text = concat("the plan needs ", gib(need), " of host memory, but ", gib(budget_.host()),
+                       " are available; ");
+    auto const more = gib(need - budget_.host());
+    if (s_.ratio && *s_.ratio > 0.0) {
+      return text +
+             concat("keep more of the optimizer's state on the device (no --ratio), or use a host with ",
+                    more, " more");
+    }
+    if (s_.how == mode::zero || (s_.device_updated_share && *s_.device_updated_share < 1.0)) {
+      return text + concat(
+                        "let the device update more of it (--offload super, no --device_updated_share): that "
+                        "takes 10 and "
+                        "not 12 bytes a parameter; or use a host with ",
+                        more, " more");
+    }
+    auto const activations = p.on_device.activations;
+    return text + concat(without_check(), "use a host with ", more,
+                         " more, freeze tensors, or a smaller micro-batch: its activations take ",
+                         gib(activations), " of the device, which state could use");
+  }
+
+  plan_candidates const& candidates_;
+  memory_budget const& budget_;
+  std::vector<autograd::unit_layout> const& units_;
+  workload const& w_;
+  machine const& m_;
+  settings const& s_;
+};
+
+}  // namespace superoffload::offload

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/planning/schedule.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// A forward or a backward of a unit.
+struct simulated_pass {
+  int unit;
+  bool forward;
+  bool at_the_edge;  ///< forward: of the first micro-batch; backward: of the last
+  int micro_batch;
+};
+
+/// Of a step, in order.
+inline std::vector<simulated_pass> passes_of(schedule const& s) {
+  std::vector<simulated_pass> all;
+  auto const units = static_cast<int>(s.units.size());
+  for (int k = 0; k < s.micro_batches; ++k) {
+    bool const first = k == 0, last = k + 1 == s.micro_batches;
+    for (int u = 0; u < units; ++u) { all.push_back({u, true, first, k}); }
+    for (int u = units; u-- > 0;) { all.push_back({u, false, last, k}); }
+  }
+  return all;
+}
+
+/// Units whose weights live on the host, as they come up for each visit: for passes in a row of one unit.
+class weight_visits {
+public:
+  struct visit {
+    int unit;
+    std::size_t last;   // pass
+    bool after_update;  // the step's first
+  };
+
+  weight_visits(schedule const& s, std::vector<simulated_pass> const& passes)
+      : buffers_{static_cast<std::size_t>(s.weight_buffers)} {
+    for (std::size_t p = 0; p < passes.size(); ++p) {
+      auto const& pass = passes[p];
+      if (!s.offloads_weights(pass.unit)) {
+        continue;
+      }
+      if (visits_.empty() || visits_.back().unit != pass.unit) {
+        visits_.push_back({pass.unit, p, pass.forward && pass.at_the_edge});
+      }
+      visits_.back().last = p;
+    }
+  }
+
+  /// Are the weights of the next visit on the device?
+  [[nodiscard]] bool next_is_there() const { return there_ > next_; }
+  /// What comes up next, if there is a room for it.
+  [[nodiscard]] std::optional<visit> next_to_send() const {
+    bool const may = sent_ < visits_.size() && sent_ != next_ + buffers_;
+    return may ? std::optional{visits_[sent_]} : std::nullopt;
+  }
+  void send() { ++sent_; }
+  void arrived() { ++there_; }
+  void pass_ended(std::size_t pass) {
+    next_ += next_ < visits_.size() && visits_[next_].last == pass ? 1 : 0;
+  }
+  void step_ended() { next_ = sent_ = there_ = 0; }
+
+private:
+  std::size_t buffers_;
+  std::vector<visit> visits_;
+  std::size_t next_ = 0, sent_ = 0, there_ = 0;  // of the step
+};
+
+/// Gradients that leave the device as they come: the buffers that they take there, and their sums of
+/// micro-batches, which live on the host.
+class offloaded_gradients {
+public:
+  offloaded_gradients(schedule const& s, std::vector<simulated_pass> const& passes)
+      : s_{s}, free_buffers_{s.gradient_buffers}, sum_is_home_(s.units.size()), in_buffer_(s.units.size()) {
+    for (auto const& p : passes) {
+      if (!p.forward && p.micro_batch > 0 && offloads(p.unit)) {
+        sum_uses_.push_back(p);
+      }
+    }
+  }
+
+  [[nodiscard]] bool offloads(int unit) const { return elements(unit) > 0; }
+  [[nodiscard]] double bytes_of_sum(int unit) const { return 4.0 * static_cast<double>(elements(unit)); }
+  [[nodiscard]] bool has_buffer() const { return free_buffers_ > 0; }
+  void take_buffer() { --free_buffers_; }
+
+  /// Has the backward a buffer to write to, or the sum to add to?
+  [[nodiscard]] bool may_begin(simulated_pass const& p) const {
+    return p.micro_batch == 0 ? free_buffers_ > 0 : sums_there_ > sum_use_;
+  }
+  void backward_ended(simulated_pass const& p) {
+    sum_use_ += p.micro_batch > 0 ? 1U : 0U;
+    if (!p.at_the_edge) {
+      sum_is_home_[static_cast<std::size_t>(p.unit)] = false;
+      sums_to_go_.push_back(p.unit);
+    }
+  }
+
+  /// A final gradient, which leaves with its last bucket.
+  void is_final(int unit, std::size_t buckets) {
+    in_buffer_[static_cast<std::size_t>(unit)] = buckets;
+    leaving_.push_back(unit);
+  }
+  void bucket_left(int unit) {
+    --in_buffer_[static_cast<std::size_t>(unit)];
+    while (!leaving_.empty() && in_buffer_[static_cast<std::size_t>(leaving_.front())] == 0) {
+      leaving_.pop_front();
+      ++free_buffers_;
+    }
+  }
+
+  /// The sum to go down.
+  std::optional<int> take_sum_to_go() {
+    if (sums_to_go_.empty()) {
+      return std::nullopt;
+    }
+    int const unit = sums_to_go_.front();
+    sums_to_go_.pop_front();
+    return unit;
+  }
+  void sum_went_down(int unit) {
+    sum_is_home_[static_cast<std::size_t>(unit)] = true;
+    ++free_buffers_;
+  }
+  /// The sum to come up during `now`, which takes a buffer.
+  std::optional<int> take_sum_to_come(simulated_pass const& now) {
+    if (sums_sent_ == sum_uses_.size() || free_buffers_ == 0) {
+      return std::nullopt;
+    }
+    auto const& next = sum_uses_[sums_sent_];
+    bool const due = !now.forward && now.micro_batch == next.micro_batch;
+    if (!due || !sum_is_home_[static_cast<std::size_t>(next.unit)]) {
+      return std::nullopt;
+    }
+    ++sums_sent_;
+    --free_buffers_;
+    return next.unit;
+  }
+  void sum_came_up() { ++sums_there_; }
+  void step_ended() { sum_use_ = sums_sent_ = sums_there_ = 0; }
+
+private:
+  [[nodiscard]] std::int64_t elements(int unit) const {
+    auto const u = static_cast<std::size_t>(unit);
+    return u < s_.offloaded_gradients.size() ? s_.offloaded_gradients[u] : 0;
+  }
+
+  schedule const& s_;
+  int free_buffers_;
+  std::vector<simulated_pass> sum_uses_;                      // backwards that need a sum, in order
+  std::size_t sum_use_ = 0, sums_sent_ = 0, sums_there_ = 0;  // of the step
+  std::deque<int> sums_to_go_;                                // units
+  std::vector<bool> sum_is_home_;                             // by unit
+  std::vector<std::size_t> in_buffer_;                        // by unit, buckets of a final gradient
+  std::deque<int> leaving_;  // units with these, in the order of their buffers
+};
+
+}  // namespace superoffload::offload

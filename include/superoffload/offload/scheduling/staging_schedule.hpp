@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/configuration.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Which streamed state is uploaded next, and what of it is updated: plain data, told of events. Buckets are
+/// known by their place in the configuration.
+///
+/// State takes turns in the device staging buffers: in the order of the forward, so that some is there when
+/// the step has been checked; in the immediate mode, in that of the backward, until it has been.
+class staging_schedule {
+public:
+  explicit staging_schedule(configuration const& a)
+      : immediate_{a.immediate},
+        free_buffers_{a.staging_buffers},
+        most_{static_cast<std::size_t>(a.staging_buffers)},
+        buckets_(a.buckets.size()) {
+    for (std::size_t i = 0; i < a.buckets.size(); ++i) {
+      if (a.buckets[i].where == tier::device_updated) {
+        order_.push_back(i);
+      }
+    }
+    if (immediate_) {
+      std::stable_sort(order_.begin(), order_.end(),
+                       [&](std::size_t x, std::size_t y) { return a.buckets[x].unit > a.buckets[y].unit; });
+    }
+    waiting_.assign(order_.begin(), order_.end());
+  }
+
+  // Events
+  // -----------------------------------------------------------------------------------------------------
+
+  /// The device has its gradient, or will have it before whatever is queued for it.
+  void gradient_came(std::size_t index) {
+    auto& b = buckets_[index];
+    late_ += !b.has_gradient && !b.is_staged ? 1 : 0;
+    b.has_gradient = true;
+  }
+  /// The upload of what next_upload() gave has begun.
+  void upload(std::size_t index) {
+    auto& b = buckets_[index];
+    b.is_home = false;
+    --free_buffers_;
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), index));
+    waiting_.push_back(index);  // for the next step
+  }
+  /// Its state is in its staging buffer, or will be before whatever is queued for it.
+  void uploaded(std::size_t index) {
+    auto& b = buckets_[index];
+    b.is_staged = true;
+    late_ -= b.has_gradient ? 1 : 0;
+    staged_.push_back(index);
+  }
+  void updated(std::size_t index) {
+    auto& b = buckets_[index];
+    b.has_gradient = b.is_staged = false;
+    staged_.erase(std::find(staged_.begin(), staged_.end(), index));
+  }
+  void written_back(std::size_t index) {
+    buckets_[index].is_home = true;
+    ++free_buffers_;
+  }
+  /// The step changes nothing: its gradients are of no use.
+  void skip() {
+    for (auto& b : buckets_) { b.has_gradient = false; }
+    late_ = 0;
+  }
+  /// All state is on the host, where it may be read and written.
+  void reset() {
+    for (auto& b : buckets_) {
+      free_buffers_ += b.is_home ? 0 : 1;
+      b.is_home = true;
+      b.is_staged = false;
+    }
+    staged_.clear();
+    waiting_.assign(order_.begin(), order_.end());
+  }
+
+  // Decisions
+  // --------------------------------------------------------------------------------------------------
+
+  /// The bucket whose state is to be uploaded; `ahead`: also of one that has no gradient yet;
+  /// `forward_first`: in the immediate mode, too, what the forward needs first.
+  [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead, bool forward_first) const {
+    if (waiting_.empty() || free_buffers_ == 0) {
+      return std::nullopt;
+    }
+    if (immediate_) {  // gradients may depend on each other's leaving: none waits for one that is to come
+      std::optional<std::size_t> first;
+      for (auto const i : waiting_) {
+        if (buckets_[i].is_home && buckets_[i].has_gradient && (!first || (forward_first && i < *first))) {
+          first = i;
+        }
+      }
+      if (first) {
+        return first;
+      }
+    }
+    auto const& next = buckets_[waiting_.front()];
+    bool const may = next.is_home && (ahead || next.has_gradient);
+    return may ? std::optional{waiting_.front()} : std::nullopt;
+  }
+  /// The bucket to be updated, once updates may be: the first that was uploaded and has its gradient.
+  [[nodiscard]] std::optional<std::size_t> next_update() const {
+    auto const next = std::find_if(staged_.begin(), staged_.end(),
+                                   [this](std::size_t i) { return buckets_[i].has_gradient; });
+    return next == staged_.end() ? std::nullopt : std::optional{*next};
+  }
+  [[nodiscard]] bool is_staged(std::size_t index) const { return buckets_[index].is_staged; }
+  [[nodiscard]] bool has_gradient(std::size_t index) const { return buckets_[index].has_gradient; }
+  /// Is as much uploaded as there are staging buffers for?
+  [[nodiscard]] bool is_full() const { return staged_.size() == std::min(most_, order_.size()); }
+  /// Does a gradient wait for its state?
+  [[nodiscard]] bool is_late() const { return late_ > 0; }
+
+private:
+  struct status {
+    bool has_gradient = false;  // and its update is to come
+    bool is_home = true;        // the state, all of it, on the host
+    bool is_staged = false;     // in a staging buffer and not updated
+  };
+
+  bool immediate_;
+  int free_buffers_;
+  std::size_t most_;  // buffers
+  int late_ = 0;      // with a gradient and without their state
+  std::vector<status> buckets_;
+  std::vector<std::size_t> order_;   // of the uploads of a step
+  std::deque<std::size_t> waiting_;  // to be uploaded, in this order
+  std::deque<std::size_t> staged_;   // in the order of their uploads
+};
+
+}  // namespace superoffload::offload

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/memory_account.hpp>
+#include <superoffload/core/numa.hpp>
+#include <superoffload/cpu/pinned_threads.hpp>
+#include <superoffload/cpu/resource_group.hpp>
+#include <superoffload/cpu/state_memory.hpp>
+#include <superoffload/cpu/topology.hpp>
+#include <superoffload/offload/state/segments.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// The threads of CPU Adam, each on a processor of its own near a device, and the memory node beside them.
+class adam_workers {
+public:
+  /// `threads` of them, or as many as there are processors. `pci_address` of the device, empty where it has
+  /// none. `resource_group` as for cpu::join_resource_group; empty: none.
+  adam_workers(std::string const& pci_address, int threads, std::string const& resource_group)
+      : adam_workers{cpu::read_topology(cpu::allowed_processors()), node_of_pci(pci_address), threads,
+                     resource_group} {}
+  adam_workers(cpu::topology const& host, int node_of_device, int threads, std::string const& resource_group)
+      : seat_{cpu::seat_near(host, node_of_device, threads)}, threads_{seat_.processors} {
+    if (threads_.size() < threads) {
+      note(concat("CPU Adam has ", threads_.size(), " threads instead of ", threads,
+                  ": there are no more processors"));
+    }
+    if (host.nodes.size() < 2) {
+      seat_.node.reset();  // nothing to choose
+    }
+    for (auto const& line : threads_.notes()) { note(line); }
+    if (!resource_group.empty()) {
+      if (auto line = cpu::join_resource_group(resource_group, threads_.thread_ids()); !line.empty()) {
+        note(std::move(line));
+      }
+    }
+  }
+
+  [[nodiscard]] cpu::pinned_threads& threads() noexcept { return threads_; }
+  /// Where memory that they work on belongs; none where the host has one node only, or none is known.
+  [[nodiscard]] std::optional<int> node() const noexcept { return seat_.node; }
+
+  /// Memory near them, for state that they work on, counted in `account`; a note says where it may be
+  /// elsewhere. `workers` may be null for 0 bytes. \throws error(cannot_fit).
+  static cpu::state_memory memory(adam_workers* workers, memory_account& account, std::size_t bytes) {
+    cpu::state_memory memory{account, bytes, workers == nullptr ? std::nullopt : workers->node()};
+    if (memory.refusal() != 0) {
+      workers->note(concat("the memory of CPU Adam could not be bound to node ", *workers->node(), " (",
+                           std::strerror(memory.refusal()),
+                           "): it comes from the nodes of the threads that touch it first"));
+    }
+    return memory;
+  }
+  /// Told by each thread when it begins and ends its part of each_piece.
+  struct listener {
+    void* self = nullptr;
+    void (*begins)(void* self, int thread) = nullptr;
+    void (*ends)(void* self, int thread) = nullptr;
+  };
+  void tell(listener to) noexcept { listener_ = to; }
+  /// Called within each_piece, by its caller, while the threads work.
+  struct idle_callback {
+    void* self = nullptr;
+    void (*pass)(void* self) = nullptr;
+  };
+  void meanwhile(idle_callback what) noexcept { idle_callback_ = what; }
+
+  /// work(segment) for pieces of the segments of a bucket of `count` elements, on all threads. Returns when
+  /// all is done; one call at a time.
+  template <class Work>
+  void each_piece(std::int64_t count, std::vector<segment> const& segments, Work const& work) {
+    pieces_.reset(count);
+    auto const share = [&](int thread, int) {
+      if (listener_.self != nullptr) {
+        listener_.begins(listener_.self, thread);
+      }
+      pieces_.each_piece(thread, [&](cpu::slice const& piece) {
+        for (auto s : segments) {
+          auto const begin = std::max(s.offset, piece.begin);
+          auto const end = std::min(s.offset + s.count, piece.end);
+          if (begin < end) {
+            s.offset = begin;
+            s.count = end - begin;
+            work(s);
+          }
+        }
+      });
+      if (listener_.self != nullptr) {
+        listener_.ends(listener_.self, thread);
+      }
+    };
+    threads_.run(share, [this] {
+      if (idle_callback_.self != nullptr) {
+        idle_callback_.pass(idle_callback_.self);
+      }
+    });
+  }
+
+  /// What is not as it was asked for, one line each. It changes speed, not results.
+  [[nodiscard]] std::vector<std::string> const& notes() const noexcept { return notes_; }
+  void note(std::string line) { notes_.push_back(std::move(line)); }
+
+private:
+  cpu::optimizer_seat seat_;
+  cpu::pinned_threads threads_;
+  cpu::shared_slices pieces_{threads_.size()};
+  listener listener_;
+  idle_callback idle_callback_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace superoffload::offload

@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/recorder.hpp>
+#include <superoffload/offload/configuration.hpp>
+#include <superoffload/offload/state/link_streams.hpp>
+#include <superoffload/offload/state/segments.hpp>
+#include <superoffload/offload/state/split_master.hpp>
+#include <superoffload/offload/state/state_bytes.hpp>
+#include <superoffload/offload/state/step_record.hpp>
+#include <superoffload/zero/unit_store.hpp>
+
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace superoffload::offload {
+
+/// Optimizer state that lives in pinned host memory and is updated by the device as it streams through: m, v
+/// and the low half of the master (bfloat16), beside the working weight on the device. A weight that lives in
+/// host memory streams along.
+///
+/// A bucket is uploaded into a free staging buffer, updated there, and written back, which frees the staging
+/// buffer; which bucket is next staging_schedule says. Uploads and writings back share the link's streams
+/// with others and are queued when nothing there keeps them waiting, a few at a time; queueing them never
+/// blocks on the device.
+template <device_policy D, element T>
+class device_updated_state {
+public:
+  static memory_bytes bytes(configuration const& a) {
+    auto const of_state = bytes_of(a, sizeof(T));
+    return {.device = of_state.staging_buffer * static_cast<std::size_t>(a.staging_buffers),
+            .host = of_state.device_updated};
+  }
+
+  /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory where
+  /// they flow. `link` outlives it.
+  template <class Weights>
+  device_updated_state(D& device, link_streams<D>& link, std::vector<autograd::unit_layout> const& units,
+                       configuration const& a, Weights&& weights, recorder<D>* times = nullptr)
+      : times_{bytes(a).host == 0 ? nullptr : times},
+        link_{&link},
+        update_{device},
+        memory_{device, bytes(a).host, memory::host},
+        staging_memory_{device, bytes(a).device} {
+    if (memory_.bytes() > 0) {
+      std::memset(memory_.data(), 0, memory_.bytes());
+    }
+    if (times_ != nullptr) {
+      up_track_ = times_->add_track(resource::link_up, "state to device");
+      update_track_ = times_->add_track(resource::device_adam, "device Adam, streamed");
+      down_track_ = times_->add_track(resource::link_down, "state to host");
+    }
+    auto* state = memory_.template as<std::byte>();
+    for (auto const& b : a.buckets) {
+      auto& p = pieces_.emplace_back();
+      if (b.where != tier::device_updated) {
+        continue;
+      }
+      p.bucket = b;
+      p.segments = segments_of(units[static_cast<std::size_t>(b.unit)], b);
+      p.weights = weights(b.unit) + b.offset;
+      p.host = std::exchange(state, state + state_bytes_of(b));
+      p.offloaded = a.weights_offloaded(b);
+      p.updated = std::make_unique<typename D::event>(device);
+      p.returned = std::make_unique<typename D::event>(device);
+    }
+    auto* memory = staging_memory_.template as<std::byte>();
+    for (int i = 0; i < a.staging_buffers && staging_memory_.bytes() > 0; ++i) {
+      staging_buffers_.push_back({.memory = memory,
+                                  .uploaded = std::make_unique<typename D::event>(device),
+                                  .written = std::make_unique<typename D::event>(device)});
+      free_.push_back(i);
+      memory += bytes_of(a, sizeof(T)).staging_buffer;
+    }
+  }
+
+  device_updated_state(device_updated_state const&) = delete;
+  device_updated_state& operator=(device_updated_state const&) = delete;
+  ~device_updated_state() {
+    drain(link_->up);
+    drain(update_);
+    drain(link_->down);
+  }
+
+  /// Are fewer uploads under way than `most`?
+  [[nodiscard]] bool may_upload(std::size_t most) {
+    while (!uploads_.empty() && uploads_.front()->done()) { uploads_.pop_front(); }
+    return uploads_.size() < most;
+  }
+  /// Queues the upload of a bucket's state, all of which is on the host, to a staging buffer that is free.
+  void upload(std::size_t index) {
+    auto& p = pieces_[index];
+    p.staging = free_.back();
+    free_.pop_back();
+    auto& s = staging_buffer_of(p);
+    auto& up = link_->up;
+    record_span(times_, up_track_, up, "state of ", p.bucket.unit, [&] {
+      up.copy(s.memory, p.host, state_bytes_of(p.bucket));
+      if (p.offloaded) {
+        up.copy(s.memory + state_bytes_of(p.bucket), p.weights, weight_bytes_of(p.bucket));
+      }
+    });
+    up.record(*s.uploaded);
+    uploads_.push_back(s.uploaded.get());
+  }
+
+  /// Queues the update of an uploaded bucket. From the point `is_final` on the gradient of its unit is, and
+  /// nobody reads the old weights any more.
+  void update(std::size_t index, step_record const& record, zero::unit_gradient gradient,
+              typename D::event const& is_final) {
+    auto& p = pieces_[index];
+    auto& s = staging_buffer_of(p);
+    auto const count = p.bucket.count;
+    auto* const m = reinterpret_cast<float*>(s.memory);
+    auto* const v = m + count;
+    auto* const low = splits_master<T> ? reinterpret_cast<std::uint16_t*>(v + count) : nullptr;
+    auto* const weights = p.offloaded ? reinterpret_cast<T*>(s.memory + state_bytes_of(p.bucket)) : p.weights;
+    update_.wait(*s.uploaded);
+    update_.wait(is_final);
+    record_span(times_, update_track_, update_, "update of ", p.bucket.unit, [&] {
+      for (auto const& part : p.segments) {
+        if (part.trainable) {
+          auto const at = part.offset;
+          gradient.with_type<T>([&]<class G>(G const* g) {
+            launch(update_,
+                   kernel::adamw<T, G>{weights + at, low == nullptr ? nullptr : low + at, m + at, v + at,
+                                       g + p.bucket.offset + at, part.count, record.numbers(part.decays)});
+          });
+        }
+      }
+    });
+    update_.record(*p.updated);
+    p.is_written = false;
+    p.ever_updated = true;
+    updated_.push_back(index);
+  }
+
+  /// Queues the writing back of updated buckets, in the order of their updates, each once its update is done.
+  /// \returns whether there were any.
+  bool write_back(std::size_t most_under_way) {
+    bool any = false;
+    while (!updated_.empty() && writes_.size() < most_under_way &&
+           pieces_[updated_.front()].updated->done()) {
+      write_next();
+      any = true;
+    }
+    return any;
+  }
+  /// The bucket that was written back first, once that is done: its staging is free from then on.
+  [[nodiscard]] std::optional<std::size_t> take_written() {
+    if (writes_.empty() || !staging_buffer_of(pieces_[writes_.front()]).written->done()) {
+      return std::nullopt;
+    }
+    auto const index = writes_.front();
+    writes_.pop_front();
+    free_.push_back(pieces_[index].staging);
+    return index;
+  }
+  /// Is every update's writing back queued?
+  [[nodiscard]] bool wrote_all() const noexcept { return updated_.empty(); }
+  /// May await() be called, or are weights that flow yet to be written back?
+  [[nodiscard]] bool returns(std::size_t index) const {
+    return !pieces_[index].offloaded || pieces_[index].is_written;
+  }
+  /// Where may_upload() or write_back() has just refused, or no staging buffer was free: what has to end
+  /// before they do more. It may have ended by now. Null: nothing is under way.
+  [[nodiscard]] typename D::event const* next_end() {
+    if (!writes_.empty()) {
+      return staging_buffer_of(pieces_[writes_.front()]).written.get();
+    }
+    if (!updated_.empty()) {
+      return pieces_[updated_.front()].updated.get();
+    }
+    return uploads_.empty() ? nullptr : uploads_.front();
+  }
+
+  /// Lets `stream` wait until the bucket's weights are where they live, after their last update.
+  void await(std::size_t index, typename D::stream& stream) {
+    auto const& p = pieces_[index];
+    if (p.ever_updated) {
+      stream.wait(p.offloaded ? *p.returned : *p.updated);
+    }
+  }
+  /// Lets `stream` wait until the gradient of the last update has been read.
+  void await_gradient(std::size_t index, typename D::stream& stream) {
+    if (pieces_[index].ever_updated) {
+      stream.wait(*pieces_[index].updated);
+    }
+  }
+  /// Waits until everything queued is done and the host's memory is what counts. All is written back, or will
+  /// never be.
+  void synchronize() {
+    link_->up.synchronize();
+    update_.synchronize();
+    link_->down.synchronize();
+    uploads_.clear();
+    writes_.clear();
+    free_.clear();
+    for (std::size_t i = 0; i < staging_buffers_.size(); ++i) { free_.push_back(static_cast<int>(i)); }
+  }
+
+  /// Elements [first, first + size) of the bucket at `index`, after synchronize().
+  void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
+    auto const& p = pieces_[index];
+    if (part == state_part::master) {
+      read_masters(link_->up, p.weights + first, low_of(p, first), to);
+    } else {
+      std::memcpy(to.data(), moment(p, part) + first, to.size_bytes());
+    }
+  }
+  void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
+    auto const& p = pieces_[index];
+    if (part == state_part::master) {
+      write_masters(link_->up, p.weights + first, low_of(p, first), from);
+    } else {
+      std::memcpy(moment(p, part) + first, from.data(), from.size_bytes());
+    }
+  }
+
+private:
+  struct piece {
+    offload::bucket bucket;
+    std::vector<segment> segments;
+    T* weights = nullptr;
+    bool offloaded = false;                                // they live in host memory
+    std::byte* host = nullptr;                             // m, v, low
+    std::unique_ptr<typename D::event> updated, returned;  // the latter of weights that flow
+    bool ever_updated = false;
+    bool is_written = true;  // the writing back of the last update is queued
+    int staging = 0;         // where its state is not on the host
+  };
+  struct staging_buffer {
+    std::byte* memory;
+    std::unique_ptr<typename D::event> uploaded, written;
+  };
+
+  staging_buffer& staging_buffer_of(piece const& p) {
+    return staging_buffers_[static_cast<std::size_t>(p.staging)];
+  }
+  /// Of the bucket that was updated first, which is done.
+  void write_next() {
+    auto& p = pieces_[updated_.front()];
+    auto& s = staging_buffer_of(p);
+    auto& down = link_->down;
+    record_span(times_, down_track_, down, "state of ", p.bucket.unit, [&] {
+      if (p.offloaded) {
+        down.copy(p.weights, s.memory + state_bytes_of(p.bucket), weight_bytes_of(p.bucket));
+        down.record(*p.returned);
+      }
+      down.copy(p.host, s.memory, state_bytes_of(p.bucket));
+    });
+    down.record(*s.written);
+    p.is_written = true;
+    writes_.push_back(updated_.front());
+    updated_.pop_front();
+  }
+  static std::size_t weight_bytes_of(offload::bucket const& b) {
+    return static_cast<std::size_t>(b.count) * sizeof(T);
+  }
+  static std::size_t state_bytes_of(offload::bucket const& b) {
+    return static_cast<std::size_t>(b.count) * split_state_bytes(sizeof(T));
+  }
+  static float* moment(piece const& p, state_part part) {
+    return reinterpret_cast<float*>(p.host) + (part == state_part::m ? 0 : p.bucket.count);
+  }
+  static std::uint16_t* low_of(piece const& p, std::int64_t first) {
+    if constexpr (splits_master<T>) {
+      return reinterpret_cast<std::uint16_t*>(p.host +
+                                              2 * sizeof(float) * static_cast<std::size_t>(p.bucket.count)) +
+             first;
+    } else {
+      return nullptr;
+    }
+  }
+
+  recorder<D>* times_;  // null also where nothing is streamed
+  int up_track_ = -1, update_track_ = -1, down_track_ = -1;
+  link_streams<D>* link_;
+  typename D::stream update_;
+  buffer<D> memory_, staging_memory_;
+  std::vector<piece> pieces_;  // one for each bucket, empty where it lives elsewhere
+  std::vector<staging_buffer> staging_buffers_;
+  std::vector<int> free_;
+  std::deque<typename D::event const*> uploads_;  // their ends, in order
+  std::deque<std::size_t> updated_, writes_;      // buckets to be written back, and on their way
+};
+
+}  // namespace superoffload::offload

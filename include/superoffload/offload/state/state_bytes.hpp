@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/configuration.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace superoffload::offload {
+
+/// Bytes of a parameter's optimizer state where all of it is kept: master, m and v.
+inline constexpr std::size_t whole_state_bytes = 3 * sizeof(float);
+/// The same beside a working weight of `element_bytes`: m, v, and what the weight does not hold of the
+/// master.
+constexpr std::size_t split_state_bytes(std::size_t element_bytes) {
+  return 2 * sizeof(float) + (element_bytes == 2 ? 2 : 0);
+}
+/// Bytes of device memory that its update there reads and writes: weight and state both ways, the gradient
+/// once.
+constexpr std::size_t update_traffic_bytes(std::size_t element_bytes) {
+  return 2 * split_state_bytes(element_bytes) + 3 * element_bytes;
+}
+/// Bytes of a streamed parameter that go to the device and come back: its state, and its weight where that
+/// lives on the host.
+constexpr std::size_t device_updated_bytes(std::size_t element_bytes, bool weight_on_host) {
+  return split_state_bytes(element_bytes) + (weight_on_host ? element_bytes : 0);
+}
+
+/// Bytes that a configuration takes.
+struct state_bytes {
+  std::size_t resident = 0;        ///< state on the device
+  std::size_t whole = 0;           ///< on the host, of weights on the device
+  std::size_t in_place = 0;        ///< on the host, beside weights that are there, too
+  std::size_t device_updated = 0;  ///< on the host
+  std::size_t staging_buffer = 0;  ///< a device staging buffer: the largest streamed bucket's
+  std::size_t pinned_buffer = 0;   ///< a pinned buffer: the weights of the largest bucket of CPU Adam
+};
+
+inline state_bytes bytes_of(placement const& buckets, zero::offloaded_units const& offloaded,
+                            std::size_t element_bytes) {
+  state_bytes all;
+  auto const split = split_state_bytes(element_bytes);
+  for (auto const& b : buckets) {
+    auto const n = static_cast<std::size_t>(b.count);
+    bool const weight_on_host = offloaded.weights_of(b.unit);
+    switch (b.where) {
+      case tier::resident:
+        all.resident += n * split;
+        break;
+      case tier::host:
+        (weight_on_host ? all.in_place : all.whole) += n * (weight_on_host ? split : whole_state_bytes);
+        all.pinned_buffer = std::max(all.pinned_buffer, n * element_bytes);
+        break;
+      case tier::device_updated:
+        all.device_updated += n * split;
+        all.staging_buffer =
+            std::max(all.staging_buffer, n * device_updated_bytes(element_bytes, weight_on_host));
+        break;
+    }
+  }
+  return all;
+}
+inline state_bytes bytes_of(configuration const& a, std::size_t element_bytes) {
+  return bytes_of(a.buckets, a.offloaded, element_bytes);
+}
+
+}  // namespace superoffload::offload

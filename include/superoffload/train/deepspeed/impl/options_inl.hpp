@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/train/deepspeed/options.hpp>
+
+#include <optional>
+#include <string>
+
+namespace superoffload::train {
+namespace detail {
+
+using shape = optim::schedule::shape;
+
+template <class Number>
+std::string shown(Number value) {
+  return concat(value);
+}
+SUPEROFFLOAD_INLINE std::string shown(offload::mode value) {
+  constexpr char const* names[] = {"auto", "none", "zero", "super"};
+  return names[static_cast<int>(value)];
+}
+SUPEROFFLOAD_INLINE std::string shown(offload::choice value) {
+  constexpr char const* names[] = {"auto", "on", "off"};
+  return names[static_cast<int>(value)];
+}
+SUPEROFFLOAD_INLINE std::string shown(shape value) {
+  constexpr char const* names[] = {"constant", "linear", "cosine"};
+  return names[static_cast<int>(value)];
+}
+template <class T>
+std::string shown(std::optional<T> const& value) {
+  return value ? shown(*value) : std::string{};
+}
+
+class settlement {
+public:
+  explicit settlement(given_flags const& given) : given_{&given} {}
+
+  [[nodiscard]] bool given(char const* flag) const { return (*given_)(flag); }
+
+  /// The file's value goes to `option`, unless the flag says another one.
+  template <class T, class Option>
+  void operator()(deepspeed_config::said<T> const& file, char const* flag, Option& option) const {
+    if (file) {
+      expect(!given(flag) || option == *file.value, exit_code::bad_input, file.where, ": ",
+             shown(*file.value), ", but ", flag, " is ", shown(option),
+             "; expected the same in both, or one of them left out");
+      option = *file.value;
+    }
+  }
+
+private:
+  given_flags const* given_;
+};
+
+/// train_batch_size = train_micro_batch_size_per_gpu * gradient_accumulation_steps * ranks
+SUPEROFFLOAD_INLINE void settle_batch(deepspeed_config const& file, settlement const& settle,
+                                      std::int64_t ranks, training_options& o) {
+  settle(file.train_batch_size, "--batch_size", o.batch_size);
+  settle(file.accumulation, "--gradient_accumulation_steps", o.accumulation);
+  bool const batch_known = file.train_batch_size || settle.given("--batch_size");
+  bool const accumulation_known = file.accumulation || settle.given("--gradient_accumulation_steps");
+  if (file.micro_batch_size) {
+    auto const at_once = *file.micro_batch_size.value * ranks;
+    if (!batch_known) {
+      o.batch_size = at_once * o.accumulation;
+    } else if (!accumulation_known) {
+      o.accumulation = o.batch_size / at_once;
+    }
+    expect(o.batch_size == at_once * o.accumulation, exit_code::bad_input, file.micro_batch_size.where, ": ",
+           *file.micro_batch_size.value, " on ", ranks, ranks == 1 ? " rank" : " ranks",
+           accumulation_known ? concat(" in ", o.accumulation, " micro-batches makes ",
+                                       at_once * o.accumulation, ", expected the batch of ")
+                              : std::string{", expected a divisor of the batch of "},
+           o.batch_size, " (train_batch_size, --batch_size)");
+  } else if (file.train_batch_size || file.accumulation) {
+    expect(o.batch_size % (o.accumulation * ranks) == 0, exit_code::bad_input,
+           file.accumulation ? file.accumulation.where : file.train_batch_size.where, ": ", o.batch_size,
+           " sequences (train_batch_size, --batch_size) in ", o.accumulation,
+           " micro-batches (gradient_accumulation_steps) on ", ranks, ranks == 1 ? " rank" : " ranks",
+           ": expected all of one size");
+  }
+}
+
+SUPEROFFLOAD_INLINE void settle_schedule(deepspeed_config const& file, settlement const& settle,
+                                         training_options& o) {
+  settle(file.lr, "--lr", o.lr);
+  if (!file.schedule) {
+    return;
+  }
+  constexpr shape shapes[] = {shape::constant, shape::linear, shape::cosine};  // as the rules fall
+  auto schedule = *file.schedule.value;
+  settle(deepspeed_config::said<shape>{shapes[static_cast<int>(schedule.kind)], file.schedule.where},
+         "--lr_scheduler", o.scheduler);
+  settle(file.warmup_steps, "--lr_warmup_steps", o.warmup_steps);
+  if (schedule.warmup_steps > 0 && !settle.given("--lr_warmup_steps")) {
+    o.warmup_steps = schedule.warmup_steps;
+  }
+  schedule.peak = o.lr;
+  schedule.warmup_steps = o.warmup_steps;
+  schedule.total_steps = file.total_steps.value.value_or(0);
+  o.deepspeed_schedule = schedule;
+}
+
+SUPEROFFLOAD_INLINE void settle_offload(deepspeed_config const& file, settlement const& settle,
+                                        offload::settings& s) {
+  settle(file.offload, "--offload", s.how);
+  if (!file.offload && !file.offload_is_open && !settle.given("--offload")) {
+    s.how = offload::mode::none;
+  }
+  settle(file.ratio, "--ratio", s.ratio);
+  settle(file.cpuadam_cores_perc, "--cpuadam_cores_perc", s.cpuadam_cores_perc);
+  settle(file.offload_weights, "--offload_weights", s.offload_weights);
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE void apply(deepspeed_config const& file, given_flags const& given, std::int64_t ranks,
+                               training_options& o) {
+  detail::settlement const settle{given};
+  detail::settle_batch(file, settle, ranks, o);
+  settle(file.gradient_clipping, "--max_grad_norm", o.max_grad_norm);
+  settle(file.beta1, "--adam_beta1", o.adamw.beta1);
+  settle(file.beta2, "--adam_beta2", o.adamw.beta2);
+  settle(file.epsilon, "--adam_eps", o.adamw.epsilon);
+  settle(file.weight_decay, "--weight_decay", o.adamw.weight_decay);
+  detail::settle_schedule(file, settle, o);
+  detail::settle_offload(file, settle, o.offload);
+  settle(file.wall_clock_breakdown, "--wall_clock_breakdown", o.wall_clock_breakdown);
+}
+
+}  // namespace superoffload::train

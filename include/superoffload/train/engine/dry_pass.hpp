@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/tape.hpp>
+#include <superoffload/model/view.hpp>
+#include <superoffload/nn/batch.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::train {
+
+/// The largest micro-batch of a run.
+struct batch_shape {
+  std::int64_t rows = 0;       ///< tokens, padding included
+  std::int64_t positions = 0;  ///< tokens of the longest document
+};
+
+/// Runs the forward and backward of a micro-batch without memory. \returns the peak of the activations in
+/// bytes when `kept` says what is kept. Lists the functions inside of blocks in `activations`, unless that is
+/// null.
+template <element T, device_policy D>
+std::size_t dry_pass(D const& device, model::as_view<D, T> const& model, batch_shape const& shape,
+                     autograd::activation_checkpointing const& kept,
+                     std::vector<autograd::activation>* activations = nullptr) {
+  autograd::tape<D, T> dry{device, static_cast<int>(model.units().size())};
+  dry.retain(&kept);
+  dry.list_activations(activations);
+  nn::batch largest;
+  largest.rows = shape.rows;
+  largest.documents = 1;
+  largest.longest = static_cast<std::int32_t>(shape.positions);
+  auto const no_tables = model.no_tables();
+  dry.reset();
+  model.loss(dry, largest, no_tables);
+  dry.backward();
+  return dry.peak_bytes();
+}
+
+}  // namespace superoffload::train

@@ -1,0 +1,444 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/tape.hpp>
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/comm/host_group.hpp>
+#include <superoffload/core/buffer.hpp>
+#include <superoffload/core/precision.hpp>
+#include <superoffload/core/profile.hpp>
+#include <superoffload/core/range.hpp>
+#include <superoffload/core/recorder.hpp>
+#include <superoffload/data/batch.hpp>
+#include <superoffload/model/view.hpp>
+#include <superoffload/offload/offload_policy.hpp>
+#include <superoffload/offload/state/step_record.hpp>
+#include <superoffload/optim/adamw.hpp>
+#include <superoffload/optim/clip.hpp>
+#include <superoffload/train/engine/allocation.hpp>
+#include <superoffload/train/engine/batch_staging.hpp>
+#include <superoffload/train/engine/engine_agreement.hpp>
+#include <superoffload/train/engine/engine_memory.hpp>
+#include <superoffload/train/engine/engine_options.hpp>
+#include <superoffload/train/engine/state_io.hpp>
+#include <superoffload/train/engine/tensor_reader.hpp>
+#include <superoffload/train/engine/update_aware_store.hpp>
+#include <superoffload/zero/shard.hpp>
+#include <superoffload/zero/sharding_policy.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace superoffload::train {
+
+/// A model with its optimizer on one device: forward, backward, step. What an engine is besides its model: it
+/// reaches that through a view, and is compiled once for all architectures. See train::engine.
+///
+/// A step is begin_step(N, micro_batches), then per micro-batch forward() and backward(), then step(rate). N
+/// is the number of label tokens of the whole step: every loss and gradient is that of the sum over all
+/// targets / N. All calls from one thread. Errors of the device surface at the next call that waits.
+///
+/// With zero::sharded, and with zero::offloaded_or_sharded where there is a group, this is one rank's engine.
+/// All ranks make the same calls with the same arguments but for the batches, of which each has its own;
+/// losses and norms that they get are those of all of them.
+///
+/// Calls that a program makes are defined outside of the class: where an explicit instantiation is declared,
+/// they are compiled nowhere else.
+template <class Device, class Precision, class Sharding, class Offload>
+class engine_core {
+public:
+  static_assert(device_policy<Device>,
+                "a device must have what superoffload::device_policy asks for (core/device.hpp)");
+  static_assert(precision_policy<Precision>,
+                "a precision must have what superoffload::precision_policy asks for (core/precision.hpp)");
+  using device_type = Device;
+  using element_type = typename Precision::element;
+  using T = element_type;
+  static_assert(zero::sharding_policy<Sharding, Device, T>,
+                "a sharding policy must have what zero::sharding_policy asks for (zero/sharding_policy.hpp)");
+  static_assert(
+      offload::offload_policy<Offload, Device, T>,
+      "an offload policy must have what offload::offload_policy asks for (offload/offload_policy.hpp)");
+  using store_type = typename Sharding::template store<Device, T>;
+  using state_type = typename Offload::template state<Device, T>;
+  using group_type = typename store_type::group_type;
+  using core_type = engine_core;
+  using model_view = model::view<Device, T>;
+  /// Does engine_options::configuration decide where state lives?
+  static constexpr bool configures = Offload::configures;
+  /// And where weights live, and which gradients leave the device as they come?
+  static constexpr bool offloads = Sharding::offloads;
+  /// Can it be without a group? Can it be a rank of one, with a shard of everything?
+  static constexpr bool alone = Sharding::alone, shards = Sharding::shards;
+  static_assert(configures || !offloads,
+                "weights that live in host memory are updated there: zero::streamed needs offload::super");
+
+  /// Computes the plan; allocates nothing on the device yet. The model outlives this, and so does the group,
+  /// which is null for an engine without ranks. Whoever ends it by an exception has the group abort before
+  /// (comm::abort_on_exception): what is queued waits for the other ranks.
+  engine_core(Device& device, group_type* group, model_view model, engine_options options);
+  engine_core(engine_core const&) = delete;
+  engine_core& operator=(engine_core const&) = delete;
+  ~engine_core();
+
+  [[nodiscard]] train::allocation const& allocation() const noexcept { return memory_.allocation; }
+  [[nodiscard]] model_view const& model() const noexcept { return model_; }
+  /// Is this a rank's, with a shard of everything?
+  [[nodiscard]] bool is_rank() const noexcept { return group_ != nullptr; }
+  [[nodiscard]] engine_options const& options() const noexcept { return options_; }
+  [[nodiscard]] Device& device() const noexcept { return *device_; }
+  /// Null for an engine without ranks.
+  [[nodiscard]] group_type* group() const noexcept { return group_; }
+
+  /// The units that state is kept of, and that engine_options::configuration is about: the model's, or this
+  /// rank's shards of them.
+  [[nodiscard]] std::vector<autograd::unit_layout> const& units_of_state() const {
+    return is_rank() ? owned_ : model_.units();
+  }
+
+  /// Lets recompute::choice::automatic keep as much as makes a plan of at most `bytes`; before initialize()
+  /// only. Until then it keeps everything.
+  void fit_into(std::size_t bytes) { make_plan(bytes); }
+
+  /// Changes engine_options::configuration, of which an engine reads what its policies say, and the plan with
+  /// it, as fit_into(bytes); before initialize() only.
+  void configure(offload::configuration configuration, std::size_t bytes);
+
+  /// Allocates what the plan says and fills masters and weights from `read`.
+  void initialize(tensor_reader const& read);
+  /// Fills masters and weights from `read`, which a rank asks for no more than it owns; moments stay.
+  void load(tensor_reader const& read) { io_->load(read); }
+
+  /// Starts a step of `micro_batches` micro-batches with `label_tokens` targets in all. Where its learning
+  /// rate is known by now, `rate` permits to update state before the step is judged, and step() must be given
+  /// the same.
+  void begin_step(std::int64_t label_tokens, std::int64_t micro_batches = 1,
+                  std::optional<double> rate = std::nullopt);
+  /// The loss of a micro-batch: the sum over its targets, divided by the step's label tokens. Without
+  /// begin_step, the batch is the whole step.
+  double forward(data::batch const& batch);
+  /// Queues the gradients of the micro-batch that forward() has seen.
+  void backward();
+  /// Judges the step's gradient and, when it is finite, queues the update with learning rate `rate`.
+  step_result step(double rate);
+
+  /// The sum of the token losses of a batch, nothing recorded.
+  double evaluate(data::batch const& batch) { return run_forward(batch, batch.label_tokens(), false); }
+  /// The logits of every row, [rows, vocabulary]: for inspection, of a batch small enough to have them all in
+  /// memory.
+  std::vector<float> logits(data::batch const& batch);
+
+  /// The optimizer's state, from initialize() on.
+  [[nodiscard]] state_type const& state() const noexcept { return *state_; }
+  /// With engine_options::records, from initialize() on: what works when. It begins to look with each step;
+  /// whoever asks for it collects, or it grows. Null without.
+  [[nodiscard]] recorder<Device>* times() noexcept { return times_ ? &*times_ : nullptr; }
+  /// Waits for everything queued.
+  void synchronize() { stream_->synchronize(); }
+
+  /// Steps that changed the weights, the `t` of the bias corrections.
+  [[nodiscard]] std::int64_t accepted_steps() const noexcept { return accepted_steps_; }
+  void set_accepted_steps(std::int64_t steps) noexcept { accepted_steps_ = steps; }
+
+  /// Reads a tensor's weights, master precision where there is one.
+  void read_weights(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
+    io_->read_weights(unit, first, to);
+  }
+  /// The final gradient of the last step as the optimizer saw it, widened; zeros for a unit that is frozen as
+  /// a whole.
+  void read_gradient(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
+    io_->read_gradient(unit, first, to);
+  }
+
+  /// Everything that a checkpoint must hold besides accepted_steps().
+  using state_field = train::state_field;
+  using kept_bytes = train::kept_bytes;
+  [[nodiscard]] std::vector<state_field> state_fields() const { return io_type::fields(model_.units()); }
+  /// Bytes [offset, offset + size) of a field, whole numbers of it. Waits for everything queued.
+  void read_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
+    io_->read(field, offset, to);
+  }
+  [[nodiscard]] kept_bytes kept_here(state_field const& field) const { return io_->kept_here(field); }
+  /// As read_state(), of bytes that are kept here, and without the other ranks.
+  void read_kept_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
+    io_->read_kept(field, offset, to);
+  }
+  /// As read_state(), written, by a rank as far as it is kept there; working weights follow their masters.
+  void write_state(state_field const& field, std::size_t offset, std::span<std::byte const> from) {
+    io_->write(field, offset, from);
+  }
+
+  /// The working weights of a unit, all of them, while this lives. One at a time; all ranks make it for the
+  /// same units in the same order.
+  class whole_weights {
+  public:
+    whole_weights(engine_core& engine, autograd::unit_layout const& unit)
+        : engine_{&engine}, unit_{unit.id()} {
+      engine.state_->await(unit_, engine.store_->reader(unit_));
+      weights_ = static_cast<T const*>(engine.store_->acquire(unit_, autograd::pass::forward).weights);
+    }
+    whole_weights(whole_weights const&) = delete;
+    whole_weights& operator=(whole_weights const&) = delete;
+    ~whole_weights() { engine_->store_->release(unit_, autograd::pass::forward); }
+
+    [[nodiscard]] int unit() const noexcept { return unit_; }
+    /// Elements [first, first + size). Waits for the device.
+    void read(std::int64_t first, std::span<float> to) const { engine_->io_->fetch(weights_ + first, to); }
+
+  private:
+    engine_core* engine_;
+    int unit_;
+    T const* weights_;
+  };
+
+private:
+  using stream_type = typename Device::stream;
+  using io_type = state_io<Device, T, store_type, state_type>;
+  using update_aware_type = update_aware_store<Device, store_type, state_type>;
+
+  [[nodiscard]] zero::store_options store_options() const {
+    return {options_.accumulates, options_.configuration.buffers, options_.configuration.offloaded};
+  }
+  [[nodiscard]] offload::step_record record_of(double rate, float factor) const {
+    return {options_.adamw, rate, accepted_steps_ + 1, factor};
+  }
+  [[nodiscard]] zero::gradient_sink<stream_type> sink();
+  void make_plan(std::size_t memory = std::numeric_limits<std::size_t>::max());
+  [[nodiscard]] offload::gradient_check check_gradient();
+  double run_forward(data::batch const& batch, std::int64_t divisor, bool with_backward);
+
+  Device* device_;
+  group_type* group_;  ///< null where nothing is sharded
+  comm::host_group ranks_;
+  model_view model_;
+  std::vector<autograd::unit_layout> owned_;  ///< this rank's shards, where there are any
+  engine_options options_;
+  engine_memory memory_;
+
+  std::optional<stream_type> stream_;
+  std::optional<recorder<Device>> times_;
+  std::optional<store_type> store_;
+  std::optional<state_type> state_;
+  std::optional<io_type> io_;
+  typename model_view::tables tables_;
+  std::optional<batch_staging<Device>> staging_;
+  buffer<Device> activations_, loss_;
+  std::optional<update_aware_type> aware_store_;
+  std::optional<autograd::tape<Device, T>> tape_;
+
+  std::int64_t label_tokens_ = 0;
+  std::int64_t micro_batches_ = 0;
+  std::int64_t micro_batch_ = 0;
+  std::int64_t accepted_steps_ = 0;
+  std::optional<double> announced_rate_;
+  bool lost_ = false;  // a step that was not finite has reached the state
+};
+
+template <class D, class P, class S, class O>
+engine_core<D, P, S, O>::engine_core(D& device, group_type* group, model_view model, engine_options options)
+    : device_{&device},
+      group_{group},
+      ranks_{comm::host_group_of(group)},
+      model_{model},
+      options_{std::move(options)} {
+  optim::check(options_.adamw);
+  expect(options_.max_rows > 0 && options_.max_positions > 0, exit_code::bad_input,
+         "the largest micro-batch must have at least one token");
+  expect(is_rank() ? shards : alone, exit_code::internal,
+         is_rank() ? "an engine whose policies shard nothing got a group" : "zero::sharded needs a group");
+  if (is_rank()) {
+    owned_ = zero::shards_of(model_.units(), ranks_.rank(), ranks_.ranks());
+  }
+  make_plan();
+}
+
+template <class D, class P, class S, class O>
+engine_core<D, P, S, O>::~engine_core() {
+  if (stream_) {
+    drain(*stream_);  // queued work uses the buffers
+  }
+}
+
+template <class D, class P, class S, class O>
+void engine_core<D, P, S, O>::configure(offload::configuration configuration, std::size_t bytes) {
+  options_.configuration = std::move(configuration);
+  make_plan(bytes);
+}
+
+template <class D, class P, class S, class O>
+void engine_core<D, P, S, O>::make_plan(std::size_t memory) {
+  auto& configuration = options_.configuration;
+  auto const& offloaded = configuration.offloaded;
+  expect(
+      offloads || !(offloaded.any_weights() || offloaded.any_gradient()), exit_code::internal,
+      "a configuration lets weights or gradients flow, but this engine's sharding policy keeps them on the "
+      "device; expected zero::streamed or zero::offloaded_or_sharded");
+  expect(!is_rank() || (!offloaded.any_weights() && (!offloaded.any_gradient() || configuration.immediate)),
+         exit_code::internal,
+         "a configuration lets weights flow, or gradients that a check is needed for, but this is a rank's "
+         "engine, whose units are sharded");
+  configuration.buffers.tied_embeddings = model_.settings().tied_head;
+  memory_ =
+      plan_memory<T>(*device_, model_, options_, store_type::bytes(model_.units(), store_options(), group_),
+                     state_type::bytes(units_of_state(), configuration), memory);
+}
+
+template <class D, class P, class S, class O>
+void engine_core<D, P, S, O>::initialize(tensor_reader const& read) {
+  auto const& units = model_.units();
+  if (is_rank()) {
+    expect_same_engines(ranks_, units, dtype_of<T>, options_);
+  }
+  stream_.emplace(*device_);
+  if (options_.records) {
+    times_.emplace(*device_, *stream_);
+  }
+  typename update_aware_type::tracks const tracks{times()};
+  store_.emplace(*device_, *stream_, units, store_options(), group_, sink(), times());
+  state_.emplace(*device_, *stream_, units_of_state(), options_.configuration,
+                 offload::unit_weights<T>{[this](int unit) { return store_->weights(unit); }}, times());
+  io_.emplace(*stream_, units, *store_, *state_, ranks_, is_rank());
+  tables_ = model_.make_tables(*device_, *stream_, options_.max_positions);
+  staging_.emplace(*device_, *stream_, options_.max_rows);
+  activations_ = buffer<D>{*device_, memory_.allocation.activations};
+  aware_store_.emplace(*stream_, *store_, *state_, is_rank(), tracks);
+  tape_.emplace(*device_, *stream_, autograd::activation_arena{activations_.data(), activations_.bytes()},
+                autograd::unit_access::to(*aware_store_, &units), static_cast<int>(units.size()));
+  tape_->retain(&memory_.checkpointing);
+  loss_ = buffer<D>{*device_, sizeof(double), memory::host};
+  load(read);
+}
+
+/// A step without labels has no gradient, and changes nothing.
+template <class D, class P, class S, class O>
+auto engine_core<D, P, S, O>::sink() -> zero::gradient_sink<stream_type> {
+  return {this,
+          [](void* self, int unit, zero::unit_gradient gradient) {
+            if (auto& engine = *static_cast<engine_core*>(self); engine.label_tokens_ > 0) {
+              engine.state_->ready(unit, gradient);
+            }
+          },
+          [](void* self, int unit, stream_type& stream) {
+            static_cast<engine_core*>(self)->state_->await_gradient(unit, stream);
+          }};
+}
+
+template <class D, class P, class S, class O>
+void engine_core<D, P, S, O>::begin_step(std::int64_t label_tokens, std::int64_t micro_batches,
+                                         std::optional<double> rate) {
+  expect(micro_batches == 1 || options_.accumulates, exit_code::internal,
+         "engine_options::accumulates must be set for steps of several micro-batches");
+  if (times_) {
+    times_->start();
+  }
+  label_tokens_ = label_tokens;
+  micro_batches_ = micro_batches;
+  micro_batch_ = 0;
+  announced_rate_ = label_tokens > 0 ? rate : std::nullopt;
+  if (announced_rate_) {
+    state_->announce(record_of(*rate, 1.0F));
+  }
+}
+
+template <class D, class P, class S, class O>
+double engine_core<D, P, S, O>::forward(data::batch const& batch) {
+  if (micro_batch_ == micro_batches_) {
+    begin_step(comm::sum_over_ranks(ranks_, batch.label_tokens()));
+  }
+  expect(!lost_, exit_code::nonfinite,
+         "a gradient was not finite, and buckets are updated as it comes: go on from the last checkpoint");
+  store_->set_last_micro_batch(micro_batch_ + 1 == micro_batches_);
+  if (micro_batch_ == 0 || is_rank()) {  // a sharded store adds up micro-batches itself
+    tape_->forget_gradients();
+  }
+  return run_forward(batch, label_tokens_, true) /
+         static_cast<double>(std::max<std::int64_t>(1, label_tokens_));
+}
+
+template <class D, class P, class S, class O>
+double engine_core<D, P, S, O>::run_forward(data::batch const& batch, std::int64_t divisor,
+                                            bool with_backward) {
+  expect(batch.rows() <= options_.max_rows, exit_code::bad_input, "a micro-batch of ", batch.rows(),
+         " tokens, but engine_options::max_rows is ", options_.max_rows);
+  tape_->reset(with_backward);
+  auto const& staged = staging_->put(batch, divisor);
+  expect(staged.longest <= options_.max_positions, exit_code::bad_input, "a document of ", staged.longest,
+         " tokens, but engine_options::max_positions is ", options_.max_positions);
+  auto const loss = model_.loss(*tape_, staged, tables_);
+  stream_->copy(loss_.data(), loss.total, sizeof(double));
+  if (times_) {
+    times_->synchronize(*stream_);
+  } else {
+    stream_->synchronize();
+  }
+  return comm::sum_over_ranks(ranks_, *loss_.template as<double>());
+}
+
+template <class D, class P, class S, class O>
+void engine_core<D, P, S, O>::backward() {
+  tape_->backward();
+  ++micro_batch_;
+  if (micro_batch_ == micro_batches_) {
+    store_->settle();
+  }
+}
+
+template <class D, class P, class S, class O>
+offload::gradient_check engine_core<D, P, S, O>::check_gradient() {
+  profile::range const named{"verdict"};
+  if (label_tokens_ == 0) {
+    return {};
+  }
+  return state_->check_gradient(ranks_.ranks(), [this](double const* from, double* to, std::size_t count) {
+    ranks_.gather(from, to, count * sizeof(double));
+  });
+}
+
+template <class D, class P, class S, class O>
+step_result engine_core<D, P, S, O>::step(double rate) {
+  expect(micro_batch_ == micro_batches_, exit_code::internal,
+         "step() before the backward of every micro-batch");
+  auto const gradient_check = check_gradient();
+  step_result result{.grad_norm = gradient_check.norm,
+                     .factor = optim::clip_factor(gradient_check.norm, options_.max_grad_norm),
+                     .accepted = gradient_check.finite && label_tokens_ > 0};
+  expect(!announced_rate_ || *announced_rate_ == rate, exit_code::internal,
+         "step() was given another learning rate than begin_step()");
+  if (result.accepted) {
+    enter_range("optimizer step");
+    profile::range const named{"optimizer step"};
+    state_->update(record_of(rate, result.factor));
+    store_->weights_changed();
+    ++accepted_steps_;
+  } else {
+    lost_ = options_.configuration.immediate && announced_rate_.has_value();
+    state_->skip();
+  }
+  return result;
+}
+
+template <class D, class P, class S, class O>
+std::vector<float> engine_core<D, P, S, O>::logits(data::batch const& batch) {
+  auto const units = static_cast<int>(model_.units().size());
+  auto const& staged = staging_->put(batch, 1);
+  autograd::tape<D, T> dry{*device_, units};
+  dry.reset(false);
+  model_.logits(dry, staged, tables_);
+  buffer<D> const memory{*device_, dry.peak_bytes()};
+  autograd::tape<D, T> tape{*device_, *stream_, autograd::activation_arena{memory.data(), memory.bytes()},
+                            autograd::unit_access::to(*aware_store_), units};
+  tape.reset(false);
+  auto const result = model_.logits(tape, staged, tables_);
+  std::vector<float> values(static_cast<std::size_t>(result.count()));
+  io_->fetch(result.value(), values);
+  return values;
+}
+
+}  // namespace superoffload::train

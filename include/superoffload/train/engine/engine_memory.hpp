@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/activation_checkpointing.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/model/view.hpp>
+#include <superoffload/offload/configuration.hpp>
+#include <superoffload/train/engine/allocation.hpp>
+#include <superoffload/train/engine/batch_staging.hpp>
+#include <superoffload/train/engine/dry_pass.hpp>
+#include <superoffload/train/engine/engine_options.hpp>
+#include <superoffload/train/engine/recompute.hpp>
+#include <superoffload/zero/sharding_policy.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace superoffload::train {
+
+/// What an engine allocates, and what of a forward it keeps.
+struct engine_memory {
+  train::allocation allocation;
+  autograd::activation_checkpointing checkpointing;
+};
+
+/// Chooses what is kept, so that the plan of an engine with such a store and such a state takes at most
+/// `memory` bytes where the options let it, and tells what it takes then.
+template <element T, device_policy D>
+engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, engine_options const& o,
+                          zero::store_bytes const& store, offload::memory_bytes const& state,
+                          std::size_t memory) {
+  engine_memory all;
+  auto& [p, checkpointing] = all;
+  for (auto const& unit : model.units()) {
+    for (auto const& tensor : unit.tensors()) {
+      p.parameters += tensor.count();
+      p.trainable_parameters += tensor.trainable ? tensor.count() : 0;
+    }
+  }
+  auto const batches = batch_staging<D>::bytes(o.max_rows);
+  p.weights = store.weights;
+  p.gradients = store.gradients;
+  p.optimizer_state = state.device;
+  p.host = state.host + store.host + batches + sizeof(double);
+  p.batches = batches + model.table_bytes(o.max_positions);
+  p.workspaces = D::gemm_workspace_bytes;
+
+  // The largest forward and backward without memory.
+  std::vector<autograd::activation> activations;
+  auto const peak_of = [&](autograd::activation_checkpointing const& kept,
+                           std::vector<autograd::activation>* list) {
+    return dry_pass<T>(device, model, {o.max_rows, o.max_positions}, kept, list);
+  };
+  p.activations = peak_of({}, &activations);
+  if (o.recompute == recompute::choice::every_block) {
+    checkpointing = recompute::inputs_only(activations);
+  } else if (o.recompute == recompute::choice::automatic && p.total() > memory) {
+    auto const fixed = p.total() - p.activations;
+    checkpointing = recompute::fit(activations, D::flops_per_byte, memory > fixed ? memory - fixed : 0,
+                                   [&](auto const& kept) { return peak_of(kept, nullptr); });
+  }
+  p.activations = peak_of(checkpointing, nullptr);
+  p.results = static_cast<std::int64_t>(activations.size());
+  for (auto const& a : activations) {
+    if (!checkpointing.keeps(a.unit, a.index)) {
+      ++p.results_recomputed;
+      p.recomputed_flops_per_token += a.recompute.all_flops() / static_cast<double>(o.max_rows);
+    }
+  }
+  return all;
+}
+
+}  // namespace superoffload::train

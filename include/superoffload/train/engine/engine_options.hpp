@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/configuration.hpp>
+#include <superoffload/optim/adamw.hpp>
+#include <superoffload/train/engine/lay_out.hpp>
+#include <superoffload/train/engine/recompute.hpp>
+
+#include <cstdint>
+
+namespace superoffload::train {
+
+/// What an engine is told at run time.
+struct engine_options {
+  optim::adamw_settings adamw{};
+  double max_grad_norm = 1.0;      ///< 0: no clipping
+  std::int64_t max_rows = 0;       ///< tokens of the largest micro-batch, padding included
+  std::int64_t max_positions = 0;  ///< tokens of the longest document
+  bool accumulates = false;        ///< will a step have several micro-batches?
+  recompute::choice recompute = recompute::choice::none;  ///< read by recompute::configured
+  /// Of the optimizer's state and of what flows, read by offload::super and zero::streamed; its buffers by
+  /// zero::sharded.
+  offload::configuration configuration{};
+  tensor_choice trainable{}, decays{};  ///< which tensors train, and which of those decay
+  bool records = false;                 ///< note what works when: engine_core::times()
+};
+
+/// What step() did.
+struct step_result {
+  double grad_norm = 0.0;  ///< before clipping
+  float factor = 1.0F;     ///< the clip factor that was applied
+  /// False: the gradient was not finite, or there was no label. Nothing was changed then, except that in the
+  /// immediate mode (offload::configuration) a gradient that was not finite may have reached the state, and
+  /// no forward is possible any more.
+  bool accepted = true;
+};
+
+}  // namespace superoffload::train

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/comm/host_group.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/core/dtype.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/range.hpp>
+#include <superoffload/offload/state/step_record.hpp>
+#include <superoffload/train/engine/tensor_reader.hpp>
+#include <superoffload/zero/shard.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace superoffload::train {
+
+/// A named piece of what a checkpoint must hold besides engine_core::accepted_steps(), the same wherever and
+/// however the state is kept: fp32 master, m and v of a unit that trains, the weights of one that is frozen
+/// as a whole.
+struct state_field {
+  std::string name;
+  std::size_t bytes;
+  int unit;
+  std::optional<offload::state_part> part;  ///< none: the weights, element_type
+};
+/// Of a field, the bytes that are kept here: all of them, or a rank's part. The parts of all ranks one after
+/// the other are the field.
+struct kept_bytes {
+  std::size_t offset = 0, bytes = 0;
+};
+
+/// Weights, gradients and state of an engine on their way in and out: whole where there is one rank, else
+/// each rank its own, or gathered. Every call waits for the device.
+template <device_policy D, element T, class Store, class State>
+class state_io {
+public:
+  /// `shares`: is it a rank's, with a shard of every unit? What is given outlives this.
+  state_io(typename D::stream& stream, std::vector<autograd::unit_layout> const& units, Store& store,
+           State& state, comm::host_group ranks, bool shares)
+      : stream_{&stream},
+        units_{&units},
+        store_{&store},
+        state_{&state},
+        ranks_{std::move(ranks)},
+        shares_{shares} {}
+
+  /// Fills masters and weights from `read`, which a rank asks for no more than it owns; moments stay.
+  void load(tensor_reader const& read) {
+    enter_range("loading of weights");
+    std::vector<float> chunk(std::size_t{1} << 20);
+    for (auto const& unit : *units_) {
+      store_->expect_writes(unit.id());
+      for (auto const& tensor : unit.tensors()) {
+        auto const own = owned_part(unit, tensor.offset, static_cast<std::size_t>(tensor.count()));
+        auto const end = own.skip + own.count;
+        for (std::int64_t first = own.skip; first < end; first += static_cast<std::int64_t>(chunk.size())) {
+          auto const n = std::min<std::int64_t>(static_cast<std::int64_t>(chunk.size()), end - first);
+          std::span<float> const to{chunk.data(), static_cast<std::size_t>(n)};
+          read(tensor.name, first, to);
+          check_range(tensor, to);
+          put(unit, tensor.offset + first, to);
+        }
+      }
+    }
+  }
+
+  void read_weights(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
+    from_owners(unit, first, to, [&](std::int64_t begin, std::span<float> own) {
+      if (unit.trainable()) {
+        state_->read(unit.id(), offload::state_part::master, begin, own);
+      } else {
+        fetch(store_->weights(unit.id()) + begin, own);
+      }
+    });
+  }
+  void read_gradient(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
+    auto const gradient = store_->gradient(unit.id());
+    if (gradient.data == nullptr) {
+      expect(!unit.trainable(), exit_code::internal, "the gradient of unit ", unit.id(),
+             " has left the device: it cannot be read after the step");
+      std::fill(to.begin(), to.end(), 0.0F);
+      return;
+    }
+    gradient.template with_type<T>([&](auto const* from) {
+      from_owners(unit, first, to,
+                  [&](std::int64_t begin, std::span<float> own) { fetch(from + begin, own); });
+      std::transform(to.begin(), to.end(), to.begin(),
+                     [](float value) { return static_cast<float>(static_cast<T>(value)); });
+    });
+  }
+  /// Values in device memory, widened.
+  template <class U>
+  void fetch(U const* from, std::span<float> to) {
+    std::vector<U> values(to.size());
+    stream_->copy(values.data(), from, values.size() * sizeof(U));
+    stream_->synchronize();
+    std::transform(values.begin(), values.end(), to.begin(),
+                   [](U value) { return static_cast<float>(value); });
+  }
+
+  static std::vector<state_field> fields(std::vector<autograd::unit_layout> const& units) {
+    std::vector<state_field> all;
+    for (auto const& unit : units) {
+      auto const prefix = "unit" + std::to_string(unit.id()) + ".";
+      auto const elements = static_cast<std::size_t>(unit.elements());
+      if (!unit.trainable()) {
+        all.push_back({prefix + "weights", elements * sizeof(T), unit.id(), std::nullopt});
+        continue;
+      }
+      for (auto const& [name, part] :
+           {std::pair{"master", offload::state_part::master}, std::pair{"m", offload::state_part::m},
+            std::pair{"v", offload::state_part::v}}) {
+        all.push_back({prefix + name, elements * sizeof(float), unit.id(), part});
+      }
+    }
+    return all;
+  }
+  /// Bytes [offset, offset + size) of a field, whole numbers of it, gathered.
+  void read(state_field const& field, std::size_t offset, std::span<std::byte> to) {
+    check_piece(field, offset, to.size());
+    auto const& unit = at(field.unit);
+    if (field.part) {
+      from_owners(unit, static_cast<std::int64_t>(offset / sizeof(float)),
+                  std::span{reinterpret_cast<float*>(to.data()), to.size() / sizeof(float)},
+                  [&](std::int64_t begin, std::span<float> own) {
+                    state_->read(field.unit, *field.part, begin, own);
+                  });
+    } else {
+      from_owners(unit, static_cast<std::int64_t>(offset / sizeof(T)),
+                  std::span{reinterpret_cast<T*>(to.data()), to.size() / sizeof(T)},
+                  [&](std::int64_t begin, std::span<T> own) {
+                    stream_->copy(own.data(), store_->weights(field.unit) + begin, own.size_bytes());
+                    stream_->synchronize();
+                  });
+    }
+  }
+  [[nodiscard]] kept_bytes kept_here(state_field const& field) const {
+    auto const& unit = at(field.unit);
+    auto const number = field.part ? sizeof(float) : sizeof(T);
+    auto const own = owned_part(unit, 0, static_cast<std::size_t>(unit.elements()));
+    return {static_cast<std::size_t>(own.skip) * number, static_cast<std::size_t>(own.count) * number};
+  }
+  /// As read(), of bytes that are kept here, and without the other ranks.
+  void read_kept(state_field const& field, std::size_t offset, std::span<std::byte> to) {
+    check_piece(field, offset, to.size());
+    auto const number = field.part ? sizeof(float) : sizeof(T);
+    auto const own =
+        owned_part(at(field.unit), static_cast<std::int64_t>(offset / number), to.size() / number);
+    expect(static_cast<std::size_t>(own.count) * number == to.size(), exit_code::internal, "bytes ", offset,
+           " to ", offset + to.size(), " of state '", field.name, "' are another rank's");
+    if (field.part) {
+      state_->read(field.unit, *field.part, own.begin,
+                   {reinterpret_cast<float*>(to.data()), static_cast<std::size_t>(own.count)});
+    } else {
+      stream_->copy(to.data(), store_->weights(field.unit) + own.begin, to.size());
+      stream_->synchronize();
+    }
+  }
+  /// As read(), written, by a rank as far as it is kept there; working weights follow their masters.
+  void write(state_field const& field, std::size_t offset, std::span<std::byte const> from) {
+    check_piece(field, offset, from.size());
+    store_->expect_writes(field.unit);
+    auto const& unit = at(field.unit);
+    if (field.part) {
+      std::span const values{reinterpret_cast<float const*>(from.data()), from.size() / sizeof(float)};
+      auto const own = owned_part(unit, static_cast<std::int64_t>(offset / sizeof(float)), values.size());
+      state_->write(field.unit, *field.part, own.begin, piece_of(values, own));
+    } else {
+      std::span const values{reinterpret_cast<T const*>(from.data()), from.size() / sizeof(T)};
+      auto const own = owned_part(unit, static_cast<std::int64_t>(offset / sizeof(T)), values.size());
+      stream_->copy(store_->weights(field.unit) + own.begin, piece_of(values, own).data(),
+                    static_cast<std::size_t>(own.count) * sizeof(T));
+      stream_->synchronize();
+    }
+  }
+
+private:
+  [[nodiscard]] autograd::unit_layout const& at(int unit) const {
+    return (*units_)[static_cast<std::size_t>(unit)];
+  }
+
+  /// This rank's part of elements [first, first + count) of a unit.
+  [[nodiscard]] zero::owned_range owned_part(autograd::unit_layout const& unit, std::int64_t first,
+                                             std::size_t count) const {
+    auto const n = static_cast<std::int64_t>(count);
+    return shares_ ? zero::owned_part(unit, ranks_.rank(), ranks_.ranks(), first, n)
+                   : zero::owned_range{first, 0, n};
+  }
+  template <class Value>
+  static std::span<Value> piece_of(std::span<Value> values, zero::owned_range const& own) {
+    return values.subspan(static_cast<std::size_t>(own.skip), static_cast<std::size_t>(own.count));
+  }
+  /// Elements [first, first + size) of a unit, on every rank: read(begin, to) reads a rank's own.
+  template <class Value, class Read>
+  void from_owners(autograd::unit_layout const& unit, std::int64_t first, std::span<Value> to, Read&& read) {
+    auto const own = owned_part(unit, first, to.size());
+    if (own.count > 0) {
+      read(own.begin, piece_of(to, own));
+    }
+    if (!shares_) {
+      return;
+    }
+    auto const part = [&](int r) {
+      return zero::owned_part(unit, r, ranks_.ranks(), first, static_cast<std::int64_t>(to.size()));
+    };
+    std::size_t most = 0;
+    for (int r = 0; r < ranks_.ranks(); ++r) {
+      most = std::max(most, static_cast<std::size_t>(part(r).count));
+    }
+    std::vector<Value> mine(most);
+    std::vector<Value> all(most * static_cast<std::size_t>(ranks_.ranks()));
+    std::ranges::copy(piece_of(to, own), mine.begin());
+    ranks_.gather(mine.data(), all.data(), most * sizeof(Value));
+    for (int r = 0; r < ranks_.ranks(); ++r) {
+      std::copy_n(all.data() + static_cast<std::size_t>(r) * most, part(r).count,
+                  piece_of(to, part(r)).begin());
+    }
+  }
+
+  static void check_range(autograd::tensor_entry const& tensor, std::span<float const> values) {
+    // Larger magnitudes would not survive the rounding to a working weight.
+    for (auto const value : values) {
+      expect(std::abs(value) < 0x1.ffp127F, exit_code::bad_input, "tensor '", tensor.name,
+             "' holds a value that is not finite or too large for bfloat16; expected finite weights");
+    }
+  }
+  void put(autograd::unit_layout const& unit, std::int64_t first, std::span<float const> values) {
+    auto const own = owned_part(unit, first, values.size());
+    values = piece_of(values, own);
+    if (unit.trainable()) {
+      state_->write(unit.id(), offload::state_part::master, own.begin, values);
+      return;
+    }
+    std::vector<T> rounded(values.size());
+    std::transform(values.begin(), values.end(), rounded.begin(), [](float value) {
+      if constexpr (std::is_same_v<T, bfloat16>) {
+        return bfloat16::of_master(value);
+      } else {
+        return static_cast<T>(value);
+      }
+    });
+    stream_->copy(store_->weights(unit.id()) + own.begin, rounded.data(), rounded.size() * sizeof(T));
+    stream_->synchronize();
+  }
+
+  static void check_piece(state_field const& field, std::size_t offset, std::size_t size) {
+    auto const number = field.part ? sizeof(float) : sizeof(T);
+    expect(
+        offset <= field.bytes && size <= field.bytes - offset && offset % number == 0 && size % number == 0,
+        exit_code::internal, "bytes ", offset, " to ", offset + size, " of state '", field.name, "' of ",
+        field.bytes, ": expected whole numbers inside it");
+  }
+
+  typename D::stream* stream_;
+  std::vector<autograd::unit_layout> const* units_;
+  Store* store_;
+  State* state_;
+  comm::host_group ranks_;
+  bool shares_;
+};
+
+}  // namespace superoffload::train

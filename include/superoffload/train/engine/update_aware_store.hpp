@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/core/recorder.hpp>
+
+namespace superoffload::train {
+
+/// How an engine's tape reaches the store: its weights may only be used once the state has updated them.
+/// Notes when the device works on units, and when it waits for weights, where there is a recorder.
+template <device_policy D, class Store, class State>
+class update_aware_store {
+public:
+  /// Where it notes what it sees; the first tracks of a recorder.
+  struct tracks {
+    recorder<D>* times = nullptr;
+    int compute = -1, wait = -1;
+
+    explicit tracks(recorder<D>* t) : times{t} {
+      if (times != nullptr) {
+        compute = times->add_track(resource::device, "device");
+        wait = times->add_track(resource::waiting, "device waits for weights");
+      }
+    }
+  };
+
+  /// `waits`: do prefetches wait for the state? Ranks exchange by the order of calls alone.
+  update_aware_store(typename D::stream& compute, Store& store, State& state, bool waits, tracks const& seen)
+      : compute_{&compute}, store_{&store}, state_{&state}, waits_{waits}, seen_{seen} {}
+
+  void prefetch(int unit, autograd::pass p) noexcept {
+    try {
+      // What has not returned cannot be fetched.
+      if (waits_ || state_->returned(unit)) {
+        state_->await(unit, store_->reader(unit));
+        store_->prefetch(unit, p);
+      }
+    } catch (...) {}  // acquire will say
+  }
+  autograd::unit_buffers acquire(int unit, autograd::pass p) {
+    autograd::unit_buffers buffers;
+    record_span(seen_.times, seen_.wait, *compute_, "wait for ", unit, [&] {
+      state_->await(unit, store_->reader(unit));
+      buffers = store_->acquire(unit, p);
+    });
+    if (seen_.times != nullptr && acquired_++ == 0) {
+      seen_.times->begin(seen_.compute, *compute_,
+                         p == autograd::pass::backward ? "backward of " : "forward of ", unit);
+    }
+    return buffers;
+  }
+  void release(int unit, autograd::pass p) noexcept {
+    if (seen_.times != nullptr && --acquired_ == 0) {
+      seen_.times->end(seen_.compute, *compute_);
+    }
+    store_->release(unit, p);
+  }
+  void reduce(int unit) { store_->reduce(unit); }
+
+private:
+  typename D::stream* compute_;
+  Store* store_;
+  State* state_;
+  bool waits_;
+  tracks seen_;
+  int acquired_ = 0;  // units in use, as often as they are
+};
+
+}  // namespace superoffload::train

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/offload/planning/plan.hpp>
+#include <superoffload/offload/settings.hpp>
+
+#include <string>
+
+namespace superoffload::train {
+
+/// The plan as one JSON object; docs/command-line.md names its fields. What is not known is null.
+/// `machine` is the name of what it was made for.
+std::string to_json(offload::plan const& p, std::string const& machine);
+
+/// Writes the plan, as JSON, and the picture of its step where `s` asks for them; of a plan that does not fit
+/// there is no picture. \throws error as io::replace_file().
+void write_plan(offload::plan const& p, std::string const& machine, offload::settings const& s);
+
+}  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/planning/impl/plan_file_inl.hpp>
+#endif

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/kernel/attention.hpp>
+#include <superoffload/model/view.hpp>
+#include <superoffload/offload/planning/workload.hpp>
+#include <superoffload/train/engine/batch_staging.hpp>
+#include <superoffload/train/engine/dry_pass.hpp>
+#include <superoffload/train/engine/recompute.hpp>
+#include <superoffload/zero/gradient_layout.hpp>
+#include <superoffload/zero/shard.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace superoffload::train {
+
+/// Of a step, what its workload depends on besides the model.
+struct step_shape {
+  batch_shape micro_batch;
+  std::int64_t sequences = 1;  ///< of a micro-batch
+  int micro_batches = 1;
+  recompute::choice recompute = recompute::choice::automatic;
+  bool checks_gradient = true;  ///< as in offload::workload
+  double hit_rate = 1.0;        ///< as in offload::workload
+  bool offloads = true;         ///< has the engine a store that lets weights and gradients flow?
+  int ranks = 1;                ///< that share the step: all other numbers are those of one
+  /// Of an engine that has shards: bytes of device memory for whole gradients.
+  std::optional<std::size_t> whole_gradients{};
+};
+
+namespace detail {
+
+inline offload::device_work device_work_of(autograd::work const& w) {
+  return {w.flops, w.attention, w.bytes, w.grouped};
+}
+
+/// What zero::sharded_store exchanges: of each unit all shards but the rank's own. Nothing where there is
+/// one.
+template <element T>
+offload::collectives collectives_of(std::vector<autograd::unit_layout> const& units, bool tied_head,
+                                    int ranks) {
+  offload::collectives all;
+  all.tied_to_last = tied_head ? 0 : -1;
+  if (ranks == 1) {
+    return all;
+  }
+  for (auto const& unit : units) {
+    auto const others = static_cast<double>(zero::shard_elements(unit, ranks)) * (ranks - 1);
+    auto const of_gradient = zero::keeps_wide<T>(unit, false) ? sizeof(wide<T>) : sizeof(T);
+    all.units.push_back({.weights = others * sizeof(T),
+                         .gradient = unit.trainable() ? others * static_cast<double>(of_gradient) : 0.0});
+  }
+  return all;
+}
+
+/// A level's peak and what it computes again.
+template <element T, device_policy D>
+offload::checkpointing_level level_of(D const& device, model::as_view<D, T> const& model,
+                                      batch_shape const& shape,
+                                      std::vector<autograd::activation> const& activations,
+                                      autograd::activation_checkpointing const& kept) {
+  offload::checkpointing_level level;
+  level.activations = dry_pass<T>(device, model, shape, kept);
+  level.recompute.resize(model.units().size());
+  std::size_t again = 0;
+  for (auto const& a : activations) {
+    if (!kept.keeps(a.unit, a.index)) {
+      auto& sum = level.recompute[static_cast<std::size_t>(a.unit)];
+      sum = sum + device_work_of(a.recompute);
+      ++again;
+    }
+  }
+  level.name = again == 0 ? "none" : concat(again, " of ", activations.size(), " results of blocks");
+  return level;
+}
+
+}  // namespace detail
+
+/// The level that computes as little again as `activations` bytes allow.
+template <element T, device_policy D>
+offload::checkpointing_level level_within(D const& device, model::as_view<D, T> const& model,
+                                          batch_shape const& shape, std::size_t activations) {
+  std::vector<autograd::activation> all;
+  dry_pass<T>(device, model, shape, {}, &all);
+  auto const kept = recompute::fit(all, D::flops_per_byte, activations,
+                                   [&](auto const& some) { return dry_pass<T>(device, model, shape, some); });
+  return detail::level_of<T>(device, model, shape, all, kept);
+}
+
+/// What a step of `model` in T takes on devices of the type D, for the planner: a dry pass tells the work of
+/// blocks and the memory of activations for several choices of what is kept. A backward takes twice the
+/// products and bytes of its forward and 2.5 times its attention (five products of two).
+template <element T, device_policy D>
+offload::workload workload_of(D const& device, model::as_view<D, T> const& model, step_shape const& s) {
+  auto const& units = model.units();
+  auto const& config = model.settings();
+  auto const rows = static_cast<double>(s.micro_batch.rows);
+  constexpr double element_bytes = sizeof(T), wide_bytes = sizeof(wide<T>);
+  std::vector<autograd::activation> activations;
+  auto const everything = dry_pass<T>(device, model, s.micro_batch, {}, &activations);
+
+  offload::workload w;
+  w.units.resize(units.size());
+  double gemms = 0.0;
+  for (auto const& a : activations) {
+    auto& forward = w.units[static_cast<std::size_t>(a.unit)].forward;
+    forward = forward + detail::device_work_of(a.recompute);
+    gemms += a.recompute.flops + a.recompute.grouped;
+  }
+  double const share = 1.0 / s.ranks;
+  for (std::size_t u = 0; u < units.size(); ++u) {
+    auto& [forward, backward] = w.units[u];
+    backward = {2.0 * forward.gemms, 2.5 * forward.attention, 2.0 * forward.bytes, 2.0 * forward.grouped};
+    if (units[u].trainable()) {  // the norm
+      backward.bytes +=
+          share * static_cast<double>(units[u].elements()) *
+          ((units[u].wide_gradient() && s.ranks == 1) || s.micro_batches > 1 ? wide_bytes : element_bytes);
+    }
+  }
+  w.with_ranks = detail::collectives_of<T>(units, config.tied_head, s.ranks);
+  if (s.whole_gradients) {
+    w.whole_gradients = *s.whole_gradients;
+    for (auto const& unit : units) { w.whole_weights.push_back(zero::whole_weight_bytes<T>(unit, s.ranks)); }
+  }
+  // Outside of blocks: rows of the table, copied and added back into its gradient, which is cleared first;
+  // the head, whose forward makes gradients too, with its logits.
+  double const table_row = static_cast<double>(config.hidden) * element_bytes;
+  bool const cleared_wide = zero::keeps_wide<T>(units.front(), s.ranks == 1 && s.micro_batches > 1);
+  w.units.front().forward.bytes += 2.0 * rows * table_row;
+  w.units.front().backward.bytes +=
+      2.0 * rows * table_row +
+      (cleared_wide ? wide_bytes : element_bytes) * static_cast<double>(units.front().elements());
+  double const head = model.forward_flops(s.micro_batch.rows, [](std::int32_t) { return 0; }) - gemms;
+  double const logits = rows * static_cast<double>(config.vocabulary);
+  w.units.back().forward.gemms += 3.0 * head;
+  w.units.back().forward.bytes += logits * (2.0 * wide_bytes + 3.0 * element_bytes);
+
+  // From all to nothing kept in even steps of memory.
+  constexpr int levels = 6;
+  auto const nothing = recompute::inputs_only(activations);
+  auto const add = [&](autograd::activation_checkpointing const& kept) {
+    auto level = detail::level_of<T>(device, model, s.micro_batch, activations, kept);
+    if (w.levels.empty() || w.levels.back().name != level.name) {
+      w.levels.push_back(std::move(level));
+    }
+  };
+  if (s.recompute != recompute::choice::every_block) {
+    add({});
+  }
+  if (s.recompute == recompute::choice::automatic) {
+    auto const least = dry_pass<T>(device, model, s.micro_batch, nothing);
+    for (int i = 1; i + 1 < levels; ++i) {
+      auto const budget = everything - (everything - std::min(everything, least)) *
+                                           static_cast<std::size_t>(i) / static_cast<std::size_t>(levels - 1);
+      add(recompute::fit(activations, D::flops_per_byte, budget,
+                         [&](auto const& kept) { return dry_pass<T>(device, model, s.micro_batch, kept); }));
+    }
+  }
+  if (s.recompute != recompute::choice::none) {
+    add(nothing);
+    w.levels.back().name = "every block";
+  }
+
+  w.micro_batches = s.micro_batches;
+  w.tokens = s.ranks * s.micro_batches * s.micro_batch.rows;
+  auto const visible = [&](std::int32_t window) {
+    return s.sequences * kernel::visible_pairs(s.micro_batch.positions, window);
+  };
+  w.model_flops = 3.0 * s.ranks * s.micro_batches * model.forward_flops(s.micro_batch.rows, visible);
+  w.workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + model.table_bytes(s.micro_batch.positions) +
+                 D::gemm_workspace_bytes;
+  w.host_workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + sizeof(double);
+  w.element_bytes = static_cast<int>(sizeof(T));
+  w.checks_gradient = s.checks_gradient;
+  w.hit_rate = s.hit_rate;
+  w.weights_may_leave = s.offloads && s.ranks == 1;
+  w.gradients_may_leave = s.offloads;
+  return w;
+}
+
+}  // namespace superoffload::train

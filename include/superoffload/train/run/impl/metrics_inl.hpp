@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/core/system_call.hpp>
+#include <superoffload/io/directory.hpp>
+#include <superoffload/train/run/metrics.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <fcntl.h>
+#include <fstream>
+#include <string_view>
+#include <sys/resource.h>
+#include <system_error>
+#include <unistd.h>
+#include <vector>
+
+namespace superoffload::train {
+namespace detail {
+
+/// Writes members one after the other.
+class object {
+public:
+  template <class Value>
+  object& member(std::string_view name, Value value) {
+    add(name);
+    if constexpr (std::is_floating_point_v<Value>) {
+      text_ += std::isfinite(value) ? concat(value) : "null";
+    } else {
+      text_ += concat(value);
+    }
+    return *this;
+  }
+  object& member(std::string_view name, object const& value) {
+    add(name);
+    text_ += value.done();
+    return *this;
+  }
+  [[nodiscard]] std::string done() const { return (text_.empty() ? "{" : text_) + "}"; }
+
+private:
+  void add(std::string_view name) {
+    text_ += text_.empty() ? "{\"" : ", \"";
+    text_ += name;
+    text_ += "\": ";
+  }
+
+  std::string text_;
+};
+
+SUPEROFFLOAD_INLINE object to_object(breakdown const& b, std::vector<std::string> const& units) {
+  auto const share = [&](resource r) { return b.busy[static_cast<std::size_t>(r)]; };
+  object waits;
+  for (std::size_t i = 0; i < b.waits.size(); ++i) { waits.member(units[i], 1e3 * b.waits[i]); }
+  return object{}
+      .member("busy", object{}
+                          .member("device", share(resource::device))
+                          .member("device_adam", share(resource::device_adam))
+                          .member("link_down", share(resource::link_down))
+                          .member("link_up", share(resource::link_up))
+                          .member("cpu_adam", share(resource::cpu_adam))
+                          .member("exchange", share(resource::collective)))
+      .member("waited_ms", 1e3 * b.waited())
+      .member("waits_ms", waits);
+}
+
+inline constexpr std::string_view line_start = "{\"step\": ";
+
+/// The step of a line that this file wrote, or -1.
+SUPEROFFLOAD_INLINE std::int64_t step_of(std::string_view line) {
+  std::int64_t step = -1;
+  if (line.starts_with(line_start)) {
+    std::from_chars(line.data() + line_start.size(), line.data() + line.size(), step);
+  }
+  return step;
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE std::string to_json(step_metrics const& m, std::vector<std::string> const& units) {
+  detail::object json;
+  json.member("step", m.step)
+      .member("loss", m.loss)
+      .member("grad_norm", m.grad_norm)
+      .member("lr", m.lr)
+      .member("epoch", m.epoch)
+      .member("step_time_ms", m.step_time_ms)
+      .member("tokens_per_second", m.tokens_per_second)
+      .member("label_tokens", m.label_tokens)
+      .member("tokens", m.tokens)
+      .member("model_tflops", m.model_tflops)
+      .member("hardware_tflops", m.hardware_tflops)
+      .member("host_bytes", m.host_bytes)
+      .member("device_bytes", m.device_bytes)
+      .member("skipped", m.skipped);
+  if (m.buckets) {
+    json.member("buckets", detail::object{}
+                               .member("emitted", m.buckets->speculated)
+                               .member("committed", m.buckets->committed)
+                               .member("updated", m.buckets->updated)
+                               .member("sent_again", m.buckets->resent))
+        .member("acceptance", m.hit_rate);
+  }
+  if (m.breakdown) {
+    json.member("breakdown", detail::to_object(*m.breakdown, units));
+  }
+  return json.done();
+}
+
+SUPEROFFLOAD_INLINE std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_tokens) {
+  return detail::object{}
+      .member("step", step)
+      .member("eval_loss", loss)
+      .member("eval_label_tokens", label_tokens)
+      .done();
+}
+
+SUPEROFFLOAD_INLINE bool has_content(std::filesystem::path const& file) {
+  io::expect_replaceable_file(file);
+  std::error_code failure;
+  auto const bytes = std::filesystem::file_size(file, failure);
+  return !failure && bytes > 0;
+}
+
+SUPEROFFLOAD_INLINE metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_step)
+    : file_{file} {
+  io::expect_replaceable_file(file);
+  std::string kept;
+  bool all = true;
+  std::ifstream earlier{file};
+  for (std::string line; std::getline(earlier, line);) {
+    auto const step = detail::step_of(line);
+    bool const whole = !earlier.eof() && line.ends_with('}');  // a kill may have cut the last line
+    expect(line.starts_with(detail::line_start.substr(0, line.size())) && (step >= 0 || !whole),
+           exit_code::bad_input, file.string(), ": is no file of metrics, expected lines that begin with ",
+           detail::line_start, "; write them to another file");
+    if (whole && step <= last_step) {
+      kept += line + "\n";
+    } else {
+      all = false;
+    }
+  }
+  expect(!earlier.bad(), exit_code::io_failure, file.string(), ": reading failed");
+  earlier.close();
+  if (!all) {
+    io::replace_file(file, kept);
+  }
+  if (file.has_parent_path()) {
+    std::error_code ignored;  // the open below says what is wrong
+    std::filesystem::create_directories(file.parent_path(), ignored);
+  }
+  descriptor_ = uninterrupted([&] {
+    return ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+  });
+  expect_call(descriptor_ >= 0, exit_code::io_failure, file.string(), ": cannot be written");
+}
+
+SUPEROFFLOAD_INLINE metrics_file::~metrics_file() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+  }
+}
+
+SUPEROFFLOAD_INLINE void metrics_file::write(std::string const& line) {
+  auto const text = line + "\n";
+  for (std::size_t done = 0; done < text.size();) {
+    auto const written =
+        uninterrupted([&] { return ::write(descriptor_, text.data() + done, text.size() - done); });
+    expect_call(written > 0, exit_code::io_failure, file_.string(), ": writing failed");
+    done += static_cast<std::size_t>(written);
+  }
+}
+
+SUPEROFFLOAD_INLINE std::size_t peak_resident_bytes() {
+  struct rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::size_t>(usage.ru_maxrss) * 1024;
+}
+
+}  // namespace superoffload::train

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/train/run/report.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+namespace superoffload::train {
+namespace detail {
+
+SUPEROFFLOAD_INLINE std::string line(char const* name, std::string const& value) {
+  char text[256];
+  std::snprintf(text, sizeof text, "  %-18s %s\n", name, value.c_str());
+  return text;
+}
+
+/// The smallest number from `least` to `most` that fits, and with which all larger ones do; 0 if none does.
+template <class Fits>
+std::int64_t smallest_fitting(std::int64_t least, std::int64_t most, Fits&& fits) {
+  auto fitting = most + 1;
+  for (auto below = least - 1; fitting - below > 1;) {
+    auto const middle = below + (fitting - below) / 2;
+    (fits(middle) ? fitting : below) = middle;
+  }
+  return fitting <= most ? fitting : 0;
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE std::string describe(offload::plan const& p, allocation const& of_engine,
+                                         model::config const& config, engine_outline const& outline) {
+  auto text = concat("plan for ", config.model_type, ", ", config.layers, " layers of ", config.hidden,
+                     ", on ", outline.device, " in ", outline.element_type, "\n");
+  text += detail::line("parameters", of_engine.trainable_parameters == of_engine.parameters
+                                         ? concat(of_engine.parameters)
+                                         : concat(of_engine.parameters, ", ", of_engine.trainable_parameters,
+                                                  " of them trained"));
+  text += offload::describe(p);
+  if (p.pinned > outline.lockable) {
+    text +=
+        concat("  ", p.pinned, " bytes of host memory are to be page-locked, but this process may lock ",
+               outline.lockable,
+               ": copies of the rest will be several times slower, and hold up who queues them; raise the "
+               "limit (ulimit -l, a container's memlock)\n");
+  }
+  if (!outline.attention.empty()) {
+    text += detail::line("attention", outline.attention);
+  }
+  return text;
+}
+
+SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline const& outline) {
+  auto text =
+      detail::line("batch", concat(o.batch_size, " sequences of up to ", o.max_length, " tokens a step, in ",
+                                   o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches",
+                                   o.ranks == 1 ? std::string{} : concat(" on each of ", o.ranks, " ranks")));
+  if (outline.sequences > 0) {
+    text += detail::line("data", concat(outline.sequences, " examples"));
+  }
+  if (outline.tokens > 0) {
+    text += detail::line("tokens", concat(outline.tokens, " an epoch"));
+  }
+  text += detail::line(
+      "steps", outline.steps > 0 ? concat(outline.steps) : std::string{"known once there is a data set"});
+  return text;
+}
+
+SUPEROFFLOAD_INLINE std::string refusal_of(offload::plan const& p, std::string const& device,
+                                           training_options const& o, fits_with const& fits) {
+  // Automatic recompute keeps nothing but the inputs of blocks if it has to.
+  for (auto const recomputed : {recompute::choice::none, recompute::choice::every_block}) {
+    if (recomputed == recompute::choice::none && o.recompute != recompute::choice::none) {
+      continue;
+    }
+    auto other = o;
+    other.recompute = recomputed;
+    auto const steps = detail::smallest_fitting(o.accumulation, o.batch_size, [&](std::int64_t accumulation) {
+      other.accumulation = accumulation;
+      return fits(other);
+    });
+    if (steps > 0) {
+      other.accumulation = steps;
+      auto const sequences = other.sequences_per_part();
+      bool const recomputes_more = recomputed != o.recompute && o.recompute == recompute::choice::none;
+      return concat(p.refusal.substr(0, p.refusal.find(';')), " on ", device,
+                    "; the largest micro-batch that fits has ", sequences,
+                    sequences == 1 ? " sequence of " : " sequences of ", o.max_length, " tokens: use",
+                    recomputes_more ? " --activation_checkpointing auto" : "",
+                    steps > o.accumulation ? concat(" --gradient_accumulation_steps ", steps) : "");
+    }
+  }
+  return p.refusal;
+}
+
+}  // namespace superoffload::train

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/data/fingerprint.hpp>
+#include <superoffload/io/directory.hpp>
+#include <superoffload/train/run/shared_run.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace superoffload::train {
+namespace detail {
+
+namespace fs = std::filesystem;
+
+SUPEROFFLOAD_INLINE std::string content_of(fs::path const& file) {
+  std::error_code failure;
+  if (file.empty() || !fs::is_regular_file(file, failure)) {
+    return "no such file";
+  }
+  auto const print = data::fingerprint_of(file);
+  return concat(print.bytes, " bytes, FNV-1a ", print.fnv1a);
+}
+
+SUPEROFFLOAD_INLINE std::string weights_in(fs::path const& model) {
+  std::vector<std::string> found;
+  std::error_code failure;
+  for (auto const& entry : fs::directory_iterator{model, failure}) {
+    if (entry.path().extension() == ".safetensors") {
+      found.push_back(concat(entry.path().filename().native(), " of ", entry.file_size(failure), " bytes"));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  std::string text;
+  for (auto const& file : found) { text += (text.empty() ? "" : ", ") + file; }
+  return text;
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE void expect_same_options(comm::host_group const& ranks, training_options const& o,
+                                             std::string const& element_type) {
+  if (ranks.ranks() == 1) {
+    return;
+  }
+  comm::expect_same(ranks, "--dtype", element_type);
+  for (auto const& [name, value] : shared_settings(o)) { comm::expect_same(ranks, name, value); }
+  std::vector<std::pair<char const*, std::string>> files;
+  // A rank that cannot read is one that differs.
+  comm::together(ranks, [&] {
+    files = {{"the model's config.json", detail::content_of(o.model / "config.json")},
+             {"the model's tokenizer.json", detail::content_of(o.model / "tokenizer.json")},
+             {"the model's weights", detail::weights_in(o.model)},
+             {"the data set", detail::content_of(o.dataset)},
+             {"the held-out data", detail::content_of(o.eval_dataset)}};
+  });
+  for (auto const& [name, value] : files) { comm::expect_same(ranks, name, value); }
+}
+
+}  // namespace superoffload::train

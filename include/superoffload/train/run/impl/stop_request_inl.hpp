@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/inline.hpp>
+#include <superoffload/train/run/stop_request.hpp>
+
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <iterator>
+#include <mutex>
+
+namespace superoffload::train {
+namespace detail {
+
+inline std::atomic<int> requested{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not take a lock");
+
+inline constexpr int handled[] = {SIGTERM, SIGINT, SIGHUP};
+inline constexpr auto signals = std::size(handled);
+inline struct ::sigaction former[signals];
+inline std::mutex mutex;  // of what follows
+inline int objects = 0;
+
+SUPEROFFLOAD_INLINE void remember(int number) {
+  if (number == SIGHUP) {  // a terminal that goes away may send it more than once
+    int none = 0;
+    requested.compare_exchange_strong(none, number);
+  } else if (requested.exchange(number) != 0) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE stop_request::stop_request() {
+  std::lock_guard const lock{detail::mutex};
+  if (detail::objects++ > 0) {
+    return;
+  }
+  detail::requested = 0;
+  struct ::sigaction action{};
+  action.sa_handler = detail::remember;
+  sigemptyset(&action.sa_mask);
+  for (std::size_t i = 0; i < detail::signals; ++i) {
+    sigaction(detail::handled[i], nullptr, &detail::former[i]);
+    bool const by_nohup = detail::handled[i] == SIGHUP && detail::former[i].sa_handler == SIG_IGN;
+    if (!by_nohup) {
+      sigaction(detail::handled[i], &action, nullptr);
+    }
+  }
+}
+
+SUPEROFFLOAD_INLINE stop_request::~stop_request() {
+  std::lock_guard const lock{detail::mutex};
+  if (--detail::objects > 0) {
+    return;
+  }
+  for (std::size_t i = 0; i < detail::signals; ++i) {
+    sigaction(detail::handled[i], &detail::former[i], nullptr);
+  }
+}
+
+SUPEROFFLOAD_INLINE int stop_request::signal() const noexcept { return detail::requested; }
+
+}  // namespace superoffload::train

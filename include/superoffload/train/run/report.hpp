@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/model/config.hpp>
+#include <superoffload/offload/planning/plan.hpp>
+#include <superoffload/train/engine/allocation.hpp>
+#include <superoffload/train/options.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+
+namespace superoffload::train {
+
+/// What an engine computes on, and by.
+struct engine_outline {
+  std::string device;
+  std::string element_type;
+  std::string attention;  ///< the implementation, where the device has several
+  std::size_t lockable = std::numeric_limits<std::size_t>::max();  ///< device_policy's lockable_bytes
+};
+
+/// A table for people: the model, memory by kind, the expected step.
+std::string describe(offload::plan const& p, allocation const& of_engine, model::config const& config,
+                     engine_outline const& outline);
+
+/// What a run will do, beside its plan.
+struct run_outline {
+  std::int64_t sequences = 0;  ///< of the data set; 0: not known
+  std::int64_t tokens = 0;     ///< of an epoch, without padding; 0: not known
+  std::int64_t steps = 0;      ///< 0: not known
+};
+
+/// The table's lines about a run: batch, data, steps and tokens.
+std::string describe(training_options const& o, run_outline const& outline);
+
+/// Does a run with other options fit?
+using fits_with = std::function<bool(training_options const&)>;
+
+/// Why a plan does not fit the memory of `device` or of the host, with the largest micro-batch that fits and
+/// the flags that ask for it, or else with what the planner says.
+std::string refusal_of(offload::plan const& p, std::string const& device, training_options const& o,
+                       fits_with const& fits);
+
+}  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/run/impl/report_inl.hpp>
+#endif

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/data/example_set.hpp>
+#include <superoffload/data/fingerprint.hpp>
+#include <superoffload/data/loader.hpp>
+#include <superoffload/io/hub_export.hpp>
+#include <superoffload/model/config.hpp>
+#include <superoffload/train/options.hpp>
+#include <superoffload/train/run/run_state.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace superoffload::train {
+
+/// The data of a run: rows read, tokenised and checked against the model before anything large is allocated.
+struct run_data {
+  data::example_set training;
+  data::example_set held_out;  ///< empty: no evaluation
+  data::fingerprint file;      ///< of the data set
+  data::fingerprint held_out_file{};
+  std::int32_t pad_id = 0;
+
+  [[nodiscard]] data::loader_options loader_options(training_options const& o) const;
+  /// Batches for an evaluation in file order, each of at most the rows of a training micro-batch
+  /// on every rank.
+  [[nodiscard]] data::loader_options evaluation_options(training_options const& o) const;
+};
+
+/// \throws error(bad_input) for anything wrong with tokenizer or data, such as ids beyond the model's
+/// vocabulary.
+run_data load_data(training_options const& o, model::config const& config);
+
+/// \throws error(bad_input) for sequences longer than the model's positions.
+void expect_length(training_options const& o, model::config const& config);
+
+/// Rows of the data set that the options use; nothing is tokenised.
+std::int64_t count_rows(training_options const& o);
+
+/// Tokens of a rank's largest micro-batch that the options allow, padding included.
+std::int64_t most_rows(training_options const& o);
+
+/// Settings that a resumed run must share with the one that was saved: see run_state::identity.
+named_values identity_of(training_options const& o, model::config const& config, run_data const& data,
+                         std::string const& element_type);
+
+/// Those with which a resumed run is the same run: see run_state::settings.
+/// \throws error(bad_input) for a config.json that is not JSON.
+named_values settings_of(training_options const& o, io::model_files const& model, run_data const& data);
+
+}  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/run/impl/run_data_inl.hpp>
+#endif

@@ -1,0 +1,305 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/data/loader.hpp>
+#include <superoffload/io/directory.hpp>
+#include <superoffload/io/hub_export.hpp>
+#include <superoffload/io/train_checkpoint.hpp>
+#include <superoffload/train/engine/checkpoint_state.hpp>
+#include <superoffload/train/engine/weights.hpp>
+#include <superoffload/train/run/checkpoint_writer.hpp>
+#include <superoffload/train/run/progress.hpp>
+#include <superoffload/train/run/run_directory.hpp>
+#include <superoffload/train/run/run_report.hpp>
+#include <superoffload/train/run/run_setup.hpp>
+#include <superoffload/train/run/run_state.hpp>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::train {
+
+/// What a run leaves in its output directory, checkpoints and exported models, and how it goes on from one of
+/// them. `Core` is an engine_core. The first rank alone has to do with the directory itself, where all of
+/// them count as one run.
+template <class Core>
+class run_output {
+public:
+  using device_type = typename Core::device_type;
+
+  /// `state`: of the run, what a checkpoint holds of it. All of these outlive this.
+  run_output(device_type& device, Core& engine, run_setup const& setup, run_state& state, run_report& report)
+      : device_{&device}, engine_{&engine}, setup_{&setup}, state_{&state}, report_{&report} {}
+
+  /// Before anything is read that takes long.
+  void look_at_directory() {
+    comm::together(setup_->ranks, [this] {
+      if (setup_->is_rank_zero() && !setup_->options.dry_run) {
+        directory_.emplace(setup_->options);
+        directory_->expect_own();
+      }
+    });
+  }
+  /// What exports take over from the model.
+  void read_model_files() { files_ = io::model_files::read(setup_->options.model); }
+  [[nodiscard]] io::model_files const& model_files() const { return *files_; }
+
+  /// What can be known of saving and exporting before weights are read, of a run of so many steps.
+  void claim_directory(std::int64_t total_steps) {
+    if (!directory_) {
+      return;
+    }
+    total_steps_ = total_steps;
+    directory_->claim(*state_);
+    if (!directory_->weakness().empty()) {
+      std::fprintf(stderr, "note: %s: take care that no other run writes there\n",
+                   directory_->weakness().c_str());
+    }
+    auto const& options = setup_->options;
+    auto const expect_exportable = [&](std::string const& name) {
+      io::expect_exportable(options.model, options.output / name);
+    };
+    expect_exportable("model");
+    if (options.export_best) {
+      expect_exportable("model-best");
+    }
+    if (options.export_every_save) {
+      for (auto const& name : io::list_directory(options.output)) {
+        if (name.starts_with("model-step-")) {
+          expect_exportable(name);
+        }
+      }
+    }
+    if (!directory_->has_others()) {
+      expect_buffer();
+    }
+  }
+  /// What only a run that is sure to begin may change.
+  void settle_directory() {
+    if (!directory_) {
+      return;
+    }
+    report_->open_metrics(saved_step_);
+    if (directory_->has_others()) {
+      directory_->remove_others();
+      expect_buffer();
+    }
+    directory_->record(*state_);
+  }
+
+  /// How often steps were accepted in the run that is resumed; 1 where that is not known, or cannot be read:
+  /// who resumes says why.
+  [[nodiscard]] double hit_rate_before() const {
+    try {
+      auto const found = checkpoint_to_resume();
+      return found ? parse_run_state(found->state_json(), found->directory().string()).hit_rate : 1.0;
+    } catch (error const&) { return 1.0; }
+  }
+  /// What the manifest tells, before weights are read.
+  void expect_resumable() {
+    if (auto const found = checkpoint_to_resume()) {
+      resumed_at_ = saved_state(*found).step;
+    }
+  }
+  /// Takes state and place in the data from the checkpoint that the options name, if any.
+  void resume(data::loader& loader) {
+    auto const& options = setup_->options;
+    if (options.resume.empty()) {
+      return;
+    }
+    std::vector<std::string> rejected;  // newest first
+    bool found = true;
+    if (options.resume == "auto") {
+      found = io::newest_checkpoint(
+                  options.output, [&](std::string const& reason) { rejected.push_back(reason); },
+                  [&](io::checkpoint_reader const& checkpoint) { take(checkpoint, loader); })
+                  .has_value();
+    } else {
+      take(io::checkpoint_reader::open(options.resume), loader);
+    }
+    comm::expect_same(setup_->ranks, "the step to go on from", concat(state_->step));
+    expect(found || rejected.empty(), exit_code::bad_input, options.output.string(),
+           ": no checkpoint is valid: ", rejected.empty() ? "" : rejected.front(),
+           "; start without --resume to begin anew");
+    if (!setup_->is_rank_zero()) {
+      return;
+    }
+    for (auto const& reason : rejected) { std::fprintf(stderr, "passed over: %s\n", reason.c_str()); }
+    if (!changed_.empty()) {
+      std::fprintf(stderr, "note: goes on otherwise than it began: %s\n", changed_.c_str());
+    }
+    if (found) {
+      std::fprintf(stderr, "resumed at step %lld from %s\n", static_cast<long long>(state_->step),
+                   checkpoint_.c_str());
+    } else {
+      std::fprintf(stderr, "no checkpoint in %s: starting at step 0\n", options.output.c_str());
+    }
+  }
+
+  /// Before the first step.
+  void begin() {
+    writer_.emplace(setup_->options.output, setup_->options.save_total_limit, setup_->ranks, run());
+  }
+  /// A checkpoint, and the export that is asked for beside each.
+  void save() {
+    save_checkpoint();
+    if (setup_->options.export_every_save) {
+      export_to(concat("model-step-", state_->step));
+    }
+  }
+  /// Has the state as it is now been saved?
+  [[nodiscard]] bool saved() const noexcept { return saved_step_ == state_->step; }
+  /// Exports the model; where that fails, saves what was trained.
+  std::filesystem::path export_to(std::string const& name) {
+    announce(writer_->wait());  // one writer at a time in the output directory
+    auto const to = setup_->options.output / name;
+    std::optional<error> failure;
+    try {
+      export_model(*engine_, *files_, to, run(), setup_->is_rank_zero());
+    } catch (error const& e) {
+      if (e.code() != exit_code::io_failure && e.code() != exit_code::bad_input) {
+        throw;  // the ranks cannot talk to each other any more
+      }
+      failure = e;
+    }
+    try {
+      comm::together(setup_->ranks, [&] {
+        if (failure) {
+          throw error{*failure};
+        }
+      });
+    } catch (error const& e) { end_saved(e); }
+    report_->say(concat("exported ", to.string()));
+    return to;
+  }
+
+  /// Tells of the checkpoint that has been completed meanwhile, if any. \throws its failure.
+  void look() { announce(writer_->completed()); }
+  /// The same, after waiting for the one that is being written.
+  void wait() { announce(writer_ ? writer_->wait() : std::nullopt); }
+  /// The last checkpoint, saved or resumed from; empty: none.
+  [[nodiscard]] std::filesystem::path const& checkpoint() const noexcept { return checkpoint_; }
+  /// For the message of an error that ends the run.
+  [[nodiscard]] std::string last_checkpoint() const {
+    return checkpoint_.empty() ? "there is no checkpoint"
+                               : concat("the last checkpoint is ", checkpoint_.string());
+  }
+
+private:
+  /// The run's identity, of the rank that speaks.
+  [[nodiscard]] std::string run() const { return directory_ ? directory_->run() : std::string{}; }
+
+  /// For the export at the end, beside what it replaces, and for one more checkpoint where any is to be
+  /// saved.
+  void expect_buffer() const {
+    std::uint64_t exported = files_->bytes(), saved = 0;
+    for (auto const& unit : engine_->model().units()) {
+      exported += static_cast<std::uint64_t>(unit.elements()) * sizeof(typename Core::element_type);
+    }
+    if (setup_->options.save_steps > 0 && resumed_at_ < total_steps_) {
+      for (auto const& field : engine_->state_fields()) { saved += field.bytes; }
+    }
+    auto const& output = setup_->options.output;
+    auto const free = io::free_bytes(output);
+    expect(exported + saved <= free, exit_code::io_failure, io::shown(output), ": has ", bytes_text(free),
+           " free, but the export takes ", bytes_text(exported),
+           saved == 0 ? std::string{} : concat(" and a checkpoint ", bytes_text(saved)),
+           "; make room, or choose another --output_dir");
+  }
+
+  [[nodiscard]] std::optional<io::checkpoint_reader> checkpoint_to_resume() const {
+    auto const& options = setup_->options;
+    if (options.resume.empty()) {
+      return std::nullopt;
+    }
+    return options.resume == "auto" ? io::newest_checkpoint(
+                                          options.output, [](std::string const&) {}, [](auto const&) {})
+                                    : io::checkpoint_reader::open(options.resume);
+  }
+  /// \throws error(bad_input) unless the checkpoint is of such a run as this one.
+  run_state saved_state(io::checkpoint_reader const& checkpoint) const {
+    auto const origin = checkpoint.directory().string();
+    auto saved = parse_run_state(checkpoint.state_json(), origin);
+    expect_same_identity(saved, *state_, origin);
+    auto const other = differences(saved.settings, state_->settings);
+    expect(other.empty() || setup_->options.resume != "auto", exit_code::bad_input, origin,
+           ": is of a run that differs: ", other, "; use the same, or --resume ", origin,
+           " to go on with what is new");
+    return saved;
+  }
+  /// Overwrites the whole state: where reading fails in the middle, another checkpoint may be taken.
+  void take(io::checkpoint_reader const& checkpoint, data::loader& loader) {
+    comm::expect_same(setup_->ranks, "the checkpoint to go on from", concat(checkpoint.step()));
+    auto saved = saved_state(checkpoint);
+    // What one rank cannot read none of them takes.
+    comm::together(setup_->ranks, [&] { take_state(*engine_, *device_, checkpoint); });
+    engine_->set_accepted_steps(saved.accepted_steps);
+    loader.seek(saved.where);
+    changed_ = saved.settings.empty() ? std::string{"the checkpoint does not say with which settings"}
+                                      : differences(saved.settings, state_->settings);
+    saved.identity = state_->identity;
+    saved.settings = state_->settings;
+    *state_ = std::move(saved);
+    saved_step_ = state_->step;
+    checkpoint_ = checkpoint.directory();
+  }
+
+  void save_checkpoint() {
+    announce(writer_->wait());
+    engine_->synchronize();
+    auto blobs = blobs_of(*engine_, *device_, setup_->is_rank_zero());
+    if constexpr (Core::configures) {
+      state_->hit_rate = engine_->state().hit_rate();
+    }
+    writer_->save(state_->step, to_json(*state_), std::move(blobs));
+    saved_step_ = state_->step;
+  }
+  /// Ends a run whose export failed, which must not lose what was trained.
+  [[noreturn]] void end_saved(error const& reason) {
+    std::string outcome;
+    try {
+      if (!saved()) {
+        save_checkpoint();
+        announce(writer_->wait());
+      }
+      outcome =
+          concat("nothing is lost: ", checkpoint_.string(), " has all, and --resume auto goes on from it");
+    } catch (error const& e) {
+      if (e.code() != exit_code::io_failure) {
+        throw;
+      }
+      outcome = concat("a checkpoint could not be saved either (", e.what(), "), ", last_checkpoint());
+    }
+    throw comm::agreed_error{reason.code(), concat(reason.what(), "; ", outcome), setup_->ranks.is_first()};
+  }
+  void announce(std::optional<std::filesystem::path> const& saved) {
+    if (saved) {
+      checkpoint_ = *saved;
+      report_->say(concat("saved ", checkpoint_.string()));
+    }
+  }
+
+  device_type* device_;
+  Core* engine_;
+  run_setup const* setup_;
+  run_state* state_;
+  run_report* report_;
+  std::optional<run_directory> directory_;  // of the rank that speaks
+  std::optional<io::model_files> files_;
+  std::int64_t total_steps_ = 0;
+  std::int64_t saved_step_ = -1;
+  std::int64_t resumed_at_ = 0;
+  std::string changed_;  // since what was resumed was saved
+  std::filesystem::path checkpoint_;
+  std::optional<checkpoint_writer> writer_;
+};
+
+}  // namespace superoffload::train

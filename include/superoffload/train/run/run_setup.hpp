@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/autograd/unit.hpp>
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/comm/host_group.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/model/config.hpp>
+#include <superoffload/train/engine/engine_options.hpp>
+#include <superoffload/train/options.hpp>
+#include <superoffload/train/run/run_data.hpp>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::train {
+
+/// What an engine is asked for by the options of a run.
+inline engine_options engine_options_of(training_options const& o) {
+  engine_options e;
+  e.adamw = o.adamw;
+  e.max_grad_norm = o.max_grad_norm;
+  e.max_rows = most_rows(o);
+  e.max_positions = o.max_length;
+  e.accumulates = o.accumulation > 1;
+  e.recompute = o.recompute;
+  e.records = o.wall_clock_breakdown || !o.trace.empty();
+  e.trainable = trained_by(o);
+  if (o.undecayed == no_decay::norms_and_biases) {
+    e.decays = [](autograd::tensor_entry const& tensor) { return tensor.shape.size() > 1; };
+  }
+  return e;
+}
+
+/// The options and the model's configuration of a run, or of one of its ranks, checked.
+struct run_setup {
+  comm::host_group ranks;
+  training_options options;
+  model::config config;
+
+  /// `own` is the family that the architecture declares.
+  run_setup(training_options o, comm::host_group group, model::family const* own = nullptr)
+      : ranks{std::move(group)}, options{std::move(o)} {
+    check(options);
+    expect(options.rank == ranks.rank() && options.ranks == ranks.ranks(), exit_code::internal,
+           "options of rank ", options.rank, " of ", options.ranks, " for rank ", ranks.rank(), " of ",
+           ranks.ranks());
+    if (!is_rank_zero()) {
+      options.metrics.clear();
+      options.trace.clear();
+      options.wall_clock_breakdown = false;
+    }
+    comm::together(ranks, [&] { config = model::read_config(options.model, own); });
+  }
+
+  /// Is this the rank that tells how the run goes, and writes what is not sharded?
+  [[nodiscard]] bool is_rank_zero() const noexcept { return ranks.is_first(); }
+};
+
+/// \throws error(bad_input) for a --freeze that matches no tensor of the model.
+inline void expect_freezes_something(std::vector<autograd::unit_layout> const& units,
+                                     training_options const& options) {
+  auto const matches_some = [&](std::string const& pattern) {
+    for (auto const& unit : units) {
+      for (auto const& tensor : unit.tensors()) {
+        if (matches(pattern, tensor.name)) {
+          return true;
+        }
+      }
+    }
+    return false;
+  };
+  for (auto const& pattern : options.freeze) {
+    expect(matches_some(pattern), exit_code::bad_input, "--freeze '", printable(pattern),
+           "' matches no tensor of the model");
+  }
+}
+
+}  // namespace superoffload::train

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace superoffload::train {
+
+/// Turns SIGTERM, SIGINT and SIGHUP into a request to finish the step, save and leave. A second signal but
+/// SIGHUP ends the program at once, as if this did not exist; an ignored SIGHUP, as by nohup, stays ignored.
+/// Objects that live at the same time, of ranks that are threads, see the same request; the destructor of the
+/// last one restores the former handlers.
+class stop_request {
+public:
+  stop_request();
+  stop_request(stop_request const&) = delete;
+  stop_request& operator=(stop_request const&) = delete;
+  ~stop_request();
+
+  /// The signal that asked, 0 for none.
+  [[nodiscard]] int signal() const noexcept;
+};
+
+}  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/run/impl/stop_request_inl.hpp>
+#endif

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace superoffload::zero {
+
+/// How large buffers are that the units of a model take turns in, and which of them a unit may have.
+///
+/// The embedding and the head are often larger than any block, and far apart: of three buffers or more one is
+/// for them, and the others are as large as the largest unit between them. A head that uses the embedding,
+/// too, is used with it at once: then it goes with the blocks. Where every unit has a buffer, so have both.
+template <class Bytes>
+class buffer_sizes {
+public:
+  buffer_sizes() = default;
+  /// `buffers` of `bytes` each.
+  buffer_sizes(Bytes bytes, int buffers)
+      : buffers_{buffers}, large_{buffers}, largest_{bytes}, block_{bytes} {}
+  /// At most `buffers`, and one for each unit. `units`: what each wants, in the order of the forward; 0:
+  /// nothing. `tied_embeddings`: are the first and the last used at once?
+  buffer_sizes(std::vector<Bytes> const& units, int buffers, bool tied_embeddings) {
+    Bytes between{};
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      bool const is_end = u == 0 || (u + 1 == units.size() && !tied_embeddings);
+      largest_ = std::max(largest_, units[u]);
+      between = is_end ? between : std::max(between, units[u]);
+      buffers_ += units[u] > Bytes{} ? 1 : 0;
+    }
+    bool const for_each = buffers_ <= buffers;
+    buffers_ = std::min(buffers_, buffers);
+    block_ = buffers_ >= 3 ? between : largest_;
+    auto const larger = std::count_if(units.begin(), units.end(), [this](Bytes b) { return b > block_; });
+    large_ = for_each ? static_cast<int>(larger) : std::min(buffers_, 1);
+  }
+
+  /// The same number of them, all as large as the largest unit.
+  static buffer_sizes alike(std::vector<Bytes> const& units, int buffers) {
+    buffer_sizes const mixed{units, buffers, false};
+    return {mixed.largest_, mixed.buffers_};
+  }
+
+  [[nodiscard]] int buffers() const noexcept { return buffers_; }
+  [[nodiscard]] Bytes of(int buffer) const noexcept { return buffer < large_ ? largest_ : block_; }
+  [[nodiscard]] Bytes largest() const noexcept { return largest_; }
+  [[nodiscard]] Bytes total() const noexcept {
+    return static_cast<Bytes>(large_) * largest_ + static_cast<Bytes>(buffers_ - large_) * block_;
+  }
+  /// Is the buffer for units that want so much?
+  [[nodiscard]] bool suits(int buffer, Bytes wanted) const noexcept {
+    return (wanted > block_) == (of(buffer) > block_);
+  }
+
+private:
+  int buffers_ = 0, large_ = 0;  ///< the first ones are large
+  Bytes largest_{}, block_{};    ///< of a large room, and of each other
+};
+
+}  // namespace superoffload::zero

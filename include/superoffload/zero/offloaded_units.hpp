@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace superoffload::zero {
+
+/// Which units do not keep their weights or gradients in device memory. Decided before anything is allocated.
+struct offloaded_units {
+  /// By unit: do its weights live in host memory, and come to the device ahead of their use?
+  std::vector<bool> weights{};
+  /// By unit: do gradients take turns in device memory, and leave it as they become final?
+  std::vector<bool> gradients{};
+  /// Device buffers for each, as large as the largest that flows. A unit that is used holds one, whatever is
+  /// to be fetched meanwhile needs another.
+  int weight_buffers = 3, gradient_buffers = 3;
+
+  [[nodiscard]] bool weights_of(int unit) const { return has(weights, unit); }
+  [[nodiscard]] bool gradient_of(int unit) const { return has(gradients, unit); }
+  [[nodiscard]] bool any_weights() const { return any(weights); }
+  [[nodiscard]] bool any_gradient() const { return any(gradients); }
+
+  friend bool operator==(offloaded_units const&, offloaded_units const&) = default;
+
+private:
+  static bool any(std::vector<bool> const& units) {
+    return std::find(units.begin(), units.end(), true) != units.end();
+  }
+  static bool has(std::vector<bool> const& units, int unit) {
+    return static_cast<std::size_t>(unit) < units.size() && units[static_cast<std::size_t>(unit)];
+  }
+};
+
+}  // namespace superoffload::zero

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/offload/planning/planner.hpp>
+
+#include <doctest/doctest.h>
+
+#include "offload/planned_model.hpp"
+
+#include <algorithm>
+
+namespace {
+
+using namespace superoffload;
+using namespace superoffload::offload;
+using test::worker;
+using model = test::planned_model;
+
+TEST_CASE("the bound is what the busiest part takes while the others run") {
+  model const m{};
+  auto machine = worker();
+  machine.link.beside_adam = {1.0, 1.0};
+  machine.link.alone = machine.link.both;
+  machine.adam.links_busy = machine.adam.links_idle;
+  settings const all_on_host{.how = mode::super, .ratio = 1.0, .device_updated_share = 0.0};
+  auto const parameters = [&] {
+    double sum = 0.0;
+    for (auto const& b : make_plan(m.units, m.work, machine, all_on_host).state.buckets) {
+      sum += static_cast<double>(b.count);
+    }
+    return sum;
+  }();
+  auto const alone = make_plan(m.units, m.work, machine, all_on_host);
+  auto const threads = alone.state.workers;
+  double const idle = parameters * machine.adam_time(adam_task::update, threads, 0);
+  CHECK(alone.bound == doctest::Approx(idle));
+  // Each way two bytes a parameter: CPU Adam is slower for as long as they move.
+  for (auto& seconds : machine.adam.links_busy) { seconds *= 1.5; }
+  double const links = parameters * 2.0 / machine.link.both.down;
+  auto const beside = make_plan(m.units, m.work, machine, all_on_host);
+  double const share = links / beside.bound;
+  CHECK(beside.bound == doctest::Approx(idle * (1.0 + 0.5 * share)));
+  CHECK(beside.step_time >= beside.bound);
+}
+
+TEST_CASE("weights in host memory are updated in place, at the rate of that") {
+  model const m{};
+  auto machine = worker();
+  machine.adam.links_busy = machine.adam.links_idle;
+  settings const s{
+      .how = mode::super, .ratio = 1.0, .device_updated_share = 0.0, .offload_weights = choice::on};
+  auto const p = make_plan(m.units, m.work, machine, s);
+  double in_place = 0.0, beside = 0.0;
+  for (auto const& b : p.state.buckets) {
+    (p.state.weights_offloaded(b) ? in_place : beside) += static_cast<double>(b.count);
+  }
+  REQUIRE(in_place > beside);
+  auto const seconds = [&](double parameters, adam_task task) {
+    return parameters * machine.adam_time(task, p.state.workers, 0);
+  };
+  double passes = 0.0, forward = 0.0;
+  for (auto const& t : unit_times(machine, m.work, m.work.levels[p.level])) {
+    passes += t.forward + t.backward;
+    forward += t.forward;
+  }
+  CHECK(p.bound == doctest::Approx(passes - forward + seconds(in_place, adam_task::update_in_place)));
+  CHECK(p.step_time >= p.bound);
+  auto slower = machine;
+  slower.adam.links_idle.back() *= 2.0;
+  slower.adam.links_busy.back() *= 2.0;
+  CHECK(make_plan(m.units, m.work, slower, s).step_time >
+        p.step_time + 0.9 * seconds(in_place, adam_task::update_in_place));
+}
+
+TEST_CASE("the bound counts what waits for the check, which the next forward alone hides") {
+  model m{};
+  auto machine = worker();
+  machine.adam.links_busy = machine.adam.links_idle;
+  settings s{.how = mode::super, .ratio = 1.0, .device_updated_share = 0.0, .offload_weights = choice::off};
+  auto const ahead = make_plan(m.units, m.work, machine, s);
+  CHECK(ahead.state.speculates);
+  CHECK(ahead.state.adapts);
+
+  double passes = 0.0, forward = 0.0, on_host = 0.0;
+  for (auto const& t : unit_times(machine, m.work, m.work.levels[ahead.level])) {
+    passes += t.forward + t.backward;
+    forward += t.forward;
+  }
+  for (auto const& b : ahead.state.buckets) { on_host += static_cast<double>(b.count); }
+  double const adam = on_host * machine.adam_time(adam_task::update, ahead.state.workers, 0);
+  CHECK(ahead.bound == doctest::Approx(std::max(adam, passes)));
+
+  auto const expect_bound = [&](plan const& p, double bound) {
+    REQUIRE(p.level == ahead.level);
+    CHECK(p.bound == doctest::Approx(bound));
+    CHECK(p.step_time >= p.bound * (1.0 - 1e-9));
+    CHECK(p.step_time <= 1.1 * p.bound);
+  };
+  s.speculation = choice::off;
+  auto const after = make_plan(m.units, m.work, machine, s);
+  CHECK_FALSE(after.state.speculates);
+  expect_bound(after, passes - forward + adam);
+  m.work.hit_rate = 0.0;
+  s.speculation = choice::automatic;
+  expect_bound(make_plan(m.units, m.work, machine, s), passes - forward + adam);
+  s.speculation = choice::on;
+  auto const in_vain = make_plan(m.units, m.work, machine, s);
+  CHECK_FALSE(in_vain.state.adapts);
+  expect_bound(in_vain, passes - forward + adam);
+  m.work.hit_rate = 0.75;
+  CHECK(make_plan(m.units, m.work, machine, s).bound ==
+        doctest::Approx(0.75 * ahead.bound + 0.25 * (passes - forward + adam)));
+  m.work.hit_rate = 1.0;
+  expect_bound(
+      make_plan(m.units, m.work, machine, {.how = mode::zero, .ratio = 1.0, .offload_weights = choice::off}),
+      passes + adam);
+  CHECK_THROWS_WITH_AS(check(settings{.how = mode::zero, .speculation = choice::on}),
+                       doctest::Contains("--speculation"), error);
+}
+
+}  // namespace

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// What a plan takes a rank to exchange is what its engine queues, in that order.
+#include <superoffload/comm/single.hpp>
+#include <superoffload/cpu/device.hpp>
+#include <superoffload/model/llama.hpp>
+#include <superoffload/train/engine.hpp>
+#include <superoffload/train/planning/step_workload.hpp>
+#include <superoffload/zero/sharded.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/ranked_training.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+
+/// One rank that writes down what it is told to exchange: addresses of shards, and bytes.
+template <class D>
+class writing_communicator : public comm::single_communicator<D> {
+public:
+  using base = comm::single_communicator<D>;
+  struct entry {
+    bool gathers;
+    void const* shard;
+    std::size_t bytes;
+  };
+  std::vector<entry> written;
+
+  using base::queue;
+  void queue(typename D::stream& on, comm::all_gather const& a) {
+    written.push_back({true, a.from, a.bytes});
+    base::queue(on, a);
+  }
+  template <element From, element To>
+  void queue(typename D::stream& on, comm::reduce_scatter<From, To> const& a) {
+    written.push_back({false, a.to, static_cast<std::size_t>(a.count) * sizeof(From)});
+    base::queue(on, a);
+  }
+};
+struct writing {
+  template <device_policy D>
+  using communicator = writing_communicator<D>;
+};
+
+/// Such as "g0 128": unit 0 is gathered, 128 bytes. Units are known by their shards' addresses, whose order
+/// is theirs.
+template <class Entries>
+std::vector<std::string> words_of(Entries const& all, std::vector<int> const& trained) {
+  std::map<void const*, int> weights, gradients;
+  for (auto const& e : all) { (e.gathers ? weights : gradients)[e.shard] = 0; }
+  int next = 0;
+  for (auto& [shard, unit] : weights) { unit = next++; }
+  next = 0;
+  for (auto& [shard, unit] : gradients) { unit = trained[static_cast<std::size_t>(next++)]; }
+  std::vector<std::string> words;
+  for (auto const& e : all) {
+    words.push_back(e.gathers ? concat("g", weights[e.shard], " ", e.bytes)
+                              : concat("r", gradients[e.shard], " ", e.bytes));
+  }
+  return words;
+}
+
+TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", P, precision::fp32,
+                   precision::bf16) {
+  using T = typename P::element;
+  struct choice {
+    bool tied;
+    int micro_batches, layers;
+    std::vector<std::string> frozen;
+    int vocabulary = 701;
+    int buffers = 3;
+  };
+  for (auto const& c : std::vector<choice>{{false, 1, 1, {}},
+                                           {false, 1, 6, {}},
+                                           {true, 1, 5, {}},
+                                           {false, 2, 5, {}},
+                                           {true, 3, 4, {}},
+                                           {false, 1, 4, {"embed_tokens", "layers.1."}},
+                                           {false, 2, 1, {"layers.0."}},
+                                           {false, 1, 7, {}, 2000},  // the embedding is the largest unit
+                                           {true, 1, 6, {}, 2000},
+                                           {false, 3, 5, {}, 2000},
+                                           {false, 1, 6, {}, 701, 5},
+                                           {true, 2, 6, {}, 2000, 5},
+                                           {false, 3, 4, {"layers.1."}, 2000, 5},
+                                           {false, 1, 6, {}, 2000, 8},  // as many as units
+                                           {true, 1, 6, {}, 701, 8},
+                                           {false, 2, 4, {"embed_tokens"}, 701, 99}}) {
+    CAPTURE(c.tied);
+    CAPTURE(c.micro_batches);
+    CAPTURE(c.layers);
+    CAPTURE(c.buffers);
+    cpu::device device{1};
+    writing_communicator<cpu::device> group;
+    auto config = test::ranked::config_of(c.tied);
+    config.layers = c.layers;
+    config.vocabulary = c.vocabulary;
+    auto options = test::ranked::options_of({.micro_batches = c.micro_batches});
+    options.trainable = [&](autograd::tensor_entry const& tensor) {
+      return std::none_of(c.frozen.begin(), c.frozen.end(), [&](std::string const& part) {
+        return tensor.name.find(part) != std::string::npos;
+      });
+    };
+    train::engine<model::llama, P, zero::sharded<writing>> e{device, group, config, options};
+    offload::configuration configuration;
+    configuration.buffers.weights = c.buffers;
+    e.configure(configuration, std::numeric_limits<std::size_t>::max());
+    e.initialize(test::ranked::some_weights);
+    std::size_t begin = 0;
+    for (int step = 0; step < 4; ++step) {
+      begin = group.written.size();
+      e.begin_step(test::ranked::label_tokens_of(step), c.micro_batches);
+      for (int b = 0; b < c.micro_batches; ++b) {
+        e.forward(test::ranked::batch_of(step, 0, 5));
+        e.backward();
+      }
+      REQUIRE(e.step(1e-4).accepted);
+    }
+    e.synchronize();
+
+    auto const& units = e.model().units();
+    std::vector<int> trained;
+    auto planned = train::detail::collectives_of<T>(units, e.model().settings().tied_head, 2);
+    for (std::size_t u = 0; u < units.size(); ++u) {
+      // Of two ranks, what leaves one is the other's half; this one has it all.
+      auto const whole = static_cast<double>(zero::shard_elements(units[u], 1));
+      auto const half = static_cast<double>(zero::shard_elements(units[u], 2));
+      planned.units[u].weights *= whole / half;
+      planned.units[u].gradient *= whole / half;
+      if (units[u].trainable()) {
+        trained.push_back(static_cast<int>(u));
+      }
+    }
+    CHECK((trained.size() < units.size()) == !c.frozen.empty());
+    auto const order = offload::order_of(planned, configuration.buffers, c.micro_batches);
+    std::vector<std::string> expected;
+    for (auto const& o : order.operations) {
+      expected.push_back(concat(o.what == offload::activity::gather ? "g" : "r", o.unit, " ",
+                                static_cast<std::size_t>(o.bytes + 0.5)));
+    }
+    auto const all = words_of(group.written, trained);
+    std::vector<std::string> const last(all.begin() + static_cast<std::ptrdiff_t>(begin), all.end());
+    CHECK(last == expected);
+    CHECK(order.announcements.size() == trained.size());
+    if (c.buffers >= static_cast<int>(units.size())) {  // each once, but frozen ones, which never change
+      CHECK(order.operations.size() == 2 * trained.size() + (c.micro_batches - 1U) * trained.size());
+    }
+  }
+}
+
+}  // namespace

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/train/engine/recompute.hpp>
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+
+/// Two blocks: a norm that costs little to run again, a product that costs much, and the result.
+std::vector<autograd::activation> const activations{
+    {.unit = 1, .index = 0, .bytes = 100, .recompute = {.bytes = 200}},
+    {.unit = 1, .index = 1, .bytes = 400, .recompute = {.flops = 400000}},
+    {.unit = 1, .index = 2, .bytes = 50, .recompute = {.flops = 100000}, .result = true},
+    {.unit = 2, .index = 0, .bytes = 100, .recompute = {.bytes = 200}},
+    {.unit = 2, .index = 1, .bytes = 400, .recompute = {.flops = 400000}},
+    {.unit = 2, .index = 2, .bytes = 50, .recompute = {.flops = 100000}, .result = true},
+};
+
+std::size_t kept_bytes(autograd::activation_checkpointing const& r) {
+  std::size_t bytes = 0;
+  for (auto const& a : activations) { bytes += r.keeps(a.unit, a.index) ? a.bytes : 0; }
+  return bytes;
+}
+
+TEST_CASE("a retention keeps everything until told otherwise, and the result of a block always") {
+  autograd::activation_checkpointing r;
+  CHECK(r.keeps(7, 3));
+  r = recompute::inputs_only(activations);
+  CHECK(kept_bytes(r) == 100);
+  r.keep(activations[1]);
+  CHECK(r.keeps(1, 1));
+  CHECK_FALSE(r.keeps(2, 1));
+}
+
+TEST_CASE("what is dearest to compute again is kept first, as much as fits") {
+  auto const kept = [](std::size_t budget) { return recompute::fit(activations, 100.0, budget, kept_bytes); };
+  CHECK(kept_bytes(kept(0)) == 100);
+  CHECK(kept_bytes(kept(499)) == 100);
+  CHECK(kept_bytes(kept(899)) == 500);
+  CHECK(kept(899).keeps(2, 1));
+  CHECK(kept_bytes(kept(900)) == 900);
+  CHECK_FALSE(kept(999).keeps(2, 0));
+  CHECK(kept_bytes(kept(1000)) == 1000);
+  CHECK(kept_bytes(kept(5000)) == 1100);
+}
+
+}  // namespace

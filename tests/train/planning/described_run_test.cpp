@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/model/llama.hpp>
+#include <superoffload/train/planning/described_run.hpp>
+#include <superoffload/train/planning/machine_file.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scratch_directory.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+namespace {
+
+using namespace superoffload;
+
+/// Llama 3.1 8B's shape with the given number of layers, as a directory with nothing but config.json.
+class llama_8b {
+public:
+  explicit llama_8b(int layers) {
+    std::ofstream{directory_.path() / "config.json"}
+        << R"({"model_type": "llama", "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336,)"
+        << R"( "num_attention_heads": 32, "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,)"
+        << R"( "max_position_embeddings": 131072, "tie_word_embeddings": false, "num_hidden_layers": )"
+        << layers << "}";
+    options_.model = directory_.path();
+    options_.output = directory_.path() / "out";
+    options_.dry_run = true;
+    options_.max_length = 2048;
+    options_.batch_size = 4;
+  }
+  train::training_options& options() { return options_; }
+  [[nodiscard]] offload::plan on(char const* machine, offload::settings const& s = {}) const {
+    auto const m = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / machine);
+    return train::plan_on<model::llama, bfloat16>(m, s, options_);
+  }
+
+private:
+  test::scratch_directory directory_;
+  train::training_options options_;
+};
+
+TEST_CASE("a configuration is enough to plan for a machine that is not there") {
+  llama_8b const small{8}, whole{32};
+  auto const resident = small.on("h200_pcie5.json");
+  CHECK(resident.fits);
+  CHECK(resident.resident == 1.0);
+  CHECK(resident.recompute == "none");
+  // 2.8e9 parameters at 4,096 x 2,048: an H200 needs a fifth of a second for them, whatever its kernels lose.
+  CHECK(resident.step_time > 0.15);
+  CHECK(resident.step_time < 0.25);
+
+  auto const superchip = whole.on("gh200.json");
+  CHECK(superchip.fits);
+  CHECK(superchip.resident < 0.6);
+  CHECK(superchip.on_device.total() <= superchip.device_available);
+  CHECK(superchip.on_host.total() <= superchip.host_available);
+  CHECK(whole.on("gb200.json").step_time < superchip.step_time);
+  CHECK_FALSE(whole.on("rtx4090.json").fits);
+}
+
+TEST_CASE("what trains, and how much of it at once, reaches the plan") {
+  llama_8b m{32};
+  auto const all =
+      m.on("h200_pcie5.json", {.how = offload::mode::super, .ratio = 1.0, .device_updated_share = 0.0});
+  m.options().freeze = {"model.embed_tokens.weight", "lm_head.weight"};
+  auto const some =
+      m.on("h200_pcie5.json", {.how = offload::mode::super, .ratio = 1.0, .device_updated_share = 0.0});
+  CHECK(all.on_host.state - some.on_host.state >= 12ULL * 128256 * 4096);
+  CHECK(some.step_time < all.step_time);
+  m.options().freeze.clear();
+  m.options().accumulation = 4;
+  auto const in_parts = m.on("h200_pcie5.json", {.how = offload::mode::super, .ratio = 1.0});
+  CHECK(in_parts.on_device.gradients > all.on_device.gradients);
+  CHECK(in_parts.on_device.activations < all.on_device.activations);
+  m.options().accumulation = 1;
+  m.options().recompute = recompute::choice::every_block;
+  CHECK(m.on("h200_pcie5.json").recompute == "every block");
+}
+
+TEST_CASE("what is computed again is weighed against state on the device more finely than by levels") {
+  llama_8b m{62};
+  auto& o = m.options();
+  o.max_length = 4096;
+  o.batch_size = 8;
+  o.max_grad_norm = 0.0;
+  o.nonfinite = train::on_nonfinite::stop;
+  auto machine = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+  machine.host.memory = std::size_t{200} << 30;
+  auto const plan = train::plan_on<model::llama, bfloat16>(machine, {}, o);
+  REQUIRE(plan.fits);
+
+  auto const model = train::lay_out<model::llama>(model::read_config(o.model), train::trained_by(o));
+  described_device const device{machine.name, machine.device.memory - machine.device.reserve};
+  auto const shape = train::shape_of(o);
+  auto work = train::workload_of<bfloat16>(device, model, shape);
+  CHECK(offload::clearly_faster(plan, offload::make_plan(model.units(), work, machine, {})));
+  auto const most = work.levels.front().activations;
+  int fitting = 0;
+  for (std::size_t i = 1; i <= 16; ++i) {
+    work.levels = {train::level_within<bfloat16>(device, model, shape.micro_batch, most / 16 * i)};
+    auto const other = offload::make_plan(model.units(), work, machine, {});
+    CAPTURE(i);
+    CHECK_FALSE((other.fits && offload::clearly_faster(other, plan)));
+    fitting += other.fits ? 1 : 0;
+  }
+  CHECK(fitting > 4);
+}
+
+TEST_CASE("ranks exchange on a link of their own, most of it beside compute") {
+  llama_8b m{8};
+  auto const alone = m.on("h200_pcie5.json");
+  CHECK(alone.exchanged == 0.0);
+  m.options().batch_size = 8;
+  m.options().ranks = 2;
+  auto const two = m.on("h200_pcie5.json");
+  // A block has 218e6 parameters, of which a rank sends half: its weights, which stay from forward to
+  // backward, and its gradient; embedding and head, too, the gradient of the latter in float32.
+  double const block = 218e6, table = 128256.0 * 4096;
+  CHECK(two.exchanged ==
+        doctest::Approx(0.5 * (block * 2 * (8 + 8) + table * (2 * 2 + 2 + 4))).epsilon(0.01));
+  CHECK(two.collective_time > two.exchanged / 330e9);
+  CHECK(two.collective_time < two.exchanged / 250e9);
+  CHECK(two.step.waited_for_ranks > 0.0);
+  CHECK(two.step.waited_for_ranks < 0.5 * two.collective_time);
+  CHECK(two.step_time > alone.step_time * 0.95);  // with half of the updates
+  CHECK(two.tokens_per_second > 1.8 * alone.tokens_per_second);
+}
+
+TEST_CASE("where a GPU has room, whole weights stay from forward to backward, and a step is faster") {
+  llama_8b m{32};
+  for (int const ranks : {2, 4}) {
+    CAPTURE(ranks);
+    m.options().batch_size = 4 * ranks;
+    m.options().ranks = ranks;
+    auto const p = m.on("h200_pcie5.json");
+    REQUIRE(p.fits);
+    CHECK(p.state.buffers.weights == 34);
+    CHECK(p.recompute == "none");
+    CHECK(p.on_device.total() <= p.device_available);
+    double const block = 218.1e6, table = 525.3e6;
+    CHECK(static_cast<double>(p.on_device.weights) ==
+          doctest::Approx(2.0 * (1.0 + 1.0 / ranks) * (32 * block + 2 * table)).epsilon(0.002));
+    CHECK(offload::describe(p).find("weights of 34 of 34 units stay whole") != std::string::npos);
+    // With 5 GiB less there is memory for some, with 14 for none.
+    auto less = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+    less.device.memory = p.on_device.total() - (std::size_t{5} << 30) + less.device.reserve;
+    auto const some = train::plan_on<model::llama, bfloat16>(less, {}, m.options());
+    CHECK(some.state.buffers.weights > 3);
+    CHECK(some.state.buffers.weights < 34);
+    CHECK(some.exchanged > p.exchanged);
+    less.device.memory -= std::size_t{9} << 30;
+    auto const none = train::plan_on<model::llama, bfloat16>(less, {}, m.options());
+    REQUIRE(none.fits);
+    CHECK(none.state.buffers.weights == 3);
+    CHECK(none.recompute == "none");
+    CHECK(p.step_time < some.step_time);
+    CHECK(some.step_time < none.step_time);
+  }
+}
+
+TEST_CASE("Llama 70B trains on four H200 without clipping: gradients leave each as they come") {
+  test::scratch_directory const directory;
+  std::ofstream{directory.path() / "config.json"}
+      << R"({"model_type": "llama", "vocab_size": 128256, "hidden_size": 8192, "intermediate_size": 28672,)"
+      << R"( "num_attention_heads": 64, "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,)"
+      << R"( "max_position_embeddings": 131072, "tie_word_embeddings": false, "num_hidden_layers": 80})";
+  train::training_options o;
+  o.model = directory.path();
+  o.output = directory.path() / "out";
+  o.dry_run = true;
+  o.max_length = 4096;
+  o.batch_size = 16;
+  o.ranks = 4;
+  o.max_grad_norm = 0.0;
+  o.nonfinite = train::on_nonfinite::stop;
+  auto m = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+  auto const p = train::plan_on<model::llama, bfloat16>(m, {}, o);
+  CAPTURE(p.refusal);
+  REQUIRE(p.fits);
+  CHECK(p.state.immediate);
+  CHECK(p.state.offloaded.gradient_of(40));
+  // Shards of weights, one buffer for the embedding or the head, two for blocks; the same of gradients, with
+  // those of the ends in float32, parts of three others, and the shards of the ends themselves.
+  double const block = 855.7e6, end = 1050.7e6;
+  CHECK(static_cast<double>(p.on_device.weights) ==
+        doctest::Approx(2.0 * (20 * block + end / 2) + 2.0 * (end + 2 * block)).epsilon(0.001));
+  CHECK(static_cast<double>(p.on_device.gradients) ==
+        doctest::Approx(4.0 * end + 2.0 * 2 * block + 3.0 * (256 << 20) + 2.0 * 3 * block / 4 + 2.0 * end / 2)
+            .epsilon(0.001));
+}
+
+TEST_CASE("a micro-batch that is too large is refused with the largest that fits") {
+  llama_8b m{32};
+  m.options().batch_size = 2000;
+  auto const refused = m.on("h200_pcie5.json");
+  CHECK_FALSE(refused.fits);
+  CAPTURE(refused.refusal);
+  auto const number_after = [&](std::string const& words) {
+    auto const at = refused.refusal.find(words);
+    REQUIRE(at != std::string::npos);
+    return std::stoll(refused.refusal.substr(at + words.size()));
+  };
+  auto const steps = number_after("--gradient_accumulation_steps ");
+  CHECK(number_after("the largest micro-batch that fits has ") == (2000 + steps - 1) / steps);
+  m.options().accumulation = steps;
+  CHECK(m.on("h200_pcie5.json").fits);
+  m.options().accumulation = steps - 1;
+  CHECK_FALSE(m.on("h200_pcie5.json").fits);
+}
+
+}  // namespace

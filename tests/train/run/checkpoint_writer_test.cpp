@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/train/run/checkpoint_writer.hpp>
+
+#include <doctest/doctest.h>
+
+#include "comm/groups.hpp"
+#include "conformance/communicator.hpp"
+#include "support/scratch_directory.hpp"
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+
+/// A state whose bytes are all `value`, which the test changes as training would.
+struct changing_state {
+  std::vector<std::byte> bytes = std::vector<std::byte>(3 << 20);
+
+  void become(int value) { std::fill(bytes.begin(), bytes.end(), static_cast<std::byte>(value)); }
+  [[nodiscard]] std::vector<io::blob> blobs() {
+    return {{"state", bytes.size(), [this](std::uint64_t offset, std::span<std::byte> to) {
+               std::memcpy(to.data(), bytes.data() + offset, to.size());
+             }}};
+  }
+};
+
+std::byte first_of(std::filesystem::path const& checkpoint) {
+  auto const reader = io::checkpoint_reader::open(checkpoint);
+  reader.verify();
+  std::byte value{};
+  reader.read("state", 0, {&value, 1});
+  return value;
+}
+
+TEST_CASE("a checkpoint holds the state of the moment it was asked for, whatever training does meanwhile") {
+  test::scratch_directory const root;
+  changing_state state;
+  train::checkpoint_writer writer{root.path(), 2};
+  CHECK_FALSE(writer.completed());
+  for (int step = 1; step <= 4; ++step) {
+    state.become(step);
+    writer.save(step, "{}", state.blobs());
+    state.become(99);  // at once
+  }
+  auto const last = writer.wait();
+  REQUIRE(last);
+  CHECK(*last == root.path() / "checkpoint-4");
+  CHECK_FALSE(writer.wait());
+  CHECK(first_of(*last) == std::byte{4});
+  CHECK(first_of(root.path() / "checkpoint-3") == std::byte{3});
+  CHECK_FALSE(std::filesystem::exists(root.path() / "checkpoint-2"));
+}
+
+TEST_CASE("a failure is reported at once, or by the next call that looks") {
+  test::scratch_directory const root;
+  auto const file = root.path() / "file";
+  std::ofstream{file} << "not a directory";
+  changing_state state;
+  train::checkpoint_writer writer{file, 0};
+  CHECK_THROWS_AS(writer.save(1, "{}", state.blobs()), error);
+  CHECK_FALSE(writer.wait());
+  train::checkpoint_writer other{root.path(), 0};
+  auto blobs = state.blobs();
+  blobs.front().name = std::string(1000, 'x');  // refused where it is written
+  other.save(1, "{}", blobs);
+  CHECK_THROWS_AS(other.wait(), error);
+  CHECK_FALSE(other.wait());
+}
+
+TEST_CASE("ranks write a checkpoint together, which is complete on all of them at once or on none") {
+  test::scratch_directory const root;
+  test::threads_of_a_process groups;
+  conformance::all_succeeded(groups.run(3, [&](auto&, auto& group) {
+    train::checkpoint_writer writer{root.path(), 1, comm::host_group{group}};
+    for (int step = 1; step <= 3; ++step) {
+      changing_state state;
+      state.bytes.resize(static_cast<std::size_t>(2 - group.rank()) * 1000);  // the last one has nothing
+      state.become(10 * step + group.rank());
+      writer.save(step, concat("{\"rank\":", group.rank(), "}"), state.blobs());
+      std::optional<std::filesystem::path> done;
+      while (!done) { done = writer.completed(); }
+      conformance::require(*done == root.path() / concat("checkpoint-", step), "another checkpoint");
+    }
+    conformance::require(!writer.wait(), "there is another one");
+  }));
+  auto const reader = io::checkpoint_reader::open(root.path() / "checkpoint-3");
+  CHECK(reader.world_size() == 3);
+  CHECK(reader.state_json() == "{\"rank\":0}");
+  REQUIRE(reader.whole_bytes("state") == 3000);
+  std::vector<std::byte> some(1000);
+  reader.read_whole("state", 1500, some);
+  CHECK(std::count(some.begin(), some.end(), std::byte{30}) == 500);
+  CHECK(std::count(some.begin(), some.end(), std::byte{31}) == 500);
+  CHECK_FALSE(std::filesystem::exists(root.path() / "checkpoint-2"));
+}
+
+TEST_CASE("what one rank cannot write no rank has saved") {
+  test::scratch_directory const root;
+  test::threads_of_a_process groups;
+  auto const outcomes = groups.run(2, [&](auto&, auto& group) {
+    changing_state state;
+    auto blobs = state.blobs();
+    if (group.rank() == 1) {
+      blobs.front().name = std::string(1000, 'x');
+    }
+    train::checkpoint_writer writer{root.path(), 0, comm::host_group{group}};
+    comm::abort_on_exception const guard{group};
+    writer.save(1, "{}", blobs);
+    writer.wait();
+  });
+  CHECK(outcomes[1].find("expected a name of its own") != std::string::npos);
+  CHECK(outcomes[0].find("rank 1") == 0);
+  CHECK(std::filesystem::is_empty(root.path()));
+}
+
+}  // namespace

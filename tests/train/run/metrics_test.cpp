@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/io/fault.hpp>
+#include <superoffload/io/json.hpp>
+#include <superoffload/train/run/metrics.hpp>
+
+#include <doctest/doctest.h>
+
+#include "support/scratch_directory.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+
+std::vector<io::json> lines_of(std::filesystem::path const& file) {
+  std::vector<io::json> lines;
+  std::ifstream stream{file};
+  for (std::string line; std::getline(stream, line);) { lines.push_back(io::json::parse(line)); }
+  return lines;
+}
+
+TEST_CASE("a step is one line of JSON with every number in full") {
+  train::step_metrics m;
+  m.step = 3;
+  m.loss = 1.0 / 3.0;
+  m.grad_norm = std::numeric_limits<double>::infinity();
+  m.skipped = true;
+  auto const json = io::json::parse(to_json(m));
+  CHECK(json["step"] == 3);
+  CHECK(json["loss"].get<double>() == 1.0 / 3.0);
+  CHECK(json["grad_norm"].is_null());
+  CHECK(json["skipped"] == true);
+  for (char const* const name : {"lr", "step_time_ms", "tokens_per_second", "label_tokens", "model_tflops",
+                                 "hardware_tflops", "host_bytes", "device_bytes"}) {
+    CAPTURE(name);
+    CHECK(json.contains(name));
+  }
+}
+
+TEST_CASE("a resumed run drops what was written beyond its checkpoint, and half a line") {
+  auto const file =
+      std::filesystem::temp_directory_path() / ("metrics-" + std::to_string(::getpid()) + ".jsonl");
+  {
+    train::metrics_file metrics{file, 0};
+    for (int step = 1; step <= 5; ++step) {
+      train::step_metrics m;
+      m.step = step;
+      metrics.write(to_json(m));
+    }
+  }
+  std::ofstream{file, std::ios::app} << "{\"step\": 6, \"lo";
+  { train::metrics_file const metrics{file, 3}; }
+  auto const kept = lines_of(file);
+  REQUIRE(kept.size() == 3);
+  CHECK(kept.back()["step"] == 3);
+  { train::metrics_file const metrics{file, 0}; }
+  CHECK(lines_of(file).empty());
+  std::filesystem::remove(file);
+}
+
+/// Ends the process at the operation of that number.
+long operations_left = -1;
+int end_process(io::operation, std::filesystem::path const&) {
+  if (operations_left >= 0 && operations_left-- == 0) {
+    ::_exit(0);
+  }
+  return 0;
+}
+
+TEST_CASE("killed at any moment of resuming, a file has all lines up to the checkpoint") {
+  test::scratch_directory const directory;
+  auto const file = directory.path() / "metrics.jsonl";
+  bool ended = false;
+  for (long at = 0; !ended; ++at) {
+    CAPTURE(at);
+    std::filesystem::remove(file);
+    {
+      std::ofstream stream{file};
+      for (int step = 1; step <= 5; ++step) { stream << "{\"step\": " << step << ", \"loss\": 1}\n"; }
+      stream << "{\"step\": 6, \"lo";
+    }
+    auto const child = ::fork();
+    if (child == 0) {
+      operations_left = at;
+      io::fault.store(&end_process);
+      { train::metrics_file const metrics{file, 3}; }
+      ::_exit(1);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    ended = WEXITSTATUS(status) == 1;
+    std::ifstream stream{file};
+    int found = 0;
+    for (std::string line; std::getline(stream, line) && found < 3; ++found) {
+      CHECK(io::json::parse(line)["step"] == found + 1);
+    }
+    CHECK(found == 3);
+    if (ended) {
+      CHECK(at > 3);
+      CHECK(lines_of(file).size() == 3);
+    }
+  }
+}
+
+TEST_CASE("a file that has no metrics in it is not touched") {
+  test::scratch_directory const directory;
+  auto const file = directory.path() / "rows.jsonl";
+  std::ofstream{file} << "{\"instruction\": \"a\"}\n";
+  CHECK(train::has_content(file));
+  CHECK_FALSE(train::has_content(directory.path() / "absent"));
+  for (std::int64_t const step : {-1, 0, 7}) {
+    CHECK_THROWS_WITH_AS((train::metrics_file{file, step}), doctest::Contains("is no file of metrics"),
+                         error);
+  }
+  std::ifstream stream{file};
+  std::string line;
+  REQUIRE(std::getline(stream, line));
+  CHECK(line == "{\"instruction\": \"a\"}");
+}
+
+TEST_CASE("a file that cannot be written is named") {
+  CHECK_THROWS_WITH_AS((train::metrics_file{"/dev/null/metrics.jsonl", 0}),
+                       doctest::Contains("/dev/null/metrics.jsonl"), error);
+}
+
+}  // namespace

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/train/run/report.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace {
+
+using namespace superoffload;
+
+/// What a run is told that needs 1000 bytes and 100 for each of its sequences, or 10 with recompute.
+struct situation {
+  std::int64_t batch_size = 8, accumulation = 1;
+  recompute::choice recompute = recompute::choice::none;
+  std::size_t available = 0;
+
+  [[nodiscard]] static std::size_t bytes(std::int64_t sequences, recompute::choice recompute) {
+    return 1000 + static_cast<std::size_t>(sequences) * (recompute == recompute::choice::none ? 100 : 10);
+  }
+  /// What comes after the planner's "the plan needs ..., but ... are available".
+  [[nodiscard]] std::string advice() const {
+    train::training_options o;
+    o.batch_size = batch_size;
+    o.accumulation = accumulation;
+    o.recompute = recompute;
+    offload::plan p;
+    p.fits = false;
+    p.refusal = "the plan needs more; the planner's advice";
+    auto const text = train::refusal_of(p, "the device", o, [this](train::training_options const& other) {
+      return bytes((other.batch_size + other.accumulation - 1) / other.accumulation, other.recompute) <=
+             available;
+    });
+    CHECK(text.starts_with("the plan needs more"));
+    return text.substr(text.find("; ") + 2);
+  }
+};
+
+TEST_CASE("a plan that does not fit names the largest micro-batch that does, and the flags for it") {
+  auto const largest = [](char const* sequences, char const* flags) {
+    return std::string{"the largest micro-batch that fits has "} + sequences + " of 1024 tokens: use" + flags;
+  };
+  CHECK(situation{.available = 1799}.advice() == largest("4 sequences", " --gradient_accumulation_steps 2"));
+  CHECK(situation{.available = 1300}.advice() == largest("3 sequences", " --gradient_accumulation_steps 3"));
+  CHECK(situation{.available = 1100}.advice() == largest("1 sequence", " --gradient_accumulation_steps 8"));
+  CHECK(situation{.accumulation = 2, .available = 1399}.advice() ==
+        largest("3 sequences", " --gradient_accumulation_steps 3"));
+  CHECK(situation{.available = 1099}.advice() == largest("8 sequences", " --activation_checkpointing auto"));
+  CHECK(situation{.available = 1050}.advice() ==
+        largest("4 sequences", " --activation_checkpointing auto --gradient_accumulation_steps 2"));
+  CHECK(situation{.recompute = recompute::choice::automatic, .available = 1050}.advice() ==
+        largest("4 sequences", " --gradient_accumulation_steps 2"));
+  CHECK(situation{.batch_size = 1'000'000, .available = 1'001'000}.advice() ==
+        largest("10000 sequences", " --gradient_accumulation_steps 100"));
+}
+
+TEST_CASE("a plan says before the run that less memory may be locked than it wants, and only then") {
+  offload::plan p;
+  p.pinned = 123'456'789;
+  auto const text = [&](std::size_t lockable) {
+    train::engine_outline outline;
+    outline.lockable = lockable;
+    return train::describe(p, {}, {}, outline);
+  };
+  auto const told = text(65536);
+  auto const at =
+      told.find("123456789 bytes of host memory are to be page-locked, but this process may lock 65536");
+  REQUIRE(at != std::string::npos);
+  auto const line = told.substr(at, told.find('\n', at) - at);
+  CHECK(line.find("ulimit -l") != std::string::npos);
+  CHECK(text(p.pinned).find("page-locked") == std::string::npos);
+  CHECK(train::describe(p, {}, {}, train::engine_outline{}).find("page-locked") == std::string::npos);
+}
+
+TEST_CASE("where no batch fits, the planner's advice stands") {
+  CHECK(situation{.available = 1009}.advice() == "the planner's advice");
+  CHECK(situation{.available = 0}.advice() == "the planner's advice");
+}
+
+}  // namespace
