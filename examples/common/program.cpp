@@ -5,6 +5,7 @@
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/core/current_error.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/log.hpp>
 
 #include <cerrno>
 #include <csignal>
@@ -34,6 +35,7 @@ void take_standard_descriptors() {
 
 int report(char const* what, so::exit_code code) noexcept {
   std::fflush(stdout);
+  so::flush_log();
   std::fprintf(stderr, "%s: error: %s\n", name_of_program, what);
   return static_cast<int>(code);
 }

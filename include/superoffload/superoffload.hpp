@@ -13,6 +13,7 @@
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/core/policy.hpp>
 #include <superoffload/core/precision.hpp>
 #include <superoffload/core/version.hpp>

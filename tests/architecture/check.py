@@ -45,6 +45,9 @@ SPDX = ("SPDX-FileCopyrightText:", "SPDX-License-Identifier: Apache-2.0")
 SOURCES = {".hpp", ".cpp", ".cmake", ".py", ".sh", ".in"}
 # What may hold braces that are no code's, and the begin of a class's body. `class T` of a template's parameters has none.
 NO_CODE = re.compile(r'R"(\w*)\((?s:.*?)\)\1"|//[^\n]*|/\*(?s:.*?)\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'')
+# Lines go to the log's sink.
+STANDARD_STREAM = re.compile(r"\b(?:stderr|stdout|std::cerr|std::clog|std::cout)\b")
+SINK = "superoffload/core/impl/log_inl.hpp"
 CLASS = re.compile(r"\b(?:class|struct|union)\s+(?:alignas\([^)]*\)\s*|\[\[[^\]]*\]\]\s*)*"
                    r"([\w:]+)(?:<[^;{}]*?>)?(?:\s+final)?\s*(?::[^:;{}][^;{}]*)?\{")
 MOST_LINES = 350
@@ -88,6 +91,14 @@ def check_includes(name, text):
         if name.suffix == ".hpp" and not HEAVY_HEADERS.match(name.as_posix()):
             if HEAVY.match(target) or HEAVY_HEADERS.match(target):
                 yield line, f"a public header includes the heavy <{target}>: only impl/*_inl.hpp may"
+
+
+def check_streams(name, text):
+    """The library writes to no standard stream by itself."""
+    code = NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
+    for match in STANDARD_STREAM.finditer(code):
+        if name.as_posix() != SINK:
+            yield code.count("\n", 0, match.start()) + 1, f"uses {match[0]}: expected log() of core/log.hpp"
 
 
 def check_sizes(text):
@@ -169,7 +180,8 @@ def check(root):
                 includes[header.as_posix()] = (
                     [target for _, target in INCLUDE.findall(text)
                      if target.startswith("superoffload/") and target not in behind], behind)
-                for line, message in itertools.chain(check_includes(header, text), check_sizes(text)):
+                for line, message in itertools.chain(check_includes(header, text), check_streams(header, text),
+                                                     check_sizes(text)):
                     yield name, line, message
                 if name.suffix == ".hpp" and "#pragma once" not in text:
                     yield name, 1, "expected #pragma once"

@@ -3,11 +3,11 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/core/numa.hpp>
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -22,8 +22,8 @@
 
 namespace superoffload {
 
-/// Says a line on the standard error.
-inline void warn(std::string const& line) { std::fprintf(stderr, "warning: %s\n", line.c_str()); }
+/// Logs a line as a warning.
+inline void warn(std::string const& line) { log_line(log_level::warning, line); }
 
 /// Blocks of host memory whose pages are locked ("pinned"), so that a device copies them by itself. What the
 /// system does not lock is ordinary memory; that is said once. Several threads may use it at once.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/log.hpp>
 #include <superoffload/cpu/counter.hpp>
 #include <superoffload/cpu/threads.hpp>
 
@@ -10,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -68,7 +68,7 @@ private:
 
   [[nodiscard]] detail::progress const& source() const {
     if (progress_ == nullptr) {
-      std::fputs("superoffload: waiting for an event that was never recorded\n", stderr);
+      log_line(log_level::error, "superoffload: waiting for an event that was never recorded");
       std::abort();
     }
     return *progress_;

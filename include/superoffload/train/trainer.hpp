@@ -5,6 +5,7 @@
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/comm/host_group.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/data/loader.hpp>
 #include <superoffload/io/hub.hpp>
 #include <superoffload/kernel/attention.hpp>
@@ -27,7 +28,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -224,7 +224,7 @@ void basic_trainer<Core>::start() {
   comm::together(setup_->ranks, [this] { output_.claim_directory(total_steps_); });
   engine_->initialize(weights_of(weights));
   if (is_rank_zero()) {
-    for (auto const& line : engine_->state().notes()) { std::fprintf(stderr, "note: %s\n", line.c_str()); }
+    for (auto const& line : engine_->state().notes()) { log_line(log_level::note, line); }
   }
   output_.resume(*loader_);
   comm::together(setup_->ranks, [this] { output_.settle_directory(); });

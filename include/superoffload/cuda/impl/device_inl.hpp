@@ -4,6 +4,7 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/core/numa.hpp>
 #include <superoffload/core/pinned_memory.hpp>
 #include <superoffload/core/range.hpp>
@@ -13,7 +14,6 @@
 #include <superoffload/cuda/small_copy.hpp>
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime_api.h>
 #include <memory>
@@ -281,7 +281,7 @@ SUPEROFFLOAD_INLINE event::~event() {
 
 SUPEROFFLOAD_INLINE CUevent_st* event::point() const {
   if (!recorded_) {
-    std::fputs("superoffload: waiting for an event that was never recorded\n", stderr);
+    log_line(log_level::error, "superoffload: waiting for an event that was never recorded");
     std::abort();
   }
   return handle_;

@@ -4,6 +4,7 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/cuda/tuning.hpp>
 
 #include <algorithm>
@@ -106,8 +107,7 @@ SUPEROFFLOAD_INLINE std::string tuning::default_path() {
 }
 
 SUPEROFFLOAD_INLINE void tuning::warn(std::string_view reason) {
-  std::fprintf(stderr, "superoffload: warning: %s: %.*s; choices of this run are not kept there\n",
-               printable(path_).c_str(), static_cast<int>(reason.size()), reason.data());
+  log(log_level::warning, printable(path_), ": ", reason, "; choices of this run are not kept there");
   path_.clear();
 }
 
@@ -186,7 +186,7 @@ SUPEROFFLOAD_INLINE void tuning::read_file() {
     auto kept = table_of(text, printable(path_));
     choices_.merge(kept);  // what is there already, as from a checkpoint, stays
   } catch (error const& e) {
-    std::fprintf(stderr, "superoffload: warning: %s; choices of this run are not kept there\n", e.what());
+    log(log_level::warning, e.what(), "; choices of this run are not kept there");
     path_.clear();
   }
 }
@@ -270,11 +270,8 @@ SUPEROFFLOAD_INLINE void tuning::note_foreign(std::string_view processor) {
   auto const prefix = concat(processor, ", ");
   auto const found = loaded_.lower_bound(prefix);
   if (!loaded_.empty() && (found == loaded_.end() || !found->first.starts_with(prefix))) {
-    std::fprintf(
-        stderr,
-        "superoffload: note: %s: chosen on another GPU or library; matrix products are measured anew on "
-        "%s, and results may differ in their last bits\n",
-        loaded_from_.c_str(), printable(processor).c_str());
+    log(log_level::note, loaded_from_, ": chosen on another GPU or library; GEMMs are measured anew on ",
+        printable(processor), ", and results may differ in their last bits");
   }
   loaded_.clear();
 }

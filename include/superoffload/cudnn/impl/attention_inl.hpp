@@ -10,6 +10,7 @@
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/document_tables.hpp>
 #include <superoffload/cuda/kernels.hpp>
@@ -20,7 +21,6 @@
 #include <bit>
 #include <compare>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime_api.h>
 #include <cudnn_frontend.h>
@@ -529,8 +529,7 @@ bool attention::serves(kernel::attention_shape const& s) const { return refusal_
 
 void attention::leaves(kernel::attention_shape const& s) {
   if (settings_.by_name && s.rows > 0 && !noted_.exchange(true)) {
-    std::fprintf(stderr, "superoffload: note: %s; the device's own kernels compute it, and others like it\n",
-                 refusal_of(s, settings_).c_str());
+    log(log_level::note, refusal_of(s, settings_), "; the device's own kernels compute it, and others like it");
   }
 }
 

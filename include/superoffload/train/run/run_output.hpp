@@ -4,6 +4,7 @@
 
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/data/loader.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/hub_export.hpp>
@@ -18,7 +19,6 @@
 #include <superoffload/train/run/run_state.hpp>
 
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -60,8 +60,7 @@ public:
     total_steps_ = total_steps;
     directory_->claim(*state_);
     if (!directory_->weakness().empty()) {
-      std::fprintf(stderr, "note: %s: take care that no other run writes there\n",
-                   directory_->weakness().c_str());
+      log(log_level::note, directory_->weakness(), ": take care that no other run writes there");
     }
     auto const& options = setup_->options;
     auto const expect_exportable = [&](std::string const& name) {
@@ -132,15 +131,14 @@ public:
     if (!setup_->is_rank_zero()) {
       return;
     }
-    for (auto const& reason : rejected) { std::fprintf(stderr, "passed over: %s\n", reason.c_str()); }
+    for (auto const& reason : rejected) { log(log_level::info, "passed over: ", reason); }
     if (!changed_.empty()) {
-      std::fprintf(stderr, "note: goes on otherwise than it began: %s\n", changed_.c_str());
+      log(log_level::note, "goes on otherwise than it began: ", changed_);
     }
     if (found) {
-      std::fprintf(stderr, "resumed at step %lld from %s\n", static_cast<long long>(state_->step),
-                   checkpoint_.c_str());
+      log(log_level::info, "resumed at step ", state_->step, " from ", checkpoint_.string());
     } else {
-      std::fprintf(stderr, "no checkpoint in %s: starting at step 0\n", options.output.c_str());
+      log(log_level::info, "no checkpoint in ", options.output.string(), ": starting at step 0");
     }
   }
 

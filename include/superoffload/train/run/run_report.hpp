@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/core/recorder.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/train/options.hpp>
@@ -54,7 +55,7 @@ public:
   /// A line for people that stays.
   void say(std::string const& line) {
     if (progress_) {
-      progress_->say(line);
+      log_line(log_level::info, line);
     }
   }
 
@@ -108,7 +109,10 @@ public:
       write_trace(times->tracks());
     }
   }
-  void end() { progress_.reset(); }
+  void end() {
+    progress_.reset();
+    flush_log();
+  }
 
   /// Seconds. Without the first steps, which find nothing on its way, where there are others.
   [[nodiscard]] std::optional<double> median_step_time() const {

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/log.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+using namespace superoffload;
+
+/// Keeps the lines of its life.
+struct collected {
+  std::vector<std::string> lines;
+  log_sink before;
+
+  explicit collected(bool live = false)
+      : before{set_log_sink({[](void* self, log_level level, std::string_view line) noexcept {
+                               static_cast<collected*>(self)->lines.push_back(
+                                   concat(static_cast<int>(level), " ", line));
+                             },
+                             this, live})} {}
+  collected(collected const&) = delete;
+  collected& operator=(collected const&) = delete;
+  ~collected() { set_log_sink(before); }
+};
+
+/// What `body` writes to standard error, in a process of its own whose standard error is a pipe that is read
+/// at its end.
+template <class Body>
+std::string standard_error_of(Body const& body) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  auto const child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    body();
+    ::_exit(0);
+  }
+  ::close(ends[1]);
+  std::string all;
+  char part[4096];
+  for (ssize_t n = 0; (n = ::read(ends[0], part, sizeof part)) > 0;) {
+    all.append(part, static_cast<std::size_t>(n));
+  }
+  ::close(ends[0]);
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(status == 0);
+  return all;
+}
+
+TEST_CASE("a sink gets every line with its level, from any thread, until another takes its place") {
+  {
+    collected seen{true};
+    CHECK(log_is_live());
+    log(log_level::note, "step ", 3);
+    std::thread{[] { log_line(log_level::warning, "from a thread"); }}.join();
+    log_line(log_level::status, "half");
+    CHECK(seen.lines == std::vector<std::string>{"2 step 3", "3 from a thread", "0 half"});
+  }
+  collected after;
+  CHECK_FALSE(log_is_live());
+  CHECK(after.lines.empty());
+}
+
+TEST_CASE("lines below the level are dropped, and a program may have no sink") {
+  collected seen;
+  auto const before = set_log_level(log_level::warning);
+  log_line(log_level::note, "a note");
+  log_line(log_level::error, "an error");
+  set_log_level(before);
+  CHECK(seen.lines == std::vector<std::string>{"4 an error"});
+  set_log_sink({});
+  log_line(log_level::error, "nowhere");
+  CHECK(seen.lines.size() == 1);
+}
+
+TEST_CASE("standard error names notes and warnings, and shows no status where it is no terminal") {
+  auto const text = standard_error_of([] {
+    set_log_sink(standard_error_sink());
+    if (!log_is_live()) {
+      log_line(log_level::info, "a line");
+      log_line(log_level::note, "one");
+      log_line(log_level::warning, "two");
+      log_line(log_level::error, "three");
+    }
+  });
+  CHECK(text == "a line\nnote: one\nwarning: two\nthree\n");
+}
+
+TEST_CASE("a program does not wait for a reader: lines that a full pipe keeps out are counted") {
+  auto const text = standard_error_of([] {
+    set_log_sink(standard_error_sink());
+    std::string const line(1000, 'x');
+    for (int i = 0; i < 1000; ++i) { log_line(log_level::info, line); }  // 1 MB for a pipe of 64 KiB
+    flush_log();
+    log_line(log_level::info, "the end");
+  });
+  CHECK(text.find(" lines were left out: they were not read)\nthe end\n") != std::string::npos);
+  CHECK(text.size() < 1'000'000);
+}
+
+}  // namespace
