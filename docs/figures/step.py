@@ -50,8 +50,8 @@ def draw():
     for sentence in (
             "F, B: forward and backward of a unit. The CPU updates a unit as soon as its gradient has arrived, before the "
             "check (speculation).",
-            "The check clips or overflows: the updates of that step are computed again. It does not: they are committed (c) "
-            "beside the next forward.",
+            "If the check clips the step, its updates are computed a second time. Otherwise they are committed (c) beside the "
+            "next forward.",
             "The next forward begins when the weights of its first unit are back on the GPU."):
         lines.append(f'<text x="20" y="{y}" class="legend">{sentence}</text>')
         y += 18

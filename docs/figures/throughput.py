@@ -64,7 +64,7 @@ def draw():
             y += ROW
     y += 30
     lines.append(f'<text x="20" y="{y}" class="note">Tokens per second on one NVIDIA H200, steps of 4 x 2048 tokens, '
-                 'bf16 products; no step of ours was clipped. Figures: bench/results.</text>')
+                 'bf16 GEMMs; no step of ours was clipped. Figures: bench/results.</text>')
     style = ("text{font-family:sans-serif;fill:#1f2937}.title{font-size:15px;font-weight:bold}.label{font-size:13px;"
              "text-anchor:end}.value{font-size:13px}.note{font-size:12px;fill:#6b7280}")
     height = y + 18

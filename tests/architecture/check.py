@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks what the compiler does not: check.py [ROOT]
 
-Includes go downward only and never in a circle, docs/design.md has the same table, include/ is headers alone, heavy
-third-party headers stay in implementations (impl/*_inl.hpp), no class of include/ has a body of more than 350 lines,
-every source names its licence, and nothing refers to a place outside the project. Prints one line per violation; the exit status is 1 if there was any.
+Includes go downward only and never in a circle, docs/design.md has the same table and names every sub-directory,
+include/ is headers alone, heavy third-party headers stay in implementations (impl/*_inl.hpp), no class of include/ has a
+body of more than 350 lines, every source names its licence, and nothing refers to a place outside the project. Prints one
+line per violation; the exit status is 1 if there was any.
 """
 
 import itertools
@@ -142,8 +143,8 @@ def check_circles(includes):
             yield pathlib.PurePath("include", circle[0]), 1, "includes itself through " + ", ".join(circle[1:])
 
 
-def check_design(text):
-    """The table of directories in docs/design.md is ALLOWED."""
+def check_design(text, directories):
+    """The table of directories in docs/design.md is ALLOWED, and names the sub-directories among `directories`."""
     said = {name: (line, allowed) for line, row in enumerate(text.split("\n"), 1)
             for name, allowed in re.findall(r"^\| `(\w+)` \| ([a-z ]*)\|", row)}
     if not said:
@@ -154,17 +155,25 @@ def check_design(text):
             yield line, f"the table of directories lacks {name}"
         elif row.strip() not in (allowed, "all of these") or row.strip() == "all of these" and name != "train":
             yield line, f"{name} may include '{allowed}', not '{row.strip()}'"
+    named = {name: line for line, row in enumerate(text.split("\n"), 1) if row.startswith("| `")
+             for name in re.findall(r"`(\w+/\w+)`", row.split("|")[1])}
+    for name in sorted(directories - named.keys()):
+        yield 1, f"the table of directories lacks {name}"
+    for name in sorted(named.keys() - directories):
+        yield named[name], f"include/superoffload/{name} does not exist"
 
 
 def check(root):
     names = files(root)
     includes = {}
+    directories = {"/".join(name.parts[2:4]) for name in names
+                   if name.parts[:2] == ("include", "superoffload") and len(name.parts) > 4 and name.parts[3] != "impl"}
     for name in names:
         content = (root / name).read_bytes()
         for match in OUTSIDE.finditer(content):
             yield name, content.count(b"\n", 0, match.start()) + 1, f"refers to {match.group().decode()}"
         if name.as_posix() == "docs/design.md":
-            for line, message in check_design(content.decode("utf-8", errors="replace")):
+            for line, message in check_design(content.decode("utf-8", errors="replace"), directories):
                 yield name, line, message
         if name.parts[0] == "include" and name.suffix not in {".hpp", ".cuh"}:
             yield name, 1, "include/ is headers alone: .hpp and .cuh"

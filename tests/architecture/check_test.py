@@ -118,6 +118,15 @@ class Check(unittest.TestCase):
         result = self.run_on({"docs/design.md": rows})
         self.assertIn("lacks io", result.stdout)
 
+    def test_sub_directories(self):
+        rows = "".join(f"| `{name}` | {allowed} | x |\n" for name, allowed in TABLE.items())
+        for named, message in (("`io/a`, `io/b`", ""), ("`io/a`", "lacks io/b"),
+                               ("`io/a`, `io/b`, `io/c`", "include/superoffload/io/c does not exist")):
+            result = self.run_on({f"include/superoffload/io/{name}/d.hpp": SPDX for name in ("a", "b", "impl")}
+                                 | {"docs/design.md": rows + f"| {named} | | x |\n"})
+            self.assertEqual(result.returncode, 1 if message else 0, result.stdout + result.stderr)
+            self.assertIn(message, result.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()
