@@ -74,6 +74,65 @@ int64_t items(kernel::attention_forward<T> const& a) {
   return a.shape.documents * a.shape.heads * pieces_of(a.shape.longest, attention_block);
 }
 
+/// The keys outside `seen` get no weight.
+template <class W>
+void hide(W* weights, attention_rows seen, int64_t keys) {
+  for (int64_t j = 0; j < seen.begin; ++j) { weights[j] = W{0}; }
+  for (auto j = seen.end; j < keys; ++j) { weights[j] = W{0}; }
+}
+
+/// The running softmax of a block of queries, and the values that it has weighed so far.
+template <class W>
+struct running_softmax {
+  int64_t dim;
+  W *highest, *total;  ///< of each query
+  W* sums;             ///< [queries, dim]
+
+  template <class Sink>
+  void begin(int64_t queries, Sink const* sink) {
+    for (int64_t i = 0; i < queries; ++i) {
+      highest[i] = sink != nullptr ? W(*sink) : -std::numeric_limits<W>::infinity();
+      total[i] = sink != nullptr ? W{1} : W{0};
+    }
+    for (int64_t i = 0; i < queries * dim; ++i) { sums[i] = W{0}; }
+  }
+
+  /// The scores x of query i become weights relative to its highest so far; its sums follow a new highest.
+  void step(int64_t i, W* x, int64_t count) {
+    vector<W> most(highest[i]);
+    for_vectors<W>(count, [&](int64_t j, auto extent) {
+      most = max(most, filled<W>(load<W>(x + j, extent), highest[i], extent));
+    });
+    auto const top = max_of_lanes<W>(most);
+    auto const correction = std::exp(highest[i] - top);
+    highest[i] = top;
+    vector<W> const shift(top);
+    vector<W> row_sum(W{0});
+    for_vectors<W>(count, [&](int64_t j, auto extent) {
+      auto const weight = exp(load<W>(x + j, extent) - shift);
+      row_sum = row_sum + filled<W>(weight, W{0}, extent);
+      store(x + j, weight, extent);
+    });
+    total[i] = total[i] * correction + sum_of_lanes<W>(row_sum);
+    if (correction != W{1}) {
+      vector<W> const factor(correction);
+      for_vectors<W>(dim, [&, out = sums + i * dim](int64_t j, auto extent) {
+        store(out + j, load<W>(out + j, extent) * factor, extent);
+      });
+    }
+  }
+
+  /// Writes what softmax has made of query i; returns the logarithm of its sum of exponentials.
+  template <class T>
+  W write(int64_t i, T* out) const {
+    vector<W> const factor(W{1} / total[i]);
+    for_vectors<W>(dim, [&, from = sums + i * dim](int64_t j, auto extent) {
+      store(out + j, load<W>(from + j, extent) * factor, extent);
+    });
+    return highest[i] + std::log(total[i]);
+  }
+};
+
 template <element T>
 void run(kernel::attention_forward<T> const& a, int64_t first, int64_t last) {
   using W = wide<T>;
@@ -91,6 +150,7 @@ void run(kernel::attention_forward<T> const& a, int64_t first, int64_t last) {
   auto* const scores = scratch.take<W>(attention_block * attention_block);
   auto* const highest = scratch.take<W>(attention_block);
   auto* const total = scratch.take<W>(attention_block);
+  running_softmax<W> softmax{dim, highest, total, sums};
 
   for (auto item = first; item < last; ++item) {
     auto const document = item / (s.heads * blocks);
@@ -105,11 +165,7 @@ void run(kernel::attention_forward<T> const& a, int64_t first, int64_t last) {
     auto const kv_head = head / (s.heads / s.kv_heads);
     auto const queries = block_of(block, length);
     auto const q = widened<T>(of(queries, head), q_panel, static_cast<W>(s.scale));
-    for (int64_t i = 0; i < queries.count(); ++i) {
-      highest[i] = a.sinks != nullptr ? W(a.sinks[head]) : -std::numeric_limits<W>::infinity();
-      total[i] = a.sinks != nullptr ? W{1} : W{0};
-    }
-    for (int64_t i = 0; i < queries.count() * dim; ++i) { sums[i] = W{0}; }
+    softmax.begin(queries.count(), a.sinks != nullptr ? a.sinks + head : nullptr);
 
     for (auto key_block = first_key_block(s, queries.begin); key_block <= block; ++key_block) {
       auto const keys = block_of(key_block, length);
@@ -119,35 +175,13 @@ void run(kernel::attention_forward<T> const& a, int64_t first, int64_t last) {
       for (int64_t i = 0; i < queries.count(); ++i) {
         auto* const row = scores + i * keys.count();
         auto const seen = visible(s, queries.begin + i, keys);
-        for (int64_t j = 0; j < seen.begin; ++j) { row[j] = W{0}; }
-        for (auto j = seen.end; j < keys.count(); ++j) { row[j] = W{0}; }
+        hide(row, seen, keys.count());
         if (seen.count() == 0) {
           continue;
         }
-        auto* const x = row + seen.begin;
-        vector<W> most(highest[i]);
-        for_vectors<W>(seen.count(), [&](int64_t j, auto extent) {
-          most = max(most, filled<W>(load<W>(x + j, extent), highest[i], extent));
-        });
-        auto const top = max_of_lanes<W>(most);
-        auto const correction = std::exp(highest[i] - top);
-        highest[i] = top;
-        vector<W> const shift(top);
-        vector<W> row_sum(W{0});
-        for_vectors<W>(seen.count(), [&](int64_t j, auto extent) {
-          auto const weight = exp(load<W>(x + j, extent) - shift);
-          row_sum = row_sum + filled<W>(weight, W{0}, extent);
-          store(x + j, weight, extent);
-        });
-        total[i] = total[i] * correction + sum_of_lanes<W>(row_sum);
+        softmax.step(i, row + seen.begin, seen.count());
         if (s.dropout.dropped > 0) {
-          drop(s, start + queries.begin + i, head, keys.begin + seen.begin, x, seen.count());
-        }
-        if (correction != W{1}) {
-          vector<W> const factor(correction);
-          for_vectors<W>(dim, [&, out = sums + i * dim](int64_t j, auto extent) {
-            store(out + j, load<W>(out + j, extent) * factor, extent);
-          });
+          drop(s, start + queries.begin + i, head, keys.begin + seen.begin, row + seen.begin, seen.count());
         }
       }
       multiply<W>({scores, queries.count(), keys.count(), keys.count()}, v, sums, dim, true);
@@ -155,12 +189,7 @@ void run(kernel::attention_forward<T> const& a, int64_t first, int64_t last) {
 
     for (int64_t i = 0; i < queries.count(); ++i) {
       auto const row = start + queries.begin + i;
-      auto* const out = a.out + (row * s.heads + head) * dim;
-      vector<W> const factor(W{1} / total[i]);
-      for_vectors<W>(dim, [&, from = sums + i * dim](int64_t j, auto extent) {
-        store(out + j, load<W>(from + j, extent) * factor, extent);
-      });
-      a.log_sum_exp[head * s.rows + row] = highest[i] + std::log(total[i]);
+      a.log_sum_exp[head * s.rows + row] = softmax.write(i, a.out + (row * s.heads + head) * dim);
     }
   }
 }
@@ -171,115 +200,149 @@ int64_t items(kernel::attention_backward<T> const& a) {
   return a.shape.documents * a.shape.kv_heads;
 }
 
+/// The gradients of one document and one head of keys and values, with all heads of queries that use it.
 template <element T>
-void run(kernel::attention_backward<T> const& a, int64_t first, int64_t last) {
+class attention_gradients {
+public:
   using W = wide<T>;
-  auto const& s = a.shape;
-  int64_t const dim = s.head_dim;
-  int64_t const group = s.heads / s.kv_heads;
-  auto const panel = attention_block * dim;
-  arrays scratch{6 * arrays::bytes_of(panel, sizeof(W)) +
-                 2 * arrays::bytes_of(attention_block * attention_block, sizeof(W)) +
-                 arrays::bytes_of(group * s.longest * dim, sizeof(W))};
-  auto* const q_panel = scratch.take<W>(panel);
-  auto* const k_panel = scratch.take<W>(panel);
-  auto* const v_panel = scratch.take<W>(panel);
-  auto* const d_out_panel = scratch.take<W>(panel);
-  auto* const d_k = scratch.take<W>(panel);
-  auto* const d_v = scratch.take<W>(panel);
-  auto* const weights = scratch.take<W>(attention_block * attention_block);
-  auto* const d_weights = scratch.take<W>(attention_block * attention_block);
-  auto* const d_q = scratch.take<W>(group * s.longest * dim);  // [group, length, dim]
 
-  for (auto item = first; item < last; ++item) {
-    auto const document = item / s.kv_heads;
-    auto const kv_head = item % s.kv_heads;
-    int64_t const start = s.starts[document];
-    int64_t const length = s.starts[document + 1] - start;
-    auto const blocks = pieces_of(length, attention_block);
-    attention_operands<T const> const of{s, a.qkv, start};
-    attention_operands<T> const gradient_of{s, a.d_qkv, start};
-    auto const write = [&](W const* from, attention_rows rows, int64_t head, W factor) {
-      vector<W> const scale(factor);
-      for (int64_t i = 0; i < rows.count(); ++i) {
-        auto* const to = gradient_of.at({rows.begin + i, rows.end}, head);
-        for_vectors<W>(dim, [&](int64_t j, auto extent) {
-          store(to + j, load<W>(from + i * dim + j, extent) * scale, extent);
-        });
-      }
-    };
+  static std::size_t bytes(kernel::attention_shape const& s) {
+    return 6 * arrays::bytes_of(attention_block * s.head_dim, sizeof(W)) +
+           2 * arrays::bytes_of(attention_block * attention_block, sizeof(W)) +
+           arrays::bytes_of(s.heads / s.kv_heads * s.longest * s.head_dim, sizeof(W));
+  }
+  attention_gradients(kernel::attention_backward<T> const& a, arrays scratch)
+      : a_{a},
+        q_panel_{scratch.take<W>(panel_)},
+        k_panel_{scratch.take<W>(panel_)},
+        v_panel_{scratch.take<W>(panel_)},
+        d_out_panel_{scratch.take<W>(panel_)},
+        d_k_{scratch.take<W>(panel_)},
+        d_v_{scratch.take<W>(panel_)},
+        weights_{scratch.take<W>(attention_block * attention_block)},
+        d_weights_{scratch.take<W>(attention_block * attention_block)},
+        d_q_{scratch.take<W>(group_ * s_.longest * dim_)} {}
 
-    for (int64_t i = 0; i < group * length * dim; ++i) { d_q[i] = W{0}; }
-    for (int64_t g = 0; g < group; ++g) {
-      auto const head = kv_head * group + g;
-      for (auto row = start; row < start + length; ++row) {
-        auto const at = (row * s.heads + head) * dim;
-        vector<W> products(W{0});
-        for_vectors<W>(dim, [&](int64_t j, auto extent) {
-          products = products + load<W>(a.out + at + j, extent) * load<W>(a.d_out + at + j, extent);
-        });
-        a.delta[head * s.rows + row] = sum_of_lanes<W>(products);
-      }
-    }
-
+  void run(int64_t document, int64_t kv_head) {
+    start_ = s_.starts[document];
+    length_ = s_.starts[document + 1] - start_;
+    kv_head_ = kv_head;
+    auto const blocks = pieces_of(length_, attention_block);
+    attention_operands<T const> const of{s_, a_.qkv, start_};
+    for (int64_t i = 0; i < group_ * length_ * dim_; ++i) { d_q_[i] = W{0}; }
+    write_deltas();
     for (int64_t key_block = 0; key_block < blocks; ++key_block) {
-      auto const keys = block_of(key_block, length);
-      auto const k = widened<T>(of(keys, of.key(kv_head)), k_panel);
-      auto const v = widened<T>(of(keys, of.value(kv_head)), v_panel);
-      for (int64_t i = 0; i < keys.count() * dim; ++i) {
-        d_k[i] = W{0};
-        d_v[i] = W{0};
+      auto const keys = block_of(key_block, length_);
+      auto const k = widened<T>(of(keys, of.key(kv_head)), k_panel_);
+      auto const v = widened<T>(of(keys, of.value(kv_head)), v_panel_);
+      for (int64_t i = 0; i < keys.count() * dim_; ++i) {
+        d_k_[i] = W{0};
+        d_v_[i] = W{0};
       }
-      for (int64_t g = 0; g < group; ++g) {
-        auto const head = kv_head * group + g;
+      for (int64_t g = 0; g < group_; ++g) {
         for (auto block = key_block; block < blocks; ++block) {
-          auto const queries = block_of(block, length);
-          if (first_key_block(s, queries.begin) > key_block) {
+          auto const queries = block_of(block, length_);
+          if (first_key_block(s_, queries.begin) > key_block) {
             break;
           }
-          auto const q = widened<T>(of(queries, head), q_panel, static_cast<W>(s.scale));
-          auto const d_out = widened<T>({a.d_out + ((start + queries.begin) * s.heads + head) * dim,
-                                         queries.count(), dim, s.heads * dim},
-                                        d_out_panel);
-          operand<W> const p{weights, queries.count(), keys.count(), keys.count()};
-          operand<W> const d_p{d_weights, queries.count(), keys.count(), keys.count()};
-          multiply<W>(q, transposed(k), weights, keys.count(), false);
-          multiply<W>(d_out, transposed(v), d_weights, keys.count(), false);
-          for (int64_t i = 0; i < queries.count(); ++i) {
-            auto const at = head * s.rows + start + queries.begin + i;
-            auto* const row = weights + i * keys.count();
-            auto* const d_row = d_weights + i * keys.count();
-            auto const seen = visible(s, queries.begin + i, keys);
-            for (int64_t j = 0; j < seen.begin; ++j) { row[j] = d_row[j] = W{0}; }
-            for (auto j = seen.end; j < keys.count(); ++j) { row[j] = d_row[j] = W{0}; }
-            auto const row_of_query = start + queries.begin + i;
-            auto const first_seen = keys.begin + seen.begin;
-            if (s.dropout.dropped > 0) {
-              drop(s, row_of_query, head, first_seen, d_row + seen.begin, seen.count());
-            }
-            vector<W> const shift(a.log_sum_exp[at]);
-            vector<W> const delta(a.delta[at]);
-            for_vectors<W>(seen.count(),
-                           [&, x = row + seen.begin, d = d_row + seen.begin](int64_t j, auto extent) {
-                             auto const weight = exp(load<W>(x + j, extent) - shift);
-                             store(x + j, weight, extent);
-                             store(d + j, weight * (load<W>(d + j, extent) - delta), extent);
-                           });
-            if (s.dropout.dropped > 0) {
-              drop(s, row_of_query, head, first_seen, row + seen.begin, seen.count());
-            }
-          }
-          multiply<W>(transposed(p), d_out, d_v, dim, true);
-          multiply<W>(transposed(d_p), q, d_k, dim, true);
-          multiply<W>(d_p, k, d_q + (g * length + queries.begin) * dim, dim, true);
+          add(g, queries, keys, k, v);
         }
       }
-      write(d_k, keys, of.key(kv_head), W{1});
-      write(d_v, keys, of.value(kv_head), W{1});
+      write(d_k_, keys, of.key(kv_head), W{1});
+      write(d_v_, keys, of.value(kv_head), W{1});
     }
-    for (int64_t g = 0; g < group; ++g) {
-      write(d_q + g * length * dim, {0, length}, kv_head * group + g, static_cast<W>(s.scale));
+    for (int64_t g = 0; g < group_; ++g) {
+      write(d_q_ + g * length_ * dim_, {0, length_}, kv_head * group_ + g, static_cast<W>(s_.scale));
     }
+  }
+
+private:
+  /// delta is the sum of an output times its gradient, which is what softmax subtracts.
+  void write_deltas() const {
+    for (int64_t g = 0; g < group_; ++g) {
+      auto const head = kv_head_ * group_ + g;
+      for (auto row = start_; row < start_ + length_; ++row) {
+        auto const at = (row * s_.heads + head) * dim_;
+        vector<W> products(W{0});
+        for_vectors<W>(dim_, [&](int64_t j, auto extent) {
+          products = products + load<W>(a_.out + at + j, extent) * load<W>(a_.d_out + at + j, extent);
+        });
+        a_.delta[head * s_.rows + row] = sum_of_lanes<W>(products);
+      }
+    }
+  }
+
+  /// What a block of queries of head g of the group adds where it meets a block of keys.
+  void add(int64_t g, attention_rows queries, attention_rows keys, operand<W> const& k,
+           operand<W> const& v) const {
+    auto const head = kv_head_ * group_ + g;
+    attention_operands<T const> const of{s_, a_.qkv, start_};
+    auto const q = widened<T>(of(queries, head), q_panel_, static_cast<W>(s_.scale));
+    auto const d_out = widened<T>({a_.d_out + ((start_ + queries.begin) * s_.heads + head) * dim_,
+                                   queries.count(), dim_, s_.heads * dim_},
+                                  d_out_panel_);
+    operand<W> const p{weights_, queries.count(), keys.count(), keys.count()};
+    operand<W> const d_p{d_weights_, queries.count(), keys.count(), keys.count()};
+    multiply<W>(q, transposed(k), weights_, keys.count(), false);
+    multiply<W>(d_out, transposed(v), d_weights_, keys.count(), false);
+    for (int64_t i = 0; i < queries.count(); ++i) {
+      differentiate(head, queries.begin + i, keys, weights_ + i * keys.count(),
+                    d_weights_ + i * keys.count());
+    }
+    multiply<W>(transposed(p), d_out, d_v_, dim_, true);
+    multiply<W>(transposed(d_p), q, d_k_, dim_, true);
+    multiply<W>(d_p, k, d_q_ + (g * length_ + queries.begin) * dim_, dim_, true);
+  }
+
+  /// The scores x of a query become weights, and the gradients d of its weights those of its scores.
+  void differentiate(int64_t head, int64_t query, attention_rows keys, W* x, W* d) const {
+    auto const row = start_ + query;
+    auto const at = head * s_.rows + row;
+    auto const seen = visible(s_, query, keys);
+    auto const first_seen = keys.begin + seen.begin;
+    hide(x, seen, keys.count());
+    hide(d, seen, keys.count());
+    x += seen.begin;
+    d += seen.begin;
+    if (s_.dropout.dropped > 0) {
+      drop(s_, row, head, first_seen, d, seen.count());
+    }
+    vector<W> const shift(a_.log_sum_exp[at]);
+    vector<W> const delta(a_.delta[at]);
+    for_vectors<W>(seen.count(), [&](int64_t j, auto extent) {
+      auto const weight = exp(load<W>(x + j, extent) - shift);
+      store(x + j, weight, extent);
+      store(d + j, weight * (load<W>(d + j, extent) - delta), extent);
+    });
+    if (s_.dropout.dropped > 0) {
+      drop(s_, row, head, first_seen, x, seen.count());
+    }
+  }
+
+  void write(W const* from, attention_rows rows, int64_t head, W factor) const {
+    attention_operands<T> const gradient_of{s_, a_.d_qkv, start_};
+    vector<W> const scale(factor);
+    for (int64_t i = 0; i < rows.count(); ++i) {
+      auto* const to = gradient_of.at({rows.begin + i, rows.end}, head);
+      for_vectors<W>(dim_, [&](int64_t j, auto extent) {
+        store(to + j, load<W>(from + i * dim_ + j, extent) * scale, extent);
+      });
+    }
+  }
+
+  kernel::attention_backward<T> const& a_;
+  kernel::attention_shape const& s_{a_.shape};
+  int64_t dim_{s_.head_dim}, group_{s_.heads / s_.kv_heads}, panel_{attention_block * dim_};
+  W *q_panel_, *k_panel_, *v_panel_, *d_out_panel_, *d_k_, *d_v_, *weights_, *d_weights_;
+  W* d_q_;  ///< [group, length, dim]
+  int64_t start_ = 0, length_ = 0, kv_head_ = 0;
+};
+
+template <element T>
+void run(kernel::attention_backward<T> const& a, int64_t first, int64_t last) {
+  attention_gradients<T> gradients{a, arrays{attention_gradients<T>::bytes(a.shape)}};
+  for (auto item = first; item < last; ++item) {
+    gradients.run(item / a.shape.kv_heads, item % a.shape.kv_heads);
   }
 }
 

@@ -60,6 +60,161 @@ __device__ __forceinline__ void store_rounded(bfloat16* to, float const (&x)[4])
   *reinterpret_cast<uint2*>(to) = uint2{narrow_pair(x[0], x[1]), narrow_pair(x[2], x[3])};
 }
 
+/// Logits next to each other, which become their exponentials.
+template <class W>
+struct alignas(16) logit_vector {
+  static constexpr int size = 4;
+  W at[size];
+
+  /// Logits of no weight.
+  __device__ __forceinline__ static logit_vector nothing() {
+    logit_vector x;
+#pragma unroll
+    for (int j = 0; j < size; ++j) { x.at[j] = -std::numeric_limits<W>::infinity(); }
+    return x;
+  }
+  __device__ __forceinline__ void raise(W& highest) const {
+#pragma unroll
+    for (int j = 0; j < size; ++j) { highest = fmax(highest, at[j]); }  // no NaN
+  }
+  template <class T>
+  __device__ __forceinline__ void exponentiate(W shift, W& total) {
+#pragma unroll
+    for (int j = 0; j < size; ++j) {
+      at[j] = exp_for<T>(at[j] - shift);
+      total += at[j];  // NaN stays in the sum
+    }
+  }
+};
+
+/// A thread's vectors of its block's slice of a row: every row_block_threads-th one.
+template <class T>
+struct row_part {
+  using W = wide<T>;
+  using vector = logit_vector<W>;
+  static constexpr int stride = row_block_threads * vector::size;
+
+  vector x[register_vectors];
+  vector* held;  ///< the others, in shared memory: every row_block_threads-th is this thread's
+  int shared_vectors;
+  int left;  ///< elements from this thread's first one to the end of the slice
+
+  __device__ __forceinline__ void fetch(int v, W const* from, bool wanted) {
+    x[v] = vector::nothing();
+    if (wanted && v * stride < left) {
+      x[v] = *reinterpret_cast<vector const*>(from + v * stride);
+    }
+  }
+  __device__ __forceinline__ void fetch_shared(int v, W const* from, bool wanted) {
+    if (wanted && (register_vectors + v) * stride < left) {
+      copy_word_async(held + v * row_block_threads, from + (register_vectors + v) * stride);
+    } else {
+      held[v * row_block_threads] = vector::nothing();
+    }
+  }
+  __device__ __forceinline__ void fetch_all(W const* from) {
+    for (int v = 0; v < shared_vectors; ++v) { fetch_shared(v, from, true); }
+#pragma unroll
+    for (int v = 0; v < register_vectors; ++v) { fetch(v, from, true); }
+  }
+
+  /// Logits in shared memory become exponentials, relative to the highest of them.
+  __device__ __forceinline__ exponential_sum<W> exponentiate_shared() {
+    exponential_sum<W> sum;
+#pragma unroll 4
+    for (int v = 0; v < shared_vectors; ++v) { held[v * row_block_threads].raise(sum.highest); }
+    auto const shift = sum.shift_of(sum.highest);
+#pragma unroll 4
+    for (int v = 0; v < shared_vectors; ++v) {
+      auto y = held[v * row_block_threads];
+      y.template exponentiate<T>(shift, sum.total);
+      held[v * row_block_threads] = y;
+    }
+    return sum;
+  }
+  __device__ __forceinline__ exponential_sum<W> exponentiate_registers() {
+    exponential_sum<W> sum;
+#pragma unroll
+    for (int v = 0; v < register_vectors; ++v) { x[v].raise(sum.highest); }
+    auto const shift = sum.shift_of(sum.highest);
+#pragma unroll
+    for (int v = 0; v < register_vectors; ++v) { x[v].template exponentiate<T>(shift, sum.total); }
+    return sum;
+  }
+};
+
+template <class T>
+__device__ __forceinline__ exponential_sum<wide<T>> over_lanes(exponential_sum<wide<T>> sum) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2) {
+    exponential_sum<wide<T>> other;
+    other.highest = __shfl_xor_sync(0xFFFFFFFFU, sum.highest, distance);
+    other.total = __shfl_xor_sync(0xFFFFFFFFU, sum.total, distance);
+    sum.template include<T>(other);
+  }
+  return sum;
+}
+
+/// The sums of all warps of a cluster, in the shared memory of each of its blocks.
+template <class W>
+struct cluster_sums {
+  static constexpr int warps = row_block_threads / 32;
+  struct {
+    W highest, total;
+  } of_warps[most_row_blocks][warps];
+
+  /// The sum over all threads of the cluster, given to each of them.
+  template <class T, class Cluster>
+  __device__ __forceinline__ exponential_sum<W> combine(Cluster const& cluster, exponential_sum<W> sum) {
+    auto const blocks = static_cast<int>(cluster.num_blocks());
+    int const lane = static_cast<int>(threadIdx.x) % 32;
+    auto const of_warp = over_lanes<T>(sum);
+    if (lane < blocks) {
+      auto& own = of_warps[static_cast<int>(cluster.block_rank())][static_cast<int>(threadIdx.x) / 32];
+      *cluster.map_shared_rank(&own, lane) = {of_warp.highest, of_warp.total};
+    }
+    cluster.sync();
+    exponential_sum<W> whole;
+    for (int i = lane; i < blocks * warps; i += 32) {
+      auto const part = of_warps[i / warps][i % warps];
+      exponential_sum<W> other;
+      other.highest = part.highest;
+      other.total = part.total;
+      whole.template include<T>(other);
+    }
+    return over_lanes<T>(whole);
+  }
+};
+
+/// What a thread writes of a row's gradient.
+template <class T>
+struct row_gradient {
+  using W = wide<T>;
+  using vector = logit_vector<W>;
+  T* to;  ///< of the thread's first logit; null: no gradient is wanted
+  int left;
+  int32_t target;   ///< negative: the row has none
+  int target_here;  ///< counted from the thread's first logit
+  W at_target;
+
+  /// Vector v from its exponentials, `factor` times each.
+  __device__ __forceinline__ void write(int v, vector y, W factor) const {
+    constexpr int stride = row_part<T>::stride;
+    if (to == nullptr || v * stride >= left) {
+      return;
+    }
+#pragma unroll
+    for (int j = 0; j < vector::size; ++j) { y.at[j] = target < 0 ? W{0} : y.at[j] * factor; }
+    if (static_cast<unsigned>(target_here - v * stride) < vector::size) {
+#pragma unroll
+      for (int j = 0; j < vector::size; ++j) {
+        y.at[j] = v * stride + j == target_here ? at_target : y.at[j];
+      }
+    }
+    store_rounded(to + v * stride, y.at);
+  }
+};
+
 /// Clusters of blocks take rows in turn, each block a slice. A thread has its own vectors, some in registers
 /// and `shared_vectors` in shared memory, and as soon as one has been used it fetches that of the next row,
 /// so that memory is never waited for in between. The gradient may replace the logits: each thread writes
@@ -68,155 +223,58 @@ template <class T>
 __global__ void __launch_bounds__(row_block_threads, 2)
     cross_entropy_kernel(kernel::cross_entropy<T> a, int shared_vectors) {
 #if __CUDA_ARCH__ >= 900
-  namespace cg = cooperative_groups;
   using W = wide<T>;
-  constexpr int n = 4;
-  constexpr int threads = row_block_threads;
-  constexpr int warps = threads / 32;
-  struct alignas(16) vector {
-    W at[n];
-  };
-  struct partial_sum {
-    W highest, total;
-  };
+  using vector = logit_vector<W>;
   extern __shared__ uint4 dynamic[];
-  __shared__ partial_sum of_warps[2][most_row_blocks][warps];
-  auto* const held = reinterpret_cast<vector*>(dynamic) + threadIdx.x;  // every `threads`-th is this thread's
-
-  auto const cluster = cg::this_cluster();
+  __shared__ cluster_sums<W> sums[2];
+  auto const cluster = cooperative_groups::this_cluster();
   auto const blocks = static_cast<int>(cluster.num_blocks());
   auto const rank = static_cast<int>(cluster.block_rank());
-  int const warp = static_cast<int>(threadIdx.x) / 32;
-  int const lane = static_cast<int>(threadIdx.x) % 32;
-  auto const slice = pieces_of(pieces_of(a.vocabulary, n), blocks) * n;
-  auto const begin = rank * slice + static_cast<int>(threadIdx.x) * n;
-  /// Elements from this thread's first one to the end of the slice.
-  auto const left = static_cast<int>(min((rank + 1) * slice, a.vocabulary) - begin);
-  constexpr int stride = threads * n;
+  auto const slice = pieces_of(pieces_of(a.vocabulary, vector::size), blocks) * vector::size;
+  auto const begin = rank * slice + static_cast<int>(threadIdx.x) * vector::size;
   auto row = static_cast<int64_t>(blockIdx.x) / blocks;
   auto const step = static_cast<int64_t>(gridDim.x) / blocks;
 
-  vector nothing;
-#pragma unroll
-  for (int j = 0; j < n; ++j) { nothing.at[j] = -std::numeric_limits<W>::infinity(); }
-  vector x[register_vectors];
-  auto const fetch = [&](vector& to, int v, W const* from, bool wanted) {
-    to = nothing;
-    if (wanted && v * stride < left) {
-      to = *reinterpret_cast<vector const*>(from + v * stride);
-    }
-  };
-  auto const fetch_shared = [&](int v, W const* from, bool wanted) {
-    if (wanted && (register_vectors + v) * stride < left) {
-      copy_word_async(held + v * threads, from + (register_vectors + v) * stride);
-    } else {
-      held[v * threads] = nothing;
-    }
-  };
+  row_part<T> part;
+  part.held = reinterpret_cast<vector*>(dynamic) + threadIdx.x;
+  part.shared_vectors = shared_vectors;
+  part.left = static_cast<int>(min((rank + 1) * slice, a.vocabulary) - begin);
   auto const* next = a.logits + row * a.vocabulary + begin;
-  for (int v = 0; v < shared_vectors; ++v) { fetch_shared(v, next, true); }
-#pragma unroll
-  for (int v = 0; v < register_vectors; ++v) { fetch(x[v], v, next, true); }
+  part.fetch_all(next);
   cluster.sync();  // all blocks have started
 
   for (int parity = 0; row < a.rows; row += step, parity ^= 1) {
     auto const target = a.targets[row];
     auto const target_logit = target < 0 ? W{0} : a.logits[row * a.vocabulary + target];
     // What was fetched first comes first: the rest is still on its way.
-    exponential_sum<W> of_shared, of_registers;
     wait_for_copies();
-#pragma unroll 4
-    for (int v = 0; v < shared_vectors; ++v) {
-      auto const y = held[v * threads];
-#pragma unroll
-      for (int j = 0; j < n; ++j) { of_shared.highest = fmax(of_shared.highest, y.at[j]); }  // no NaN
-    }
-    auto const shared_shift = of_shared.shift_of(of_shared.highest);
-#pragma unroll 4
-    for (int v = 0; v < shared_vectors; ++v) {
-      auto y = held[v * threads];
-#pragma unroll
-      for (int j = 0; j < n; ++j) {
-        y.at[j] = exp_for<T>(y.at[j] - shared_shift);
-        of_shared.total += y.at[j];  // NaN stays in the sum
-      }
-      held[v * threads] = y;
-    }
-#pragma unroll
-    for (int v = 0; v < register_vectors; ++v) {
-#pragma unroll
-      for (int j = 0; j < n; ++j) { of_registers.highest = fmax(of_registers.highest, x[v].at[j]); }
-    }
-    auto const register_shift = of_registers.shift_of(of_registers.highest);
-#pragma unroll
-    for (int v = 0; v < register_vectors; ++v) {
-#pragma unroll
-      for (int j = 0; j < n; ++j) {
-        x[v].at[j] = exp_for<T>(x[v].at[j] - register_shift);
-        of_registers.total += x[v].at[j];
-      }
-    }
-
-    auto const over_lanes = [](exponential_sum<W> sum) {
-#pragma unroll
-      for (int distance = 16; distance > 0; distance /= 2) {
-        exponential_sum<W> other;
-        other.highest = __shfl_xor_sync(0xFFFFFFFFU, sum.highest, distance);
-        other.total = __shfl_xor_sync(0xFFFFFFFFU, sum.total, distance);
-        sum.template include<T>(other);
-      }
-      return sum;
-    };
-    // Every warp of the cluster leaves its sum in every block.
-    of_shared.template include<T>(of_registers);
-    auto const of_warp = over_lanes(of_shared);
-    if (lane < blocks) {
-      *cluster.map_shared_rank(&of_warps[parity][rank][warp], lane) = {of_warp.highest, of_warp.total};
-    }
-    cluster.sync();
-    exponential_sum<W> whole;
-    for (int i = lane; i < blocks * warps; i += 32) {
-      auto const part = of_warps[parity][i / warps][i % warps];
-      exponential_sum<W> other;
-      other.highest = part.highest;
-      other.total = part.total;
-      whole.template include<T>(other);
-    }
-    whole = over_lanes(whole);
-    auto const shift = whole.shift_of(whole.highest);
+    auto const of_shared = part.exponentiate_shared();
+    auto const of_registers = part.exponentiate_registers();
+    auto sum = of_shared;
+    sum.template include<T>(of_registers);
+    sum = sums[parity].template combine<T>(cluster, sum);
+    auto const shift = sum.shift_of(sum.highest);
     if (threadIdx.x == 0 && rank == 0) {
-      a.row_loss[row] = target < 0 ? W{0} : log(whole.total) + (whole.highest - target_logit);
+      a.row_loss[row] = target < 0 ? W{0} : log(sum.total) + (sum.highest - target_logit);
     }
     auto const scale = static_cast<W>(a.scale);
-    auto const share = target < 0 ? W{0} : scale / whole.total;
-    auto const at_target = (exp(target_logit - shift) / whole.total - W{1}) * scale;
-    auto const target_here = static_cast<int>(target - begin);
-    auto* const to = a.d_logits == nullptr ? nullptr : a.d_logits + row * a.vocabulary + begin;
-    auto const write = [&](int v, vector y, W factor) {
-      if (to == nullptr || v * stride >= left) {
-        return;
-      }
-#pragma unroll
-      for (int j = 0; j < n; ++j) { y.at[j] = target < 0 ? W{0} : y.at[j] * factor; }
-      if (static_cast<unsigned>(target_here - v * stride) < n) {
-#pragma unroll
-        for (int j = 0; j < n; ++j) { y.at[j] = v * stride + j == target_here ? at_target : y.at[j]; }
-      }
-      store_rounded(to + v * stride, y.at);
-    };
+    auto const share = target < 0 ? W{0} : scale / sum.total;
+    row_gradient<T> const gradient{a.d_logits == nullptr ? nullptr : a.d_logits + row * a.vocabulary + begin,
+                                   part.left, target, static_cast<int>(target - begin),
+                                   (exp(target_logit - shift) / sum.total - W{1}) * scale};
     next += step * a.vocabulary;
     bool const more = row + step < a.rows;
-    auto const shared_factor = exp_for<T>(shared_shift - shift) * share;
+    auto const shared_factor = exp_for<T>(sum.shift_of(of_shared.highest) - shift) * share;
 #pragma unroll 4
     for (int v = 0; v < shared_vectors; ++v) {
-      write(register_vectors + v, held[v * threads], shared_factor);
-      fetch_shared(v, next, more);
+      gradient.write(register_vectors + v, part.held[v * row_block_threads], shared_factor);
+      part.fetch_shared(v, next, more);
     }
-    auto const register_factor = exp_for<T>(register_shift - shift) * share;
+    auto const register_factor = exp_for<T>(sum.shift_of(of_registers.highest) - shift) * share;
 #pragma unroll
     for (int v = 0; v < register_vectors; ++v) {
-      write(v, x[v], register_factor);
-      fetch(x[v], v, next, more);
+      gradient.write(v, part.x[v], register_factor);
+      part.fetch(v, next, more);
     }
   }
 #else

@@ -153,11 +153,116 @@ constexpr std::size_t bytes(int owned, int stream) {
   return sizeof(bfloat16) * stride<Dim> * (owned * own_rows + 4 * stream);
 }
 
+/// Pieces of `Stream` keys and their values, in two stages of shared memory.
+template <int Dim, int Stream>
+struct key_stream {
+  attention_operands<bfloat16> of;
+  int64_t row_stride, length;
+  bfloat16* memory;
+
+  __device__ bfloat16* k(int stage) const { return memory + stage * 2 * Stream * stride<Dim>; }
+  __device__ bfloat16* v(int stage) const { return k(stage) + Stream * stride<Dim>; }
+  __device__ __forceinline__ void fetch(int64_t from, int stage) const {
+    flash::fetch<Dim>(of.keys, row_stride, from, length, Stream, k(stage));
+    flash::fetch<Dim>(of.values, row_stride, from, length, Stream, v(stage));
+  }
+  /// Starts to copy the piece after the one at `from`, if there is one before `end`, and waits for that one.
+  __device__ __forceinline__ void advance(int64_t from, int64_t end, int stage) const {
+    if (from + Stream < end) {
+      fetch(from + Stream, stage ^ 1);
+    }
+    end_of_fetch();
+    wait_for_fetch<1>();
+    __syncthreads();
+  }
+};
+
+/// Scores of `query`, and of the one eight rows on, with keys that they do not see are made to weigh nothing.
+/// The first score is that of the key `from`.
+template <int Tiles>
+__device__ __forceinline__ void hide(float (&p)[Tiles][4], kernel::attention_shape const& s, int64_t query,
+                                     int64_t from) {
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int i = 0; i < Tiles; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      if (!sees(s, query + j / 2 * 8, from + i * 8 + lane % 4 * 2 + j % 2)) {
+        p[i][j] = -std::numeric_limits<float>::infinity();
+      }
+    }
+  }
+}
+
+/// p times what dropout makes of it: `row` is that of the thread's first query, `from` the first key.
+template <int Tiles>
+__device__ __forceinline__ void drop(float (&p)[Tiles][4], kernel::attention_shape const& s, int64_t head,
+                                     int64_t row, int64_t from) {
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int i = 0; i < Tiles; ++i) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      auto const factor = kept_pair(s, head, row + r * 8, from + i * 8 + lane % 4 * 2);
+      p[i][2 * r] *= factor.x;
+      p[i][2 * r + 1] *= factor.y;
+    }
+  }
+}
+
+/// The running softmax of a thread's two rows.
+struct running_softmax {
+  float highest[2], total[2];  ///< of all columns, of this thread's columns
+
+  __device__ running_softmax(bfloat16 const* sink, float scale) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      highest[r] = sink != nullptr ? widen(*sink) / scale : -std::numeric_limits<float>::infinity();
+      total[r] = sink != nullptr && threadIdx.x % 4 == 0 ? 1.0F : 0.0F;
+    }
+  }
+
+  __device__ __forceinline__ float row_total(int r) const {
+    auto sum = total[r];
+    sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 1);
+    sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 2);
+    return sum;
+  }
+  /// Scores become weights relative to the highest so far; `sums` follow a new highest.
+  template <int Tiles, int Columns>
+  __device__ __forceinline__ void step(float (&p)[Tiles][4], float (&sums)[Columns][4], float scale_log2) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      auto top = highest[r];
+#pragma unroll
+      for (int i = 0; i < Tiles; ++i) { top = fmaxf(top, fmaxf(p[i][2 * r], p[i][2 * r + 1])); }
+      top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFU, top, 1));
+      top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFU, top, 2));
+      auto const shift = top == -std::numeric_limits<float>::infinity() ? 0.0F : top * scale_log2;
+      auto const correction = power_of_two(highest[r] * scale_log2 - shift);
+      highest[r] = top;
+      total[r] *= correction;
+#pragma unroll
+      for (int i = 0; i < Tiles; ++i) {
+#pragma unroll
+        for (int j = 2 * r; j < 2 * r + 2; ++j) {
+          p[i][j] = power_of_two(p[i][j] * scale_log2 - shift);
+          total[r] += p[i][j];
+        }
+      }
+#pragma unroll
+      for (int i = 0; i < Columns; ++i) {
+        sums[i][2 * r] *= correction;
+        sums[i][2 * r + 1] *= correction;
+      }
+    }
+  }
+};
+
 template <int Dim, bool Drops>
 __global__ void __launch_bounds__(threads) forward_kernel(kernel::attention_forward<bfloat16> a, int tiles) {
   constexpr int stream = forward_stream;
   constexpr int columns = stream / 8;
-  constexpr auto lowest = -std::numeric_limits<float>::infinity();
   auto const& s = a.shape;
   auto const at = place_of(s, s.heads, tiles, own_rows, most_work::last);
   if (at.first >= at.length) {
@@ -167,102 +272,44 @@ __global__ void __launch_bounds__(threads) forward_kernel(kernel::attention_forw
   int const warp_row = static_cast<int>(threadIdx.x) / 32 * 16;
   int64_t const query = at.first + warp_row + lane / 4;  // and the one eight rows on
   auto const row_stride = s.qkv_columns();
-  auto const* const qkv = a.qkv + at.start * row_stride;
-  auto const* const keys = qkv + static_cast<int64_t>(s.heads + at.head / (s.heads / s.kv_heads)) * Dim;
-  auto const* const values = keys + static_cast<int64_t>(s.kv_heads) * Dim;
+  attention_operands<bfloat16> const of{s, Dim, a.qkv, at};
 
   extern __shared__ __align__(16) unsigned char shared_memory[];
   auto* const q = reinterpret_cast<bfloat16*>(shared_memory);
-  auto* const staged = q + own_rows * stride<Dim>;
-  auto const k_of = [=](int stage) { return staged + stage * 2 * stream * stride<Dim>; };
-  auto const v_of = [=](int stage) { return k_of(stage) + stream * stride<Dim>; };
-
+  key_stream<Dim, stream> const streamed{of, row_stride, at.length, q + own_rows * stride<Dim>};
   auto const oldest = s.window > 0 && at.first >= s.window ? at.first - s.window + 1 : 0;
   auto const begin = oldest / stream * stream;
   auto const end = at.first + own_rows < at.length ? at.first + own_rows : at.length;
-  fetch<Dim>(qkv + static_cast<int64_t>(at.head) * Dim, row_stride, at.first, at.length, own_rows, q);
-  fetch<Dim>(keys, row_stride, begin, at.length, stream, k_of(0));
-  fetch<Dim>(values, row_stride, begin, at.length, stream, v_of(0));
+  fetch<Dim>(of.queries, row_stride, at.first, at.length, own_rows, q);
+  streamed.fetch(begin, 0);
   end_of_fetch();
 
   auto const scale = static_cast<float>(s.scale);
   auto const scale_log2 = static_cast<float>(s.scale * 1.4426950408889634);
   float sums[Dim / 8][4]{};
-  float highest[2], total[2];
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    highest[r] = a.sinks != nullptr ? widen(a.sinks[at.head]) / scale : lowest;
-    total[r] = a.sinks != nullptr && lane % 4 == 0 ? 1.0F : 0.0F;  // of this thread's columns
-  }
+  running_softmax softmax{a.sinks != nullptr ? a.sinks + at.head : nullptr, scale};
   int stage = 0;
   for (auto from = begin; from < end; from += stream, stage ^= 1) {
-    if (from + stream < end) {
-      fetch<Dim>(keys, row_stride, from + stream, at.length, stream, k_of(stage ^ 1));
-      fetch<Dim>(values, row_stride, from + stream, at.length, stream, v_of(stage ^ 1));
-    }
-    end_of_fetch();
-    wait_for_fetch<1>();
-    __syncthreads();
+    streamed.advance(from, end, stage);
     float p[columns][4];
-    scores<Dim, columns>(p, q + warp_row * stride<Dim>, k_of(stage));
+    scores<Dim, columns>(p, q + warp_row * stride<Dim>, streamed.k(stage));
     if (s.window > 0 || from + stream > at.first + warp_row) {
-#pragma unroll
-      for (int i = 0; i < columns; ++i) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) {
-          if (!sees(s, query + j / 2 * 8, from + i * 8 + lane % 4 * 2 + j % 2)) {
-            p[i][j] = lowest;
-          }
-        }
-      }
+      hide(p, s, query, from);
     }
-#pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      auto top = highest[r];
-#pragma unroll
-      for (int i = 0; i < columns; ++i) { top = fmaxf(top, fmaxf(p[i][2 * r], p[i][2 * r + 1])); }
-      top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFU, top, 1));
-      top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFFU, top, 2));
-      auto const shift = top == lowest ? 0.0F : top * scale_log2;
-      auto const correction = power_of_two(highest[r] * scale_log2 - shift);
-      highest[r] = top;
-      total[r] *= correction;
-#pragma unroll
-      for (int i = 0; i < columns; ++i) {
-#pragma unroll
-        for (int j = 2 * r; j < 2 * r + 2; ++j) {
-          p[i][j] = power_of_two(p[i][j] * scale_log2 - shift);
-          total[r] += p[i][j];
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < Dim / 8; ++i) {
-        sums[i][2 * r] *= correction;
-        sums[i][2 * r + 1] *= correction;
-      }
-    }
+    softmax.step(p, sums, scale_log2);
     if constexpr (Drops) {
-#pragma unroll
-      for (int i = 0; i < columns; ++i) {
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          auto const factor = kept_pair(s, at.head, at.start + query + r * 8, from + i * 8 + lane % 4 * 2);
-          p[i][2 * r] *= factor.x;
-          p[i][2 * r + 1] *= factor.y;
-        }
-      }
+      drop(p, s, at.head, at.start + query, from);
     }
-    weigh<Dim, columns>(sums, p, v_of(stage));
+    weigh<Dim, columns>(sums, p, streamed.v(stage));
     __syncthreads();
   }
   float factor[2];
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
-    total[r] += __shfl_xor_sync(0xFFFFFFFFU, total[r], 1);
-    total[r] += __shfl_xor_sync(0xFFFFFFFFU, total[r], 2);
-    factor[r] = 1.0F / total[r];
+    auto const total = softmax.row_total(r);
+    factor[r] = 1.0F / total;
     if (lane % 4 == 0 && query + r * 8 < at.length) {
-      a.log_sum_exp[at.head * s.rows + at.start + query + r * 8] = highest[r] * scale + logf(total[r]);
+      a.log_sum_exp[at.head * s.rows + at.start + query + r * 8] = softmax.highest[r] * scale + logf(total);
     }
   }
   write<Dim>(sums, factor, [&](int r) -> bfloat16* {
@@ -298,6 +345,25 @@ __global__ void __launch_bounds__(delta_threads) delta_kernel(kernel::attention_
   }
 }
 
+inline constexpr float log2_e = 1.4426950408889634F;
+
+/// Of a thread's two queries: the logarithm to base 2 of the sum of exponentials, and delta.
+struct query_statistics {
+  float log_sum[2]{}, delta[2]{};
+
+  template <class Tile, class Row>
+  __device__ query_statistics(kernel::attention_backward<bfloat16> const& a, Tile const& at, Row query) {
+#pragma unroll
+    for (int r = 0; r < 2; ++r) {
+      if (query + r * 8 < at.length) {
+        auto const index = at.head * a.shape.rows + at.start + query + r * 8;
+        log_sum[r] = a.log_sum_exp[index] * log2_e;
+        delta[r] = a.delta[index];
+      }
+    }
+  }
+};
+
 /// Owns queries, streams keys and values.
 template <int Dim, bool Drops>
 __global__ void __launch_bounds__(threads) d_query_kernel(kernel::attention_backward<bfloat16> a, int tiles) {
@@ -313,73 +379,44 @@ __global__ void __launch_bounds__(threads) d_query_kernel(kernel::attention_back
   int64_t const query = at.first + warp_row + lane / 4;
   auto const row_stride = s.qkv_columns();
   auto const out_stride = static_cast<int64_t>(s.heads) * Dim;
-  auto const* const qkv = a.qkv + at.start * row_stride;
-  auto const* const keys = qkv + static_cast<int64_t>(s.heads + at.head / (s.heads / s.kv_heads)) * Dim;
-  auto const* const values = keys + static_cast<int64_t>(s.kv_heads) * Dim;
+  attention_operands<bfloat16> const of{s, Dim, a.qkv, at};
 
   extern __shared__ __align__(16) unsigned char shared_memory[];
   auto* const q = reinterpret_cast<bfloat16*>(shared_memory);
   auto* const d_out = q + own_rows * stride<Dim>;
-  auto* const staged = d_out + own_rows * stride<Dim>;
-  auto const k_of = [=](int stage) { return staged + stage * 2 * stream * stride<Dim>; };
-  auto const v_of = [=](int stage) { return k_of(stage) + stream * stride<Dim>; };
-
+  key_stream<Dim, stream> const streamed{of, row_stride, at.length, d_out + own_rows * stride<Dim>};
   auto const oldest = s.window > 0 && at.first >= s.window ? at.first - s.window + 1 : 0;
   auto const begin = oldest / stream * stream;
   auto const end = at.first + own_rows < at.length ? at.first + own_rows : at.length;
-  fetch<Dim>(qkv + static_cast<int64_t>(at.head) * Dim, row_stride, at.first, at.length, own_rows, q);
+  fetch<Dim>(of.queries, row_stride, at.first, at.length, own_rows, q);
   fetch<Dim>(a.d_out + at.start * out_stride + static_cast<int64_t>(at.head) * Dim, out_stride, at.first,
              at.length, own_rows, d_out);
-  fetch<Dim>(keys, row_stride, begin, at.length, stream, k_of(0));
-  fetch<Dim>(values, row_stride, begin, at.length, stream, v_of(0));
+  streamed.fetch(begin, 0);
   end_of_fetch();
 
-  constexpr float log2_e = 1.4426950408889634F;
   auto const scale = static_cast<float>(s.scale);
   float sums[Dim / 8][4]{};
-  float log_sum[2]{}, delta[2]{};
-#pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    if (query + r * 8 < at.length) {
-      auto const index = at.head * s.rows + at.start + query + r * 8;
-      log_sum[r] = a.log_sum_exp[index] * log2_e;
-      delta[r] = a.delta[index];
-    }
-  }
+  query_statistics const of_queries{a, at, query};
   int stage = 0;
   for (auto from = begin; from < end; from += stream, stage ^= 1) {
-    if (from + stream < end) {
-      fetch<Dim>(keys, row_stride, from + stream, at.length, stream, k_of(stage ^ 1));
-      fetch<Dim>(values, row_stride, from + stream, at.length, stream, v_of(stage ^ 1));
-    }
-    end_of_fetch();
-    wait_for_fetch<1>();
-    __syncthreads();
+    streamed.advance(from, end, stage);
     float p[columns][4], d[columns][4];
-    scores<Dim, columns>(p, q + warp_row * stride<Dim>, k_of(stage));
-    scores<Dim, columns>(d, d_out + warp_row * stride<Dim>, v_of(stage));
-    bool const whole = s.window == 0 && from + stream <= at.first + warp_row;
+    scores<Dim, columns>(p, q + warp_row * stride<Dim>, streamed.k(stage));
+    scores<Dim, columns>(d, d_out + warp_row * stride<Dim>, streamed.v(stage));
     if constexpr (Drops) {
-#pragma unroll
-      for (int i = 0; i < columns; ++i) {
-#pragma unroll
-        for (int r = 0; r < 2; ++r) {
-          auto const factor = kept_pair(s, at.head, at.start + query + r * 8, from + i * 8 + lane % 4 * 2);
-          d[i][2 * r] *= factor.x;
-          d[i][2 * r + 1] *= factor.y;
-        }
-      }
+      drop(d, s, at.head, at.start + query, from);
     }
+    bool const whole = s.window == 0 && from + stream <= at.first + warp_row;
 #pragma unroll
     for (int i = 0; i < columns; ++i) {
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        auto const weight = power_of_two(p[i][j] * (scale * log2_e) - log_sum[j / 2]);
+        auto const weight = power_of_two(p[i][j] * (scale * log2_e) - of_queries.log_sum[j / 2]);
         auto const seen = whole || sees(s, query + j / 2 * 8, from + i * 8 + lane % 4 * 2 + j % 2);
-        d[i][j] = seen ? weight * (d[i][j] - delta[j / 2]) : 0.0F;
+        d[i][j] = seen ? weight * (d[i][j] - of_queries.delta[j / 2]) : 0.0F;
       }
     }
-    weigh<Dim, columns>(sums, d, k_of(stage));
+    weigh<Dim, columns>(sums, d, streamed.k(stage));
     __syncthreads();
   }
   write<Dim>(sums, {scale, scale}, [&](int r) -> bfloat16* {
@@ -388,6 +425,79 @@ __global__ void __launch_bounds__(threads) d_query_kernel(kernel::attention_back
                            : nullptr;
   });
 }
+
+/// Pieces of `Stream` queries, of all heads that use a head of keys, in their order: in two stages of shared
+/// memory.
+template <int Dim, int Stream>
+struct query_stream {
+  kernel::attention_backward<bfloat16> const& a;
+  attention_place const& at;
+  bfloat16 const *queries, *d_outs;  ///< the document's first rows
+  bfloat16* memory;
+  float (*log_sums)[Stream], (*deltas)[Stream];
+  int group;                ///< heads that use the head of keys
+  int64_t begin, per_head;  ///< the first query, pieces of each head
+
+  __device__ query_stream(kernel::attention_backward<bfloat16> const& a, attention_place const& at,
+                          bfloat16* memory, float (&log_sums)[2][Stream], float (&deltas)[2][Stream])
+      : a{a}, at{at}, memory{memory}, log_sums{log_sums}, deltas{deltas} {
+    auto const& s = a.shape;
+    queries = a.qkv + at.start * s.qkv_columns();
+    d_outs = a.d_out + at.start * (static_cast<int64_t>(s.heads) * Dim);
+    group = s.heads / s.kv_heads;
+    auto const last_key = (at.first + own_rows < at.length ? at.first + own_rows : at.length) - 1;
+    auto const end = s.window > 0 && last_key + s.window < at.length ? last_key + s.window : at.length;
+    begin = at.first / Stream * Stream;
+    per_head = pieces_of(end - begin, Stream);
+  }
+
+  __device__ bfloat16* q(int stage) const { return memory + stage * 2 * Stream * stride<Dim>; }
+  __device__ bfloat16* d_out(int stage) const { return q(stage) + Stream * stride<Dim>; }
+  __device__ int64_t steps() const { return per_head * group; }
+  __device__ int64_t head(int64_t step) const { return at.head * group + step / per_head; }
+  __device__ int64_t from(int64_t step) const { return begin + step % per_head * Stream; }
+
+  __device__ __forceinline__ void fetch(int64_t step, int stage) const {
+    auto const& s = a.shape;
+    auto const head = this->head(step);
+    auto const from = this->from(step);
+    flash::fetch<Dim>(queries + head * Dim, s.qkv_columns(), from, at.length, Stream, q(stage));
+    flash::fetch<Dim>(d_outs + head * Dim, static_cast<int64_t>(s.heads) * Dim, from, at.length, Stream,
+                      d_out(stage));
+    if (threadIdx.x < Stream) {
+      auto const query = from + threadIdx.x;
+      auto const index = head * s.rows + at.start + query;
+      log_sums[stage][threadIdx.x] = query < at.length ? a.log_sum_exp[index] * log2_e : 0.0F;
+      deltas[stage][threadIdx.x] = query < at.length ? a.delta[index] : 0.0F;
+    }
+  }
+
+  /// Scores p become weights, and the gradients d of weights those of scores. `whole`: each query sees each
+  /// key.
+  template <bool Drops>
+  __device__ __forceinline__ void differentiate(float (&p)[Stream / 8][4], float (&d)[Stream / 8][4],
+                                                float scale, int64_t step, int stage, bool whole,
+                                                int64_t key) const {
+    auto const& s = a.shape;
+    int const lane = static_cast<int>(threadIdx.x) % 32;
+    auto const from = this->from(step);
+#pragma unroll
+    for (int i = 0; i < Stream / 8; ++i) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        int const column = i * 8 + lane % 4 * 2 + j % 2;
+        auto const seen = whole || sees(s, from + column, key + j / 2 * 8);
+        auto const weight = seen ? power_of_two(p[i][j] * (scale * log2_e) - log_sums[stage][column]) : 0.0F;
+        float factor = 1.0F;
+        if constexpr (Drops) {
+          factor = kept<float>(s, head(step), at.start + from + column, key + j / 2 * 8);
+        }
+        p[i][j] = weight * factor;
+        d[i][j] = seen ? weight * (d[i][j] * factor - deltas[stage][column]) : 0.0F;
+      }
+    }
+  }
+};
 
 /// Owns keys and values of one head, streams the queries of all heads that use it, in their order. Scores are
 /// transposed: a row is a key.
@@ -403,11 +513,8 @@ __global__ void __launch_bounds__(threads) d_key_kernel(kernel::attention_backwa
   int const lane = static_cast<int>(threadIdx.x) % 32;
   int const warp_row = static_cast<int>(threadIdx.x) / 32 * 16;
   int64_t const key = at.first + warp_row + lane / 4;
-  int const group = s.heads / s.kv_heads;
   auto const row_stride = s.qkv_columns();
-  auto const out_stride = static_cast<int64_t>(s.heads) * Dim;
   auto const* const qkv = a.qkv + at.start * row_stride;
-  auto const* const d_outs = a.d_out + at.start * out_stride;
   auto const key_column = static_cast<int64_t>(s.heads + at.head) * Dim;
   auto const value_column = key_column + static_cast<int64_t>(s.kv_heads) * Dim;
 
@@ -415,66 +522,30 @@ __global__ void __launch_bounds__(threads) d_key_kernel(kernel::attention_backwa
   __shared__ float log_sums[2][stream], deltas[2][stream];
   auto* const k = reinterpret_cast<bfloat16*>(shared_memory);
   auto* const v = k + own_rows * stride<Dim>;
-  auto* const staged = v + own_rows * stride<Dim>;
-  auto const q_of = [=](int stage) { return staged + stage * 2 * stream * stride<Dim>; };
-  auto const d_out_of = [=](int stage) { return q_of(stage) + stream * stride<Dim>; };
-
-  constexpr float log2_e = 1.4426950408889634F;
-  auto const last_key = (at.first + own_rows < at.length ? at.first + own_rows : at.length) - 1;
-  auto const end = s.window > 0 && last_key + s.window < at.length ? last_key + s.window : at.length;
-  auto const begin = at.first / stream * stream;
-  auto const per_head = pieces_of(end - begin, stream);
-  auto const fetch_step = [&](int64_t step, int stage) {
-    auto const head = at.head * group + step / per_head;
-    auto const from = begin + step % per_head * stream;
-    fetch<Dim>(qkv + head * Dim, row_stride, from, at.length, stream, q_of(stage));
-    fetch<Dim>(d_outs + head * Dim, out_stride, from, at.length, stream, d_out_of(stage));
-    if (threadIdx.x < stream) {
-      auto const query = from + threadIdx.x;
-      auto const index = head * s.rows + at.start + query;
-      log_sums[stage][threadIdx.x] = query < at.length ? a.log_sum_exp[index] * log2_e : 0.0F;
-      deltas[stage][threadIdx.x] = query < at.length ? a.delta[index] : 0.0F;
-    }
-  };
+  query_stream<Dim, stream> const streamed{a, at, v + own_rows * stride<Dim>, log_sums, deltas};
   fetch<Dim>(qkv + key_column, row_stride, at.first, at.length, own_rows, k);
   fetch<Dim>(qkv + value_column, row_stride, at.first, at.length, own_rows, v);
-  fetch_step(0, 0);
+  streamed.fetch(0, 0);
   end_of_fetch();
 
   auto const scale = static_cast<float>(s.scale);
   float d_k[Dim / 8][4]{}, d_v[Dim / 8][4]{};
-  auto const steps = per_head * group;
+  auto const steps = streamed.steps();
   int stage = 0;
   for (int64_t step = 0; step < steps; ++step, stage ^= 1) {
     if (step + 1 < steps) {
-      fetch_step(step + 1, stage ^ 1);
+      streamed.fetch(step + 1, stage ^ 1);
     }
     end_of_fetch();
     wait_for_fetch<1>();
     __syncthreads();
-    auto const from = begin + step % per_head * stream;
     float p[columns][4], d[columns][4];
-    scores<Dim, columns>(p, k + warp_row * stride<Dim>, q_of(stage));
-    scores<Dim, columns>(d, v + warp_row * stride<Dim>, d_out_of(stage));
-    bool const whole = s.window == 0 && from >= at.first + warp_row + 15;
-#pragma unroll
-    for (int i = 0; i < columns; ++i) {
-#pragma unroll
-      for (int j = 0; j < 4; ++j) {
-        int const column = i * 8 + lane % 4 * 2 + j % 2;
-        auto const seen = whole || sees(s, from + column, key + j / 2 * 8);
-        auto const weight = seen ? power_of_two(p[i][j] * (scale * log2_e) - log_sums[stage][column]) : 0.0F;
-        float factor = 1.0F;
-        if constexpr (Drops) {
-          factor =
-              kept<float>(s, at.head * group + step / per_head, at.start + from + column, key + j / 2 * 8);
-        }
-        p[i][j] = weight * factor;
-        d[i][j] = seen ? weight * (d[i][j] * factor - deltas[stage][column]) : 0.0F;
-      }
-    }
-    weigh<Dim, columns>(d_v, p, d_out_of(stage));
-    weigh<Dim, columns>(d_k, d, q_of(stage));
+    scores<Dim, columns>(p, k + warp_row * stride<Dim>, streamed.q(stage));
+    scores<Dim, columns>(d, v + warp_row * stride<Dim>, streamed.d_out(stage));
+    bool const whole = s.window == 0 && streamed.from(step) >= at.first + warp_row + 15;
+    streamed.template differentiate<Drops>(p, d, scale, step, stage, whole, key);
+    weigh<Dim, columns>(d_v, p, streamed.d_out(stage));
+    weigh<Dim, columns>(d_k, d, streamed.q(stage));
     __syncthreads();
   }
   auto const row_of = [&](int64_t column) {

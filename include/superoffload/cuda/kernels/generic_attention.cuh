@@ -47,6 +47,20 @@ __device__ inline bool sees(kernel::attention_shape const& s, int64_t query, int
   return key <= query && (s.window == 0 || key > query - s.window);
 }
 
+/// A document's first row of queries, keys and values, as one head meets them.
+template <class T>
+struct attention_operands {
+  T const *queries, *keys, *values;
+
+  __device__ attention_operands(kernel::attention_shape const& s, int dim, T const* qkv,
+                                attention_place const& at) {
+    auto const* const first = qkv + at.start * s.qkv_columns();
+    queries = first + static_cast<int64_t>(at.head) * dim;
+    keys = first + static_cast<int64_t>(s.heads + at.head / (s.heads / s.kv_heads)) * dim;
+    values = keys + static_cast<int64_t>(s.kv_heads) * dim;
+  }
+};
+
 /// Copies rows [first, first + count) of a matrix, `factor` times each element, to shared memory; zeros
 /// behind `end`.
 template <class T>
@@ -83,6 +97,70 @@ __device__ __forceinline__ W exponential(W x) {
   }
 }
 
+/// The running softmax of a warp's rows.
+template <class W, int Own>
+struct running_softmax {
+  W highest[Own], total[Own];
+
+  template <class T>
+  __device__ explicit running_softmax(T const* sink) {
+#pragma unroll
+    for (int r = 0; r < Own; ++r) {
+      highest[r] = sink != nullptr ? widen(*sink) : -std::numeric_limits<W>::infinity();
+      total[r] = sink != nullptr ? W{1} : W{0};
+    }
+  }
+
+  /// The weight of this lane's score, relative to the highest of row r so far; `sums` follow a new highest.
+  __device__ __forceinline__ W step(int r, W score, W (&sums)[attention_pieces]) {
+    auto const top = max_of{}(over_warp(score, max_of{}), highest[r]);
+    auto const shift = top == -std::numeric_limits<W>::infinity() ? W{0} : top;
+    auto const correction = exponential(highest[r] - shift);
+    auto const weight = exponential(score - shift);
+    highest[r] = top;
+    total[r] = total[r] * correction + over_warp(weight, sum_of{});
+#pragma unroll
+    for (int i = 0; i < attention_pieces; ++i) { sums[i] *= correction; }
+    return weight;
+  }
+};
+
+/// step(i, d) for every dimension d that this lane owns, its i-th.
+template <class Step>
+__device__ __forceinline__ void for_own_dimensions(int dim, Step step) {
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int i = 0; i < attention_pieces; ++i) {
+    if (i * 32 + lane < dim) {
+      step(i, i * 32 + lane);
+    }
+  }
+}
+
+/// score[r] += a[r] b: `a` has this warp's rows, b this lane's row of the stream.
+template <class W, int Own>
+__device__ __forceinline__ void meet(W (&score)[Own], W const* a, int mine, W const* b, int dim) {
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+  for (int d = 0; d < dim; ++d) {
+    auto const b_d = b[lane * (dim + 1) + d];
+#pragma unroll
+    for (int r = 0; r < Own; ++r) { score[r] += a[(mine + r) * dim + d] * b_d; }
+  }
+}
+
+/// sums[r] += p[r] b: `p` has this warp's rows, b a piece of the stream whose rows are `stride` apart.
+template <class W, int Own>
+__device__ __forceinline__ void weigh(W (&sums)[Own][attention_pieces], W const* p, int mine, W const* b,
+                                      int stride, int dim) {
+  for (int j = 0; j < attention_stream; ++j) {
+    for_own_dimensions(dim, [&](int i, int d) {
+      auto const value = b[j * stride + d];
+#pragma unroll
+      for (int r = 0; r < Own; ++r) { sums[r][i] += p[(mine + r) * attention_stream + j] * value; }
+    });
+  }
+}
+
 template <class T>
 constexpr std::size_t attention_forward_bytes(int dim) {
   return sizeof(wide<T>) * (attention_rows<T> * (dim + attention_stream) + attention_stream * (2 * dim + 1));
@@ -94,7 +172,6 @@ __global__ void __launch_bounds__(attention_threads)
   using W = wide<T>;
   constexpr int own = attention_own<T>;
   constexpr int rows = attention_rows<T>;
-  constexpr auto lowest = -std::numeric_limits<W>::infinity();
   auto const& s = a.shape;
   auto const at = place_of(s, s.heads, tiles, rows, most_work::last);
   if (at.first >= at.length) {
@@ -104,65 +181,37 @@ __global__ void __launch_bounds__(attention_threads)
   int const lane = static_cast<int>(threadIdx.x) % 32;
   int const mine = static_cast<int>(threadIdx.x) / 32 * own;
   auto const stride = s.qkv_columns();
-  auto const* const qkv = a.qkv + at.start * stride;
-  auto const* const keys = qkv + static_cast<int64_t>(s.heads + at.head / (s.heads / s.kv_heads)) * dim;
-  auto const* const values = keys + static_cast<int64_t>(s.kv_heads) * dim;
+  attention_operands<T> const of{s, dim, a.qkv, at};
 
   extern __shared__ __align__(16) unsigned char shared_memory[];
   auto* const q = reinterpret_cast<W*>(shared_memory);  // [rows, dim]
   auto* const k = q + rows * dim;                       // [stream, dim + 1]: no two lanes meet in a bank
   auto* const v = k + attention_stream * (dim + 1);     // [stream, dim]
   auto* const p = v + attention_stream * dim;           // [rows, stream]
-  stage(qkv + static_cast<int64_t>(at.head) * dim, stride, at.first, at.length, rows, dim, q, dim,
-        static_cast<W>(s.scale));
+  stage(of.queries, stride, at.first, at.length, rows, dim, q, dim, static_cast<W>(s.scale));
 
   W sums[own][attention_pieces]{};
-  W highest[own], total[own];
-#pragma unroll
-  for (int r = 0; r < own; ++r) {
-    highest[r] = a.sinks != nullptr ? widen(a.sinks[at.head]) : lowest;
-    total[r] = a.sinks != nullptr ? W{1} : W{0};
-  }
+  running_softmax<W, own> softmax{a.sinks != nullptr ? a.sinks + at.head : nullptr};
   auto const oldest = s.window > 0 && at.first >= s.window ? at.first - s.window + 1 : 0;
   auto const end = at.first + rows < at.length ? at.first + rows : at.length;
   for (auto from = oldest / attention_stream * attention_stream; from < end; from += attention_stream) {
     __syncthreads();
-    stage(keys, stride, from, at.length, attention_stream, dim, k, dim + 1);
-    stage(values, stride, from, at.length, attention_stream, dim, v, dim);
+    stage(of.keys, stride, from, at.length, attention_stream, dim, k, dim + 1);
+    stage(of.values, stride, from, at.length, attention_stream, dim, v, dim);
     __syncthreads();
     W score[own]{};
-    for (int d = 0; d < dim; ++d) {
-      auto const key = k[lane * (dim + 1) + d];
-#pragma unroll
-      for (int r = 0; r < own; ++r) { score[r] += q[(mine + r) * dim + d] * key; }
-    }
+    meet(score, q, mine, k, dim);
 #pragma unroll
     for (int r = 0; r < own; ++r) {
       if (!sees(s, at.first + mine + r, from + lane)) {
-        score[r] = lowest;
+        score[r] = -std::numeric_limits<W>::infinity();
       }
-      auto const top = max_of{}(over_warp(score[r], max_of{}), highest[r]);
-      auto const shift = top == lowest ? W{0} : top;
-      auto const correction = exponential(highest[r] - shift);
-      auto const weight = exponential(score[r] - shift);
-      highest[r] = top;
-      total[r] = total[r] * correction + over_warp(weight, sum_of{});
+      auto const weight = softmax.step(r, score[r], sums[r]);
       p[(mine + r) * attention_stream + lane] =
           weight * kept<W>(s, at.head, at.start + at.first + mine + r, from + lane);
-#pragma unroll
-      for (int i = 0; i < attention_pieces; ++i) { sums[r][i] *= correction; }
     }
     __syncwarp();
-    for (int j = 0; j < attention_stream; ++j) {
-#pragma unroll
-      for (int i = 0; i < attention_pieces; ++i) {
-        if (i * 32 + lane < dim) {
-          auto const value = v[j * dim + i * 32 + lane];
-#pragma unroll
-          for (int r = 0; r < own; ++r) { sums[r][i] += p[(mine + r) * attention_stream + j] * value; }
-        }
-      }
-    }
+    weigh(sums, p, mine, v, dim, dim);
     __syncwarp();
   }
 #pragma unroll
@@ -173,14 +222,9 @@ __global__ void __launch_bounds__(attention_threads)
     }
     auto const row = at.start + query;
     auto* const out = a.out + (row * s.heads + at.head) * dim;
-#pragma unroll
-    for (int i = 0; i < attention_pieces; ++i) {
-      if (i * 32 + lane < dim) {
-        out[i * 32 + lane] = narrow<T>(sums[r][i] / total[r]);
-      }
-    }
+    for_own_dimensions(dim, [&](int i, int d) { out[d] = narrow<T>(sums[r][i] / softmax.total[r]); });
     if (lane == 0) {
-      a.log_sum_exp[at.head * s.rows + row] = highest[r] + log(total[r]);
+      a.log_sum_exp[at.head * s.rows + row] = softmax.highest[r] + log(softmax.total[r]);
     }
   }
 }
@@ -204,11 +248,64 @@ __global__ void attention_delta_kernel(kernel::attention_backward<T> a) {
   }
 }
 
+/// score[r] += a[r] b and d_weight[r] += d_a[r] d_b: `a` and d_a are this warp's rows, b and d_b this lane's
+/// row of the stream.
+template <class W, int Own>
+__device__ __forceinline__ void meet(W (&score)[Own], W (&d_weight)[Own], W const* a, W const* d_a, int mine,
+                                     W const* b, W const* d_b, int dim) {
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+  for (int d = 0; d < dim; ++d) {
+    auto const b_d = b[lane * (dim + 1) + d];
+    auto const d_b_d = d_b[lane * (dim + 1) + d];
+#pragma unroll
+    for (int r = 0; r < Own; ++r) {
+      score[r] += a[(mine + r) * dim + d] * b_d;
+      d_weight[r] += d_a[(mine + r) * dim + d] * d_b_d;
+    }
+  }
+}
+
+/// `weigh` of two sums at once, both from rows that are dim + 1 apart.
+template <class W, int Own>
+__device__ __forceinline__ void weigh_both(W (&first)[Own][attention_pieces],
+                                           W (&second)[Own][attention_pieces], W const* p, W const* q,
+                                           int mine, W const* b, W const* c, int dim) {
+  for (int j = 0; j < attention_stream; ++j) {
+    for_own_dimensions(dim, [&](int i, int d) {
+      auto const c_d = c[j * (dim + 1) + d];
+      auto const b_d = b[j * (dim + 1) + d];
+#pragma unroll
+      for (int r = 0; r < Own; ++r) {
+        first[r][i] += p[(mine + r) * attention_stream + j] * b_d;
+        second[r][i] += q[(mine + r) * attention_stream + j] * c_d;
+      }
+    });
+  }
+}
+
 template <class T>
 constexpr std::size_t attention_d_query_bytes(int dim) {
   return sizeof(wide<T>) *
          (attention_rows<T> * (2 * dim + attention_stream) + attention_stream * 2 * (dim + 1));
 }
+
+/// What the forward pass and the sums of delta say of a warp's queries.
+template <class W, int Own>
+struct query_statistics {
+  W log_sum[Own]{}, delta[Own]{};
+
+  template <class T>
+  __device__ query_statistics(kernel::attention_backward<T> const& a, attention_place const& at, int mine) {
+#pragma unroll
+    for (int r = 0; r < Own; ++r) {
+      if (at.first + mine + r < at.length) {
+        auto const index = at.head * a.shape.rows + at.start + at.first + mine + r;
+        log_sum[r] = a.log_sum_exp[index];
+        delta[r] = a.delta[index];
+      }
+    }
+  }
+};
 
 /// Owns queries, streams keys and values.
 template <class T>
@@ -227,9 +324,7 @@ __global__ void __launch_bounds__(attention_threads)
   int const mine = static_cast<int>(threadIdx.x) / 32 * own;
   auto const stride = s.qkv_columns();
   auto const out_stride = static_cast<int64_t>(s.heads) * dim;
-  auto const* const qkv = a.qkv + at.start * stride;
-  auto const* const keys = qkv + static_cast<int64_t>(s.heads + at.head / (s.heads / s.kv_heads)) * dim;
-  auto const* const values = keys + static_cast<int64_t>(s.kv_heads) * dim;
+  attention_operands<T> const of{s, dim, a.qkv, at};
 
   extern __shared__ __align__(16) unsigned char shared_memory[];
   auto* const q = reinterpret_cast<W*>(shared_memory);     // [rows, dim]
@@ -237,58 +332,32 @@ __global__ void __launch_bounds__(attention_threads)
   auto* const k = d_out + rows * dim;                      // [stream, dim + 1]
   auto* const v = k + attention_stream * (dim + 1);        // [stream, dim + 1]
   auto* const d_score = v + attention_stream * (dim + 1);  // [rows, stream]
-  stage(qkv + static_cast<int64_t>(at.head) * dim, stride, at.first, at.length, rows, dim, q, dim,
-        static_cast<W>(s.scale));
+  stage(of.queries, stride, at.first, at.length, rows, dim, q, dim, static_cast<W>(s.scale));
   stage(a.d_out + at.start * out_stride + static_cast<int64_t>(at.head) * dim, out_stride, at.first,
         at.length, rows, dim, d_out, dim);
 
   W sums[own][attention_pieces]{};
-  W log_sum[own]{}, delta[own]{};
-#pragma unroll
-  for (int r = 0; r < own; ++r) {
-    if (at.first + mine + r < at.length) {
-      auto const index = at.head * s.rows + at.start + at.first + mine + r;
-      log_sum[r] = a.log_sum_exp[index];
-      delta[r] = a.delta[index];
-    }
-  }
+  query_statistics<W, own> const of_queries{a, at, mine};
   auto const oldest = s.window > 0 && at.first >= s.window ? at.first - s.window + 1 : 0;
   auto const end = at.first + rows < at.length ? at.first + rows : at.length;
   for (auto from = oldest / attention_stream * attention_stream; from < end; from += attention_stream) {
     __syncthreads();
-    stage(keys, stride, from, at.length, attention_stream, dim, k, dim + 1);
-    stage(values, stride, from, at.length, attention_stream, dim, v, dim + 1);
+    stage(of.keys, stride, from, at.length, attention_stream, dim, k, dim + 1);
+    stage(of.values, stride, from, at.length, attention_stream, dim, v, dim + 1);
     __syncthreads();
     W score[own]{}, d_weight[own]{};
-    for (int d = 0; d < dim; ++d) {
-      auto const key = k[lane * (dim + 1) + d];
-      auto const value = v[lane * (dim + 1) + d];
-#pragma unroll
-      for (int r = 0; r < own; ++r) {
-        score[r] += q[(mine + r) * dim + d] * key;
-        d_weight[r] += d_out[(mine + r) * dim + d] * value;
-      }
-    }
+    meet(score, d_weight, q, d_out, mine, k, v, dim);
 #pragma unroll
     for (int r = 0; r < own; ++r) {
       auto const query = at.first + mine + r;
       auto const seen = query < at.length && sees(s, query, from + lane);
       d_score[(mine + r) * attention_stream + lane] =
-          seen ? exponential(score[r] - log_sum[r]) *
-                     (d_weight[r] * kept<W>(s, at.head, at.start + query, from + lane) - delta[r])
+          seen ? exponential(score[r] - of_queries.log_sum[r]) *
+                     (d_weight[r] * kept<W>(s, at.head, at.start + query, from + lane) - of_queries.delta[r])
                : W{0};
     }
     __syncwarp();
-    for (int j = 0; j < attention_stream; ++j) {
-#pragma unroll
-      for (int i = 0; i < attention_pieces; ++i) {
-        if (i * 32 + lane < dim) {
-          auto const key = k[j * (dim + 1) + i * 32 + lane];
-#pragma unroll
-          for (int r = 0; r < own; ++r) { sums[r][i] += d_score[(mine + r) * attention_stream + j] * key; }
-        }
-      }
-    }
+    weigh(sums, d_score, mine, k, dim + 1, dim);
     __syncwarp();
   }
 #pragma unroll
@@ -298,12 +367,7 @@ __global__ void __launch_bounds__(attention_threads)
       continue;
     }
     auto* const d_q = a.d_qkv + (at.start + query) * stride + static_cast<int64_t>(at.head) * dim;
-#pragma unroll
-    for (int i = 0; i < attention_pieces; ++i) {
-      if (i * 32 + lane < dim) {
-        d_q[i * 32 + lane] = narrow<T>(sums[r][i] * static_cast<W>(s.scale));
-      }
-    }
+    for_own_dimensions(dim, [&](int i, int d) { d_q[d] = narrow<T>(sums[r][i] * static_cast<W>(s.scale)); });
   }
 }
 
@@ -311,6 +375,32 @@ template <class T>
 constexpr std::size_t attention_d_key_bytes(int dim) {
   return sizeof(wide<T>) *
          (attention_rows<T> * 2 * (dim + attention_stream) + attention_stream * 2 * (dim + 1));
+}
+
+/// Stores the gradients of the keys and values that a warp owns.
+template <class T, int Own>
+__device__ __forceinline__ void store_keys(kernel::attention_backward<T> const& a, attention_place const& at,
+                                           int mine, wide<T> const (&d_k)[Own][attention_pieces],
+                                           wide<T> const (&d_v)[Own][attention_pieces]) {
+  auto const& s = a.shape;
+  auto const key_column = static_cast<int64_t>(s.heads + at.head) * s.head_dim;
+  auto const value_column = key_column + static_cast<int64_t>(s.kv_heads) * s.head_dim;
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+#pragma unroll
+  for (int r = 0; r < Own; ++r) {
+    auto const key = at.first + mine + r;
+    if (key >= at.length) {
+      continue;
+    }
+    auto* const row = a.d_qkv + (at.start + key) * s.qkv_columns();
+#pragma unroll
+    for (int i = 0; i < attention_pieces; ++i) {
+      if (i * 32 + lane < s.head_dim) {
+        row[key_column + i * 32 + lane] = narrow<T>(d_k[r][i]);
+        row[value_column + i * 32 + lane] = narrow<T>(d_v[r][i]);
+      }
+    }
+  }
 }
 
 /// Owns keys and values of one head, streams the queries of all heads that use it, in their order.
@@ -362,15 +452,7 @@ __global__ void __launch_bounds__(attention_threads)
       auto const delta = query < at.length ? a.delta[index] : W{0};
       __syncthreads();
       W score[own]{}, d_weight[own]{};
-      for (int d = 0; d < dim; ++d) {
-        auto const q_d = q[lane * (dim + 1) + d];
-        auto const d_out_d = d_out[lane * (dim + 1) + d];
-#pragma unroll
-        for (int r = 0; r < own; ++r) {
-          score[r] += q_d * k[(mine + r) * dim + d];
-          d_weight[r] += d_out_d * v[(mine + r) * dim + d];
-        }
-      }
+      meet(score, d_weight, k, v, mine, q, d_out, dim);
 #pragma unroll
       for (int r = 0; r < own; ++r) {
         auto const seen = query < at.length && sees(s, query, at.first + mine + r);
@@ -380,38 +462,11 @@ __global__ void __launch_bounds__(attention_threads)
         d_score[(mine + r) * attention_stream + lane] = seen ? weight * (d_weight[r] * factor - delta) : W{0};
       }
       __syncwarp();
-      for (int j = 0; j < attention_stream; ++j) {
-#pragma unroll
-        for (int i = 0; i < attention_pieces; ++i) {
-          if (i * 32 + lane < dim) {
-            auto const q_i = q[j * (dim + 1) + i * 32 + lane];
-            auto const d_out_i = d_out[j * (dim + 1) + i * 32 + lane];
-#pragma unroll
-            for (int r = 0; r < own; ++r) {
-              d_v[r][i] += p[(mine + r) * attention_stream + j] * d_out_i;
-              d_k[r][i] += d_score[(mine + r) * attention_stream + j] * q_i;
-            }
-          }
-        }
-      }
+      weigh_both(d_v, d_k, p, d_score, mine, d_out, q, dim);
       __syncwarp();
     }
   }
-#pragma unroll
-  for (int r = 0; r < own; ++r) {
-    auto const key = at.first + mine + r;
-    if (key >= at.length) {
-      continue;
-    }
-    auto* const row = a.d_qkv + (at.start + key) * stride;
-#pragma unroll
-    for (int i = 0; i < attention_pieces; ++i) {
-      if (i * 32 + lane < dim) {
-        row[key_column + i * 32 + lane] = narrow<T>(d_k[r][i]);
-        row[value_column + i * 32 + lane] = narrow<T>(d_v[r][i]);
-      }
-    }
-  }
+  store_keys(a, at, mine, d_k, d_v);
 }
 
 inline void check_attention(kernel::attention_shape const& s) {

@@ -58,6 +58,36 @@ void run(stream& on, kernel::head_norm_forward<T> const& a) {
 
 inline constexpr int head_norm_backward_threads = 512;
 
+/// Adds up a block's `mine` in `sums`, warp after warp, so the order of the sum is fixed, and writes the
+/// result to `partial`. A lane has P pairs of queries and of keys.
+template <class W, int P>
+__device__ __forceinline__ void write_weight_sums(W const (&mine)[2][P][2], W* sums, int head_dim,
+                                                  W* partial) {
+  int const lane = static_cast<int>(threadIdx.x) % 32;
+  int const warp = static_cast<int>(threadIdx.x) / 32;
+  int const half = head_dim / 2;
+  for (int turn = 0; turn < head_norm_backward_threads / 32; ++turn) {
+    if (warp == turn) {
+#pragma unroll
+      for (int kind = 0; kind < 2; ++kind) {
+#pragma unroll
+        for (int p = 0; p < P; ++p) {
+          int const i = lane + 32 * p;
+          if (i < half) {
+            auto* const low = sums + kind * head_dim + i;
+            low[0] = (turn == 0 ? W{0} : low[0]) + mine[kind][p][0];
+            low[half] = (turn == 0 ? W{0} : low[half]) + mine[kind][p][1];
+          }
+        }
+      }
+    }
+    __syncthreads();
+  }
+  for (int i = static_cast<int>(threadIdx.x); i < 2 * head_dim; i += head_norm_backward_threads) {
+    partial[static_cast<int64_t>(blockIdx.x) * 2 * head_dim + i] = sums[i];
+  }
+}
+
 /// A block is a block of rows; a warp takes every sixteenth head of them. A lane has the pairs lane, lane +
 /// 32, ... of a head, P of them at most, and sums the weight's gradient for them.
 template <class T, int P>
@@ -118,29 +148,8 @@ __global__ void __launch_bounds__(head_norm_backward_threads)
       }
     }
   }
-  if (a.partial == nullptr) {
-    return;
-  }
-  // Warp after warp: the order of the sum is fixed.
-  for (int turn = 0; turn < warps; ++turn) {
-    if (warp == turn) {
-#pragma unroll
-      for (int kind = 0; kind < 2; ++kind) {
-#pragma unroll
-        for (int p = 0; p < P; ++p) {
-          int const i = lane + 32 * p;
-          if (i < half) {
-            auto* const low = sums + kind * s.head_dim + i;
-            low[0] = (turn == 0 ? W{0} : low[0]) + mine[kind][p][0];
-            low[half] = (turn == 0 ? W{0} : low[half]) + mine[kind][p][1];
-          }
-        }
-      }
-    }
-    __syncthreads();
-  }
-  for (int i = static_cast<int>(threadIdx.x); i < 2 * s.head_dim; i += head_norm_backward_threads) {
-    a.partial[static_cast<int64_t>(blockIdx.x) * 2 * s.head_dim + i] = sums[i];
+  if (a.partial != nullptr) {
+    write_weight_sums(mine, sums, s.head_dim, a.partial);
   }
 }
 

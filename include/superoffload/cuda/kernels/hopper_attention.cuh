@@ -180,6 +180,15 @@ __device__ __forceinline__ void weigh(float (&c)[N][4], unsigned const (&w)[K][4
 }
 
 template <int N>
+__device__ __forceinline__ void clear(float (&c)[N][4]) {
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) { c[i][j] = 0; }
+  }
+}
+
+template <int N>
 __device__ __forceinline__ void round_to(unsigned (&w)[N / 2][4], float const (&p)[N][4]) {
 #pragma unroll
   for (int k = 0; k < N / 2; ++k) {
@@ -235,6 +244,19 @@ struct attention_mask {
   __device__ bool hides_none(int first_query, int last_query, int first_key, int last_key) const {
     return last_key <= first_query && static_cast<unsigned>(last_query - first_key) < reach;
   }
+};
+
+/// The rows of a tile that a warpgroup owns, of which a thread has two.
+struct thread_rows {
+  attention_tile at;
+  int first;  ///< the warpgroup's first
+  int row;    ///< the thread's; the other is eight rows on
+
+  __device__ thread_rows(attention_tile const& tile, int warpgroup)
+      : at{tile},
+        first{tile.first + warpgroup * warpgroup_rows},
+        row{first + static_cast<int>(threadIdx.x) % warpgroup_threads / 32 * 16 +
+            static_cast<int>(threadIdx.x) % 32 / 4} {}
 };
 
 /// Pieces of `size` keys that a tile of queries meets.

@@ -87,7 +87,7 @@ struct query_range {
 
 #if SUPEROFFLOAD_HOPPER
 
-inline constexpr float log2_e = 1.4426950408889634F;
+using flash::log2_e;
 
 template <int Dim>
 __device__ __forceinline__ void copies(backward_arguments const& p, d_query_memory<Dim>& memory) {
@@ -138,112 +138,132 @@ __device__ __forceinline__ void copies(backward_arguments const& p, d_query_memo
   }
 }
 
+/// What a warpgroup keeps in registers for the gradients of its queries.
 template <int Dim>
-__device__ __forceinline__ void products(backward_arguments const& p, d_query_memory<Dim>& memory,
-                                         int warpgroup) {
+struct d_query_pipeline {
   using sizes = d_query_sizes<Dim>;
-  constexpr int stream = sizes::stream;
-  constexpr int box_row = box_columns * sizeof(bfloat16);
-  constexpr int piece_bytes = sizeof(memory.k[0]);
-  auto const& s = p.a.shape;
-  int const lane = static_cast<int>(threadIdx.x) % 32;
-  int const warp_row = static_cast<int>(threadIdx.x) % warpgroup_threads / 32 * 16;
-  auto const scale = static_cast<float>(s.scale);
-  attention_mask const visible{s};
-  auto const q = operand(memory.q + warpgroup * warpgroup_rows * box_columns, 0);
-  auto const d_out = operand(memory.d_out + warpgroup * warpgroup_rows * box_columns, 0);
-  auto const k_base = operand(memory.k, stream * box_row);
-  auto const v_base = operand(memory.v, stream * box_row);
-  ring_position<sizes::stages> at_stage;
+  static constexpr int stream = sizes::stream;
+  static constexpr int box_row = box_columns * sizeof(bfloat16);
+  static constexpr int piece_bytes = sizeof(d_query_memory<Dim>::k[0]);
 
+  d_query_memory<Dim>& memory;
+  attention_mask visible;
+  float scale;
+  std::uint64_t q, d_out, k, v;
+  ring_position<sizes::stages> at_stage;
+  int before;  ///< the stage of the keys that the last GEMM into sums reads, negative for none
   float sums[Dim / 8][4], weights[stream / 8][4], d_weights[stream / 8][4];
   unsigned d_scores[stream / 16][4];
-  for (int parity = 0;; parity ^= 1) {
-    wait(memory.own_full, parity);
-    auto const at = memory.tile;
-    if (at.head < 0) {
-      return;
+
+  __device__ __forceinline__ d_query_pipeline(kernel::attention_shape const& s, d_query_memory<Dim>& m,
+                                              int warpgroup)
+      : memory{m},
+        visible{s},
+        scale{static_cast<float>(s.scale)},
+        q{operand(m.q + warpgroup * warpgroup_rows * box_columns, 0)},
+        d_out{operand(m.d_out + warpgroup * warpgroup_rows * box_columns, 0)},
+        k{operand(m.k, stream * box_row)},
+        v{operand(m.v, stream * box_row)} {}
+
+  __device__ __forceinline__ void begin() {
+    clear(sums);
+    before = -1;
+  }
+  __device__ __forceinline__ void start_scores(int stage) {
+    wait(memory.k_full[stage], at_stage.parity);
+    begin_products();
+    scores<Dim, sizes::rows>(weights, q, ahead(k, stage * piece_bytes));
+    end_products();
+    wait_for_products<1>();
+    pin(sums);
+    if (before >= 0) {
+      release(memory.k_empty[before]);
     }
-    int const first = at.first + warpgroup * warpgroup_rows;
-    int const query = first + warp_row + lane / 4;  // and the one eight rows on
-    key_range const keys{s, at, sizes::rows, stream};
-    float log_sum[2]{}, delta[2]{};
+    wait(memory.v_full[stage], at_stage.parity);
+    begin_products();
+    scores<Dim, sizes::rows>(d_weights, d_out, ahead(v, stage * piece_bytes));
+    end_products();
+  }
+  /// Scores become weights.
+  __device__ __forceinline__ void weigh_keys(flash::query_statistics const& of_queries,
+                                             thread_rows const& rows, int first_key) {
+    int const lane = static_cast<int>(threadIdx.x) % 32;
+    bool const whole =
+        visible.hides_none(rows.first, rows.first + warpgroup_rows - 1, first_key, first_key + stream - 1);
 #pragma unroll
-    for (int r = 0; r < 2; ++r) {
-      if (query + r * 8 < at.length) {
-        auto const index = at.head * s.rows + at.start + query + r * 8;
-        log_sum[r] = p.a.log_sum_exp[index] * log2_e;
-        delta[r] = p.a.delta[index];
+    for (int c = 0; c < stream / 8; ++c) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        weights[c][j] = flash::power_of_two(weights[c][j] * (scale * log2_e) - of_queries.log_sum[j / 2]);
       }
     }
-#pragma unroll
-    for (int c = 0; c < Dim / 8; ++c) {
-#pragma unroll
-      for (int j = 0; j < 4; ++j) { sums[c][j] = 0; }
-    }
-    int before = -1;  // the stage of the keys that the last product into sums reads
-    for (int i = keys.end - 1; i >= keys.begin; --i) {
-      auto const stage = at_stage.stage;
-      wait(memory.k_full[stage], at_stage.parity);
-      begin_products();
-      scores<Dim, sizes::rows>(weights, q, ahead(k_base, stage * piece_bytes));
-      end_products();
-      wait_for_products<1>();
-      pin(sums);
-      if (before >= 0) {
-        release(memory.k_empty[before]);
-      }
-      wait(memory.v_full[stage], at_stage.parity);
-      begin_products();
-      scores<Dim, sizes::rows>(d_weights, d_out, ahead(v_base, stage * piece_bytes));
-      end_products();
-      wait_for_products<1>();
-      pin(weights);
-      bool const whole =
-          visible.hides_none(first, first + warpgroup_rows - 1, i * stream, i * stream + stream - 1);
+    if (!whole) {
 #pragma unroll
       for (int c = 0; c < stream / 8; ++c) {
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-          weights[c][j] = flash::power_of_two(weights[c][j] * (scale * log2_e) - log_sum[j / 2]);
-        }
-      }
-      if (!whole) {
-#pragma unroll
-        for (int c = 0; c < stream / 8; ++c) {
-#pragma unroll
-          for (int j = 0; j < 4; ++j) {
-            if (visible.hides(query + j / 2 * 8, i * stream + c * 8 + lane % 4 * 2 + j % 2)) {
-              weights[c][j] = 0;
-            }
+          if (visible.hides(rows.row + j / 2 * 8, first_key + c * 8 + lane % 4 * 2 + j % 2)) {
+            weights[c][j] = 0;
           }
         }
       }
-      wait_for_products<0>();
-      pin(d_weights);
-      release(memory.v_empty[stage]);
-      if (i == keys.begin) {
-        arrive(memory.own_empty);
-      }
-#pragma unroll
-      for (int c = 0; c < stream / 8; ++c) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) { weights[c][j] *= d_weights[c][j] - delta[j / 2]; }
-      }
-      round_to(d_scores, weights);
-      pin(d_scores);
-      pin(sums);
-      begin_products();
-      weigh(sums, d_scores, ahead(k_base, stage * piece_bytes));
-      end_products();
-      before = stage;
-      at_stage.advance();
     }
+  }
+  /// `last`: the tile has no further piece.
+  __device__ __forceinline__ void step(flash::query_statistics const& of_queries, thread_rows const& rows,
+                                       int piece, bool last) {
+    auto const stage = at_stage.stage;
+    start_scores(stage);
+    wait_for_products<1>();
+    pin(weights);
+    weigh_keys(of_queries, rows, piece * stream);
+    wait_for_products<0>();
+    pin(d_weights);
+    release(memory.v_empty[stage]);
+    if (last) {
+      arrive(memory.own_empty);
+    }
+#pragma unroll
+    for (int c = 0; c < stream / 8; ++c) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) { weights[c][j] *= d_weights[c][j] - of_queries.delta[j / 2]; }
+    }
+    round_to(d_scores, weights);
+    pin(d_scores);
+    pin(sums);
+    begin_products();
+    weigh(sums, d_scores, ahead(k, stage * piece_bytes));
+    end_products();
+    before = stage;
+    at_stage.advance();
+  }
+  __device__ __forceinline__ void finish() {
     wait_for_products<0>();
     pin(sums);
     release(memory.k_empty[before]);
-    write(sums, {scale, scale}, [&](int r) -> bfloat16* {
-      auto const row = query + r * 8;
+  }
+};
+
+template <int Dim>
+__device__ __forceinline__ void products(backward_arguments const& p, d_query_memory<Dim>& memory,
+                                         int warpgroup) {
+  using sizes = d_query_sizes<Dim>;
+  auto const& s = p.a.shape;
+  d_query_pipeline<Dim> pipeline{s, memory, warpgroup};
+  for (int parity = 0;; parity ^= 1) {
+    wait(memory.own_full, parity);
+    thread_rows const rows{memory.tile, warpgroup};
+    auto const& at = rows.at;
+    if (at.head < 0) {
+      return;
+    }
+    key_range const keys{s, at, sizes::rows, sizes::stream};
+    flash::query_statistics const of_queries{p.a, at, rows.row};
+    pipeline.begin();
+    for (int i = keys.end - 1; i >= keys.begin; --i) { pipeline.step(of_queries, rows, i, i == keys.begin); }
+    pipeline.finish();
+    write(pipeline.sums, {pipeline.scale, pipeline.scale}, [&](int r) -> bfloat16* {
+      auto const row = rows.row + r * 8;
       return row < at.length
                  ? p.a.d_qkv + (at.start + row) * s.qkv_columns() + static_cast<int64_t>(at.head) * Dim
                  : nullptr;
@@ -315,116 +335,124 @@ __device__ __forceinline__ void copies(backward_arguments const& p, d_key_memory
   }
 }
 
-/// Scores are transposed: a row is a key.
+/// What a warpgroup keeps in registers for the gradients of its keys and values. Scores are transposed: a row
+/// is a key.
 template <int Dim>
-__device__ __forceinline__ void products(backward_arguments const& p, d_key_memory<Dim>& memory,
-                                         int warpgroup) {
+struct d_key_pipeline {
   using sizes = d_key_sizes<Dim>;
-  constexpr int stream = sizes::stream;
-  constexpr int box_row = box_columns * sizeof(bfloat16);
-  constexpr int piece_bytes = sizeof(memory.q[0]);
-  auto const& s = p.a.shape;
-  int const lane = static_cast<int>(threadIdx.x) % 32;
-  int const warp_row = static_cast<int>(threadIdx.x) % warpgroup_threads / 32 * 16;
-  int const group = s.heads / s.kv_heads;
-  auto const scale = static_cast<float>(s.scale);
-  attention_mask const visible{s};
-  auto const k = operand(memory.k + warpgroup * warpgroup_rows * box_columns, 0);
-  auto const v = operand(memory.v + warpgroup * warpgroup_rows * box_columns, 0);
-  auto const q_base = operand(memory.q, stream * box_row);
-  auto const d_out_base = operand(memory.d_out, stream * box_row);
+  static constexpr int stream = sizes::stream;
+  static constexpr int box_row = box_columns * sizeof(bfloat16);
+  static constexpr int piece_bytes = sizeof(d_key_memory<Dim>::q[0]);
+
+  d_key_memory<Dim>& memory;
+  attention_mask visible;
+  float scale;
+  std::uint64_t k, v, q_base, d_out_base;
   ring_position<sizes::stages> at_stage;
-
-  product_turns<true> const turns{warpgroup};
-
+  int before;  ///< the stage that the last GEMMs into d_k and d_v read, negative for none
+  product_turns<true> turns;
   float d_k[Dim / 8][4], d_v[Dim / 8][4], weights[stream / 8][4], d_weights[stream / 8][4];
   unsigned rounded[stream / 16][4], d_scores[stream / 16][4];
-  for (int parity = 0;; parity ^= 1) {
-    wait(memory.own_full, parity);
-    auto const at = memory.tile;
-    if (at.head < 0) {
-      return;
-    }
-    int const first = at.first + warpgroup * warpgroup_rows;
-    int const key = first + warp_row + lane / 4;  // and the one eight rows on
-    query_range const queries{s, at, sizes::rows};
+
+  __device__ __forceinline__ d_key_pipeline(kernel::attention_shape const& s, d_key_memory<Dim>& m,
+                                            int warpgroup)
+      : memory{m},
+        visible{s},
+        scale{static_cast<float>(s.scale)},
+        k{operand(m.k + warpgroup * warpgroup_rows * box_columns, 0)},
+        v{operand(m.v + warpgroup * warpgroup_rows * box_columns, 0)},
+        q_base{operand(m.q, stream * box_row)},
+        d_out_base{operand(m.d_out, stream * box_row)},
+        turns{warpgroup} {}
+
+  __device__ __forceinline__ void begin() {
+    clear(d_k);
+    clear(d_v);
+    before = -1;
+  }
+  __device__ __forceinline__ void start_scores(std::uint64_t q, std::uint64_t d_out) {
+    begin_products();
+    scores<Dim, sizes::rows>(weights, k, q);
+    end_products();
+    scores<Dim, sizes::rows>(d_weights, v, d_out);
+    end_products();
+  }
+  /// Scores become weights.
+  __device__ __forceinline__ void weigh_queries(thread_rows const& rows, int from, int stage) {
+    int const column = static_cast<int>(threadIdx.x) % 4 * 2;
 #pragma unroll
-    for (int c = 0; c < Dim / 8; ++c) {
+    for (int c = 0; c < stream / 8; ++c) {
+      auto const log_sum = *reinterpret_cast<float2 const*>(&memory.log_sum[stage][c * 8 + column]);
 #pragma unroll
-      for (int j = 0; j < 4; ++j) { d_k[c][j] = d_v[c][j] = 0; }
-    }
-    int before = -1;  // the stage that the last products into d_k and d_v read
-    for (int head = 0; head < group; ++head) {
-      for (int from = queries.begin; from < queries.end; from += stream, at_stage.advance()) {
-        auto const stage = at_stage.stage;
-        wait(memory.full[stage], at_stage.parity);
-        if (from + stream <= first) {  // none of them sees a key of this warpgroup
-          arrive(memory.empty[stage]);
-          turns.wait();
-          turns.pass();
-          continue;
-        }
-        auto const q = ahead(q_base, stage * piece_bytes);
-        auto const d_out = ahead(d_out_base, stage * piece_bytes);
-        turns.wait();
-        begin_products();
-        scores<Dim, sizes::rows>(weights, k, q);
-        end_products();
-        scores<Dim, sizes::rows>(d_weights, v, d_out);
-        end_products();
-        wait_for_products<1>();
-        pin(weights);
-        pin(d_k);
-        if (before >= 0) {
-          arrive(memory.empty[before]);
-        }
-        int const column = lane % 4 * 2;
-#pragma unroll
-        for (int c = 0; c < stream / 8; ++c) {
-          auto const log_sum = *reinterpret_cast<float2 const*>(&memory.log_sum[stage][c * 8 + column]);
-#pragma unroll
-          for (int j = 0; j < 4; ++j) {
-            weights[c][j] =
-                flash::power_of_two(weights[c][j] * (scale * log2_e) - (j % 2 == 0 ? log_sum.x : log_sum.y));
-          }
-        }
-        if (!visible.hides_none(from, from + stream - 1, first, first + warpgroup_rows - 1)) {
-#pragma unroll
-          for (int c = 0; c < stream / 8; ++c) {
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-              if (visible.hides(from + c * 8 + column + j % 2, key + j / 2 * 8)) {
-                weights[c][j] = 0;
-              }
-            }
-          }
-        }
-        round_to(rounded, weights);
-        pin(rounded);
-        pin(d_v);
-        begin_products();
-        weigh(d_v, rounded, d_out);
-        end_products();
-        turns.pass();
-        wait_for_products<1>();
-        pin(d_weights);
-#pragma unroll
-        for (int c = 0; c < stream / 8; ++c) {
-          auto const delta = *reinterpret_cast<float2 const*>(&memory.delta[stage][c * 8 + column]);
-#pragma unroll
-          for (int j = 0; j < 4; ++j) { weights[c][j] *= d_weights[c][j] - (j % 2 == 0 ? delta.x : delta.y); }
-        }
-        round_to(d_scores, weights);
-        pin(d_scores);
-        pin(d_k);
-        begin_products();
-        weigh(d_k, d_scores, q);
-        end_products();
-        wait_for_products<1>();
-        pin(d_v);
-        before = stage;
+      for (int j = 0; j < 4; ++j) {
+        weights[c][j] =
+            flash::power_of_two(weights[c][j] * (scale * log2_e) - (j % 2 == 0 ? log_sum.x : log_sum.y));
       }
     }
+    if (!visible.hides_none(from, from + stream - 1, rows.first, rows.first + warpgroup_rows - 1)) {
+#pragma unroll
+      for (int c = 0; c < stream / 8; ++c) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+          if (visible.hides(from + c * 8 + column + j % 2, rows.row + j / 2 * 8)) {
+            weights[c][j] = 0;
+          }
+        }
+      }
+    }
+  }
+  /// The gradients of weights become those of scores.
+  __device__ __forceinline__ void differentiate(int stage) {
+    int const column = static_cast<int>(threadIdx.x) % 4 * 2;
+#pragma unroll
+    for (int c = 0; c < stream / 8; ++c) {
+      auto const delta = *reinterpret_cast<float2 const*>(&memory.delta[stage][c * 8 + column]);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) { weights[c][j] *= d_weights[c][j] - (j % 2 == 0 ? delta.x : delta.y); }
+    }
+  }
+  /// The queries from `from` on.
+  __device__ __forceinline__ void step(thread_rows const& rows, int from) {
+    auto const stage = at_stage.stage;
+    wait(memory.full[stage], at_stage.parity);
+    if (from + stream <= rows.first) {  // none of them sees a key of this warpgroup
+      arrive(memory.empty[stage]);
+      turns.wait();
+      turns.pass();
+      return;
+    }
+    auto const q = ahead(q_base, stage * piece_bytes);
+    auto const d_out = ahead(d_out_base, stage * piece_bytes);
+    turns.wait();
+    start_scores(q, d_out);
+    wait_for_products<1>();
+    pin(weights);
+    pin(d_k);
+    if (before >= 0) {
+      arrive(memory.empty[before]);
+    }
+    weigh_queries(rows, from, stage);
+    round_to(rounded, weights);
+    pin(rounded);
+    pin(d_v);
+    begin_products();
+    weigh(d_v, rounded, d_out);
+    end_products();
+    turns.pass();
+    wait_for_products<1>();
+    pin(d_weights);
+    differentiate(stage);
+    round_to(d_scores, weights);
+    pin(d_scores);
+    pin(d_k);
+    begin_products();
+    weigh(d_k, d_scores, q);
+    end_products();
+    wait_for_products<1>();
+    pin(d_v);
+    before = stage;
+  }
+  __device__ __forceinline__ void finish() {
     wait_for_products<0>();
     pin(d_k);
     pin(d_v);
@@ -432,14 +460,39 @@ __device__ __forceinline__ void products(backward_arguments const& p, d_key_memo
     if (before >= 0) {
       arrive(memory.empty[before]);
     }
+  }
+};
+
+template <int Dim>
+__device__ __forceinline__ void products(backward_arguments const& p, d_key_memory<Dim>& memory,
+                                         int warpgroup) {
+  using sizes = d_key_sizes<Dim>;
+  auto const& s = p.a.shape;
+  int const group = s.heads / s.kv_heads;
+  d_key_pipeline<Dim> pipeline{s, memory, warpgroup};
+  for (int parity = 0;; parity ^= 1) {
+    wait(memory.own_full, parity);
+    thread_rows const rows{memory.tile, warpgroup};
+    auto const& at = rows.at;
+    if (at.head < 0) {
+      return;
+    }
+    query_range const queries{s, at, sizes::rows};
+    pipeline.begin();
+    for (int head = 0; head < group; ++head) {
+      for (int from = queries.begin; from < queries.end; from += sizes::stream, pipeline.at_stage.advance()) {
+        pipeline.step(rows, from);
+      }
+    }
+    pipeline.finish();
     auto const row_of = [&](int64_t column) {
       return [&, column](int r) -> bfloat16* {
-        auto const row = key + r * 8;
+        auto const row = rows.row + r * 8;
         return row < at.length ? p.a.d_qkv + (at.start + row) * s.qkv_columns() + column * Dim : nullptr;
       };
     };
-    write(d_k, {scale, scale}, row_of(s.heads + at.head));
-    write(d_v, {1.0F, 1.0F}, row_of(s.heads + s.kv_heads + at.head));
+    write(pipeline.d_k, {pipeline.scale, pipeline.scale}, row_of(s.heads + at.head));
+    write(pipeline.d_v, {1.0F, 1.0F}, row_of(s.heads + s.kv_heads + at.head));
   }
 }
 

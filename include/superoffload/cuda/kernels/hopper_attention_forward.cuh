@@ -111,6 +111,12 @@ struct running_softmax {
     }
   }
 
+  __device__ __forceinline__ float row_total(int r) const {
+    auto sum = total[r];
+    sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 1);
+    sum += __shfl_xor_sync(0xFFFFFFFFU, sum, 2);
+    return sum;
+  }
   /// Scores become weights relative to the highest so far.
   template <int N>
   __device__ __forceinline__ void step(float (&p)[N][4], float scale_log2) {
@@ -155,137 +161,155 @@ __device__ __forceinline__ void mask(float (&p)[N][4], attention_mask const& vis
   }
 }
 
+/// What a warpgroup keeps in registers: it multiplies the scores of one piece of keys while it weighs the
+/// values of the piece before.
 template <int Dim>
-__device__ __forceinline__ void products(forward_arguments const& p, forward_memory<Dim>& memory,
-                                         int warpgroup) {
+struct forward_pipeline {
   using sizes = forward_sizes<Dim>;
-  constexpr int stream = sizes::stream;
-  constexpr int box_row = box_columns * sizeof(bfloat16);
-  constexpr int piece_bytes = sizeof(memory.k[0]);
-  auto const& s = p.a.shape;
-  int const lane = static_cast<int>(threadIdx.x) % 32;
-  int const warp_row = static_cast<int>(threadIdx.x) % warpgroup_threads / 32 * 16;
-  auto const scale = static_cast<float>(s.scale);
-  auto const scale_log2 = static_cast<float>(s.scale * 1.4426950408889634);
-  attention_mask const visible{s};
-  auto const q = operand(memory.q + warpgroup * warpgroup_rows * box_columns, 0);
-  auto const k_of = [&, k = operand(memory.k, 0)](int stage) { return ahead(k, stage * piece_bytes); };
-  auto const v_of = [&, v = operand(memory.v, stream * box_row)](int stage) {
-    return ahead(v, stage * piece_bytes);
-  };
-  ring_position<sizes::stages> at_stage;
-  product_turns<sizes::turns> const turns{warpgroup};
+  static constexpr int stream = sizes::stream;
+  static constexpr int piece_bytes = sizeof(forward_memory<Dim>::k[0]);
 
+  forward_memory<Dim>& memory;
+  attention_mask visible;
+  float scale_log2;
+  std::uint64_t q, k, v;
+  product_turns<sizes::turns> turns;
+  ring_position<sizes::stages> at_stage;
+  ring_position<sizes::stages> before;  ///< where the values are that `rounded` belongs to
   float sums[Dim / 8][4], weights[stream / 8][4];
   unsigned rounded[stream / 16][4];
-  for (int parity = 0;; parity ^= 1) {
-    wait(memory.q_full, parity);
-    auto const at = memory.tile;
-    if (at.head < 0) {
-      return;
+
+  __device__ __forceinline__ forward_pipeline(kernel::attention_shape const& s, forward_memory<Dim>& m,
+                                              int warpgroup)
+      : memory{m},
+        visible{s},
+        scale_log2{static_cast<float>(s.scale * 1.4426950408889634)},
+        q{operand(m.q + warpgroup * warpgroup_rows * box_columns, 0)},
+        k{operand(m.k, 0)},
+        v{operand(m.v, stream * box_columns * static_cast<int>(sizeof(bfloat16)))},
+        turns{warpgroup} {}
+
+  /// Passes pieces over of which no query here sees a key; returns the first piece of another kind.
+  __device__ __forceinline__ int skip_unseen(int piece, int last_query) {
+    for (; piece * stream > last_query; --piece, at_stage.advance()) {
+      wait(memory.k_full[at_stage.stage], at_stage.parity);
+      wait(memory.v_full[at_stage.stage], at_stage.parity);
+      release(memory.k_empty[at_stage.stage]);
+      release(memory.v_empty[at_stage.stage]);
     }
-    int const first = at.first + warpgroup * warpgroup_rows;
-    int const query = first + warp_row + lane / 4;  // and the one eight rows on
-    key_range const keys{s, at, sizes::rows, stream};
-    int i = keys.end - 1;
-    if constexpr (sizes::rows > stream) {
-      for (; i * stream > first + warpgroup_rows - 1; --i, at_stage.advance()) {  // nobody here sees them
-        wait(memory.k_full[at_stage.stage], at_stage.parity);
-        wait(memory.v_full[at_stage.stage], at_stage.parity);
-        release(memory.k_empty[at_stage.stage]);
-        release(memory.v_empty[at_stage.stage]);
-      }
+    return piece;
+  }
+  __device__ __forceinline__ void start_scores() {
+    begin_products();
+    scores<Dim, sizes::rows>(weights, q, ahead(k, at_stage.stage * piece_bytes));
+    end_products();
+  }
+  __device__ __forceinline__ void start_values() {
+    begin_products();
+    weigh(sums, rounded, ahead(v, before.stage * piece_bytes));
+    end_products();
+  }
+  /// Scores become weights. Then it waits for the keys of the piece before `piece`: before the wait for a
+  /// product, also because this is a branch: the compiler would let the softmax sink behind that wait.
+  __device__ __forceinline__ void weigh_keys(running_softmax& softmax, thread_rows const& rows, int piece,
+                                             int first_piece) {
+    pin(weights);
+    release(memory.k_empty[at_stage.stage]);
+    auto const first_key = piece * stream;
+    if (!visible.hides_none(rows.first, rows.first + warpgroup_rows - 1, first_key, first_key + stream - 1)) {
+      mask(weights, visible, rows.row, first_key + static_cast<int>(threadIdx.x) % 4 * 2);
     }
-    auto const hide = [&](int piece) {
-      if (!visible.hides_none(first, first + warpgroup_rows - 1, piece * stream,
-                              piece * stream + stream - 1)) {
-        mask(weights, visible, query, piece * stream + lane % 4 * 2);
-      }
-    };
-    // For the piece after this one. In the loop this stands before the wait for a product, also because it is
-    // a branch: the compiler would let the softmax sink behind that wait.
-    auto const wait_for_keys = [&](int piece) {
-      auto next = at_stage;
-      next.advance();
-      if (piece >= keys.begin) {
-        wait(memory.k_full[next.stage], next.parity);
-      }
-    };
-    running_softmax softmax{p.a.sinks != nullptr ? p.a.sinks + at.head : nullptr, scale};
+    softmax.step(weights, scale_log2);
+    auto next = at_stage;
+    next.advance();
+    if (piece - 1 >= first_piece) {
+      wait(memory.k_full[next.stage], next.parity);
+    }
+  }
+
+  __device__ __forceinline__ void first_step(running_softmax& softmax, thread_rows const& rows, int piece,
+                                             int first_piece) {
     wait(memory.k_full[at_stage.stage], at_stage.parity);
     turns.wait();
-    begin_products();
-    scores<Dim, sizes::rows>(weights, q, k_of(at_stage.stage));
-    end_products();
+    start_scores();
     turns.pass();
+    clear(sums);
+    wait_for_products<0>();
+    weigh_keys(softmax, rows, piece, first_piece);
+    round_to(rounded, weights);
+    before = at_stage;
+  }
+  __device__ __forceinline__ void step(running_softmax& softmax, thread_rows const& rows, int piece,
+                                       int first_piece) {
+    at_stage.advance();
+    pin(rounded);
+    pin(sums);
+    turns.wait();
+    start_scores();
+    wait(memory.v_full[before.stage], before.parity);
+    start_values();
+    turns.pass();
+    wait_for_products<1>();
+    weigh_keys(softmax, rows, piece, first_piece);
+    wait_for_products<0>();
+    pin(sums);
+    release(memory.v_empty[before.stage]);
+    round_to(rounded, weights);
 #pragma unroll
     for (int c = 0; c < Dim / 8; ++c) {
 #pragma unroll
-      for (int j = 0; j < 4; ++j) { sums[c][j] = 0; }
+      for (int j = 0; j < 4; ++j) { sums[c][j] *= softmax.correction[j / 2]; }
     }
-    wait_for_products<0>();
-    pin(weights);
-    release(memory.k_empty[at_stage.stage]);
-    hide(i);
-    softmax.step(weights, scale_log2);
-    wait_for_keys(i - 1);
-    round_to(rounded, weights);
-    auto before = at_stage;  // where the values are that the weights belong to
-    for (--i; i >= keys.begin; --i) {
-      at_stage.advance();
-      pin(rounded);
-      pin(sums);
-      turns.wait();
-      begin_products();
-      scores<Dim, sizes::rows>(weights, q, k_of(at_stage.stage));
-      end_products();
-      wait(memory.v_full[before.stage], before.parity);
-      begin_products();
-      weigh(sums, rounded, v_of(before.stage));
-      end_products();
-      turns.pass();
-      wait_for_products<1>();
-      pin(weights);
-      release(memory.k_empty[at_stage.stage]);
-      hide(i);
-      softmax.step(weights, scale_log2);
-      wait_for_keys(i - 1);
-      wait_for_products<0>();
-      pin(sums);
-      release(memory.v_empty[before.stage]);
-      round_to(rounded, weights);
-#pragma unroll
-      for (int c = 0; c < Dim / 8; ++c) {
-#pragma unroll
-        for (int j = 0; j < 4; ++j) { sums[c][j] *= softmax.correction[j / 2]; }
-      }
-      before = at_stage;
-    }
+    before = at_stage;
+  }
+  __device__ __forceinline__ void start_last_values() {
     at_stage.advance();
     arrive(memory.q_empty);
     wait(memory.v_full[before.stage], before.parity);
     pin(rounded);
     pin(sums);
-    begin_products();
-    weigh(sums, rounded, v_of(before.stage));
-    end_products();
+    start_values();
+  }
+};
+
+template <int Dim>
+__device__ __forceinline__ void products(forward_arguments const& p, forward_memory<Dim>& memory,
+                                         int warpgroup) {
+  using sizes = forward_sizes<Dim>;
+  auto const& s = p.a.shape;
+  auto const scale = static_cast<float>(s.scale);
+  forward_pipeline<Dim> pipeline{s, memory, warpgroup};
+  for (int parity = 0;; parity ^= 1) {
+    wait(memory.q_full, parity);
+    thread_rows const rows{memory.tile, warpgroup};
+    auto const& at = rows.at;
+    if (at.head < 0) {
+      return;
+    }
+    key_range const keys{s, at, sizes::rows, sizes::stream};
+    int i = keys.end - 1;
+    if constexpr (sizes::rows > sizes::stream) {
+      i = pipeline.skip_unseen(i, rows.first + warpgroup_rows - 1);
+    }
+    running_softmax softmax{p.a.sinks != nullptr ? p.a.sinks + at.head : nullptr, scale};
+    pipeline.first_step(softmax, rows, i, keys.begin);
+    for (--i; i >= keys.begin; --i) { pipeline.step(softmax, rows, i, keys.begin); }
+    pipeline.start_last_values();
     float factor[2];
 #pragma unroll
     for (int r = 0; r < 2; ++r) {
-      auto total = softmax.total[r];
-      total += __shfl_xor_sync(0xFFFFFFFFU, total, 1);
-      total += __shfl_xor_sync(0xFFFFFFFFU, total, 2);
+      auto const total = softmax.row_total(r);
       factor[r] = 1.0F / total;
-      if (lane % 4 == 0 && query + r * 8 < at.length) {
-        p.a.log_sum_exp[at.head * s.rows + at.start + query + r * 8] =
+      if (threadIdx.x % 4 == 0 && rows.row + r * 8 < at.length) {
+        p.a.log_sum_exp[at.head * s.rows + at.start + rows.row + r * 8] =
             softmax.highest[r] * scale + logf(total);
       }
     }
     wait_for_products<0>();
-    pin(sums);
-    release(memory.v_empty[before.stage]);
-    write(sums, factor, [&](int r) -> bfloat16* {
-      auto const row = query + r * 8;
+    pin(pipeline.sums);
+    release(memory.v_empty[pipeline.before.stage]);
+    write(pipeline.sums, factor, [&](int r) -> bfloat16* {
+      auto const row = rows.row + r * 8;
       return row < at.length ? p.a.out + ((at.start + row) * s.heads + at.head) * Dim : nullptr;
     });
   }

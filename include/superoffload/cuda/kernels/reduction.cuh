@@ -10,20 +10,15 @@ namespace superoffload::cuda::kernels {
 inline constexpr int column_words = 4;
 inline constexpr int column_threads = 1024;
 
-/// A block sums a strip of the columns, `column_words` words wide: thread groups take rows in turn, then
-/// their sums are added, in an order that the sizes alone decide.
+/// sums[j] += column i + j of every row of this thread's group.
 template <class T, class Out>
-__device__ __forceinline__ void sum_columns(kernel::column_sum<T, Out> const& a, int64_t strip, bool whole) {
+__device__ __forceinline__ void sum_rows(kernel::column_sum<T, Out> const& a, int64_t i, bool whole,
+                                         wide<T> (&sums)[word<T>]) {
   using W = wide<T>;
   constexpr int n = word<T>;
-  constexpr int groups_in_warp = 32 / column_words;
-  __shared__ W of_warps[column_threads / 32][column_words * n];
-  int const place = static_cast<int>(threadIdx.x) % column_words;
-  auto const i = (strip * column_words + place) * n;
   auto const left = a.columns - i;
   int const group = static_cast<int>(threadIdx.x) / column_words;
   int const groups = static_cast<int>(blockDim.x) / column_words;
-  W sums[n]{};
   if (whole && left > 0) {
     constexpr int ahead = 8;
     auto row = static_cast<int64_t>(group);
@@ -53,6 +48,20 @@ __device__ __forceinline__ void sum_columns(kernel::column_sum<T, Out> const& a,
       for (int j = 0; j < n; ++j) { sums[j] += x[j]; }
     }
   }
+}
+
+/// A block sums a strip of the columns, `column_words` words wide: thread groups take rows in turn, then
+/// their sums are added, in an order that the sizes alone decide.
+template <class T, class Out>
+__device__ __forceinline__ void sum_columns(kernel::column_sum<T, Out> const& a, int64_t strip, bool whole) {
+  using W = wide<T>;
+  constexpr int n = word<T>;
+  constexpr int groups_in_warp = 32 / column_words;
+  __shared__ W of_warps[column_threads / 32][column_words * n];
+  int const word_of_strip = static_cast<int>(threadIdx.x) % column_words;
+  auto const i = (strip * column_words + word_of_strip) * n;
+  W sums[n]{};
+  sum_rows(a, i, whole, sums);
 #pragma unroll
   for (int j = 0; j < n; ++j) {
 #pragma unroll
@@ -62,7 +71,7 @@ __device__ __forceinline__ void sum_columns(kernel::column_sum<T, Out> const& a,
   }
   if (threadIdx.x % 32 < column_words) {
 #pragma unroll
-    for (int j = 0; j < n; ++j) { of_warps[threadIdx.x / 32][place * n + j] = sums[j]; }
+    for (int j = 0; j < n; ++j) { of_warps[threadIdx.x / 32][word_of_strip * n + j] = sums[j]; }
   }
   __syncthreads();
   auto const column = strip * column_words * n + threadIdx.x;

@@ -108,6 +108,29 @@ void run(stream& on, kernel::rms_norm_forward<T> const& a) {
   }
 }
 
+/// A thread's word of one row of all operands.
+template <class T>
+struct norm_backward_row {
+  row_word<T> d_y = row_word<T>::zero(), x = row_word<T>::zero(), before = row_word<T>::zero();
+  wide<T> factor = 0;
+
+  /// Zeros unless `wanted`.
+  __device__ __forceinline__ static norm_backward_row fetch(kernel::rms_norm_backward<T> const& a,
+                                                            int64_t row, int i, bool wanted) {
+    norm_backward_row operands;
+    if (wanted) {
+      auto const at = row * a.columns + i;
+      operands.d_y = row_word<T>::load(a.d_y + at);
+      operands.x = row_word<T>::load(a.x + at);
+      if (a.accumulate) {
+        operands.before = row_word<T>::load(a.d_x + at);
+      }
+      operands.factor = a.inverse_rms[row];
+    }
+    return operands;
+  }
+};
+
 /// A block is a block of rows, a thread one word of the columns: each matrix is read once, the next row while
 /// this one is worked on, and the weight's sums stay in registers.
 template <class T>
@@ -124,27 +147,10 @@ __global__ void __launch_bounds__(1024) rms_norm_backward_kernel(kernel::rms_nor
   auto const inverse_columns = W{1} / static_cast<W>(a.columns);
   W sums[n]{};
 
-  struct row_part {
-    row_word<T> d_y = row_word<T>::zero(), x = row_word<T>::zero(), before = row_word<T>::zero();
-    W factor = 0;
-  };
-  auto const fetch = [&](int64_t from) {
-    row_part part;
-    if (here && from < end) {
-      auto const at = from * a.columns + i;
-      part.d_y = row_word<T>::load(a.d_y + at);
-      part.x = row_word<T>::load(a.x + at);
-      if (a.accumulate) {
-        part.before = row_word<T>::load(a.d_x + at);
-      }
-      part.factor = a.inverse_rms[from];
-    }
-    return part;
-  };
-  auto next = fetch(row);
+  auto next = norm_backward_row<T>::fetch(a, row, i, here && row < end);
   for (int parity = 0; row < end; ++row, parity ^= 1) {
     auto now = next;
-    next = fetch(row + 1);
+    next = norm_backward_row<T>::fetch(a, row + 1, i, here && row + 1 < end);
     W d[n], normal[n], by[n];
     now.d_y.widen(d);
     now.x.widen(normal);
