@@ -161,6 +161,46 @@ struct child {
   std::optional<clock::time_point> stopped{};  ///< since when
 };
 
+using pipe = int[2];
+inline constexpr int read_end = 0;
+inline constexpr int write_end = 1;
+
+/// What a rank is started with: all that allocates happens before the fork.
+struct preparation {
+  int rank;
+  std::string const& program;
+  std::vector<std::string> variables;
+  std::vector<char*> argv, envp;
+  std::vector<cpu_set_t> processors;  ///< empty: it is bound to none
+  pipe out{-1, -1}, err{-1, -1};      ///< of every rank but the first
+  pipe failure{-1, -1};               ///< for the number of an error before the program runs
+};
+
+inline std::vector<char*> pointers_to(std::vector<std::string> const& texts) {
+  std::vector<char*> pointers;
+  for (auto const& text : texts) { pointers.push_back(const_cast<char*>(text.c_str())); }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+inline void open_pipes(preparation& p) {
+  auto const open = [](pipe& ends) {
+    expect_call(::pipe2(ends, O_CLOEXEC) == 0, exit_code::io_failure, "no pipe for a rank");
+  };
+  open(p.failure);
+  if (p.rank != 0) {
+    open(p.out);
+    open(p.err);
+  }
+}
+
+/// Ends the new process, which could not run its program.
+[[noreturn]] inline void give_up(preparation const& p) {
+  int const status = errno;
+  (void)!::write(p.failure[write_end], &status, sizeof status);
+  ::_exit(static_cast<int>(exit_code::io_failure));
+}
+
 class launching {
 public:
   launching(launch_settings const& settings, std::string const& program,
@@ -191,11 +231,7 @@ public:
   }
 
 private:
-  static constexpr int read_end = 0;
-  static constexpr int write_end = 1;
-
-  void start(int rank, std::string const& program, std::vector<std::string> const& arguments) {
-    // All that allocates happens before the fork.
+  [[nodiscard]] std::vector<std::string> variables_of(int rank) const {
     std::vector<std::string> variables;
     for (char** v = environ; *v != nullptr; ++v) {
       std::string_view const text{*v};
@@ -211,82 +247,85 @@ private:
     variables.push_back(concat("LOCAL_RANK=", rank));
     variables.push_back(concat("LOCAL_WORLD_SIZE=", ranks));
     variables.push_back(concat("SUPEROFFLOAD_SEGMENT=", segment_.descriptor()));
-    std::vector<char*> envp;
-    for (auto& v : variables) { envp.push_back(v.data()); }
-    envp.push_back(nullptr);
-    std::vector<char*> argv;
-    for (auto const& a : arguments) { argv.push_back(const_cast<char*>(a.c_str())); }
-    argv.push_back(nullptr);
-    std::vector<cpu_set_t> processors(8);  // room for 8192
-    auto const bytes = processors.size() * sizeof(cpu_set_t);
-    bool const binds = !settings_->processors.empty();
-    if (binds) {
-      for (int const id : settings_->processors.at(static_cast<std::size_t>(rank))) {
-        CPU_SET_S(static_cast<std::size_t>(id), bytes, processors.data());
-      }
+    return variables;
+  }
+
+  [[nodiscard]] std::vector<cpu_set_t> processors_of(int rank) const {
+    if (settings_->processors.empty()) {
+      return {};
     }
-    auto const new_pipe = [](int(&ends)[2]) {
-      expect_call(::pipe2(ends, O_CLOEXEC) == 0, exit_code::io_failure, "no pipe for a rank");
-    };
-    int out[2] = {-1, -1};
-    int err[2] = {-1, -1};
-    int failure[2];
-    new_pipe(failure);
-    if (rank != 0) {
-      new_pipe(out);
-      new_pipe(err);
+    std::vector<cpu_set_t> processors(8);  // enough for 8192
+    for (int const id : settings_->processors.at(static_cast<std::size_t>(rank))) {
+      CPU_SET_S(static_cast<std::size_t>(id), processors.size() * sizeof(cpu_set_t), processors.data());
     }
+    return processors;
+  }
+
+  /// In the new process: allocates nothing.
+  [[noreturn]] void run_program(preparation const& p) const {
+    ::setpgid(0, group_);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    std::signal(SIGTTOU, SIG_IGN);  // its group is in the background: stty tostop would stop what it says
+    if (::getppid() != own_) {
+      ::_exit(static_cast<int>(exit_code::io_failure));  // it ended before it was watched
+    }
+    if (int const nothing = ::open("/dev/null", O_RDONLY); nothing < 0 || ::dup2(nothing, 0) < 0) {
+      give_up(p);
+    }
+    if (p.rank != 0 && (::dup2(p.out[write_end], 1) < 0 || ::dup2(p.err[write_end], 2) < 0)) {
+      give_up(p);
+    }
+    if (!p.processors.empty() &&
+        ::sched_setaffinity(0, p.processors.size() * sizeof(cpu_set_t), p.processors.data()) != 0) {
+      give_up(p);
+    }
+    if (::fcntl(segment_.descriptor(), F_SETFD, 0) != 0) {
+      give_up(p);
+    }
+    sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
+    ::execve(p.program.c_str(), p.argv.data(), p.envp.data());
+    give_up(p);
+  }
+
+  /// Waits until the new process runs its program; returns the number of the error that kept it from that, or
+  /// 0.
+  int wait_for_program(pid_t process, preparation const& p) {
+    ::setpgid(process, group_);  // the new process does so too: the group exists once either has
+    if (group_ == 0) {
+      group_ = process;
+    }
+    int reported = 0;
+    auto const bytes = uninterrupted([&] { return ::read(p.failure[read_end], &reported, sizeof reported); });
+    return bytes == sizeof reported ? reported : 0;
+  }
+
+  void start(int rank, std::string const& program, std::vector<std::string> const& arguments) {
+    preparation p{.rank = rank,
+                  .program = program,
+                  .variables = variables_of(rank),
+                  .argv = pointers_to(arguments),
+                  .envp = {},
+                  .processors = processors_of(rank)};
+    p.envp = pointers_to(p.variables);
+    open_pipes(p);
     std::fflush(nullptr);
     child c;
     c.process = ::fork();
     if (c.process == 0) {
-      auto const give_up = [&] {
-        int const status = errno;
-        (void)!::write(failure[write_end], &status, sizeof status);
-        ::_exit(static_cast<int>(exit_code::io_failure));
-      };
-      ::setpgid(0, group_);
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      std::signal(SIGTTOU, SIG_IGN);  // its group is in the background: stty tostop would stop what it says
-      if (::getppid() != own_) {
-        ::_exit(static_cast<int>(exit_code::io_failure));  // it ended before it was watched
-      }
-      if (int const nothing = ::open("/dev/null", O_RDONLY); nothing < 0 || ::dup2(nothing, 0) < 0) {
-        give_up();
-      }
-      if (rank != 0 && (::dup2(out[write_end], 1) < 0 || ::dup2(err[write_end], 2) < 0)) {
-        give_up();
-      }
-      if (binds && ::sched_setaffinity(0, bytes, processors.data()) != 0) {
-        give_up();
-      }
-      if (::fcntl(segment_.descriptor(), F_SETFD, 0) != 0) {
-        give_up();
-      }
-      sigprocmask(SIG_SETMASK, &signals_.before(), nullptr);
-      ::execve(program.c_str(), argv.data(), envp.data());
-      give_up();
+      run_program(p);
     }
-    ::close(failure[write_end]);
     int status = c.process < 0 ? errno : 0;
+    ::close(p.failure[write_end]);
     if (c.process > 0) {
-      ::setpgid(c.process, group_);  // whoever comes first
-      if (group_ == 0) {
-        group_ = c.process;
-      }
-      int reported = 0;
-      if (uninterrupted([&] { return ::read(failure[read_end], &reported, sizeof reported); }) ==
-          sizeof reported) {
-        status = reported;
-      }
+      status = wait_for_program(c.process, p);
     }
-    ::close(failure[read_end]);
+    ::close(p.failure[read_end]);
     if (rank != 0) {
-      ::close(out[write_end]);
-      ::close(err[write_end]);
-      for (int const fd : {out[read_end], err[read_end]}) { ::fcntl(fd, F_SETFL, O_NONBLOCK); }
-      c.out = {.from = out[read_end], .to = &out_};
-      c.err = {.from = err[read_end], .to = &err_};
+      ::close(p.out[write_end]);
+      ::close(p.err[write_end]);
+      for (int const fd : {p.out[read_end], p.err[read_end]}) { ::fcntl(fd, F_SETFL, O_NONBLOCK); }
+      c.out = {.from = p.out[read_end], .to = &out_};
+      c.err = {.from = p.err[read_end], .to = &err_};
     }
     children_.push_back(std::move(c));
     expect(status == 0, exit_code::io_failure, "cannot start rank ", rank, " as ", printable(program), ": ",
@@ -346,7 +385,7 @@ private:
       return;
     }
     if (ended_by_itself(end) && status == static_cast<int>(exit_code::rank_failed)) {
-      limit_time();  // it has said who failed, which is still to be seen here
+      limit_time();  // it has said which rank failed, which is still to be seen here
     } else if (!failed_ && !killing_) {
       mark_failed(rank, ended_by_itself(end)
                             ? concat("ended with exit code ", status)
@@ -418,7 +457,7 @@ private:
     }
   }
 
-  /// Waits for whoever reads our output, unless a signal says otherwise.
+  /// Waits for the readers of our output, unless a signal says otherwise.
   void write_the_rest() {
     while (out_.waits() || err_.waits()) {
       for (int number = signals_.next(); number != 0; number = signals_.next()) {
@@ -430,7 +469,7 @@ private:
     }
   }
 
-  /// Nobody of the group lives when this returns.
+  /// No process of the group lives when this returns.
   void end_all() {
     if (group_ > 0) {
       ::kill(-group_, SIGKILL);

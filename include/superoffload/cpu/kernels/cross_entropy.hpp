@@ -10,7 +10,7 @@
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
-/// One row: where the gradient takes the place of wider logits, rows are read and written in a certain order.
+/// One row: where the gradient overwrites wider logits, rows are read and written in a certain order.
 template <element T>
 int64_t items(kernel::cross_entropy<T> const& a) {
   return a.rows;

@@ -7,7 +7,7 @@
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
-/// How a product is cut: by its shape alone.
+/// How a GEMM is cut: by its shape alone.
 struct tiling {
   int64_t rows = 192, columns = 256;
   int64_t across, down;

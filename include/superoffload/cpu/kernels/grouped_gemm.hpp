@@ -8,7 +8,7 @@
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
-/// The product of one group.
+/// The GEMM of one group.
 template <element T>
 kernel::gemm<T> product_of(kernel::grouped_gemm<T> const& a, int64_t group) {
   int64_t const start = a.of.starts[group];
@@ -34,7 +34,7 @@ kernel::gemm<T, Out> product_of(kernel::grouped_outer<T, Out> const& a, int64_t 
           .accumulate = a.accumulate};
 }
 
-/// The groups' products one behind the other.
+/// The groups' GEMMs one behind the other.
 template <class Arguments>
 int64_t items_of_groups(Arguments const& a) {
   int64_t count = 0;

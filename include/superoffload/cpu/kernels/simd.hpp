@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// The one place that knows xsimd and intrinsics: vectors of float and double, and how to read and write them.
+// The one header that knows xsimd and intrinsics: vectors of float and double, and how to read and write
+// them.
 #pragma once
 
 #include <superoffload/core/dtype.hpp>

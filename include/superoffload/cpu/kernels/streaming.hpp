@@ -46,8 +46,8 @@ bool stores_past_caches(T const* to) {
   return reinterpret_cast<std::uintptr_t>(to) % 64 == 0;
 }
 
-/// Stores what nobody here reads again around the caches, where the processor can: the line is not fetched
-/// first. `to` is aligned to the vector. Needs finish_stores() before others may read.
+/// Stores around the caches, where the processor can, what this thread does not read again: the line is not
+/// fetched first. `to` is aligned to the vector. Needs finish_stores() before other threads may read.
 [[gnu::always_inline]] inline void store_past_caches(float* to, vector<float> x) {
 #if defined(__AVX512F__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
   _mm512_stream_ps(to, x);

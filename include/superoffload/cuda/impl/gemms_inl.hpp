@@ -260,14 +260,44 @@ struct gemms::state {
                           workspace_bytes, on);
   }
 
-  /// The fastest of several on the very operands, in a few rounds that leave the slow ones behind. Those that
-  /// are left are timed again at work, in turns there and back: a GPU at its power limit lowers its clock the
-  /// more, the more a kernel draws, and while it gets warmer.
+  struct timed_algorithm {
+    cublasLtMatmulAlgo_t const* algorithm;
+    float milliseconds;
+  };
+
+  /// Times the candidates that are close to the best again at work, in turns there and back: a GPU at its
+  /// power limit lowers its clock the more, the more a kernel draws, and while it gets warmer. Drops the
+  /// others.
+  void time_at_work(kind const& p, recipe const& r, operands const& o, CUstream_st* on, stopwatch& watch,
+                    std::vector<timed_algorithm>& candidates) const {
+    constexpr float close = 1.05F;
+    auto const best = std::min_element(candidates.begin(), candidates.end(), [](auto& a, auto& b) {
+                        return a.milliseconds < b.milliseconds;
+                      })->milliseconds;
+    std::erase_if(candidates, [&](auto const& candidate) { return candidate.milliseconds > close * best; });
+    if (candidates.size() < 2) {
+      return;
+    }
+    auto const at_work = [&, times = static_cast<int>(500 * gpu::settling_time / best) +
+                                     1](cublasLtMatmulAlgo_t const& algorithm) {
+      return watch.time(on, [&] {
+        for (int i = 0; i < times; ++i) { check(multiply(p, r, algorithm, o, on), "cublasLtMatmul"); }
+      });
+    };
+    at_work(*candidates.front().algorithm);
+    for (auto& candidate : candidates) { candidate.milliseconds = at_work(*candidate.algorithm); }
+    for (auto at = candidates.rbegin(); at != candidates.rend(); ++at) {
+      at->milliseconds += at_work(*at->algorithm);
+    }
+  }
+
+  /// The fastest of several on the very operands, in a few rounds that leave the slow ones behind. Where a
+  /// GEMM is large enough to warm the GPU up, those that are left are timed again at work.
   [[nodiscard]] cublasLtMatmulAlgo_t fastest(kind const& p, recipe const& r,
                                              std::vector<cublasLtMatmulAlgo_t> const& proposed, operands o,
                                              CUstream_st* on) const {
     constexpr int rounds = 4;
-    constexpr float hopeless = 1.1F, close = 1.05F;
+    constexpr float hopeless = 1.1F;
     constexpr double worth_settling = 1e11;
     constexpr float better = 0.99F;  // else cuBLASLt's own order decides
     // What is added to must not change while it is measured.
@@ -281,11 +311,7 @@ struct gemms::state {
       }
       o.c = spare.data();
     }
-    struct candidate {
-      cublasLtMatmulAlgo_t const* algorithm;
-      float milliseconds;
-    };
-    std::vector<candidate> candidates;
+    std::vector<timed_algorithm> candidates;
     for (auto const& algorithm : proposed) {
       if (multiply(p, r, algorithm, o, on) == CUBLAS_STATUS_SUCCESS) {  // loads its code too
         candidates.push_back({&algorithm, 1e30F});
@@ -307,24 +333,7 @@ struct gemms::state {
                     [&](auto const& candidate) { return candidate.milliseconds > hopeless * best; });
     }
     if (p.operations() >= worth_settling) {
-      auto const best = std::min_element(candidates.begin(), candidates.end(), [](auto& a, auto& b) {
-                          return a.milliseconds < b.milliseconds;
-                        })->milliseconds;
-      std::erase_if(candidates, [&](auto const& candidate) { return candidate.milliseconds > close * best; });
-      auto const at_work = [&, times = static_cast<int>(500 * gpu::settling_time / best) +
-                                       1](cublasLtMatmulAlgo_t const& algorithm) {
-        return watch.time(on, [&] {
-          for (int i = 0; i < times; ++i) { check(multiply(p, r, algorithm, o, on), "cublasLtMatmul"); }
-        });
-      };
-      if (candidates.size() > 1) {
-        at_work(*candidates.front().algorithm);
-        for (auto& candidate : candidates) { candidate.milliseconds = at_work(*candidate.algorithm); }
-        for (auto at = candidates.rbegin(); at != candidates.rend(); ++at) {
-          auto& candidate = *at;
-          candidate.milliseconds += at_work(*candidate.algorithm);
-        }
-      }
+      time_at_work(p, r, o, on, watch, candidates);
     }
     auto chosen = candidates.front();
     for (auto const& candidate : candidates) {

@@ -15,7 +15,7 @@ __device__ inline unsigned shared_address(void const* pointer) {
 }
 
 /// One phase is over when all expected arrivals and all announced bytes are in; phases are told apart by
-/// parity alone, so nobody may be two behind.
+/// parity alone, so no thread may be two phases behind.
 using barrier = std::uint64_t;
 
 __device__ inline void init(barrier& b, int arrivals) {
@@ -28,8 +28,8 @@ __device__ inline void publish_barriers() {
 __device__ inline void arrive(barrier& b) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(&b)) : "memory");
 }
-/// One arrival for a whole warp whose products have read what the barrier guards. What threads read
-/// themselves, each of them releases.
+/// One arrival for a whole warp whose matrix instructions have read what the barrier guards. What threads
+/// read themselves, each of them releases.
 __device__ inline void release(barrier& b) {
   if (threadIdx.x % 32 == 0) {
     arrive(b);

@@ -146,7 +146,7 @@ __device__ __forceinline__ float2 kept_pair(kernel::attention_shape const& s, in
 inline constexpr int forward_stream = 64;
 inline constexpr int d_query_stream = 64;
 template <int Dim>
-inline constexpr int d_key_stream = Dim == 64 ? 64 : 32;  ///< what registers have room for
+inline constexpr int d_key_stream = Dim == 64 ? 64 : 32;  ///< what fits in registers
 
 template <int Dim>
 constexpr std::size_t bytes(int owned, int stream) {

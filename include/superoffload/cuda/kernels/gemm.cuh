@@ -2,15 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/cuda/kernels/vector.cuh>
 #include <superoffload/cuda/gemms.hpp>
+#include <superoffload/cuda/kernels/vector.cuh>
 #include <superoffload/kernel/gemm.hpp>
 
 namespace superoffload::cuda::kernels {
 
 inline constexpr int product_tile = 16;
 
-/// Any product, element by element: for what cuBLASLt does not do.
+/// Any GEMM, element by element: for what cuBLASLt does not do.
 template <class T, class Out>
 __global__ void product_kernel(kernel::gemm<T, Out> g, int64_t across) {
   using W = wide<T>;

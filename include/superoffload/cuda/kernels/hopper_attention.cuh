@@ -128,7 +128,7 @@ __device__ __forceinline__ void divide_work(Memory& memory, Copies copies, Produ
   }
 }
 
-/// Two warpgroups take turns at starting products, so that the softmax of one runs beside the products of the
+/// Two warpgroups take turns at starting GEMMs, so that the softmax of one runs beside the GEMMs of the
 /// other; both wait and pass equally often. Without `On` nothing.
 template <bool On>
 class product_turns {
@@ -199,7 +199,7 @@ __device__ __forceinline__ void round_to(unsigned (&w)[N / 2][4], float const (&
   }
 }
 
-/// Of chunks i to i + 3 of a warp's row, which four threads share: chunk i + lane % 4, after an exchange
+/// Of chunks i to i + 3 of a warp's row, which four threads share: chunk i + lane % 4, which they shuffle
 /// between them, times `factor`. `r` is 0 or 1, for which of the thread's rows.
 template <int N>
 __device__ __forceinline__ uint4 exchanged_chunk(float const (&c)[N][4], int i, int r, float factor) {
@@ -278,7 +278,7 @@ __global__ void __launch_bounds__(SUPEROFFLOAD_HOPPER ? Memory::sizes::threads :
   divide_work<Memory::sizes::warpgroups>(
       memory, [&] { copies(p, memory); }, [&](int warpgroup) { products(p, memory, warpgroup); });
 #else
-  __trap();  // nobody starts this: compiled_for_hopper
+  __trap();  // never started: see compiled_for_hopper
 #endif
 }
 

@@ -209,8 +209,8 @@ struct forward_pipeline {
     weigh(sums, rounded, ahead(v, before.stage * piece_bytes));
     end_products();
   }
-  /// Scores become weights. Then it waits for the keys of the piece before `piece`: before the wait for a
-  /// product, also because this is a branch: the compiler would let the softmax sink behind that wait.
+  /// Scores become weights. Then this waits for the keys of the next piece, `piece` - 1. Its caller waits for
+  /// a GEMM only afterwards: this wait is a branch, behind which the compiler does not move the softmax.
   __device__ __forceinline__ void weigh_keys(running_softmax& softmax, thread_rows const& rows, int piece,
                                              int first_piece) {
     pin(weights);

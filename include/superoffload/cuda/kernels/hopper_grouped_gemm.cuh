@@ -19,8 +19,8 @@ struct grouped_sizes {
   static constexpr int threads = attention_block<warpgroups>;
 };
 
-/// A tile of a result: `first` and `column` are counted in the result of its group, for which the products of
-/// `depth` rows or columns are summed.
+/// A tile of a result: `first` and `column` are counted in the result of its group, a sum over `depth` rows
+/// or columns.
 struct grouped_tile_place {
   int group;  ///< negative: there are no more tiles
   int start, rows;
@@ -28,8 +28,8 @@ struct grouped_tile_place {
   int depth;
 };
 
-/// Where tiles lie and what they are made of, of either product. An operand that lies by columns has what is
-/// summed over below each other in memory, so that a box of it is 64 of these rows and 64 of the tile's.
+/// Where tiles lie and what they are made of, for the GEMMs of rows. An operand that lies by columns has what
+/// is summed over below each other in memory, so that a box of it is 64 of these rows and 64 of the tile's.
 template <bool TransposeB>
 struct grouped_rows {
   using product = kernel::grouped_gemm<bfloat16>;
@@ -265,7 +265,7 @@ __device__ __forceinline__ void products(grouped_arguments<Tiles> const& p, grou
 #pragma unroll
       for (int j = 0; j < 4; ++j) { sums[i][j] = 0; }
     }
-    int before = -1;  // the stage whose products are under way
+    int before = -1;  // the stage whose GEMMs are under way
     for (int from = 0; from < at.depth; from += sizes::depth, at_stage.advance()) {
       wait(memory.full[at_stage.stage], at_stage.parity);
       if constexpr (Tiles::a_by_columns) {

@@ -261,7 +261,7 @@ void run(stream& on, kernel::rms_norm_backward<T> const& a) {
     start(on, rms_norm_backward_kernel<T>, blocks, threads_for(words, 1024), 0, a);
     return;
   }
-  if (a.partial != nullptr) {  // first: d_x may take d_y's place
+  if (a.partial != nullptr) {  // first: d_x may overwrite d_y
     auto const across = pieces_of(a.columns, norm_column_threads * lanes<T>);
     start(on, rms_norm_partial_any_kernel<T>, blocks * across, norm_column_threads, 0, a, across);
   }

@@ -12,7 +12,7 @@
 namespace superoffload::cuda::kernels {
 
 inline constexpr int small_copy_threads = 256;
-/// As many as keep the link busy; the other multiprocessors are left to products.
+/// As many as keep the link busy; the other multiprocessors are left to GEMMs.
 inline constexpr std::int64_t small_copy_blocks = 16;
 
 struct small_copy_arguments {

@@ -12,8 +12,8 @@
 #include <cuda_runtime.h>
 #include <type_traits>
 
-/// Device code. Every kernel gives the same bits for the same arguments: sums have a fixed order, nothing is
-/// added by whoever comes first.
+/// Device code. Every kernel gives the same bits for the same arguments: sums have a fixed order, which does
+/// not depend on which thread arrives first.
 namespace superoffload::cuda::kernels {
 
 using std::int32_t;

@@ -4,7 +4,7 @@
 
 #include <superoffload/cuda/kernels/bulk_copy.cuh>
 
-/// Products that four warps start together and Hopper's matrix units run beside them (PTX ISA, wgmma). An
+/// GEMMs that four warps start together and Hopper's matrix units run beside them (PTX ISA, wgmma). An
 /// accumulator of 64 rows and 8 N columns is float[N][4] in each thread: chunk i holds, of row lane / 4 of
 /// the warp's 16, columns 8 i + lane % 4 * 2 and the next, then the same of the row eight on.
 namespace superoffload::cuda::kernels::hopper {
@@ -42,9 +42,9 @@ __device__ __forceinline__ void pin(unsigned (&a)[N][4]) {
     for (int j = 0; j < 4; ++j) { asm volatile("" : "+r"(a[i][j])::"memory"); }
   }
 }
-/// Before the first product that uses registers which were written since the last.
+/// Before the first matrix instruction that uses registers which were written since the last.
 __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-/// The products since the last end are one group.
+/// The matrix instructions since the last end are one group.
 __device__ __forceinline__ void end_products() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }

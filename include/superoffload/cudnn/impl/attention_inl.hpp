@@ -137,97 +137,111 @@ struct built_graph {
 /// Rows of queries, keys and values are side by side, rows of documents one behind the other: strides say so.
 /// The statistics (log-sum-exp) of documents of one length are [documents, heads, longest], else [rows,
 /// heads].
-void describe(kind const& k, graph::Graph& g) {
-  g.set_io_data_type(frontend::DataType_t::BFLOAT16)
-      .set_intermediate_data_type(frontend::DataType_t::FLOAT)
-      .set_compute_data_type(frontend::DataType_t::FLOAT);
-  auto const qkv_width = std::int64_t{k.all_heads + 2 * k.all_kv_heads} * k.head_dim;
-  auto const out_width = std::int64_t{k.all_heads} * k.head_dim;
-
-  auto const vector = [&](char const* name, id which, std::int64_t count, frontend::DataType_t type) {
-    return g.tensor(graph::Tensor_attributes{}
-                        .set_name(name)
-                        .set_uid(which)
-                        .set_dim({count, 1, 1, 1})
-                        .set_stride({1, 1, 1, 1})
-                        .set_data_type(type));
-  };
-  tensor of_qkv, of_out, of_statistics, length;
-  if (k.ragged) {
-    constexpr auto type = frontend::DataType_t::INT64;
-    of_qkv = vector("qkv_offsets", qkv_offsets, k.documents + 1, type);
-    of_out = vector("out_offsets", out_offsets, k.documents + 1, type);
-    of_statistics = vector("statistics_offsets", statistics_offsets, k.documents + 1, type);
-    length = vector("lengths", lengths, k.documents, frontend::DataType_t::INT32);
+class description {
+public:
+  description(kind const& k, graph::Graph& g) : k_{k}, g_{g} {
+    g.set_io_data_type(frontend::DataType_t::BFLOAT16)
+        .set_intermediate_data_type(frontend::DataType_t::FLOAT)
+        .set_compute_data_type(frontend::DataType_t::FLOAT);
+    if (k.ragged) {
+      constexpr auto type = frontend::DataType_t::INT64;
+      of_qkv_ = vector("qkv_offsets", qkv_offsets, k.documents + 1, type);
+      of_out_ = vector("out_offsets", out_offsets, k.documents + 1, type);
+      of_statistics_ = vector("statistics_offsets", statistics_offsets, k.documents + 1, type);
+      length_ = vector("lengths", lengths, k.documents, frontend::DataType_t::INT32);
+    }
+    q_ = input("query", query, k.heads, qkv_width_);
+    keys_ = input("key", key, k.kv_heads, qkv_width_);
+    values_ = input("value", value, k.kv_heads, qkv_width_);
+    k.backward ? backward() : forward();
   }
-  auto const shape = [&](graph::Tensor_attributes& t, id which, std::int32_t heads, std::int64_t width) {
-    t.set_uid(which)
-        .set_dim({k.documents, heads, k.longest, k.head_dim})
-        .set_stride({k.longest * width, k.head_dim, width, 1})
-        .set_data_type(frontend::DataType_t::BFLOAT16);
-    if (k.ragged) {
-      t.set_ragged_offset(which == out || which == d_out ? of_out : of_qkv);
-    }
-  };
-  auto const shape_statistics = [&](graph::Tensor_attributes& t) {
-    t.set_uid(statistics)
-        .set_dim({k.documents, k.heads, k.longest, 1})
-        .set_data_type(frontend::DataType_t::FLOAT);
-    if (k.ragged) {
-      t.set_stride({k.longest * k.all_heads, 1, k.all_heads, 1}).set_ragged_offset(of_statistics);
-    } else {
-      t.set_stride({k.heads * k.longest, k.longest, 1, 1});
-    }
-  };
-  auto const input = [&](char const* name, id which, std::int32_t heads, std::int64_t width) {
-    graph::Tensor_attributes t;
-    shape(t.set_name(name), which, heads, width);
-    return g.tensor(t);
-  };
-  auto const configure = [&](auto& attributes) {
-    attributes.set_attn_scale(k.scale)
-        .set_diagonal_alignment(frontend::DiagonalAlignment_t::TOP_LEFT)
-        .set_diagonal_band_right_bound(0);
-    if (k.window > 0) {
-      attributes.set_diagonal_band_left_bound(k.window);
-    }
-    if (k.ragged) {
-      attributes.set_padding_mask(true).set_seq_len_q(length).set_seq_len_kv(length);
-    }
-  };
 
-  auto const q = input("query", query, k.heads, qkv_width);
-  auto const keys = input("key", key, k.kv_heads, qkv_width);
-  auto const values = input("value", value, k.kv_heads, qkv_width);
-  if (!k.backward) {
+private:
+  void forward() {
     auto attributes = graph::SDPA_attributes{}.set_name("attention").set_generate_stats(true);
     configure(attributes);
-    if (k.sinks) {
-      attributes.set_sink_token(g.tensor(graph::Tensor_attributes{}
-                                             .set_name("sinks")
-                                             .set_uid(sinks)
-                                             .set_dim({1, k.heads, 1, 1})
-                                             .set_stride({k.heads, 1, 1, 1})
-                                             .set_data_type(frontend::DataType_t::FLOAT)));
+    if (k_.sinks) {
+      attributes.set_sink_token(g_.tensor(graph::Tensor_attributes{}
+                                              .set_name("sinks")
+                                              .set_uid(sinks)
+                                              .set_dim({1, k_.heads, 1, 1})
+                                              .set_stride({k_.heads, 1, 1, 1})
+                                              .set_data_type(frontend::DataType_t::FLOAT)));
     }
-    auto const [y, stats] = g.sdpa(q, keys, values, attributes);
-    shape(y->set_output(true), out, k.heads, out_width);
+    auto const [y, stats] = g_.sdpa(q_, keys_, values_, attributes);
+    shape(y->set_output(true), out, k_.heads, out_width_);
     shape_statistics(stats->set_output(true));
-    return;
   }
-  auto const y = input("out", out, k.heads, out_width);
-  auto const d_y = input("d_out", d_out, k.heads, out_width);
-  graph::Tensor_attributes stats;
-  shape_statistics(stats.set_name("statistics"));
-  // Sinks are in the statistics, which is all that these gradients need of them.
-  auto attributes =
-      graph::SDPA_backward_attributes{}.set_name("attention_backward").set_deterministic_algorithm(true);
-  configure(attributes);
-  auto const [d_q, d_k, d_v] = g.sdpa_backward(q, keys, values, y, d_y, g.tensor(stats), attributes);
-  shape(d_q->set_output(true), d_query, k.heads, qkv_width);
-  shape(d_k->set_output(true), d_key, k.kv_heads, qkv_width);
-  shape(d_v->set_output(true), d_value, k.kv_heads, qkv_width);
-}
+
+  void backward() {
+    auto const y = input("out", out, k_.heads, out_width_);
+    auto const d_y = input("d_out", d_out, k_.heads, out_width_);
+    graph::Tensor_attributes stats;
+    shape_statistics(stats.set_name("statistics"));
+    // Sinks are in the statistics, which is all that these gradients need of them.
+    auto attributes =
+        graph::SDPA_backward_attributes{}.set_name("attention_backward").set_deterministic_algorithm(true);
+    configure(attributes);
+    auto const [d_q, d_k, d_v] = g_.sdpa_backward(q_, keys_, values_, y, d_y, g_.tensor(stats), attributes);
+    shape(d_q->set_output(true), d_query, k_.heads, qkv_width_);
+    shape(d_k->set_output(true), d_key, k_.kv_heads, qkv_width_);
+    shape(d_v->set_output(true), d_value, k_.kv_heads, qkv_width_);
+  }
+
+  tensor vector(char const* name, id which, std::int64_t count, frontend::DataType_t type) {
+    return g_.tensor(graph::Tensor_attributes{}
+                         .set_name(name)
+                         .set_uid(which)
+                         .set_dim({count, 1, 1, 1})
+                         .set_stride({1, 1, 1, 1})
+                         .set_data_type(type));
+  }
+  tensor input(char const* name, id which, std::int32_t heads, std::int64_t width) {
+    graph::Tensor_attributes t;
+    shape(t.set_name(name), which, heads, width);
+    return g_.tensor(t);
+  }
+  void shape(graph::Tensor_attributes& t, id which, std::int32_t heads, std::int64_t width) const {
+    t.set_uid(which)
+        .set_dim({k_.documents, heads, k_.longest, k_.head_dim})
+        .set_stride({k_.longest * width, k_.head_dim, width, 1})
+        .set_data_type(frontend::DataType_t::BFLOAT16);
+    if (k_.ragged) {
+      t.set_ragged_offset(which == out || which == d_out ? of_out_ : of_qkv_);
+    }
+  }
+  void shape_statistics(graph::Tensor_attributes& t) const {
+    t.set_uid(statistics)
+        .set_dim({k_.documents, k_.heads, k_.longest, 1})
+        .set_data_type(frontend::DataType_t::FLOAT);
+    if (k_.ragged) {
+      t.set_stride({k_.longest * k_.all_heads, 1, k_.all_heads, 1}).set_ragged_offset(of_statistics_);
+    } else {
+      t.set_stride({k_.heads * k_.longest, k_.longest, 1, 1});
+    }
+  }
+  template <class Attributes>
+  void configure(Attributes& attributes) const {
+    attributes.set_attn_scale(k_.scale)
+        .set_diagonal_alignment(frontend::DiagonalAlignment_t::TOP_LEFT)
+        .set_diagonal_band_right_bound(0);
+    if (k_.window > 0) {
+      attributes.set_diagonal_band_left_bound(k_.window);
+    }
+    if (k_.ragged) {
+      attributes.set_padding_mask(true).set_seq_len_q(length_).set_seq_len_kv(length_);
+    }
+  }
+
+  kind const& k_;
+  graph::Graph& g_;
+  std::int64_t qkv_width_{std::int64_t{k_.all_heads + 2 * k_.all_kv_heads} * k_.head_dim};
+  std::int64_t out_width_{std::int64_t{k_.all_heads} * k_.head_dim};
+  tensor of_qkv_, of_out_, of_statistics_, length_;
+  tensor q_, keys_, values_;
+};
+
+void describe(kind const& k, graph::Graph& g) { description{k, g}; }
 
 std::string text_of(kind const& k) {
   return concat(k.backward ? "backward" : "forward", " of attention with ", k.heads, " and ", k.kv_heads,
