@@ -5,8 +5,9 @@
 
 Includes go downward only and never in a circle, docs/design.md has the same table and names every sub-directory,
 include/ is headers alone, heavy third-party headers stay in implementations (impl/*_inl.hpp), no class of include/ has a
-body of more than 350 lines, every source names its licence, and nothing refers to a place outside the project. Prints one
-line per violation; the exit status is 1 if there was any.
+body of more than 350 lines and no function one of more than 60 (unless the line above it says why), every source names
+its licence, and nothing refers to a place outside the project. Prints one line per violation; the exit status is 1 if
+there was any.
 """
 
 import itertools
@@ -43,7 +44,7 @@ GUARDED = re.compile(r"\n#ifndef SUPEROFFLOAD_COMPILED\n#include <(superoffload/
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 SPDX = ("SPDX-FileCopyrightText:", "SPDX-License-Identifier: Apache-2.0")
-SOURCES = {".hpp", ".cpp", ".cmake", ".py", ".sh", ".in"}
+SOURCES = {".hpp", ".cuh", ".cpp", ".cmake", ".py", ".sh", ".in"}
 # What may hold braces that are no code's, and the begin of a class's body. `class T` of a template's parameters has none.
 NO_CODE = re.compile(r'R"(\w*)\((?s:.*?)\)\1"|//[^\n]*|/\*(?s:.*?)\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'')
 # Lines go to the log's sink.
@@ -52,6 +53,11 @@ SINK = "superoffload/core/impl/log_inl.hpp"
 CLASS = re.compile(r"\b(?:class|struct|union)\s+(?:alignas\([^)]*\)\s*|\[\[[^\]]*\]\]\s*)*"
                    r"([\w:]+)(?:<[^;{}]*?>)?(?:\s+final)?\s*(?::[^:;{}][^;{}]*)?\{")
 MOST_LINES = 350
+# What else holds declarations, and the last line of the comment above a function that may be long: it says why.
+SCOPE = re.compile(r"(?:\bnamespace\b[\w:\s]*|\bextern\s*|\benum\b[^;{}()]*)\{")
+DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
+ONE_PIECE = re.compile(r"^[ \t]*///? one piece: ", re.MULTILINE)
+MOST_FUNCTION_LINES = 60
 # Spelt in pieces, so that this file does not contain what it looks for.
 OUTSIDE = re.compile((r"\.\./" + "shared|/" + r"work/").encode())
 
@@ -115,6 +121,54 @@ def check_sizes(text):
         if lines > MOST_LINES:
             yield (code.count("\n", 0, match.start()) + 1,
                    f"the body of {match[1]} has {lines} lines: expected {MOST_LINES} at most, cut it along its sentences")
+
+
+def functions(code):
+    """Begin of the declaration, opening and closing brace of every function. code: as clang-format leaves it, so a space
+    stands before the brace of a body and none before that of an initialiser."""
+    begin, scopes, depth, body = 0, [], 0, None
+    for match in re.finditer(r"[{};]", code):
+        at = match.start()
+        head = code[begin:at]
+        if match[0] == "{":
+            depth += 1
+            if len(scopes) + 1 == depth:  # not in a function or an initialiser
+                whole = CLASS.search(head + "{") or SCOPE.search(head + "{")
+                if whole and whole.end() == len(head) + 1:
+                    scopes.append(depth)
+                    begin = at + 1
+                elif "(" in head and head[-1:].isspace() and not head.rstrip().endswith("="):
+                    body = begin + len(head) - len(head.lstrip()), at
+        elif match[0] == "}":
+            depth -= 1
+            if len(scopes) > depth:
+                scopes.pop()
+                begin = at + 1
+            elif body and len(scopes) == depth:
+                yield *body, at
+                begin, body = at + 1, None
+        elif len(scopes) == depth:
+            begin = at + 1
+
+
+def blank(match):
+    """As many spaces: what lies behind keeps its position."""
+    return re.sub(r"[^\n]", " ", match[0])
+
+
+def check_functions(text):
+    """A function that one sees whole."""
+    explained = {text.count("\n", 0, match.start()) + 1 for match in ONE_PIECE.finditer(text)}
+    for begin, opening, closing in functions(DIRECTIVE.sub(blank, NO_CODE.sub(blank, text))):
+        line = text.count("\n", 0, begin) + 1
+        lines = text.count("\n", opening, closing) - 1
+        if lines > MOST_FUNCTION_LINES and line - 1 not in explained:
+            yield line, (f"a function's body has {lines} lines: expected {MOST_FUNCTION_LINES} at most, cut it along its "
+                         "sentences, or let the line above it say why not: '// one piece: '")
+        if lines > MOST_FUNCTION_LINES:
+            explained.discard(line - 1)
+    for line in sorted(explained):
+        yield line, f"'one piece' is said above what is no function of more than {MOST_FUNCTION_LINES} lines"
 
 
 def check_circles(includes):
@@ -190,9 +244,9 @@ def check(root):
                     [target for _, target in INCLUDE.findall(text)
                      if target.startswith("superoffload/") and target not in behind], behind)
                 for line, message in itertools.chain(check_includes(header, text), check_streams(header, text),
-                                                     check_sizes(text)):
+                                                     check_sizes(text), check_functions(text)):
                     yield name, line, message
-                if name.suffix == ".hpp" and "#pragma once" not in text:
+                if name.suffix in {".hpp", ".cuh"} and "#pragma once" not in text:
                     yield name, 1, "expected #pragma once"
     yield from check_circles(includes)
 

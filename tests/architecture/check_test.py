@@ -63,6 +63,38 @@ class Check(unittest.TestCase):
         self.accepts(header, of(351, "namespace d {"))
         self.accepts("tests/core/a.hpp", of(351))
 
+    def test_function(self):
+        def of(lines, head="int f(int x) {", line="  x;\n", above=""):
+            return SPDX + "namespace c {\nint before();\n" + above + head + "\n" + line * lines + "}\n}\n"
+        header = "include/superoffload/core/a.hpp"
+        self.accepts(header, of(60))
+        self.rejects(header, of(61), ":6: a function's body has 61 lines: expected 60")
+        for head in ("template <class T>\n__global__ void __launch_bounds__(32)\n    f(T a) {", "bool g() const {",
+                     "auto h() -> int {", "a::a(int x) : b{x}, c{{1}, 2} {", "inline auto const l = [](int x) {",
+                     "template <class T>\n  requires(c<T>)\nvoid f(T) {", "template <>\nint f<struct s>(int x) noexcept {"):
+            self.accepts(header, of(60, head))
+            self.rejects(header, of(61, head), "61 lines")
+        for line in ("  for (;;) { g(); }\n", '  x = "}{{";  // }}}\n', "  auto y = [&](int z) { return z; };\n"):
+            self.rejects(header, of(61, line=line), "61 lines")
+        self.rejects("include/superoffload/cuda/kernels/a.cuh", of(61), "61 lines")
+        self.rejects(header, of(61, "struct d {\n  int y{0};\n  int f() {").replace("}\n}\n", "}\n};\n}\n"), "61 lines")
+        # What is long and no function: tables, lists, scopes.
+        for head in ("inline constexpr int table[] = {", "inline constexpr std::array<int, f(3)> table{", "enum class e : int {",
+                     "namespace d {", "struct d : e<int> {"):
+            self.accepts(header, of(61, head))
+        self.accepts("tests/core/a.hpp", of(61))
+
+    def test_one_piece(self):
+        def of(lines, *above):
+            return SPDX + "".join(text + "\n" for text in above) + "template <class T>\nint f() {\n" + "  g();\n" * lines + "}\n"
+        header = "include/superoffload/core/a.hpp"
+        self.accepts(header, of(61, "/// Does it.", "// one piece: the table of an ABI"))
+        self.rejects(header, of(60, "// one piece: the table of an ABI"), "is no function of more than 60 lines")
+        self.rejects(header, of(61, "// one piece:"), "61 lines")
+        self.rejects(header, of(61, "// it is one piece: so it is long"), "61 lines")
+        result = self.run_on({header: of(61, "// one piece: the table of an ABI", "int g();")})
+        self.assertEqual(len(result.stdout.splitlines()), 2, result.stdout)
+
     def test_unknown_directory(self):
         self.rejects("include/superoffload/misc/a.hpp", SPDX, "no entry")
 
