@@ -35,7 +35,8 @@ TEST_CASE_TEMPLATE("the streamed store keeps a store's contract on a GPU", T, fl
           [&](auto& d, auto& stream, auto const& units, bool accumulates,
               zero::gradient_sink<cuda::stream> sink) {
             return std::make_unique<zero::offloaded_store<cuda::device, T>>(
-                d, stream, units, zero::store_options{.accumulates = accumulates, .flow = f}, nullptr, sink);
+                d, stream, units, zero::store_options{.accumulates = accumulates, .offloaded = f}, nullptr,
+                sink);
           },
           micro_batches);
     }

@@ -53,7 +53,7 @@ void run(stream& on, kernel::gemm<T, Out> const& g) {
   if (g.m == 0 || g.n == 0) {
     return;
   }
-  if (on.products().run(on.handle(), g)) {
+  if (on.gemms().run(on.handle(), g)) {
     return;
   }
   auto const across = pieces_of(g.n, product_tile);
