@@ -24,7 +24,7 @@
 #include <superoffload/cuda/kernels/embedding.cuh>
 #include <superoffload/cuda/kernels/expert_swiglu.cuh>
 #include <superoffload/cuda/kernels/gemm.cuh>
-#include <superoffload/cuda/kernels/grouped_products.cuh>
+#include <superoffload/cuda/kernels/grouped_gemms.cuh>
 #include <superoffload/cuda/kernels/head_norm.cuh>
 #include <superoffload/cuda/kernels/reduction.cuh>
 #include <superoffload/cuda/kernels/rms_norm.cuh>

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/cpu/kernels/product.hpp>
+#include <superoffload/cpu/kernels/tile_gemm.hpp>
 #include <superoffload/kernel/attention.hpp>
 
 #include <cmath>

@@ -10,7 +10,7 @@ namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
 /// The GEMM of one group.
 template <element T>
-kernel::gemm<T> product_of(kernel::grouped_gemm<T> const& a, int64_t group) {
+kernel::gemm<T> gemm_of(kernel::grouped_gemm<T> const& a, int64_t group) {
   int64_t const start = a.of.starts[group];
   return {.a = a.a + start * a.k,
           .b = a.b + group * a.k * a.n,
@@ -22,7 +22,7 @@ kernel::gemm<T> product_of(kernel::grouped_gemm<T> const& a, int64_t group) {
           .bias = a.bias == nullptr ? nullptr : a.bias + group * a.n};
 }
 template <element T, element Out>
-kernel::gemm<T, Out> product_of(kernel::grouped_outer<T, Out> const& a, int64_t group) {
+kernel::gemm<T, Out> gemm_of(kernel::grouped_outer<T, Out> const& a, int64_t group) {
   int64_t const start = a.of.starts[group];
   return {.a = a.a + start * a.m,
           .b = a.b + start * a.n,
@@ -38,14 +38,14 @@ kernel::gemm<T, Out> product_of(kernel::grouped_outer<T, Out> const& a, int64_t 
 template <class Arguments>
 int64_t items_of_groups(Arguments const& a) {
   int64_t count = 0;
-  for (int64_t group = 0; group < a.of.groups; ++group) { count += items(product_of(a, group)); }
+  for (int64_t group = 0; group < a.of.groups; ++group) { count += items(gemm_of(a, group)); }
   return count;
 }
 template <class Arguments>
 void run_groups(Arguments const& a, int64_t first, int64_t last) {
   int64_t before = 0;
   for (int64_t group = 0; group < a.of.groups && before < last; ++group) {
-    auto const product = product_of(a, group);
+    auto const product = gemm_of(a, group);
     auto const own = items(product);
     auto const from = first > before ? first - before : 0;
     auto const to = last - before < own ? last - before : own;

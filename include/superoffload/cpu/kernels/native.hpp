@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of one instruction set: of the set that SUPEROFFLOAD_KERNEL_SET names, else of the best one that
-// the flags of the translation unit allow.
+// The kernels of one instruction set: of the set that SUPEROFFLOAD_KERNEL_SET names, else of the best one
+// that the flags of the translation unit allow.
 #pragma once
 
 #ifndef SUPEROFFLOAD_KERNEL_SET

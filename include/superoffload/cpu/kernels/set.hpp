@@ -38,10 +38,10 @@ constexpr detail::kernel_table table_of(kernel::list<Arguments...>) {
 /// Are a product and the sum that it goes into rounded once, as the flag -ffp-contract=fast of g++ has it?
 /// AdamW gives the same bits on every processor only if they are rounded one after the other. No macro tells.
 SUPEROFFLOAD_INLINE bool contracts() {
-  float volatile const factor = 1 + 0x1p-12F;
+  float const volatile factor = 1 + 0x1p-12F;
   float const x = factor;
   float const y = factor;
-  float volatile const addend = -(1 + 0x1p-11F);
+  float const volatile addend = -(1 + 0x1p-11F);
   float const z = addend;
   return x * y + z != 0;  // the product is 2^-24 more than its rounded value
 }

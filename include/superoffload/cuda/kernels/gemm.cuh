@@ -8,20 +8,20 @@
 
 namespace superoffload::cuda::kernels {
 
-inline constexpr int product_tile = 16;
+inline constexpr int gemm_tile = 16;
 
 /// Any GEMM, element by element: for what cuBLASLt does not do.
 template <class T, class Out>
-__global__ void product_kernel(kernel::gemm<T, Out> g, int64_t across) {
+__global__ void gemm_kernel(kernel::gemm<T, Out> g, int64_t across) {
   using W = wide<T>;
-  __shared__ W a[product_tile][product_tile + 1];
-  __shared__ W b[product_tile][product_tile + 1];
-  int const x = static_cast<int>(threadIdx.x) % product_tile;
-  int const y = static_cast<int>(threadIdx.x) / product_tile;
-  auto const row = blockIdx.x / across * product_tile + y;
-  auto const column = blockIdx.x % across * product_tile + x;
+  __shared__ W a[gemm_tile][gemm_tile + 1];
+  __shared__ W b[gemm_tile][gemm_tile + 1];
+  int const x = static_cast<int>(threadIdx.x) % gemm_tile;
+  int const y = static_cast<int>(threadIdx.x) / gemm_tile;
+  auto const row = blockIdx.x / across * gemm_tile + y;
+  auto const column = blockIdx.x % across * gemm_tile + x;
   W sum = 0;
-  for (int64_t from = 0; from < g.k; from += product_tile) {
+  for (int64_t from = 0; from < g.k; from += gemm_tile) {
     auto const a_k = from + x;
     auto const b_k = from + y;
     a[y][x] = row < g.m && a_k < g.k ? widen(g.a[g.transpose_a ? a_k * g.m + row : row * g.k + a_k]) : W{0};
@@ -29,7 +29,7 @@ __global__ void product_kernel(kernel::gemm<T, Out> g, int64_t across) {
                                         : W{0};
     __syncthreads();
 #pragma unroll
-    for (int i = 0; i < product_tile; ++i) { sum += a[y][i] * b[i][x]; }
+    for (int i = 0; i < gemm_tile; ++i) { sum += a[y][i] * b[i][x]; }
     __syncthreads();
   }
   if (row >= g.m || column >= g.n) {
@@ -56,8 +56,8 @@ void run(stream& on, kernel::gemm<T, Out> const& g) {
   if (on.gemms().run(on.handle(), g)) {
     return;
   }
-  auto const across = pieces_of(g.n, product_tile);
-  start(on, product_kernel<T, Out>, pieces_of(g.m, product_tile) * across, product_tile * product_tile, 0, g,
+  auto const across = pieces_of(g.n, gemm_tile);
+  start(on, gemm_kernel<T, Out>, pieces_of(g.m, gemm_tile) * across, gemm_tile * gemm_tile, 0, g,
         across);
 }
 

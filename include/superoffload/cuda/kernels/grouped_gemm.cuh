@@ -57,7 +57,7 @@ inline constexpr int grouped_tile = 16;
 /// The sum over l of left(y, l) * right(l, x) for l below `depth`, in their order, by a block of 16 x 16
 /// threads.
 template <class W, class Left, class Right>
-__device__ __forceinline__ W tile_product(int64_t depth, Left left, Right right) {
+__device__ __forceinline__ W tile_gemm(int64_t depth, Left left, Right right) {
   __shared__ W a[grouped_tile][grouped_tile + 1];
   __shared__ W b[grouped_tile][grouped_tile + 1];
   int const x = static_cast<int>(threadIdx.x) % grouped_tile;
@@ -84,7 +84,7 @@ __global__ void grouped_gemm_kernel(kernel::grouped_gemm<T> g, int across) {
   auto const* const a = g.a + static_cast<int64_t>(at.start) * g.k;
   auto const* const b = g.b + at.group * g.k * g.n;
   auto const first_column = static_cast<int64_t>(at.across) * grouped_tile;
-  auto sum = tile_product<W>(
+  auto sum = tile_gemm<W>(
       g.k,
       [&](int y, int64_t l) { return at.first + y < at.rows ? widen(a[(at.first + y) * g.k + l]) : W{0}; },
       [&](int64_t l, int x) {
@@ -110,7 +110,7 @@ __global__ void grouped_outer_kernel(kernel::grouped_outer<T, Out> g, int64_t do
   int64_t const start = g.of.starts[group];
   auto const* const a = g.a + start * g.m;
   auto const* const b = g.b + start * g.n;
-  auto sum = tile_product<W>(
+  auto sum = tile_gemm<W>(
       g.of.starts[group + 1] - start,
       [&](int y, int64_t l) { return first_row + y < g.m ? widen(a[l * g.m + first_row + y]) : W{0}; },
       [&](int64_t l, int x) { return first_column + x < g.n ? widen(b[l * g.n + first_column + x]) : W{0}; });

@@ -131,10 +131,10 @@ __device__ __forceinline__ void divide_work(Memory& memory, Copies copies, Produ
 /// Two warpgroups take turns at starting GEMMs, so that the softmax of one runs beside the GEMMs of the
 /// other; both wait and pass equally often. Without `On` nothing.
 template <bool On>
-class product_turns {
+class gemm_turns {
 public:
   /// The first warpgroup begins.
-  __device__ explicit product_turns(int warpgroup) : mine_{1 + warpgroup}, other_{2 - warpgroup} {
+  __device__ explicit gemm_turns(int warpgroup) : mine_{1 + warpgroup}, other_{2 - warpgroup} {
     if (warpgroup == 1) {
       pass();
     }

@@ -171,18 +171,18 @@ struct d_query_pipeline {
   }
   __device__ __forceinline__ void start_scores(int stage) {
     wait(memory.k_full[stage], at_stage.parity);
-    begin_products();
+    begin_gemms();
     scores<Dim, sizes::rows>(weights, q, ahead(k, stage * piece_bytes));
-    end_products();
-    wait_for_products<1>();
+    end_gemms();
+    wait_for_gemms<1>();
     pin(sums);
     if (before >= 0) {
       release(memory.k_empty[before]);
     }
     wait(memory.v_full[stage], at_stage.parity);
-    begin_products();
+    begin_gemms();
     scores<Dim, sizes::rows>(d_weights, d_out, ahead(v, stage * piece_bytes));
-    end_products();
+    end_gemms();
   }
   /// Scores become weights.
   __device__ __forceinline__ void weigh_keys(flash::query_statistics const& of_queries,
@@ -214,10 +214,10 @@ struct d_query_pipeline {
                                        int piece, bool last) {
     auto const stage = at_stage.stage;
     start_scores(stage);
-    wait_for_products<1>();
+    wait_for_gemms<1>();
     pin(weights);
     weigh_keys(of_queries, rows, piece * stream);
-    wait_for_products<0>();
+    wait_for_gemms<0>();
     pin(d_weights);
     release(memory.v_empty[stage]);
     if (last) {
@@ -231,14 +231,14 @@ struct d_query_pipeline {
     round_to(d_scores, weights);
     pin(d_scores);
     pin(sums);
-    begin_products();
+    begin_gemms();
     weigh(sums, d_scores, ahead(k, stage * piece_bytes));
-    end_products();
+    end_gemms();
     before = stage;
     at_stage.advance();
   }
   __device__ __forceinline__ void finish() {
-    wait_for_products<0>();
+    wait_for_gemms<0>();
     pin(sums);
     release(memory.k_empty[before]);
   }
@@ -350,7 +350,7 @@ struct d_key_pipeline {
   std::uint64_t k, v, q_base, d_out_base;
   ring_position<sizes::stages> at_stage;
   int before;  ///< the stage that the last GEMMs into d_k and d_v read, negative for none
-  product_turns<true> turns;
+  gemm_turns<true> turns;
   float d_k[Dim / 8][4], d_v[Dim / 8][4], weights[stream / 8][4], d_weights[stream / 8][4];
   unsigned rounded[stream / 16][4], d_scores[stream / 16][4];
 
@@ -371,11 +371,11 @@ struct d_key_pipeline {
     before = -1;
   }
   __device__ __forceinline__ void start_scores(std::uint64_t q, std::uint64_t d_out) {
-    begin_products();
+    begin_gemms();
     scores<Dim, sizes::rows>(weights, k, q);
-    end_products();
+    end_gemms();
     scores<Dim, sizes::rows>(d_weights, v, d_out);
-    end_products();
+    end_gemms();
   }
   /// Scores become weights.
   __device__ __forceinline__ void weigh_queries(thread_rows const& rows, int from, int stage) {
@@ -425,7 +425,7 @@ struct d_key_pipeline {
     auto const d_out = ahead(d_out_base, stage * piece_bytes);
     turns.wait();
     start_scores(q, d_out);
-    wait_for_products<1>();
+    wait_for_gemms<1>();
     pin(weights);
     pin(d_k);
     if (before >= 0) {
@@ -435,25 +435,25 @@ struct d_key_pipeline {
     round_to(rounded, weights);
     pin(rounded);
     pin(d_v);
-    begin_products();
+    begin_gemms();
     weigh(d_v, rounded, d_out);
-    end_products();
+    end_gemms();
     turns.pass();
-    wait_for_products<1>();
+    wait_for_gemms<1>();
     pin(d_weights);
     differentiate(stage);
     round_to(d_scores, weights);
     pin(d_scores);
     pin(d_k);
-    begin_products();
+    begin_gemms();
     weigh(d_k, d_scores, q);
-    end_products();
-    wait_for_products<1>();
+    end_gemms();
+    wait_for_gemms<1>();
     pin(d_v);
     before = stage;
   }
   __device__ __forceinline__ void finish() {
-    wait_for_products<0>();
+    wait_for_gemms<0>();
     pin(d_k);
     pin(d_v);
     arrive(memory.own_empty);

@@ -173,7 +173,7 @@ struct forward_pipeline {
   attention_mask visible;
   float scale_log2;
   std::uint64_t q, k, v;
-  product_turns<sizes::turns> turns;
+  gemm_turns<sizes::turns> turns;
   ring_position<sizes::stages> at_stage;
   ring_position<sizes::stages> before;  ///< where the values are that `rounded` belongs to
   float sums[Dim / 8][4], weights[stream / 8][4];
@@ -200,14 +200,14 @@ struct forward_pipeline {
     return piece;
   }
   __device__ __forceinline__ void start_scores() {
-    begin_products();
+    begin_gemms();
     scores<Dim, sizes::rows>(weights, q, ahead(k, at_stage.stage * piece_bytes));
-    end_products();
+    end_gemms();
   }
   __device__ __forceinline__ void start_values() {
-    begin_products();
+    begin_gemms();
     weigh(sums, rounded, ahead(v, before.stage * piece_bytes));
-    end_products();
+    end_gemms();
   }
   /// Scores become weights. Then this waits for the keys of the next piece, `piece` - 1. Its caller waits for
   /// a GEMM only afterwards: this wait is a branch, behind which the compiler does not move the softmax.
@@ -234,7 +234,7 @@ struct forward_pipeline {
     start_scores();
     turns.pass();
     clear(sums);
-    wait_for_products<0>();
+    wait_for_gemms<0>();
     weigh_keys(softmax, rows, piece, first_piece);
     round_to(rounded, weights);
     before = at_stage;
@@ -249,9 +249,9 @@ struct forward_pipeline {
     wait(memory.v_full[before.stage], before.parity);
     start_values();
     turns.pass();
-    wait_for_products<1>();
+    wait_for_gemms<1>();
     weigh_keys(softmax, rows, piece, first_piece);
-    wait_for_products<0>();
+    wait_for_gemms<0>();
     pin(sums);
     release(memory.v_empty[before.stage]);
     round_to(rounded, weights);
@@ -305,7 +305,7 @@ __device__ __forceinline__ void products(forward_arguments const& p, forward_mem
             softmax.highest[r] * scale + logf(total);
       }
     }
-    wait_for_products<0>();
+    wait_for_gemms<0>();
     pin(pipeline.sums);
     release(memory.v_empty[pipeline.before.stage]);
     write(pipeline.sums, factor, [&](int r) -> bfloat16* {

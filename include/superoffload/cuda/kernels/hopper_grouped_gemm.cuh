@@ -276,20 +276,20 @@ __device__ __forceinline__ void products(grouped_arguments<Tiles> const& p, grou
       auto const a = ahead(a_first, at_stage.stage * stage_bytes);
       auto const b = ahead(b_first, at_stage.stage * stage_bytes);
       pin(sums);
-      begin_products();
+      begin_gemms();
 #pragma unroll
       for (int k = 0; k < sizes::depth / 16; ++k) {
         multiply_stored<Tiles::a_by_columns, Tiles::b_by_columns>(sums, ahead(a, k * a_step),
                                                                   ahead(b, k * b_step));
       }
-      end_products();
+      end_gemms();
       if (before >= 0) {
-        wait_for_products<1>();
+        wait_for_gemms<1>();
         release(memory.empty[before]);
       }
       before = at_stage.stage;
     }
-    wait_for_products<0>();
+    wait_for_gemms<0>();
     pin(sums);
     if (before >= 0) {
       release(memory.empty[before]);

@@ -43,14 +43,14 @@ __device__ __forceinline__ void pin(unsigned (&a)[N][4]) {
   }
 }
 /// Before the first matrix instruction that uses registers which were written since the last.
-__device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ __forceinline__ void begin_gemms() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 /// The matrix instructions since the last end are one group.
-__device__ __forceinline__ void end_products() {
+__device__ __forceinline__ void end_gemms() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 /// Waits for all but the last `Later` groups.
 template <int Later>
-__device__ __forceinline__ void wait_for_products() {
+__device__ __forceinline__ void wait_for_gemms() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Later) : "memory");
 }
 
