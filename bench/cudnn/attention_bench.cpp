@@ -102,13 +102,13 @@ void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::set
   auto const forward_ms = 1e3 * on.seconds([&](int) { launch(on.stream, forward); });
   auto const backward_ms = 1e3 * on.seconds([&](int) { launch(on.stream, backward); });
   auto const product = squares / 2 * 2 * c.heads * c.head_dim;
-  bool const served = with_cudnn && device.attention()->serves(shape);
+  bool const supported = with_cudnn && device.attention()->supports(shape);
   std::printf(
       R"({"case": "%s", "implementation": "%s", "documents": %zu, "rows": %lld, "heads": %d, "kv_heads": %d, )"
       R"("head_dim": %d, "window": %d, "forward_ms": %.4f, "forward_tflops": %.1f, "backward_ms": %.4f, )"
       R"("backward_tflops": %.1f, "scratch_bytes": %zu})"
       "\n",
-      c.name.c_str(), served ? device.attention()->name().c_str() : "flash", c.lengths.size(),
+      c.name.c_str(), supported ? device.attention()->name().c_str() : "flash", c.lengths.size(),
       static_cast<long long>(shape.rows), c.heads, c.kv_heads, c.head_dim, c.window, forward_ms,
       2 * product / forward_ms * 1e-9, backward_ms, 5 * product / backward_ms * 1e-9, scratch.bytes());
   std::fflush(stdout);

@@ -37,7 +37,7 @@ TEST_CASE("what ranks tell each other comes in their order") {
     auto const texts =
         comm::gather_texts(ranks, std::string(static_cast<std::size_t>(5 * group.rank()), 'x'));
     require(texts == std::vector<std::string>{"", "xxxxx", "xxxxxxxxxx"}, "texts");
-    require(comm::most_of_ranks(ranks, (group.rank() + 1) % 3) == 2, "most");
+    require(comm::max_over_ranks(ranks, (group.rank() + 1) % 3) == 2, "most");
     require(comm::sum_over_ranks(ranks, group.rank()) == 3, "sum");
     require(!comm::on_all_ranks(ranks, group.rank() != 1) && comm::on_all_ranks(ranks, true), "all");
     require(comm::on_any_rank(ranks, group.rank() == 1) && !comm::on_any_rank(ranks, false), "any");
@@ -47,7 +47,7 @@ TEST_CASE("what ranks tell each other comes in their order") {
 TEST_CASE("one alone is a group, too") {
   comm::host_group const alone;
   CHECK(comm::gather_texts(alone, "word") == std::vector<std::string>{"word"});
-  CHECK(comm::most_of_ranks(alone, -3) == -3);
+  CHECK(comm::max_over_ranks(alone, -3) == -3);
   CHECK(comm::on_all_ranks(alone, true));
   alone.abort("nobody hears it");
   CHECK_THROWS_WITH_AS(comm::together(alone, [] { fail(exit_code::io_failure, "no"); }), "no", error);

@@ -133,18 +133,18 @@ TEST_SUITE("gpu") {
                                   .head_dim = 128,
                                   .longest = 32768,
                                   .scale = 1};
-    CHECK(attention.serves(shape));
+    CHECK(attention.supports(shape));
     shape.heads = 64;
-    CHECK_FALSE(attention.serves(shape));
+    CHECK_FALSE(attention.supports(shape));
     shape.heads = 32;
     shape.rows = shape.longest = 40000;
-    CHECK_FALSE(attention.serves(shape));
+    CHECK_FALSE(attention.supports(shape));
     shape.rows = 8192;
     shape.longest = 4096;
     shape.documents = 3000;
-    CHECK_FALSE(attention.serves(shape));
+    CHECK_FALSE(attention.supports(shape));
     shape.documents = 4;
-    CHECK(attention.serves(shape));
+    CHECK(attention.supports(shape));
   }
 }
 

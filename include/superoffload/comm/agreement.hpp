@@ -16,8 +16,7 @@
 
 namespace superoffload::comm {
 
-/// What every rank of a group throws, with one text: whoever would show it on all of them shows it on the
-/// first.
+/// An error that every rank of a group throws with the same text, so that only rank 0 needs to print it.
 class agreed_error : public error {
 public:
   agreed_error(exit_code code, std::string const& message, bool is_first)
@@ -38,27 +37,27 @@ template <class Group, class Number>
   return sum;
 }
 
-/// Whether any rank says so: for what one of them has noticed and all must do.
+/// Whether the condition holds on any rank.
 template <class Group>
 [[nodiscard]] bool on_any_rank(Group& group, bool own) {
   return sum_over_ranks(group, own ? 1 : 0) > 0;
 }
 
-/// The largest of all ranks.
+/// The largest value of all ranks.
 template <class Group, class Number>
-[[nodiscard]] Number most_of_ranks(Group& group, Number own) {
+[[nodiscard]] Number max_over_ranks(Group& group, Number own) {
   std::vector<Number> all(static_cast<std::size_t>(group.ranks()));
   group.gather(&own, all.data(), sizeof own);
   return *std::max_element(all.begin(), all.end());
 }
 
-/// Whether all ranks say so.
+/// Whether the condition holds on all ranks.
 template <class Group>
 [[nodiscard]] bool on_all_ranks(Group& group, bool own) {
   return sum_over_ranks(group, own ? 1 : 0) == group.ranks();
 }
 
-/// The texts of all ranks, in their order.
+/// The texts of all ranks, in order of rank.
 template <class Group>
 [[nodiscard]] std::vector<std::string> gather_texts(Group& group, std::string_view own) {
   auto const ranks = static_cast<std::size_t>(group.ranks());
@@ -75,8 +74,8 @@ template <class Group>
   return texts;
 }
 
-/// Runs `work`, which exchanges nothing, and throws on every rank what the first one of them that failed has
-/// thrown, if any did.
+/// Runs `work`, which must not communicate. If it threw on any rank, throws the error of the first such rank
+/// on every rank.
 template <class Group, class Work>
 void together(Group& group, Work&& work) {
   std::string reason;
@@ -103,12 +102,13 @@ void together(Group& group, Work&& work) {
 }
 
 /// Throws `agreed_error` (bad_input) on every rank, with one text, unless all have the same `value` for
-/// `what`, such as "the learning rate". Of a long value its beginning is shown, and all of it compared.
+/// `what`, such as "the learning rate". The whole value is compared; the message shows the beginning of a
+/// long one.
 template <class Group>
 void expect_same(Group& group, std::string_view what, std::string_view value) {
   struct summary {
     std::uint64_t size = 0;
-    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: differences come by mistake, not by an enemy's hand
+    std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a: differences are mistakes, not attacks
     std::array<char, 112> start{};
 
     bool operator==(summary const&) const = default;

@@ -13,20 +13,19 @@
 namespace superoffload::comm {
 
 /// One rank of a group that computes together.
-/// 1. queue(stream, operation): the operations of operations.hpp, in the order of the stream. They take place
-///    in the order of the calls: who uses several streams orders them by events;
-/// 2. scratch_bytes(reduce_scatter): device memory that one wants beside its arrays;
-/// 3. gather(from, to, bytes) and barrier(): all-gather of some bytes in plain memory and the same of none,
-/// here
-///    and now and apart from what is queued. For counts and agreements, not for tensors. One thread at a
-///    time;
-/// 4. abort(reason): this rank cannot go on; whatever the others wait for now or later fails;
+/// 1. queue(stream, operation): the operations of operations.hpp, in the order of the stream. They run in the
+/// order of the calls: a caller that uses several streams orders them by events;
+/// 2. scratch_bytes(reduce_scatter): device memory that the operation needs beside its arrays;
+/// 3. gather(from, to, bytes) and barrier(): an all-gather of some bytes in ordinary memory, and one of no
+/// bytes. They run at once, apart from what is queued. For counts and agreements, not for tensors. One thread
+/// at a time;
+/// 4. abort(reason): this rank cannot go on; every wait of the other ranks fails, now or later;
 /// 5. check(): throws when a rank has aborted.
 ///
-/// A rank that ends, fails, does something else than the others or does not come within the group's patience
-/// ends the waiting of all others: `error` (rank_failed) names it and says why, from `check`, `gather` and
-/// `barrier`, and as a failure of the stream that waits. A communicator outlives the work that is queued with
-/// it, and its destructor tells the others that its rank has left.
+/// When a rank ends, fails, makes another call than the others or does not come within the group's patience,
+/// all other ranks stop waiting: `check`, `gather`, `barrier` and the waiting stream fail with an `error`
+/// (rank_failed) that names the rank and the reason. A communicator outlives the work that is queued with it;
+/// its destructor tells the others that its rank has left.
 template <class C, class D>
 concept communicator =
     device_policy<D> && requires(C& group, C const& same, typename D::stream& stream, void const* from,
@@ -45,8 +44,8 @@ concept communicator =
       group.check();
     };
 
-/// Aborts the group when its scope is left by an exception, before what lies outside of the scope is
-/// destroyed: streams there would wait for ranks that wait for this one.
+/// Aborts the group when an exception leaves its scope, before objects outside of the scope are destroyed:
+/// their streams would wait for ranks that wait for this one.
 template <class C>
 class abort_on_exception {
 public:

@@ -9,9 +9,9 @@
 
 namespace superoffload::comm {
 
-/// A group as code sees it that has nothing to do with devices: a rank's number, and what ranks tell each
-/// other on the host. One rank alone unless it is made from a communicator, which outlives it. A copy is the
-/// same group.
+/// A group for code that has nothing to do with devices: a rank's number, and the ranks' communication on the
+/// host. It is a single rank unless it is made from a communicator, which outlives it. A copy is the same
+/// group.
 class host_group {
 public:
   host_group() = default;
@@ -30,7 +30,7 @@ public:
   void gather(void const* from, void* to, std::size_t bytes) const {
     if (gather_) {
       gather_(from, to, bytes);
-    } else if (bytes != 0) {  // nothing may have no address
+    } else if (bytes != 0) {  // the address of zero bytes may be null
       std::memmove(to, from, bytes);
     }
   }
@@ -47,7 +47,7 @@ private:
   std::function<void(std::string_view)> abort_;
 };
 
-/// The ranks of a group that may be missing: one alone where `group` is null.
+/// The ranks of an optional group: a single one where `group` is null.
 template <class C>
 [[nodiscard]] host_group host_group_of(C* group) {
   return group != nullptr ? host_group{*group} : host_group{};

@@ -10,24 +10,24 @@
 
 namespace superoffload::comm {
 
-// What ranks do together, as arguments that say what must come out of it. Arrays are in device memory, or
-// in host memory that the device's copies are fast from. Every rank queues the same operations with the same
-// sizes in the same order. Sizes may be 0.
+// The collective operations, as structs of arguments that define the result. Arrays are in device memory, or
+// in host memory that the device copies fast. Every rank queues the same operations with the same sizes in
+// the same order. Sizes may be 0.
 
 /// to[r] = rank r's `from`.
 struct all_gather {
-  void const* from = nullptr;  ///< [bytes]; may be its own place in `to`
+  void const* from = nullptr;  ///< [bytes]; may be its own part of `to`
   void* to = nullptr;          ///< [ranks, bytes]
   std::size_t bytes = 0;       ///< of one rank
 };
 
 /// to (+)= the sum over the ranks r of from[own rank] of rank r: in the order of the ranks, in wide<From>,
-/// what `to` holds added last, and rounded once.
+/// what `to` holds added last, rounded once.
 template <element From, element To = From>
   requires std::same_as<wide<From>, wide<To>>
 struct reduce_scatter {
   From const* from = nullptr;  ///< [ranks, count]
-  To* to = nullptr;            ///< [count], elsewhere
+  To* to = nullptr;            ///< [count], must not overlap `from`
   std::int64_t count = 0;      ///< of one rank
   bool accumulate = false;
   void* scratch = nullptr;  ///< the communicator's scratch_bytes() for these sizes, aligned to 256

@@ -7,13 +7,13 @@
 
 namespace superoffload::comm {
 
-/// The region that the ranks of a run share: the one that the launcher has made, or else one that rank 0
-/// makes and hands to the others through a socket that has no file. Its name is made of the user's and the
-/// job's, and no process of another user is answered. `with.ranks` is set here; with.gathering is how
-/// long ranks wait for each other to come.
+/// The shared-memory segment of the ranks of a run: the launcher's, or else one that rank 0 creates and hands
+/// to the others through an abstract socket. The socket's name is made of the user's id and the job's name;
+/// processes of other users get no answer. `with.ranks` is set here; `with.gathering` is how long ranks wait
+/// for each other to come.
 ///
-/// Throws `error`: bad_input when ranks are on several hosts, when nothing says what they have in common, or
-/// when two of them differ in what they were told; rank_failed when they do not all come.
+/// Throws `error`: bad_input when ranks are on several hosts, when nothing names the job, or when the ranks'
+/// settings differ; rank_failed when not all of them come.
 [[nodiscard]] shared_segment rendezvous(environment const& run, shared_segment::settings with = {});
 
 }  // namespace superoffload::comm

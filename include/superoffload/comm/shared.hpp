@@ -17,19 +17,19 @@
 
 namespace superoffload::comm {
 
-/// A device whose memory is the host's: its streams run any function.
+/// A device whose memory is host memory: its streams run any function.
 template <class D>
 concept host_device = device_policy<D> && requires(typename D::stream& stream) { stream.enqueue([] {}); };
 
-/// Ranks of one host that exchange through a region. An operation occupies its stream's thread until all
-/// ranks have come; data goes through the region piece by piece, whatever its size. Sums are made by the rank
-/// that needs them.
+/// Ranks of one host that communicate through a shared-memory segment. An operation occupies its stream's
+/// thread until all ranks have come; data goes through the segment piece by piece, whatever its size. Each
+/// rank computes the sums that it needs.
 template <host_device D>
 class shared_communicator {
 public:
   using stream = typename D::stream;
 
-  /// Takes place `rank` of the region, which outlives this.
+  /// Becomes rank `rank` of the segment, which outlives this.
   shared_communicator(shared_segment& shared, int rank)
       : member_{shared, rank}, parts_(static_cast<std::size_t>(shared.ranks())) {}
 
@@ -47,7 +47,7 @@ public:
                   [&](std::size_t begin, std::size_t size) {
                     for (int r = 0; r < group.ranks(); ++r) {
                       auto* const to = at(a.to, static_cast<std::size_t>(r) * a.bytes + begin);
-                      if (to != at(a.from, begin)) {  // not in its place already
+                      if (to != at(a.from, begin)) {  // unless it is in place already
                         copy(to, group.piece(r), size);
                       }
                     }
@@ -87,7 +87,8 @@ public:
   void check() const { member_.check(); }
 
 private:
-  /// Places of the ranks' parts in a piece, and so of the ends of runs, are at multiples of this.
+  /// The ranks' parts begin at multiples of this in a piece, so that runs of bytes end at multiples of it,
+  /// too.
   static constexpr std::size_t line = 64;
 
   static std::byte* at(void* base, std::size_t offset) noexcept {
@@ -98,12 +99,12 @@ private:
   }
 
   static void copy(void* to, void const* from, std::size_t bytes) noexcept {
-    if (bytes != 0) {  // nothing may have no address
+    if (bytes != 0) {  // the address of zero bytes may be null
       std::memcpy(to, from, bytes);
     }
   }
 
-  /// Queues run(*this, c), the call completed by what the calling thread knows.
+  /// Queues run(*this, c), with c completed by what only the calling thread knows.
   template <class Run>
   void enqueue(stream& on, call c, Run run) {
     c.number = queued_++;
@@ -117,7 +118,7 @@ private:
     });
   }
 
-  /// Exchanges `bytes` of every part, `parts` of which share a piece: write(own, begin, size) and
+  /// Exchanges `bytes` of every part; `parts` of them share a piece. Calls write(own, begin, size) and
   /// read(begin, size) for one run of bytes after the other, whole elements each.
   template <class Write, class Read>
   void in_pieces(call const& c, std::size_t bytes, std::size_t element_bytes, int parts, Write&& write,
@@ -135,7 +136,7 @@ private:
         [&](std::uint64_t round) { read(round * stride_, size(round * stride_)); });
   }
 
-  /// Bytes [begin, begin + size) of every part of `from`, [ranks, bytes].
+  /// Writes bytes [begin, begin + size) of every part of `from`, [ranks, bytes].
   void write_for_each(std::byte* own, void const* from, std::size_t bytes, std::size_t begin,
                       std::size_t size) {
     for (std::size_t r = 0; r < parts_.size(); ++r) {
@@ -145,7 +146,7 @@ private:
   [[nodiscard]] std::byte const* piece(int r) const noexcept {
     return member_.piece(membership::lane::queued, r);
   }
-  /// Of rank r's write_for_each, what is for this one.
+  /// The part of rank r's write_for_each that is for this rank.
   [[nodiscard]] std::byte const* part_for_this(int r) const noexcept {
     return piece(r) + static_cast<std::size_t>(rank()) * stride_;
   }
@@ -156,8 +157,8 @@ private:
   }
 
   membership member_;
-  std::uint64_t queued_ = 0;  ///< operations, by the thread that calls
-  // Of the stream that runs an operation; events order those of several.
+  std::uint64_t queued_ = 0;  ///< operations; used by the calling thread
+  // Used by the stream that runs an operation; events order several streams.
   std::uint64_t done_ = 0;
   std::size_t stride_ = 0;
   std::vector<std::byte const*> parts_;

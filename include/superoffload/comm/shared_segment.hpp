@@ -19,7 +19,7 @@ struct segment_rank;
 inline constexpr std::size_t host_piece_bytes = std::size_t{16} << 10;
 }  // namespace detail
 
-/// What one rank does in a lane, as every other rank must do it too.
+/// A rank's call in a lane; every other rank must make the same one.
 struct call {
   enum class kind : std::uint8_t { none, all_gather, reduce_scatter, gather, barrier };
   kind what = kind::none;
@@ -27,42 +27,41 @@ struct call {
   dtype to = dtype::u8;
   bool accumulates = false;
   std::uint64_t count = 0;   ///< of elements of `from`
-  std::uint64_t number = 0;  ///< of calls in this lane before this one
-  char where[72] = {};       ///< the range that the caller was in, cut
+  std::uint64_t number = 0;  ///< of earlier calls in this lane
+  char where[72] = {};       ///< the caller's last range, cut
 
-  /// Whether both ranks do the same, wherever they are.
+  /// Whether both are the same operation, in whatever range.
   [[nodiscard]] bool same_as(call const& other) const noexcept {
     return what == other.what && from == other.from && to == other.to && accumulates == other.accumulates &&
            count == other.count && number == other.number;
   }
-  /// Such as "reduce_scatter of 65536 BF16 to F32 (call 12, in backward of model.layers.3)".
+  /// A text such as "reduce_scatter of 65536 BF16 to F32 (call 12, in backward of model.layers.3)".
   [[nodiscard]] std::string text() const;
   /// Notes the calling thread's last range.
   void note_range() noexcept;
 };
 
-/// Memory that the ranks of one host share: threads of one process through one object, processes each through
-/// one object of their own over the same descriptor. An anonymous file, so that nothing is left when the last
-/// process has ended, however it ended.
+/// Memory that the ranks of one host share. Threads of one process use one object; processes have an object
+/// each over the same descriptor. It is an anonymous file, so that nothing is left after the last process,
+/// however it ended.
 class shared_segment {
 public:
   struct settings {
     int ranks = 1;
-    std::size_t piece_bytes = std::size_t{1} << 20;  ///< of a rank's data that others see at once
-    /// How long a rank waits for another one that lives but does not come.
+    std::size_t piece_bytes = std::size_t{1} << 20;  ///< of a rank's data that others see in one round
+    /// How long a rank waits for a live one that does not come.
     std::chrono::milliseconds patience = std::chrono::minutes{5};
-    /// How long it waits for one that a signal has stopped, at most its patience.
+    /// How long it waits for one that a signal has stopped; at most `patience`.
     std::chrono::milliseconds stopped = std::chrono::seconds{8};
-    /// How long ranks that somebody else starts wait for each other to come, at most their patience.
+    /// How long ranks of another launcher wait for each other to come; at most `patience`.
     std::chrono::milliseconds gathering = std::chrono::minutes{1};
   };
   static constexpr int most_ranks = 1024;
 
-  /// A new one. Throws `error`: bad_input for settings that make no sense, cannot_fit when there is no
-  /// memory.
+  /// Creates one. Throws `error`: bad_input for invalid settings, cannot_fit when there is no memory.
   explicit shared_segment(settings const& s);
-  /// The one behind a descriptor that another process made. The descriptor is the object's from then on.
-  /// Throws `error` (bad_input) when it is none of this version's.
+  /// Opens the segment behind a descriptor that another process created. The object owns the descriptor.
+  /// Throws `error` (bad_input) when it is not a segment of this version.
   static shared_segment attach(int descriptor);
 
   shared_segment(shared_segment&& other) noexcept
@@ -80,14 +79,14 @@ public:
     std::swap(bytes_, other.bytes_);
   }
 
-  /// Closed by exec unless that is changed.
+  /// Closed by exec, unless the caller clears the flag.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
   [[nodiscard]] int ranks() const noexcept;
 
-  /// Ends the waiting of every rank with "rank <rank> <what>", `by` a rank or, negative, a process outside of
-  /// the group. The first one counts.
+  /// Fails the group: every wait of a rank ends with "rank <rank> <what>". `by` is a rank or, negative, a
+  /// process outside of the group. The first call counts.
   void mark_failed(int rank, std::string_view what, int by = -1) noexcept;
-  /// Throws `error` (rank_failed) when that has happened.
+  /// Throws `error` (rank_failed) when the group has failed.
   void check() const;
 
 private:
@@ -101,24 +100,24 @@ private:
   std::size_t bytes_ = 0;
 };
 
-/// A rank's place in a region. There are two lanes, for what is queued on streams and for what the host does:
-/// in each of them one thread at a time makes exchanges, and every rank the same ones.
+/// A rank's access to a segment. There are two lanes, for what is queued on streams and for what the host
+/// does. In each of them one thread at a time makes exchanges, and every rank makes the same ones.
 ///
-/// An exchange goes in rounds. In a round each rank writes up to piece_bytes of its own, publishes them with
-/// its call, and reads what all have published. A rank's memory is two pieces, used in turns: whoever has
-/// published round n has read round n - 1, so that a round needs one waiting only.
+/// An exchange has rounds. In a round each rank writes up to piece_bytes of its own, publishes them with its
+/// call, and reads what all ranks have published. A rank's memory is two pieces, used alternately: a rank
+/// that has published round n has read round n - 1, so that a round needs only one wait.
 class membership {
 public:
   enum class lane : std::uint8_t { queued, host };
 
-  /// Takes place `rank`. The region outlives it. Throws `error`: bad_input when there is no such place,
-  /// rank_failed when it is or was taken.
+  /// Becomes rank `rank`. The segment outlives it. Throws `error`: bad_input for an invalid rank, rank_failed
+  /// when the rank is or was taken.
   membership(shared_segment& shared, int rank);
   membership(membership const&) = delete;
   membership& operator=(membership const&) = delete;
   ~membership() { leave(); }
-  /// Whoever waits for this rank, or will, fails. For who does not call it again, but has yet to wait for
-  /// others.
+  /// Every wait for this rank fails from now on. For a rank that makes no more calls itself but must still
+  /// wait for others.
   void leave() noexcept;
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
@@ -127,10 +126,10 @@ public:
     return l == lane::queued ? piece_bytes_ : detail::host_piece_bytes;
   }
 
-  /// `rounds` rounds of `c`, at least one: write(std::byte* own, round), then read(round), which finds what
-  /// rank r has written at piece(l, r). Throws `error` (rank_failed) when another rank makes another call,
-  /// has ended or left, has aborted, or does not come within the region's patience. A round for which all
-  /// have come is complete, whatever they do next: what they have agreed on in it, such as to fail, all know.
+  /// `rounds` rounds of `c`, at least one: write(std::byte* own, round), then read(round), which finds rank
+  /// r's data at piece(l, r). Throws `error` (rank_failed) when another rank makes another call, has ended or
+  /// left, has aborted, or does not come within the segment's patience. A round that all ranks have reached
+  /// completes, whatever they do next: all of them know what they agreed on in it, such as to fail.
   template <class Write, class Read>
   void exchange(lane l, call const& c, std::uint64_t rounds, Write&& write, Read&& read) {
     check();
@@ -141,7 +140,7 @@ public:
       read(round);
     }
   }
-  /// What rank r has published in the round whose `read` is running.
+  /// What rank r has published in the round that `read` is called for.
   [[nodiscard]] std::byte const* piece(lane l, int r) const noexcept;
 
   /// On the host's lane: to[r] = rank r's `from`, of any number of bytes.
@@ -150,22 +149,22 @@ public:
 
   void abort(std::string_view reason) noexcept;
   void check() const { segment_->check(); }
-  /// Condemns a rank whose process has ended, however far it had come: for those whose devices may still wait
+  /// Fails the group if the process of a rank has ended, at any point: for ranks whose devices may still wait
   /// for its device. "rank 1 (process 123) ended `before_what`".
-  void look_for_the_ended(std::string_view before_what) const;
+  void fail_if_process_ended(std::string_view before_what) const;
   [[nodiscard]] std::chrono::milliseconds patience() const noexcept;
 
 private:
-  [[nodiscard]] std::byte* place(lane l, int r, std::uint32_t round) const noexcept;
+  [[nodiscard]] std::byte* piece_at(lane l, int r, std::uint32_t round) const noexcept;
   [[nodiscard]] std::byte* own_piece(lane l) const noexcept;
   void publish(lane l, call const& c) noexcept;
   void await_all(lane l, call const& mine);
   [[nodiscard]] bool has_published(lane l, int r) const noexcept;
-  /// Condemns ranks that have ended or left before the round that this one waits in.
-  void look_for_the_dead(lane l, call const& mine) const;
-  /// The process that has taken the rank's place, 0 if none has or if it is this one.
+  /// Fails the group if a rank has ended or left before the round that this one waits in.
+  void fail_if_rank_gone(lane l, call const& mine) const;
+  /// The process of rank r; 0 if none has taken the rank, or if it is this process.
   [[nodiscard]] int process_of(int r) const;
-  /// The process of a rank that has ended without leaving; 0: none has.
+  /// The process of rank r if it has ended without leaving, else 0.
   [[nodiscard]] int ended_process_of(int r) const;
 
   shared_segment* segment_;
@@ -173,7 +172,7 @@ private:
   int ranks_;
   std::size_t piece_bytes_;
   std::uint32_t rounds_[2] = {0, 0};  ///< published so far, by lane
-  std::uint64_t on_host_ = 0;         ///< gather() and barrier() so far
+  std::uint64_t on_host_ = 0;         ///< calls of gather() and barrier() so far
 };
 
 }  // namespace superoffload::comm

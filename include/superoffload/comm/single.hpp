@@ -14,7 +14,7 @@
 
 namespace superoffload::comm {
 
-/// A group of one rank: nothing waits for anybody.
+/// A group of one rank, which never waits.
 template <device_policy D>
 class single_communicator {
 public:
@@ -36,7 +36,7 @@ public:
 
   void gather(void const* from, void* to, std::size_t bytes) {
     check();
-    if (bytes != 0) {  // nothing may have no address
+    if (bytes != 0) {  // the address of zero bytes may be null
       std::memmove(to, from, bytes);
     }
   }

@@ -13,8 +13,8 @@
 namespace superoffload::comm {
 
 /// to[i] (+)= parts[0][i] + parts[1][i] + ..., in this order and in wide<From>, what `to` holds added last,
-/// rounded once. Each of the one or more parts is [count] of From at an address that is aligned for it; `to`
-/// overlaps none of them.
+/// rounded once. There is at least one part; each is [count] of From at an aligned address. `to` overlaps
+/// none of them.
 template <element From, element To>
   requires std::same_as<wide<From>, wide<To>>
 void sum_in_order(std::span<std::byte const* const> parts, To* to, std::int64_t count, bool accumulate) {

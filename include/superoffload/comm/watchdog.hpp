@@ -13,56 +13,57 @@
 
 namespace superoffload::comm {
 
-/// A rank's device that exchanges with the others' devices by itself, past the region.
+/// A rank's device that communicates with the other ranks' devices by itself, not through the segment.
 class queueing_device {
 public:
   virtual ~queueing_device() = default;
-  /// How many of the operations that were queued are complete; they are so in their order.
+  /// How many of the queued operations are complete; they complete in order.
   virtual std::uint64_t completed() = 0;
-  /// Why no more of them will be; empty: nothing is known to be wrong.
+  /// Why no more of them will complete; empty when no failure is known.
   virtual std::string failure() = 0;
-  /// Ends those that wait, without a result. Called at most once, and nothing else after it.
+  /// Ends the operations that wait, without a result. Called at most once; no other function is called after
+  /// it.
   virtual void abort() noexcept = 0;
 };
 
-/// Sees to it that devices which exchange by themselves wait for each other no longer than it makes sense.
+/// Ensures that devices which communicate by themselves do not wait for each other for ever.
 ///
-/// What a rank gives its device to do it also tells its watchdog, whose first thread compares it with what
-/// the other ranks do: over the region, on the lane of what is queued, behind the rank that queues and
-/// without holding it up. The second thread aborts the device's operations when the group is failed, and
-/// fails it when the device fails, when the process of a rank ends whose device this one may wait for, and
-/// when no operation ends within the group's patience though all ranks have queued it.
+/// A rank tells its watchdog every operation that it queues on its device. The first thread compares it with
+/// the operations of the other ranks: over the segment, on the lane of what is queued, behind the queueing
+/// thread and without delaying it. The second thread aborts the device's operations when the group fails. It
+/// fails the group when the device fails, when the process of a rank ends for whose device this one may wait,
+/// and when no operation completes within the group's patience although all ranks have queued it.
 class watchdog {
 public:
-  /// Both outlive it. From now on the membership's lane of what is queued is the watchdog's.
+  /// Both arguments outlive it. From now on only the watchdog uses the membership's lane of what is queued.
   watchdog(membership& member, queueing_device& device);
   watchdog(watchdog const&) = delete;
   watchdog& operator=(watchdog const&) = delete;
-  /// Waits for every operation that was queued to be complete, or for the end of the group.
+  /// Waits until every queued operation is complete, or the group has failed.
   ~watchdog();
 
-  /// The device is given `c` to do, now. The same thread every time.
+  /// Call it right before `c` is queued on the device, always on the same thread.
   void expect(call const& c);
-  /// Returns once all ranks are known to give their devices the same as this one its call `number`, which it
-  /// expects. Throws `error` (rank_failed) when the group is failed instead.
+  /// Returns once all ranks are known to queue the same operation as this one's call `number`, which `expect`
+  /// was told of. Throws `error` (rank_failed) when the group has failed.
   void agree(std::uint64_t number);
 
 private:
   void compare();
   void watch();
-  /// Throws when the group is failed, or has to be.
-  void look(std::uint64_t completed);
+  /// Throws when the group has failed or must be failed.
+  void check_progress(std::uint64_t completed);
 
   membership* member_;
   queueing_device* device_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<call> queued_;     ///< here, and not compared
-  std::uint64_t compared_ = 0;  ///< before those
-  std::deque<call> under_way_;  ///< on all ranks, and not complete
-  bool leaves_ = false;
-  bool ended_ = false;                             ///< the group is failed
-  std::chrono::steady_clock::duration waited_{0};  ///< for the first that is under way
+  std::deque<call> queued_;     ///< here, not yet compared
+  std::uint64_t compared_ = 0;  ///< how many came before those
+  std::deque<call> under_way_;  ///< queued on all ranks, not yet complete
+  bool closing_ = false;
+  bool ended_ = false;                             ///< the group has failed
+  std::chrono::steady_clock::duration waited_{0};  ///< for the first of under_way_
   std::uint64_t completed_ = 0;
   std::thread comparing_, watching_;
 };

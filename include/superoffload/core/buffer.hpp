@@ -11,8 +11,8 @@ namespace superoffload {
 
 enum class memory { device, host };
 
-/// Owns `bytes` of a device's memory, or of host memory its copies are fast from. Not initialised.
-/// Releasing does not wait: whoever destroys a buffer has made sure that no stream still uses it.
+/// Owns `bytes` of a device's memory, or of host memory that the device copies fast. Not initialised.
+/// The destructor does not wait: before it runs, no stream may use the memory any more.
 template <device_policy D>
 class buffer {
 public:

@@ -10,7 +10,7 @@
 
 namespace superoffload {
 
-/// The exception that is being handled, as an `error`: what the standard library throws, too.
+/// The exception that is being handled, as an `error`; exceptions of the standard library are converted.
 inline error current_error() {
   try {
     throw;

@@ -17,8 +17,8 @@ namespace detail {
 [[noreturn]] inline void absent() { fail(exit_code::internal, "a device that is only described was used"); }
 }  // namespace detail
 
-/// A GPU that is not there, as far as a dry pass needs it: a run on it would take the memory that it takes on
-/// cuda::device. Nothing can be allocated or run on it.
+/// A GPU that is described but not present, for dry runs: they count the memory that a run on cuda::device
+/// would take. Nothing can be allocated or run on it.
 class described_device {
 public:
   using policy_category = category::device;

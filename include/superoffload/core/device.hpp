@@ -13,26 +13,24 @@
 namespace superoffload {
 
 /// A kind of processor with its memory. A device offers
-/// 1. device memory and host memory its copies are fast from ("pinned"); both aligned to 256 bytes or more;
+/// 1. device memory, and host memory that it copies fast ("pinned"); both aligned to 256 bytes or more;
 /// 2. streams: queues whose tasks run one after the other; nothing else is ordered;
 /// 3. events: a point in a stream that another stream, or the host, can wait for. Waiting for an event that
-/// was never
-///    recorded is a broken contract and ends the program;
-/// 4. `logits_chunk_bytes`: how much memory a chunk of logits is worth, so that its products are not too
-/// small; `gemm_workspace_bytes`: device memory that a stream takes with its first matrix product and
-/// keeps;
-/// 5. `flops_per_byte`: about how many FLOPs of matrix products take the time of a byte of its memory;
-/// `settling_time`: the seconds of work after which it runs at the speed that it keeps;
-/// 6. `available_bytes`: how much of its memory may still be allocated, which plans are held against before
-/// anything is; `description`: what it is, for people;
-/// 7. `host_account`: counts host memory that is in use for it, what `allocate_host` gave and what others
-/// add; `pci_address`: where it is on the PCI bus, such as "0000:1b:00.0", empty where it is not: who works
-/// beside it on the host can look for its NUMA node;
-/// `lockable_bytes`: how much host memory can be pinned;
+/// was never recorded breaks the contract and ends the program;
+/// 4. `logits_chunk_bytes`: the memory to give a chunk of logits, so that its GEMMs are not too small;
+/// `gemm_workspace_bytes`: device memory that a stream takes with its first GEMM and keeps;
+/// 5. `flops_per_byte`: about how many FLOPs of a GEMM take as long as one byte of the device's memory;
+/// `settling_time`: the seconds of work after which the device runs at its lasting speed;
+/// 6. `available_bytes`: how much of its memory may still be allocated; plans are checked against it;
+/// `description`: a text for people;
+/// 7. `host_account`: counts the host memory in use for the device, from `allocate_host` and from other
+/// owners; `pci_address`: its address on the PCI bus, such as "0000:1b:00.0", or empty: host threads use it
+/// to find the device's NUMA node; `lockable_bytes`: how much host memory can be pinned;
 /// 8. timed events: events that also know when their stream reached them;
 /// 9. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
-/// kernel/; and where those have a member `scratch`, `scratch_bytes(device, arguments)`: how much of it the
-/// kernel wants, the same or more for more rows or a longer document, whatever the documents are.
+/// kernel/. For arguments with a member `scratch` there is also `scratch_bytes(device, arguments)`: how much
+/// the kernel needs. It never falls with more rows or a longer document, and depends on nothing else of the
+/// documents.
 ///
 /// Errors of asynchronous work surface as exceptions from `synchronize` of its stream or `wait` of a later
 /// event. The device outlives everything made with it.
@@ -71,17 +69,17 @@ concept device_policy =
       { timed.seconds_since(timed) } -> std::same_as<double>;
     };
 
-/// A device that measures how its kernels run best, and keeps what it chose as text: with the same choices a
-/// run gives the same bits. `load` takes over what `save` gave, with a source for messages, before any kernel
-/// runs; what was chosen on another kind of device does no harm.
+/// A device that measures which algorithms run best and keeps its choices as text. With the same choices a
+/// run gives the same bits. `load` takes what `save` gave, and the name of its source for messages, before
+/// any kernel runs. Choices of another kind of device are ignored.
 template <class D>
 concept tuned_device = device_policy<D> && requires(D& device, std::string const& text) {
   { device.tuning().save() } -> std::convertible_to<std::string>;
   device.tuning().load(text, text);
 };
 
-/// A stream for work that other processors wait for: it goes before that of other streams, where the device
-/// has such streams.
+/// A stream for work that other processors wait for. It has priority over other streams, where the device has
+/// priorities.
 template <device_policy D>
 [[nodiscard]] typename D::stream urgent_stream(D& device) {
   if constexpr (requires {
@@ -93,8 +91,8 @@ template <device_policy D>
   }
 }
 
-/// Waits for what is queued, for destructors: buffers may go afterwards. What failed has been reported to
-/// whoever waited for it, or nobody did.
+/// Waits for what is queued, for destructors: buffers may be freed afterwards. Errors are dropped: a call
+/// that waited for the work has reported them, or no call needed its result.
 template <class Stream>
 void drain(Stream& stream) noexcept {
   try {
@@ -102,8 +100,8 @@ void drain(Stream& stream) noexcept {
   } catch (...) {}
 }
 
-/// Drains a stream, or threads, at the end of the scope: for who queues work on what would end with the
-/// scope, by an exception too. Declared behind it.
+/// Drains a stream, or threads, at the end of the scope, also when an exception leaves it. Declare it after
+/// everything that the queued work uses.
 template <class Stream>
 class drain_at_end {
 public:
@@ -116,7 +114,7 @@ private:
   Stream* stream_;
 };
 
-/// Has the device a kernel for these arguments? `launch` returns once the work is queued.
+/// Does the device have a kernel for these arguments? `launch` returns once the work is queued.
 template <class D, class Arguments>
 concept launches =
     requires(typename D::stream& stream, Arguments const& arguments) { launch(stream, arguments); };

@@ -34,7 +34,7 @@ struct bfloat16 {
   static constexpr std::uint16_t low_of_master(float master) {
     return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(master));
   }
-  /// The master of which `weight` is of_master and `low` is low_of_master, for every pattern of 32 bits.
+  /// The master whose of_master is `weight` and whose low_of_master is `low`, for every pattern of 32 bits.
   static constexpr float master_of(bfloat16 weight, std::uint16_t low) {
     auto const high = std::uint32_t{weight.bits} - (std::uint32_t{low} >> 15);
     return std::bit_cast<float>((high << 16) | low);
@@ -91,7 +91,7 @@ constexpr std::size_t size_of(dtype type) {
   return 0;
 }
 
-/// As safetensors spells it.
+/// The name in safetensors files.
 constexpr std::string_view name_of(dtype type) {
   switch (type) {
     case dtype::f64:
@@ -108,8 +108,8 @@ constexpr std::string_view name_of(dtype type) {
   return "";
 }
 
-/// What activations, working weights and gradients may be made of: bfloat16 and float to train, double to
-/// check.
+/// The element types of activations, working weights and gradients: bfloat16 and float for training, double
+/// for tests.
 template <class T>
 concept element = std::same_as<T, bfloat16> || std::same_as<T, float> || std::same_as<T, double>;
 
@@ -124,7 +124,7 @@ struct wide<bfloat16> {
 };
 }  // namespace detail
 
-/// The type that sums of `T` are kept in: float for bfloat16 and float, double for double.
+/// The type in which sums of `T` are kept: float for bfloat16 and float, double for double.
 template <element T>
 using wide = typename detail::wide<T>::type;
 

@@ -10,7 +10,7 @@
 
 namespace superoffload {
 
-/// What went wrong, as the exit code of the programs says it. The values are part of the interface.
+/// The kind of an error; the exit code of the programs. The values are part of the interface.
 enum class exit_code : int {
   ok = 0,
   internal = 1,      ///< a broken promise of this library: please report it
@@ -43,7 +43,7 @@ void append(std::string& out, Number n) {
 }
 }  // namespace detail
 
-/// The arguments' texts in a row; numbers in their shortest exact form. <format> without <format>.
+/// The texts of the arguments, joined; numbers in their shortest exact form. libstdc++ 12 has no <format>.
 template <class... Parts>
 std::string concat(Parts const&... parts) {
   std::string out;
@@ -52,7 +52,7 @@ std::string concat(Parts const&... parts) {
 }
 
 namespace detail {
-/// Bytes of the UTF-8 character that `text` begins with and a terminal may be shown, 0: there is none.
+/// Bytes of the UTF-8 character at the start of `text` if a terminal may show it, else 0.
 inline std::size_t shown_bytes(std::string_view text) {
   auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) {
@@ -74,8 +74,8 @@ inline std::size_t shown_bytes(std::string_view text) {
 }
 }  // namespace detail
 
-/// `text` as it may be shown on a terminal: control characters, C1 ones too, and bytes that are no UTF-8
-/// escaped, at most `limit` bytes of it.
+/// `text` in a form that is safe on a terminal: control characters (C1 too) and bytes that are not UTF-8 are
+/// escaped, at most `limit` bytes of it are kept.
 inline std::string printable(std::string_view text, std::size_t limit = 200) {
   static constexpr char hex[] = "0123456789abcdef";
   std::string out;
@@ -97,7 +97,7 @@ inline std::string printable(std::string_view text, std::size_t limit = 200) {
   return out;
 }
 
-/// Every failure that a caller can meet. what() is one line: what, where, what was expected, what to do.
+/// Every failure that a caller can get. what() is one line: what, where, what was expected, what to do.
 class error : public std::exception {
 public:
   error(exit_code code, std::string message) : code_{code}, message_{std::move(message)} {}

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// How the functions in impl/*_inl.hpp are defined. Header-only, which is the default, they are inline, and a
-// header includes its implementation. With SUPEROFFLOAD_COMPILED headers only declare, and the program links
-// objects that were compiled from the same files (CMake: superoffload::compiled).
+// How the functions in impl/*_inl.hpp are defined. By default the library is header-only: the functions are
+// inline, and a header includes its implementation. With SUPEROFFLOAD_COMPILED the headers only declare, and
+// the program links objects that were compiled from the same files (CMake: superoffload::compiled).
 #pragma once
 
 #ifdef SUPEROFFLOAD_COMPILED
@@ -10,6 +10,7 @@
 #define SUPEROFFLOAD_EMITTED
 #else
 #define SUPEROFFLOAD_INLINE inline
-/// For what device code calls, which nvcc compiles apart: emitted also where nothing else calls it.
+/// For functions that device code calls, which nvcc compiles apart: the compiler must emit them even if no
+/// host code calls them.
 #define SUPEROFFLOAD_EMITTED [[gnu::used]] inline
 #endif

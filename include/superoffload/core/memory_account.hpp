@@ -7,7 +7,7 @@
 
 namespace superoffload {
 
-/// Bytes in use, now and at most so far. Counted from any thread.
+/// Bytes in use: now, and at the peak. Any thread may count.
 class memory_account {
 public:
   void add(std::size_t bytes) noexcept {
@@ -16,7 +16,7 @@ public:
     while (peak < sum && !peak_.compare_exchange_weak(peak, sum, std::memory_order_relaxed)) {}
   }
   void subtract(std::size_t bytes) noexcept { now_.fetch_sub(bytes, std::memory_order_relaxed); }
-  /// The peak is what is in use now, until more is.
+  /// Resets the peak to what is in use now.
   void forget_peak() noexcept { peak_.store(now(), std::memory_order_relaxed); }
 
   [[nodiscard]] std::size_t now() const noexcept { return now_.load(std::memory_order_relaxed); }

@@ -14,8 +14,8 @@
 
 namespace superoffload {
 
-/// The NUMA node of a PCI device such as "0000:1B:00.0" (also with the eight digits that CUDA gives the
-/// domain), -1 when the host does not say. `sys` is mounted sysfs.
+/// The NUMA node of a PCI device such as "0000:1B:00.0" (CUDA's domains of eight digits too), -1 when the
+/// host does not say. `sys` is the path of sysfs.
 inline int node_of_pci(std::string_view id, std::string const& sys = "/sys") {
   std::string name;
   for (char const c : id) { name += static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
@@ -31,7 +31,7 @@ inline int node_of_pci(std::string_view id, std::string const& sys = "/sys") {
   return file >> node ? node : -1;
 }
 
-/// The same, where the host has several nodes to choose from.
+/// The same; none where the host has only one node.
 inline std::optional<int> node_beside(std::string_view id, std::string const& sys = "/sys") {
   std::string online;
   std::ifstream{sys + "/devices/system/node/online"} >> online;
@@ -39,11 +39,11 @@ inline std::optional<int> node_beside(std::string_view id, std::string const& sy
   return node >= 0 && online.find_first_of(",-") != std::string::npos ? std::optional{node} : std::nullopt;
 }
 
-/// Asks for pages of node `node` where [memory, memory + bytes), of whole pages, is touched from now on; when
-/// that node is full, of others. Returns 0, or the error number of the system's refusal, which containers
-/// often give: pages then come from the node of the thread that touches them first.
+/// Asks the system to take pages of [memory, memory + bytes), whole pages, from node `node` when they are
+/// touched later, and from other nodes when it is full. Returns 0 or an error number. Containers often
+/// refuse; pages then come from the node of the thread that touches them first.
 inline int prefer_node(void* memory, std::size_t bytes, int node) noexcept {
-  constexpr int preferred = 1;  // MPOL_PREFERRED of <numaif.h>, which comes with libnuma only
+  constexpr int preferred = 1;  // MPOL_PREFERRED of <numaif.h>, a header of libnuma
   constexpr std::size_t bits = 8 * sizeof(unsigned long);
   unsigned long mask[1024 / bits]{};
   if (node < 0 || node >= 1024) {

@@ -25,27 +25,29 @@ namespace superoffload {
 /// Logs a line as a warning.
 inline void warn(std::string const& line) { log_line(log_level::warning, line); }
 
-/// Blocks of host memory whose pages are locked ("pinned"), so that a device copies them by itself. What the
-/// system does not lock is ordinary memory; that is said once. Several threads may use it at once.
+/// Blocks of host memory whose pages are locked ("pinned"), so that a device can copy them by itself. Memory
+/// that the system does not lock is ordinary memory; a warning says so once. Several threads may use it at
+/// once.
 ///
-/// `Locks` is how a device locks, and must not throw:
+/// `Locks` is how a device locks memory. Its functions must not throw:
 ///   bool lock(void* memory, std::size_t bytes);   whole pages that have been written to
 ///   void unlock(void* memory);
 ///   void* allocate(std::size_t bytes);            memory that is locked already; null: refused
-///   void release(void* memory);                   of allocate
+///   void release(void* memory);                   frees what allocate gave
 template <class Locks>
 class pinned_memory {
 public:
-  /// Blocks of this size and more are mapped and then locked, several times faster than allocated by drivers.
+  /// Blocks of this size and more are mapped and then locked: several times faster than a driver's
+  /// allocation.
   static constexpr std::size_t mapped_bytes = std::size_t{4} << 20;
 
-  /// `node`: the NUMA node that large blocks come from where it has the memory and the system allows to ask;
-  /// that it does not is said once.
+  /// `node`: the NUMA node for large blocks. Where the system does not allow the choice, a warning says so
+  /// once.
   explicit pinned_memory(Locks locks = {}, void (*say)(std::string const&) = warn,
                          std::optional<int> node = std::nullopt)
       : locks_{std::move(locks)}, say_{say}, node_{node} {}
 
-  /// Aligned to 256 bytes or more, not initialised. \throws error(cannot_fit) where there is no memory.
+  /// Aligned to 256 bytes or more, not initialised. \throws error(cannot_fit) when there is no memory.
   [[nodiscard]] void* allocate(std::size_t bytes) {
     void* memory = nullptr;
     origin from = origin::mapped;
@@ -73,7 +75,7 @@ public:
     return memory;
   }
 
-  /// `bytes` as they were asked for.
+  /// `bytes` as passed to allocate.
   void release(void* memory, std::size_t bytes) noexcept {
     std::unique_lock lock{mutex_};
     auto const block = blocks_.find(memory);
@@ -90,9 +92,9 @@ public:
     munmap(memory, bytes);
   }
 
-  /// How many bytes this process can have locked: RLIMIT_MEMLOCK, where it has one and whoever locks keeps to
-  /// it. Drivers need not, and nobody does who has CAP_IPC_LOCK; so it is tried out, with a limit of none for
-  /// a moment: not while another thread allocates.
+  /// How many bytes this process can lock. RLIMIT_MEMLOCK does not bind every driver, nor a process with
+  /// CAP_IPC_LOCK; so a lock is tried with the limit set to zero for a moment. No other thread may allocate
+  /// meanwhile.
   [[nodiscard]] std::size_t lockable_bytes() {
     rlimit limit{};
     if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
@@ -118,7 +120,7 @@ private:
   enum class origin { mapped, driver, pageable };
 
   void* map(std::size_t bytes) {
-    // Pages are counted when they are touched, as on hosts that grow with their guests.
+    // The system accounts for pages when they are touched; some virtual machines grow only then.
     void* const memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
@@ -135,7 +137,7 @@ private:
     return memory;
   }
 
-  /// Gives every page of a mapping its memory, on a few threads where that is worth it.
+  /// Touches every page of a mapping, on a few threads when it is large.
   static void touch(std::byte* memory, std::size_t bytes) {
     constexpr std::size_t page = 4096;
     constexpr std::size_t worth_a_thread = std::size_t{256} << 20;
@@ -165,8 +167,8 @@ private:
   std::optional<int> node_;
   std::mutex mutex_;
   std::map<void*, origin> blocks_;
-  bool said_ = false;            // that memory is not locked
-  bool said_elsewhere_ = false;  // that it may come from other nodes
+  bool said_ = false;            // warned that memory is not locked
+  bool said_elsewhere_ = false;  // warned that it may come from other nodes
 };
 
 }  // namespace superoffload

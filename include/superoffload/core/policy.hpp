@@ -6,7 +6,7 @@
 
 namespace superoffload {
 
-/// What a policy decides. Every policy names its category as `policy_category`.
+/// What a policy decides. Every policy names its category by the member `policy_category`.
 namespace category {
 struct architecture {};
 struct device {};
@@ -37,7 +37,7 @@ struct pick<Category, Default, First, Rest...> {
 };
 }  // namespace detail
 
-/// The policy of `Category` among `Policies`, whatever their order; `Default` when there is none.
+/// The policy of `Category` among `Policies`, in any order; `Default` when there is none.
 template <class Category, class Default, class... Policies>
 using pick = typename detail::pick<Category, Default, Policies...>::type;
 

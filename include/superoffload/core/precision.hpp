@@ -7,13 +7,13 @@
 
 namespace superoffload {
 
-/// What weights, activations and gradients are made of: `element`, one of the numbers of core/dtype.hpp.
+/// The type of weights, activations and gradients: `element`, one of the types in core/dtype.hpp.
 template <class P>
 concept precision_policy = policy_of<P, category::precision> && element<typename P::element>;
 
 }  // namespace superoffload
 
-/// State is fp32 in all of them.
+/// Optimizer state is fp32 in all of them.
 namespace superoffload::precision {
 
 struct fp32 {

@@ -8,13 +8,13 @@
 #include <concepts>
 #include <string_view>
 
-/// Ranges of time with names, for profilers: what each thread gives a device to do, or does itself.
+/// Named ranges of time, for profilers: the work that a thread queues on a device, or does itself.
 namespace superoffload::profile {
 
-/// Is told of every range, by the thread that is in it. Ranges of a thread nest.
+/// Is called for every range, on the thread of the range. The ranges of a thread nest.
 class listener {
 public:
-  /// "backward of ", "model.layers.17": the two make the name.
+  /// `what` and `of` together are the name, such as "backward of " and "model.layers.17".
   virtual void begin(std::string_view what, std::string_view of) noexcept = 0;
   virtual void end() noexcept = 0;
 
@@ -29,18 +29,18 @@ namespace detail {
 inline constinit std::atomic<listener*> current{nullptr};
 }
 
-/// Lets `who` be told from now on; null: nobody. It must live on until no thread is in a range any more.
-inline void listen(listener* who) noexcept { detail::current.store(who, std::memory_order_release); }
+/// Sets the listener that is called from now on; null for none. It must live until no thread is in a range.
+inline void listen(listener* target) noexcept { detail::current.store(target, std::memory_order_release); }
 
-/// Without a listener a load and a branch.
+/// Without a listener this costs a load and a branch.
 inline void begin(std::string_view what, std::string_view of = {}) noexcept {
-  if (auto* const who = detail::current.load(std::memory_order_acquire)) [[unlikely]] {
-    who->begin(what, of);
+  if (auto* const target = detail::current.load(std::memory_order_acquire)) [[unlikely]] {
+    target->begin(what, of);
   }
 }
 inline void end() noexcept {
-  if (auto* const who = detail::current.load(std::memory_order_acquire)) [[unlikely]] {
-    who->end();
+  if (auto* const target = detail::current.load(std::memory_order_acquire)) [[unlikely]] {
+    target->end();
   }
 }
 
@@ -53,11 +53,11 @@ public:
   ~range() { end(); }
 };
 
-/// A policy: what lives as long as an engine has it. A `session` that makes somebody listen, or nothing.
+/// A policy whose `session` lives as long as the engine. It sets a listener, or does nothing.
 template <class P>
 concept profile_policy = policy_of<P, category::profile> && std::default_initializable<typename P::session>;
 
-/// Nobody listens.
+/// No listener.
 struct none {
   using policy_category = category::profile;
   struct session {};

@@ -23,16 +23,17 @@ struct range_text {
 inline thread_local range_text current_range{};
 }  // namespace detail
 
-/// Notes what the calling thread gives a device to do from here on, such as "backward of " "model.norm". A
-/// device works behind the calls that give it work, so that an error surfaces in a call that has nothing to
-/// do with it: the range that was entered last says more. Costs a copy of some bytes; text beyond 96 is cut.
+/// Notes what the calling thread queues on a device from here on, such as "backward of " "model.norm". A
+/// device runs behind the calls that queue its work, so an error surfaces in an unrelated call: the last
+/// range says more. Costs a copy of some bytes; text beyond 96 bytes is cut.
 inline void enter_range(std::string_view what, std::string_view of = {}) noexcept {
   detail::current_range.size = 0;
   detail::current_range.append(what);
   detail::current_range.append(of);
 }
 
-/// What enter_range was last called with in this thread, empty before that. Valid until its next call.
+/// The arguments of this thread's last enter_range, joined; empty before the first. Valid until the next
+/// call.
 [[nodiscard]] inline std::string_view last_range() noexcept {
   return {detail::current_range.text.data(), detail::current_range.size};
 }

@@ -21,19 +21,19 @@ enum class resource {
   device_adam,  ///< updates on the device
   link_down,    ///< copies from device to host
   link_up,      ///< copies from host to device
-  cpu_adam,     ///< one thread of it
+  cpu_adam,     ///< one thread of CPU Adam
   collective,   ///< between ranks
-  waiting,      ///< the device stood still for weights, or for other ranks
+  waiting,      ///< the device was idle: it waited for weights or for other ranks
 };
 inline constexpr int resources = 7;
 
-/// Spans that follow each other: those of one stream or of one thread.
+/// A row of spans that follow each other: those of one stream or of one thread.
 struct track {
   resource of;
   std::string name;
 };
 
-/// In seconds since the recorder was made.
+/// In seconds since the recorder was created.
 struct span {
   int track;
   char const* what;
@@ -41,28 +41,29 @@ struct span {
   double begin, end;
 };
 
-/// A time that was looked at.
+/// The spans of one recorded interval.
 struct recording {
-  double begin = 0.0, end = 0.0;  ///< s since the recorder was made
-  /// That ended in it or since the time before; those of a track in order and without overlap.
+  double begin = 0.0, end = 0.0;  ///< s since the recorder was created
+  /// Those that ended in the interval, or before it and since the last one; per track in order, without
+  /// overlap.
   std::vector<span> spans;
-  std::vector<span> going_on;  ///< that had begun by then and not ended
+  std::vector<span> going_on;  ///< begun and not ended by `end`
 
-  /// Seconds of it in which a span ran.
+  /// Seconds of the interval during which the span ran.
   [[nodiscard]] double seconds_of(span const& s) const {
     return std::max(0.0, std::min(s.end, end) - std::max(s.begin, begin));
   }
 };
 
-/// Notes when a device's streams and the host's threads do what. Streams are timed by events, which the host
-/// reads later; the two clocks are set against each other by synchronize().
+/// Records when a device's streams and the host's threads do what. Streams are timed by events, which the
+/// host reads later; synchronize() aligns the two clocks.
 ///
-/// Several threads may use it at once, each track one at a time. What is noted stays until collect(). Where a
-/// device fails, the recorder ends in silence: whoever waits for the device learns of it.
+/// Several threads may use it at once, but each track only one at a time. Spans are kept until collect().
+/// When a device fails, the recorder stops in silence: a call that waits for the device reports the error.
 template <device_policy D>
 class recorder {
 public:
-  /// Waits for `stream`. Outlives the work that it times.
+  /// Waits for `stream`. The recorder must outlive the work that it times.
   recorder(D& device, typename D::stream& stream)
       : device_{&device},
         anchor_{std::make_unique<timed_event>(device)},
@@ -81,7 +82,8 @@ public:
     return tracks_;
   }
 
-  /// A span of what is queued on `stream` from now on, until end() of the same. `what` is a literal.
+  /// Begins a span of what is queued on `stream` from now on, until end() of the same track. `what` is a
+  /// literal.
   void begin(int track, typename D::stream& stream, char const* what, int unit) noexcept {
     note([&] {
       if (stopped_) {
@@ -101,7 +103,7 @@ public:
       }
     });
   }
-  /// A span of the calling thread.
+  /// Begins a span of the calling thread.
   void begin(int track, char const* what, int unit) noexcept {
     note([&] {
       if (!stopped_) {
@@ -120,7 +122,7 @@ public:
     });
   }
 
-  /// Waits for `stream`, and sets the device's clock against the host's.
+  /// Waits for `stream`, and aligns the device's clock with the host's.
   void synchronize(typename D::stream& stream) {
     stream.record(*next_anchor_);
     stream.synchronize();
@@ -129,17 +131,17 @@ public:
     anchored_ = now();
   }
 
-  /// Begins to look.
+  /// Begins to record.
   void start() {
     std::lock_guard const lock{mutex_};
     started_ = now();
   }
-  /// Notes nothing that begins from now on.
+  /// Records no span that begins from now on.
   void stop() {
     std::lock_guard const lock{mutex_};
     stopped_ = true;
   }
-  /// What was seen since start().
+  /// What was recorded since start().
   [[nodiscard]] recording collect() {
     std::lock_guard const lock{mutex_};
     recording r{.begin = started_, .end = now(), .spans = std::exchange(done_, {}), .going_on = {}};
@@ -161,7 +163,7 @@ private:
   struct lane {
     std::deque<queued_span> queued;  // of a stream
     span running{0, nullptr, 0, 0.0, 0.0};
-    double until = 0.0;  // the end of the last span, which the clocks' difference must not reach back over
+    double until = 0.0;  // the end of the last span; a later one must not begin before it
   };
 
   [[nodiscard]] double now() const { return std::chrono::duration<double>(clock::now() - epoch_).count(); }
@@ -187,7 +189,7 @@ private:
     return event;
   }
 
-  /// Moves what a lane has finished to the recording, and adds what it is doing.
+  /// Moves the finished spans of a lane to the recording, and adds those that are still running.
   void settle(int track, recording& r) {
     auto& l = at(track);
     while (!failed_ && !l.queued.empty()) {
@@ -225,7 +227,7 @@ private:
   bool failed_ = false;
 };
 
-/// Does `work`, which queues on `stream`, as a span of `track`, if there is a recorder.
+/// Runs `work`, which queues on `stream`, as a span of `track`, if there is a recorder.
 template <class D, class Work>
 void record_span(recorder<D>* r, int track, typename D::stream& stream, char const* what, int unit,
                  Work const& work) {

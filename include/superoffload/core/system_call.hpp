@@ -9,8 +9,8 @@
 
 namespace superoffload {
 
-/// What `call`, a system call that gives -1 and errno where it fails, returns when no signal interrupts it.
-/// Not for close(2), which has freed the descriptor even then.
+/// Calls `call`, a system call that gives -1 and errno on failure, again until no signal interrupts it;
+/// returns its result. Not for close(2), which frees the descriptor even when interrupted.
 template <class Call>
 auto uninterrupted(Call&& call) {
   while (true) {

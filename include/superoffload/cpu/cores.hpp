@@ -19,7 +19,7 @@ namespace superoffload::cpu {
 
 namespace detail {
 
-/// The start of a file of the kernel's, empty when there is none.
+/// The start of one of the kernel's files, empty when there is none.
 inline std::string first_bytes_of(std::string const& path) {
   std::string text;
   if (std::FILE* const file = std::fopen(path.c_str(), "re"); file != nullptr) {
@@ -52,9 +52,9 @@ inline int cores_of(std::int64_t quota, std::int64_t period) {
 
 }  // namespace detail
 
-/// Cores that the control groups named in `groups` (the text of /proc/self/cgroup) leave to the process, the
-/// tightest of each group and its ancestors, rounded up; the largest int where nothing is limited. `mount` is
-/// where the control groups are.
+/// Cores that the control groups named in `groups` (the text of /proc/self/cgroup) leave to the process: the
+/// lowest limit of each group and its ancestors, rounded up; the largest int when there is no limit. `mount`
+/// is where the control groups are mounted.
 inline int cores_by_quota(std::string_view groups, std::string const& mount = "/sys/fs/cgroup") {
   int cores = std::numeric_limits<int>::max();
   while (!groups.empty()) {
@@ -96,21 +96,21 @@ inline int cores_by_quota(std::string_view groups, std::string const& mount = "/
 
 /// Cores this process may use: its affinity and the quotas of its control groups. At least one.
 inline int usable_cores() {
-  cpu_set_t cores[8];  // room for 8192; one alone would fail on larger hosts
+  cpu_set_t cores[8];  // 8192 processors; one cpu_set_t would fail on larger hosts
   int const allowed = sched_getaffinity(0, sizeof cores, cores) == 0
                           ? CPU_COUNT_S(sizeof cores, cores)
                           : static_cast<int>(std::thread::hardware_concurrency());
   return std::max(1, std::min(allowed, cores_by_quota(detail::first_bytes_of("/proc/self/cgroup"))));
 }
 
-/// Threads of the optimizer for `share` of `cores`, (0, 1], rounded down: always one, and never all of them
-/// as long as there is a second, since somebody has to queue the device's work.
+/// Threads of the optimizer for `share` of `cores`, (0, 1], rounded down: at least one, and never all of two
+/// or more cores, since a thread must queue the device's work.
 inline int optimizer_threads(double share, int cores) {
   return std::clamp(static_cast<int>(share * static_cast<double>(cores) + 1e-9), 1, std::max(1, cores - 1));
 }
 
-/// How many threads a pool has that was not told: SUPEROFFLOAD_NUM_THREADS, or else the usable cores.
-/// Throws `error` (bad_input) when the variable is no whole number between 1 and 4096.
+/// The default number of threads of a pool: SUPEROFFLOAD_NUM_THREADS, or else the usable cores. Throws
+/// `error` (bad_input) when the variable is not a whole number between 1 and 4096.
 inline int default_threads() {
   char const* const variable = std::getenv("SUPEROFFLOAD_NUM_THREADS");
   if (variable == nullptr) {

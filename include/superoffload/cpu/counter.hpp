@@ -13,24 +13,25 @@
 
 namespace superoffload::cpu {
 
-/// A number that one thread at a time raises and that others wait for. Raising it costs a store and a load
-/// unless it reaches what somebody sleeps for.
+/// A number that one thread at a time raises and that others wait for. Raising it costs a store and a load,
+/// unless it reaches a value that a thread sleeps for.
 class counter {
 public:
   [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
 
   void raise_to(std::uint64_t value) {
-    // Sequentially consistent, as in wait_for: either the sleeper sees the value or this sees the sleeper.
-    // Exchanges, because qemu's Arm lets a load overtake the store before it; elsewhere they cost the same.
+    // Sequentially consistent, as in wait_for: either the sleeper sees the value or this thread sees the
+    // sleeper. An atomic exchange, because qemu's Arm lets a load overtake the store before it; elsewhere the
+    // cost is the same.
     value_.exchange(value);
     if (value >= awaited_.load()) {
       std::lock_guard const lock{mutex_};
-      awaited_.store(nobody);
+      awaited_.store(none);
       reached_.notify_all();
     }
   }
 
-  /// Returns once the counter is at `value` or above. Looks `spins` times before it sleeps.
+  /// Returns once the counter is at `value` or above. Polls `spins` times before it sleeps.
   void wait_for(std::uint64_t value, int spins = detail::spins) const {
     for (int spin = 0; spin < spins; ++spin) {
       if (this->value() >= value) {
@@ -49,10 +50,10 @@ public:
   }
 
 private:
-  static constexpr std::uint64_t nobody = std::numeric_limits<std::uint64_t>::max();
+  static constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
   alignas(64) std::atomic<std::uint64_t> value_{0};
-  mutable std::atomic<std::uint64_t> awaited_{nobody};  ///< the least value somebody sleeps for
+  mutable std::atomic<std::uint64_t> awaited_{none};  ///< the least value that a thread sleeps for
   mutable std::mutex mutex_;
   mutable std::condition_variable reached_;
 };

@@ -17,7 +17,7 @@
 namespace superoffload::cpu {
 
 /// The processor as a device: its streams are threads, its memory is the host's. All streams of a device
-/// share one pool of threads for the insides of their tasks.
+/// share one pool of threads for the work inside their tasks.
 class device {
 public:
   using policy_category = category::device;
@@ -40,20 +40,20 @@ public:
 
   [[nodiscard]] thread_pool& threads() noexcept { return threads_; }
 
-  /// Of the host, cgroup limits included.
+  /// Of the host; cgroup limits are included.
   [[nodiscard]] static std::size_t available_bytes() { return cpu::available_bytes(); }
 
   /// Aligned to 256 bytes and not initialised; null for 0 bytes. Throws `error` (cannot_fit).
   [[nodiscard]] void* allocate(std::size_t bytes) { return allocate_for(device_account_, bytes); }
   void release(void* memory, std::size_t bytes) noexcept { release_from(device_account_, memory, bytes); }
 
-  /// The same, counted as memory of the host.
+  /// The same, counted as host memory.
   [[nodiscard]] void* allocate_host(std::size_t bytes) { return allocate_for(host_account_, bytes); }
   void release_host(void* memory, std::size_t bytes) noexcept { release_from(host_account_, memory, bytes); }
 
   [[nodiscard]] memory_account& host_account() noexcept { return host_account_; }
   static std::string pci_address() { return {}; }
-  /// Its copies are of ordinary memory.
+  /// No limit: its copies are of ordinary memory.
   static std::size_t lockable_bytes() { return std::numeric_limits<std::size_t>::max(); }
 
   [[nodiscard]] std::size_t bytes_in_use(memory kind = memory::device) const noexcept {
@@ -62,7 +62,7 @@ public:
   [[nodiscard]] std::size_t peak_bytes(memory kind = memory::device) const noexcept {
     return account(kind).peak();
   }
-  /// Of both kinds of memory: from now on they are what is in use now or later.
+  /// Resets the peaks of both kinds of memory to what is in use now.
   void forget_peaks() noexcept {
     device_account_.forget_peak();
     host_account_.forget_peak();

@@ -6,8 +6,8 @@
 
 namespace superoffload::cpu {
 
-/// What the kernels of this device are compiled for: all sets of the processor's kind with
-/// SUPEROFFLOAD_COMPILED, else the one that the flags of the translation unit name.
+/// The instruction sets that the kernels can be compiled for. With SUPEROFFLOAD_COMPILED they are compiled
+/// for all sets of the processor's kind, else for the one that the flags of the translation unit name.
 enum class instruction_set { scalar, avx2, avx512, neon };
 
 constexpr std::string_view name_of(instruction_set set) {
@@ -24,12 +24,12 @@ constexpr std::string_view name_of(instruction_set set) {
   return "";
 }
 
-/// Has this program kernels for it, and this machine the instructions?
+/// Does this program have kernels for it, and this machine the instructions?
 [[nodiscard]] bool supported(instruction_set set) noexcept;
 
-/// The one in use: the best that is supported, or what the environment variable SUPEROFFLOAD_ISA names,
-/// decided at the first call. Throws `error` (bad_input) when the variable names none, or one that this
-/// machine lacks.
+/// The one in use: the best that is supported, or the one that the environment variable SUPEROFFLOAD_ISA
+/// names. Decided at the first call. Throws `error` (bad_input) when the variable names none, or one that
+/// this machine lacks.
 [[nodiscard]] instruction_set active_instruction_set();
 
 /// Kernels launched from now on use `set`, in the whole process. For tests and benchmarks.

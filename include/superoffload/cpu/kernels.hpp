@@ -14,8 +14,8 @@ class device;
 
 namespace detail {
 
-/// A kernel as one instruction set has it: work is cut into items by the arguments alone, so that results do
-/// not depend on the number of threads.
+/// A kernel compiled for one instruction set. Work is cut into items by the arguments alone, so that results
+/// do not depend on the number of threads.
 template <class Arguments>
 struct kernel_entry {
   std::int64_t (*items)(Arguments const&);
@@ -29,11 +29,11 @@ kernel_table const& active_kernels();
 
 }  // namespace detail
 
-/// Has the device a kernel for these arguments?
+/// Does the device have a kernel for these arguments?
 template <class Arguments>
 concept kernel_arguments = kernel::in_table<Arguments, detail::kernel_entry, kernel::host_catalogue>;
 
-/// Queues the kernel on `stream`; it runs on the threads of the stream. What the arguments point to must live
+/// Queues the kernel on `stream`; it runs on the stream's threads. What the arguments point to must live
 /// until it has run. Empty matrices and arrays are allowed.
 template <kernel_arguments Arguments>
 void launch(stream& stream, Arguments const& arguments) {
@@ -44,14 +44,14 @@ void launch(stream& stream, Arguments const& arguments) {
   });
 }
 
-/// Kernels of this device keep what they need on the stacks of its threads.
+/// 0: kernels of this device keep their scratch data on the stacks of the threads.
 template <kernel_arguments Arguments>
   requires requires(Arguments const& arguments) { arguments.scratch; }
 constexpr std::size_t scratch_bytes(device const&, Arguments const&) noexcept {
   return 0;
 }
 
-/// The same, here and now, on the calling thread alone.
+/// Runs the kernel at once, on the calling thread alone.
 template <kernel_arguments Arguments>
 void run(Arguments const& arguments) {
   detail::kernel_entry<Arguments> const& kernel = detail::active_kernels();

@@ -16,15 +16,15 @@ inline constexpr std::size_t alignment = 256;
 /// Blocks of this size and more are mapped, in huge pages where the system has them.
 inline constexpr std::size_t mapped_bytes = std::size_t{4} << 20;
 
-/// `bytes` of memory that nothing was written to, aligned to `alignment`; null for 0 bytes. To be given to
-/// `release_memory` with the same size. Throws `error` (cannot_fit).
+/// `bytes` of memory, not initialised; null for 0 bytes. Free it by `release_memory` with the same size.
+/// Throws `error` (cannot_fit).
 inline void* allocate_memory(std::size_t bytes) {
   if (bytes == 0) {
     return nullptr;
   }
   void* memory = nullptr;
   if (bytes >= mapped_bytes) {
-    // Pages are counted when they are touched, as on hosts that grow with their guests.
+    // The system accounts for pages when they are touched; some virtual machines grow only then.
     memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
       memory = nullptr;
@@ -47,7 +47,7 @@ inline void release_memory(void* memory, std::size_t bytes) noexcept {
   }
 }
 
-/// Memory of the host that this process may still use, cgroup limits included: from files under `root`.
+/// Host memory that this process may still use, cgroup limits included. Read from files under `root`.
 std::size_t available_bytes(std::filesystem::path const& root = "/");
 
 }  // namespace superoffload::cpu

@@ -32,7 +32,7 @@
 
 namespace superoffload::cpu {
 
-/// The part of an array that one thread of several works on, in elements.
+/// The part of an array that one of several threads works on, in elements.
 struct slice {
   std::int64_t begin = 0;
   std::int64_t end = 0;
@@ -42,7 +42,7 @@ struct slice {
 };
 
 /// Cuts `count` elements for `threads` threads at multiples of 2048, which are whole pages of any array whose
-/// elements have two bytes or more: always in the same places, so that a page stays with the thread that
+/// elements have two bytes or more. The cuts are always the same, so that a page stays with the thread that
 /// touched it first.
 constexpr slice slice_of(std::int64_t count, int thread, int threads) {
   constexpr std::int64_t grain = 2048;
@@ -51,14 +51,14 @@ constexpr slice slice_of(std::int64_t count, int thread, int threads) {
   return {cut(thread), cut(thread + 1)};
 }
 
-/// An array that threads work on together. Each takes pieces of its slice_of it, and then of what others have
-/// left of theirs: processors of one host are not always equally fast, and a task is complete with the last.
-/// For what does not depend on who does it.
+/// An array that threads work on together. Each thread takes pieces of its own slice_of the array first, and
+/// then pieces that are left of the others' slices: processors of one host are not always equally fast, and a
+/// task is complete only with the last thread. For work whose result does not depend on the thread.
 class shared_slices {
 public:
   explicit shared_slices(int threads) : cursors_(static_cast<std::size_t>(threads)) {}
 
-  /// Begins again, with `count` elements. Nobody works.
+  /// Begins again, with `count` elements. No thread may be at work.
   void reset(std::int64_t count) noexcept {
     auto const threads = static_cast<int>(cursors_.size());
     for (int i = 0; i < threads; ++i) {
@@ -94,19 +94,18 @@ private:
 };
 
 /// Threads, each on a processor of its own, that do every task together, each its own part of it. A thread
-/// goes on to the next task when it has done its part, without waiting for the others; so tasks are complete
-/// in the order in which they were submitted, and what one thread does for later tasks finds what it did for
-/// earlier ones.
+/// begins the next task when its part is done, without waiting for the others. So tasks complete in the order
+/// in which they were submitted, and a thread's work for a task sees its own work for earlier ones.
 ///
-/// After a task has thrown, later ones are skipped, and the exception reaches everybody who waits for that
-/// task or a later one, for good. Any thread may submit, but the threads' own tasks must not.
+/// After a task has thrown, later ones are skipped. Every wait for that task or a later one throws the
+/// exception, for good. Any thread may submit, but the threads' own tasks must not.
 class pinned_threads {
 public:
-  static constexpr std::size_t capacity = 256;    ///< tasks; whoever submits more waits
+  static constexpr std::size_t capacity = 256;    ///< tasks; a call that submits more waits
   static constexpr std::size_t task_bytes = 248;  ///< for a task's captures
 
-  /// One thread for each of `processors`, logical processors by number. Where a thread may not be put there,
-  /// it runs anywhere and notes() says so.
+  /// One thread for each of `processors`, numbers of logical processors. A thread that may not be pinned runs
+  /// on any processor, and notes() says so.
   explicit pinned_threads(std::vector<int> const& processors) : size_{static_cast<int>(processors.size())} {
     expect(size_ >= 1, exit_code::internal, "pinned threads on no processor: expected at least one");
     for (int i = 0; i < size_; ++i) { workers_.emplace_back(); }
@@ -126,22 +125,22 @@ public:
   }
   pinned_threads(pinned_threads const&) = delete;
   pinned_threads& operator=(pinned_threads const&) = delete;
-  /// Waits for all tasks; what they threw is lost unless it was waited for.
+  /// Waits for all tasks; their exceptions are lost if no call waited for them.
   ~pinned_threads() { stop(); }
 
   [[nodiscard]] int size() const noexcept { return size_; }
-  /// What is not as it was asked for, one line each.
+  /// Requests that the system refused, one line each.
   [[nodiscard]] std::vector<std::string> const& notes() const noexcept { return notes_; }
-  /// Of the threads, as the kernel numbers them.
+  /// The threads' ids in the operating system.
   [[nodiscard]] std::vector<int> thread_ids() const {
     std::vector<int> ids;
     for (auto const& w : workers_) { ids.push_back(w.id); }
     return ids;
   }
 
-  /// Calls work(thread, threads) on every thread, and then done() on the one that is last. Neither may wait
-  /// for tasks. What they point to must live until the task is complete. Allocates nothing. Returns the
-  /// task's number, to wait for.
+  /// Calls work(thread, threads) on every thread, and then done() on the thread that finishes last. Neither
+  /// may wait for tasks. What they point to must live until the task is complete. Allocates nothing. Returns
+  /// the task's number, for wait().
   template <class Work, class Done>
   std::uint64_t submit(Work work, Done done) {
     struct both {
@@ -151,12 +150,12 @@ public:
     static_assert(std::is_trivially_copyable_v<Work> && std::is_trivially_copyable_v<Done>,
                   "a task captures pointers and numbers only");
     static_assert(sizeof(both) <= task_bytes && alignof(both) <= 8, "a task captures at most 248 bytes");
-    return push([&](slot& place) {
-      ::new (static_cast<void*>(place.task)) both{work, done};
-      place.work = [](void* task, int thread, int threads) {
+    return push([&](slot& entry) {
+      ::new (static_cast<void*>(entry.task)) both{work, done};
+      entry.work = [](void* task, int thread, int threads) {
         std::launder(static_cast<both*>(task))->work(thread, threads);
       };
-      place.done = [](void* task) { std::launder(static_cast<both*>(task))->done(); };
+      entry.done = [](void* task) { std::launder(static_cast<both*>(task))->done(); };
     });
   }
   template <class Work>
@@ -169,7 +168,8 @@ public:
   void run(Work&& work) {
     run(work, [] {});
   }
-  /// The same, and calls meanwhile() here while the threads work; what it throws comes after they are done.
+  /// The same, and calls meanwhile() on the calling thread while the others work. Its exception is thrown
+  /// after they are done.
   template <class Work, class Meanwhile>
   void run(Work&& work, Meanwhile&& meanwhile) {
     auto const task = submit([&work](int thread, int threads) { work(thread, threads); });
@@ -183,7 +183,8 @@ public:
     }
   }
 
-  /// Writes zeros to the elements, each thread to its own slice: who processes a page touches it first.
+  /// Writes zeros to the elements, each thread to its own slice, so that the thread that uses a page touches
+  /// it first.
   std::uint64_t fill_zero(void* memory, std::int64_t count, std::size_t bytes_of_element) {
     return submit([memory, count, bytes_of_element](int thread, int threads) {
       auto const mine = slice_of(count, thread, threads);
@@ -194,8 +195,8 @@ public:
     });
   }
 
-  /// Blocks until the task is complete; rethrows the exception of the first task that failed, if it is this
-  /// one or came before.
+  /// Blocks until the task is complete; rethrows the exception of the first failed task, if that is this task
+  /// or an earlier one.
   void wait(std::uint64_t task) const {
     complete_.wait_for(task + 1);
     std::lock_guard const lock{mutex_};
@@ -214,12 +215,12 @@ public:
       wait(tasks - 1);
     }
   }
-  /// Whether the task is complete, also when it failed or was skipped.
+  /// Whether the task is complete; also true when it failed or was skipped.
   [[nodiscard]] bool done(std::uint64_t task) const noexcept { return complete_.value() > task; }
 
 private:
-  /// Looks for a task before a thread goes to sleep, some tens of microseconds: waking it takes as long. None
-  /// where no core is left for whoever submits.
+  /// How often a thread polls for a task before it sleeps: some tens of microseconds, the time that waking it
+  /// takes. 0 when no core is left for the submitting thread.
   static constexpr int patience = 1000;
   static constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
@@ -240,15 +241,15 @@ private:
     if (next_ >= capacity) {
       complete_.wait_for(next_ - capacity + 1);
     }
-    slot& place = (*slots_)[next_ % capacity];
-    place.unfinished.store(size_, std::memory_order_relaxed);
-    fill(place);
+    slot& entry = (*slots_)[next_ % capacity];
+    entry.unfinished.store(size_, std::memory_order_relaxed);
+    fill(entry);
     queued_.raise_to(next_ + 1);
     return next_++;
   }
 
   void begin(int index, int processor) {
-    std::fesetenv(FE_DFL_ENV);  // whatever the caller's: results must not depend on its flags
+    std::fesetenv(FE_DFL_ENV);  // results must not depend on the caller's floating-point flags
     pthread_setname_np(pthread_self(), concat("adam-", index).substr(0, 15).c_str());
     int const refused = pin(processor);
     std::lock_guard const lock{mutex_};
@@ -262,7 +263,7 @@ private:
     }
   }
   static int pin(int processor) {
-    cpu_set_t set[8];  // room for 8192
+    cpu_set_t set[8];  // 8192 processors
     CPU_ZERO_S(sizeof set, set);
     if (processor < 0 || processor >= static_cast<int>(8 * sizeof set)) {
       return EINVAL;
@@ -273,15 +274,16 @@ private:
 
   void serve(int thread) {
     for (std::uint64_t task = 0;; ++task) {
-      queued_.wait_for(task + 1, looks_);
-      slot& place = (*slots_)[task % capacity];
-      if (place.work == nullptr) {
+      queued_.wait_for(task + 1, polls_);
+      slot& entry = (*slots_)[task % capacity];
+      if (entry.work == nullptr) {
         return;
       }
-      attempt(task, [&] { place.work(place.task, thread, size_); });
-      if (place.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        // All have done their part, and of the tasks before too: this happens in the tasks' order.
-        attempt(task, [&] { place.done(place.task); });
+      attempt(task, [&] { entry.work(entry.task, thread, size_); });
+      if (entry.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        // All threads have done their parts of this task and of the tasks before, since tasks complete in
+        // order.
+        attempt(task, [&] { entry.done(entry.task); });
         complete_.raise_to(task + 1);
       }
     }
@@ -295,7 +297,7 @@ private:
       body();
     } catch (...) {
       std::lock_guard const lock{mutex_};
-      if (task < failed_.load(std::memory_order_relaxed)) {  // a thread may be ahead of another
+      if (task < failed_.load(std::memory_order_relaxed)) {  // another thread may have failed in a later task
         failure_ = std::current_exception();
         failed_.store(task, std::memory_order_relaxed);
       }
@@ -303,7 +305,7 @@ private:
   }
 
   void stop() noexcept {
-    push([](slot& place) { place.work = nullptr; });
+    push([](slot& entry) { entry.work = nullptr; });
     for (auto& w : workers_) {
       if (w.thread.joinable()) {
         w.thread.join();
@@ -312,13 +314,13 @@ private:
   }
 
   int size_;
-  int looks_ = size_ < usable_cores() ? patience : 0;
+  int polls_ = size_ < usable_cores() ? patience : 0;
   std::vector<worker> workers_;
   std::unique_ptr<std::array<slot, capacity>> slots_ =
       std::make_unique_for_overwrite<std::array<slot, capacity>>();
   mutable std::mutex producers_;
   std::uint64_t next_ = 0;  ///< tasks submitted so far
-  counter queued_;          ///< the same, for the threads
+  counter queued_;          ///< the same number, as the threads see it
   counter complete_;        ///< tasks
   mutable std::mutex mutex_;
   std::condition_variable all_begun_;

@@ -13,11 +13,11 @@
 
 namespace superoffload::cpu {
 
-/// Puts threads, by the kernel's numbers, into the group `name` of the host's cache and memory bandwidth
-/// control (resctrl: Intel RDT, AMD QoS, Arm MPAM), which is made if it does not exist; what the group may
-/// use is for the host's administrator to say, in its file `schemata`. Returns an empty string, or one line
+/// Puts threads, by their ids in the operating system, into the group `name` of the host's cache and memory
+/// bandwidth control (resctrl: Intel RDT, AMD QoS, Arm MPAM). The group is created if it does not exist; the
+/// host's administrator sets what it may use, in its file `schemata`. Returns an empty string, or one line
 /// that says why the threads are not in it: that changes speed, not results.
-/// \throws error(bad_input) for a name that is none.
+/// \throws error(bad_input) for an invalid name.
 inline std::string join_resource_group(std::string const& name, std::vector<int> const& threads,
                                        std::string const& mount = "/sys/fs/resctrl") {
   expect(!name.empty() && name.front() != '.' && name.find('/') == std::string::npos, exit_code::bad_input,

@@ -13,11 +13,11 @@
 namespace superoffload::cpu {
 
 /// Owns host memory for the optimizer's state: not initialised, in huge pages where the system has them, near
-/// `node` if one is given. Each page goes to the thread that touches it first.
+/// `node` if one is given. Without a node, each page is placed near the thread that touches it first.
 class state_memory {
 public:
   state_memory() = default;
-  /// Counted in `account`, which must outlive it. \throws error(cannot_fit).
+  /// Counted in `account`, which must outlive this object. \throws error(cannot_fit).
   state_memory(memory_account& account, std::size_t bytes, std::optional<int> node = std::nullopt)
       : account_{&account}, bytes_{bytes}, data_{allocate_memory(bytes)} {
     account.add(bytes);
@@ -50,7 +50,7 @@ public:
     return static_cast<T*>(data_);
   }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// 0, or why the pages may come from other nodes, as an error number.
+  /// 0, or the error number for which the pages may come from other nodes.
   [[nodiscard]] int refusal() const noexcept { return refusal_; }
 
 private:

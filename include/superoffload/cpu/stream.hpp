@@ -27,17 +27,17 @@ namespace superoffload::cpu {
 class device;
 
 namespace detail {
-/// How far a stream has come, and where it failed. Outlives the stream while an event speaks of it.
+/// How far a stream has come, and where it failed. Outlives the stream while an event refers to it.
 struct progress {
-  counter done;  ///< tasks that are over
+  counter done;  ///< tasks that ran or were skipped
   std::atomic<std::uint64_t> failed{
       std::numeric_limits<std::uint64_t>::max()};  ///< the first task that threw
   std::exception_ptr failure;
 
-  /// Returns once the first `tasks` tasks are over; rethrows if one of them failed.
+  /// Returns once the first `tasks` tasks are done; rethrows if one of them failed.
   void wait_for(std::uint64_t tasks) const {
     done.wait_for(tasks);
-    // Reading a failure that is just happening later in the stream is harmless: it is not below `tasks`.
+    // A failure later in the stream may be stored at this moment. That is harmless: it is not below `tasks`.
     if (failed.load(std::memory_order_relaxed) < tasks) {
       std::rethrow_exception(failure);
     }
@@ -45,8 +45,8 @@ struct progress {
 };
 }  // namespace detail
 
-/// A point in a stream. Recording again moves it; whoever waited already keeps the point of that time.
-/// Several threads may wait for an event at once, but not while it is recorded.
+/// A point in a stream. Recording again moves it; a wait that has begun keeps the earlier point. Several
+/// threads may wait for an event at once, but not while it is recorded.
 class event {
 public:
   event() = default;
@@ -58,7 +58,7 @@ public:
   /// program when the event was never recorded.
   void wait() const { source().wait_for(tasks_); }
 
-  /// Whether the point is reached, also by a stream that failed; false for an event never recorded.
+  /// Whether the point is reached, also in a stream that failed; false for an event never recorded.
   [[nodiscard]] bool done() const noexcept {
     return progress_ != nullptr && progress_->done.value() >= tasks_;
   }
@@ -84,7 +84,7 @@ public:
   timed_event() = default;
   explicit timed_event(device&) {}
 
-  /// Of the points recorded last, both of them reached; negative when the other one is later.
+  /// Seconds between the points recorded last, both of them reached; negative when `other` is later.
   [[nodiscard]] double seconds_since(timed_event const& other) const {
     return std::chrono::duration<double>(*reached_ - *other.reached_).count();
   }
@@ -96,22 +96,22 @@ private:
   std::unique_ptr<clock::time_point> reached_ = std::make_unique<clock::time_point>();
 };
 
-/// A thread that does tasks one after the other. After a task has thrown, the later ones are skipped, and the
-/// exception reaches everybody who waits for a point behind it, for good: in `synchronize`, in `event::wait`,
-/// and in streams that wait for such an event, which fail with it.
+/// A thread that runs tasks one after the other. After a task has thrown, the later ones are skipped. Every
+/// wait for a point behind it throws the exception, for good: `synchronize`, `event::wait`, and streams that
+/// wait for such an event, which fail with it.
 ///
-/// Any thread may give work to a stream, except that the stream's own tasks must not: they would wait for
-/// themselves when the queue is full.
+/// Any thread may queue work, except the stream's own tasks: they would wait for themselves when the queue is
+/// full.
 class stream {
 public:
-  static constexpr std::size_t capacity = 1024;   ///< tasks; whoever enqueues more waits
+  static constexpr std::size_t capacity = 1024;   ///< tasks; a call that queues more waits
   static constexpr std::size_t task_bytes = 248;  ///< for a task's captures
 
   explicit stream(device& device);
   explicit stream(thread_pool& threads) : threads_{&threads}, worker_{[this] { serve(); }} {}
   stream(stream const&) = delete;
   stream& operator=(stream const&) = delete;
-  /// Waits for all tasks; what they threw is lost unless it was waited for.
+  /// Waits for all tasks; their exceptions are lost if no call waited for them.
   ~stream() {
     push(last_task{});
     worker_.join();
@@ -124,7 +124,7 @@ public:
     push(task);
   }
 
-  /// `bytes` from `from` to `to`, which do not overlap.
+  /// Queues a copy of `bytes` from `from` to `to`, which do not overlap.
   void copy(void* to, void const* from, std::size_t bytes) {
     enqueue([to, from, bytes, pool = threads_] {
       in_parallel(*pool, bytes, [=](std::size_t begin, std::size_t size) {
@@ -153,7 +153,7 @@ public:
     record(static_cast<cpu::event&>(event));
   }
 
-  /// Later tasks run after the point where `event` is now. Ends the program when it was never recorded.
+  /// Later tasks run after the point that `event` marks now. Ends the program when it was never recorded.
   void wait(event const& event) {
     if (&event.source() != progress_.get()) {  // its own points are behind it in any case
       push([source = event.progress_, tasks = event.tasks_] { source->wait_for(tasks); });
@@ -186,14 +186,14 @@ private:
     static_assert(std::is_nothrow_move_constructible_v<Task>);
     std::lock_guard const lock{producers_};
     if (next_ >= capacity && progress_->done.value() <= next_ - capacity) {
-      progress_->done.wait_for(next_ - capacity / 2);  // room for many, so as not to be woken for each
+      progress_->done.wait_for(next_ - capacity / 2);  // until half is free, so as not to wake for each task
     }
-    slot& place = (*slots_)[next_ % capacity];
+    slot& entry = (*slots_)[next_ % capacity];
     if constexpr (std::is_same_v<Task, last_task>) {
-      place.run = nullptr;
+      entry.run = nullptr;
     } else {
-      ::new (static_cast<void*>(place.task)) Task{std::move(task)};
-      place.run = [](void* at, bool skip) {
+      ::new (static_cast<void*>(entry.task)) Task{std::move(task)};
+      entry.run = [](void* at, bool skip) {
         Task& stored = *std::launder(static_cast<Task*>(at));
         auto const destroy = [](Task* over) { std::destroy_at(over); };
         std::unique_ptr<Task, decltype(destroy)> const ending{&stored, destroy};
@@ -209,12 +209,12 @@ private:
     bool skip = false;
     for (std::uint64_t task = 0;; ++task) {
       queued_.wait_for(task + 1);
-      slot& place = (*slots_)[task % capacity];
-      if (place.run == nullptr) {
+      slot& entry = (*slots_)[task % capacity];
+      if (entry.run == nullptr) {
         return;
       }
       try {
-        place.run(place.task, skip);
+        entry.run(entry.task, skip);
       } catch (...) {
         skip = true;
         progress_->failure = std::current_exception();
@@ -224,7 +224,7 @@ private:
     }
   }
 
-  /// `piece(begin, size)` over `bytes`, on the pool where that is worth waking it.
+  /// Calls `piece(begin, size)` over `bytes`, on the pool where that is worth waking it.
   template <class Piece>
   static void in_parallel(thread_pool& pool, std::size_t bytes, Piece piece) {
     constexpr std::int64_t grain = 1 << 18;
@@ -239,7 +239,7 @@ private:
       std::make_unique_for_overwrite<std::array<slot, capacity>>();
   std::mutex producers_;
   std::uint64_t next_ = 0;  ///< tasks queued so far
-  counter queued_;          ///< the same, for the worker
+  counter queued_;          ///< the same number, as the worker sees it
   std::thread worker_;
 };
 

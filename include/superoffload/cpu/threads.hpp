@@ -18,7 +18,7 @@
 namespace superoffload::cpu {
 
 namespace detail {
-/// What a thread does between two looks at a value that is about to change.
+/// What a thread does between two polls of a value that is about to change.
 inline void relax() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -27,14 +27,14 @@ inline void relax() noexcept {
 #endif
 }
 
-/// Looks before a thread goes to sleep: a few microseconds.
+/// Polls before a thread sleeps: a few microseconds.
 inline constexpr int spins = 100;
 }  // namespace detail
 
-/// Threads that share loops. Threads beyond the caller's stay, and sleep while there is nothing to do.
+/// Threads that share loops. All but the caller's belong to the pool, and sleep while there is nothing to do.
 class thread_pool {
 public:
-  /// `threads` in all, the caller of a loop being one of them; 0 is `default_threads()`.
+  /// `threads` in all, the caller of a loop included; 0 is `default_threads()`.
   explicit thread_pool(int threads = 0) {
     int const size = threads == 0 ? default_threads() : threads;
     expect(size >= 1, exit_code::internal, "a pool of ", size, " threads was asked for: expected at least 1");
@@ -57,8 +57,8 @@ public:
   /// Calls `body(begin, end)` for [0, grain), [grain, 2 * grain), ... up to `count`, each once, on any thread
   /// and in any order; returns when all are done. These pieces are the same for every number of threads, so
   /// that results may depend on them. Rethrows one of the body's exceptions; pieces not begun are then left
-  /// out. Callers on several threads take turns; a call from inside a body runs there and then. Allocates
-  /// nothing.
+  /// out. Callers on several threads take turns; a call from inside a body runs at once on its own thread.
+  /// Allocates nothing.
   template <class Body>
   void parallel_for(std::int64_t count, std::int64_t grain, Body&& body) {
     expect(grain > 0, exit_code::internal, "parallel_for over pieces of ", grain, ": expected at least 1");
@@ -116,7 +116,8 @@ private:
     }
   }
 
-  /// Does pieces while there are any. Only who has claimed one may look at the loop: it cannot end before.
+  /// Runs pieces while there are any. Only a thread that has claimed a piece may read the loop: it cannot end
+  /// before.
   void work() {
     inside_ = true;
     while (true) {

@@ -23,8 +23,8 @@ namespace superoffload::cpu {
 struct processor {
   int id = 0;
   int core = 0;     ///< the lowest logical processor of the same physical core
-  int sibling = 0;  ///< how many of the same core are named before it
-  int node = 0;     ///< of memory
+  int sibling = 0;  ///< how many processors of the same core come before it
+  int node = 0;     ///< the NUMA node
 };
 
 /// A NUMA node that is online, with or without processors and memory.
@@ -34,17 +34,17 @@ struct memory_node {
   std::vector<int> distances{};  ///< to the online nodes, in the order of their ids; 10 is local
 };
 
-/// The processors a process may use, by id, and the memory nodes of its host, by id.
+/// The processors that a process may use, by id, and the memory nodes of its host, by id.
 struct topology {
   std::vector<processor> processors;
   std::vector<memory_node> nodes;
 
-  /// Of distinct physical cores.
+  /// The number of distinct physical cores.
   [[nodiscard]] int cores() const {
     return static_cast<int>(
         std::count_if(processors.begin(), processors.end(), [](auto const& p) { return p.sibling == 0; }));
   }
-  /// As the kernel measures it; what it does not say is farther than anything.
+  /// The distance that the kernel reports; unknown distances count as the farthest.
   [[nodiscard]] int distance(int from, int to) const {
     for (auto const& node : nodes) {
       if (node.id == from) {
@@ -60,8 +60,8 @@ struct topology {
   }
 
   /// The node nearest to node `to` that has both memory and usable processors, the lowest id among equals;
-  /// none when no node has. Memory without processors, such as a GPU's own that its host shows as a node,
-  /// never is. A negative `to` means that it is not known: then it is the node with most processors.
+  /// none when no node has both. It is never memory without processors, such as a GPU's own memory that its
+  /// host shows as a node. A negative `to` means unknown: then it is the node with most processors.
   [[nodiscard]] std::optional<int> nearest_node(int to) const {
     std::optional<int> best;
     auto const rank = [&](int node) {
@@ -77,8 +77,8 @@ struct topology {
     return best;
   }
 
-  /// Processors for `threads` threads whose memory is that of `node`: those of near nodes first, but one for
-  /// each physical core before any second one.
+  /// Processors for `threads` threads whose memory is on `node`: those of near nodes first, but one of each
+  /// physical core before any second one.
   [[nodiscard]] std::vector<int> processors_near(int node, int threads) const {
     auto ordered = processors;
     std::stable_sort(ordered.begin(), ordered.end(), [&](auto const& a, auto const& b) {
@@ -96,7 +96,7 @@ struct topology {
 
 namespace detail {
 
-/// The numbers of a list such as "0-3,8,10-11"; what follows something else is left out.
+/// The numbers of a list such as "0-3,8,10-11". Parsing stops at the first unexpected character.
 inline std::vector<int> parse_list(std::string_view text) {
   constexpr std::int64_t most = 1 << 20;
   std::vector<int> numbers;
@@ -113,7 +113,7 @@ inline std::vector<int> parse_list(std::string_view text) {
   return numbers;
 }
 
-/// MemTotal of a node's meminfo: "Node 0 MemTotal:  131072 kB".
+/// MemTotal in a node's meminfo: "Node 0 MemTotal:  131072 kB".
 inline std::int64_t memory_in(std::string const& meminfo) {
   constexpr std::string_view key = "MemTotal:";
   auto const at = meminfo.find(key);
@@ -127,9 +127,9 @@ inline std::int64_t memory_in(std::string const& meminfo) {
 
 }  // namespace detail
 
-/// Of this process: sched_getaffinity, which knows cpusets and taskset.
+/// The processors that sched_getaffinity gives this process: it includes cpusets and taskset.
 inline std::vector<int> allowed_processors() {
-  cpu_set_t set[8];  // room for 8192
+  cpu_set_t set[8];  // 8192 processors
   std::vector<int> ids;
   if (sched_getaffinity(0, sizeof set, set) == 0) {
     for (int id = 0; id < static_cast<int>(8 * sizeof set); ++id) {
@@ -146,8 +146,8 @@ inline std::vector<int> allowed_processors() {
   return ids;
 }
 
-/// Reads what `sys`, mounted sysfs, says of the processors `allowed`. Where it says nothing, each of them is
-/// a core of its own and all of them are on one node with memory.
+/// Reads what `sys`, the path of sysfs, says of the processors `allowed`. Where it says nothing, each of them
+/// is a core of its own and all are on one node with memory.
 inline topology read_topology(std::vector<int> const& allowed, std::string const& sys = "/sys") {
   topology found;
   auto const nodes = sys + "/devices/system/node";
@@ -185,7 +185,7 @@ inline topology read_topology(std::vector<int> const& allowed, std::string const
   return found;
 }
 
-/// The largest cache of a processor, shared with others or not; 0 where the host does not say.
+/// The size of a processor's largest cache, shared or not; 0 where the host does not say.
 inline std::int64_t largest_cache_bytes(int processor, std::string const& sys = "/sys") {
   std::int64_t largest = 0;
   for (int level = 0; level < 8; ++level) {
@@ -200,36 +200,36 @@ inline std::int64_t largest_cache_bytes(int processor, std::string const& sys = 
   return largest;
 }
 
-/// Where the optimizer runs on the host, and where its state lies.
+/// Where the optimizer runs on the host, and where its state is stored.
 struct optimizer_seat {
-  std::vector<int> processors;  ///< one for each of its threads
-  std::optional<int> node;      ///< of its memory; none where no node is known to have any
+  std::vector<int> processors;  ///< one for each of the optimizer's threads
+  std::optional<int> node;      ///< of its memory; none where no node is known to have memory
 };
 
-/// Cores that this process may use, second threads of one not counted: its affinity and the quotas of its
-/// control groups. At least one.
+/// Cores that this process may use, by its affinity and the quotas of its control groups. A second thread of
+/// a core does not count. At least one.
 inline int physical_cores() {
   return std::max(1, std::min(read_topology(allowed_processors()).cores(),
                               cores_by_quota(detail::first_bytes_of("/proc/self/cgroup"))));
 }
 
-/// For `threads` threads, or as many as there are processors, near node `node` (of the GPU; negative: not
-/// known).
+/// For `threads` threads, or as many as there are processors, near node `node` (the GPU's; negative:
+/// unknown).
 inline optimizer_seat seat_near(topology const& host, int node, int threads) {
   auto const memory = host.nearest_node(node);
   return {host.processors_near(memory.value_or(node), threads), memory};
 }
 
-/// Of optimizer_threads of the physical cores, or of `cores_left` where a quota leaves fewer, near node
-/// `node` (of the GPU; negative: not known).
+/// For optimizer_threads of the physical cores, or of `cores_left` where a quota leaves fewer, near node
+/// `node` (the GPU's; negative: unknown).
 inline optimizer_seat seat_of_optimizer(topology const& host, double share, int node,
                                         int cores_left = std::numeric_limits<int>::max()) {
   return seat_near(host, node, optimizer_threads(share, std::min(host.cores(), cores_left)));
 }
 
 /// The processors of each of `ranks` processes that share the host: whole physical cores with all their
-/// siblings, as many for each as for any other, neighbours by node. Nothing where there are fewer cores than
-/// ranks: they run anywhere.
+/// siblings, equally many for each, neighbours by node. Empty when there are fewer cores than ranks: they run
+/// on any core.
 inline std::vector<std::vector<int>> divide_processors(topology const& host, int ranks) {
   std::vector<std::pair<int, int>> cores;  // node, core
   for (auto const& p : host.processors) {

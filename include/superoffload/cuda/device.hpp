@@ -23,7 +23,7 @@ namespace detail {
 struct host_memory;
 }
 
-/// One NVIDIA GPU. Allocating and releasing may wait for the whole GPU: do it before training starts.
+/// One NVIDIA GPU. Allocating and releasing may wait for the whole GPU: do both outside of training steps.
 class device {
 public:
   using policy_category = category::device;
@@ -31,11 +31,12 @@ public:
   using event = cuda::event;
   using timed_event = cuda::timed_event;
 
-  /// How many there are for this process. Throws `error` (driver or device) when there is none.
+  /// How many GPUs this process can see. Throws `error` (driver or device) when there is none.
   static int count();
 
-  /// Throws `error` (driver) when there is no driver or one too old for this CUDA runtime, `error` (device)
-  /// when there is no such GPU, it is not to be had, or this build has no kernels for its architecture.
+  /// Throws `error` (driver) when there is no driver or one too old for this CUDA runtime, and `error`
+  /// (device) when there is no such GPU, it cannot be used, or this build has no kernels for its
+  /// architecture.
   explicit device(int ordinal = 0);
   device(device const&) = delete;
   device& operator=(device const&) = delete;
@@ -53,19 +54,21 @@ public:
   /// "cuda:0 (NVIDIA H200)".
   [[nodiscard]] std::string description() const;
 
-  /// Free on the GPU now, whoever uses the rest, less what the CUDA libraries will still take for themselves.
+  /// Free on the GPU now, whatever uses the rest, less what the CUDA libraries will still take for
+  /// themselves.
   [[nodiscard]] std::size_t available_bytes() const;
 
   /// Aligned to 256 bytes and not initialised; null for 0 bytes. Throws `error` (cannot_fit).
   [[nodiscard]] void* allocate(std::size_t bytes);
   void release(void* memory, std::size_t bytes) noexcept;
 
-  /// Page-locked memory of the host; where the system does not lock so much, ordinary memory, with one
+  /// Page-locked host memory. Where the system does not lock that much it is ordinary memory, with one
   /// warning. Throws `error` (cannot_fit).
   [[nodiscard]] void* allocate_host(std::size_t bytes);
   void release_host(void* memory, std::size_t bytes) noexcept;
 
-  /// Of allocate_host; tried out where this process has a limit: not beside other threads that lock memory.
+  /// How much allocate_host can lock. Where the process has a limit this is tried out: no other thread may
+  /// lock memory meanwhile.
   [[nodiscard]] std::size_t lockable_bytes() const;
 
   [[nodiscard]] memory_account& host_account() noexcept { return host_account_; }
@@ -78,21 +81,22 @@ public:
   [[nodiscard]] std::size_t peak_bytes(memory kind = memory::device) const noexcept {
     return account(kind).peak();
   }
-  /// Of both kinds of memory: from now on they are what is in use now or later.
+  /// Resets the peaks of both kinds of memory to what is in use now.
   void forget_peaks() noexcept {
     device_account_.forget_peak();
     host_account_.forget_peak();
   }
 
-  /// Which algorithms its matrix products run with.
+  /// The algorithms that its GEMMs run with.
   [[nodiscard]] cuda::tuning& tuning() noexcept { return tuning_; }
 
-  /// Leaves attention to a library where that serves the shape; null: never. Before any plan and any launch.
+  /// Lets a library compute attention of the shapes that it supports; null: none. Call it before any plan and
+  /// any launch.
   void attend_with(std::unique_ptr<attention_backend> backend) noexcept { attention_ = std::move(backend); }
   [[nodiscard]] attention_backend* attention() const noexcept { return attention_.get(); }
 
-  /// From now on whoever waits for its streams or events is told `why`: for a library that has its kernels
-  /// end without a result. The first reason counts. Any thread.
+  /// From now on every wait for one of its streams or events throws `why`: for a library that ends its
+  /// kernels without a result. The first reason counts. Any thread may call it.
   void mark_failed(error const& why) {
     auto reason = std::make_unique<error const>(why);
     error const* nothing = nullptr;
@@ -100,7 +104,7 @@ public:
       static_cast<void>(reason.release());
     }
   }
-  /// Throws that reason, where there is one.
+  /// Throws that reason, if there is one.
   void check_failed() const {
     if (auto const* const why = failed_.load(std::memory_order_acquire)) [[unlikely]] {
       throw *why;
@@ -110,7 +114,7 @@ public:
   /// A stream of the highest priority.
   [[nodiscard]] stream urgent_stream() { return stream{*this, priority::highest}; }
 
-  /// Makes it the calling thread's current device, as calls of the CUDA runtime need it.
+  /// Makes it the calling thread's current device, as the CUDA runtime requires.
   void activate() const;
 
 private:
@@ -126,7 +130,7 @@ private:
   memory_account host_account_;
   std::unique_ptr<detail::host_memory> host_memory_;
   std::unique_ptr<attention_backend> attention_;
-  std::atomic<int> streams_{0};  ///< made so far: each has a number
+  std::atomic<int> streams_{0};  ///< created so far: each has a number
   std::atomic<error const*> failed_{nullptr};
   cuda::tuning tuning_;
 };

@@ -9,9 +9,9 @@
 
 namespace superoffload::cuda {
 
-/// What libraries want to know of documents that lie one behind the other: how long each is, and where it
-/// begins in arrays of a few row widths. Behind the real ones come empty ones up to `padded`. Everything is
-/// device memory.
+/// Tables that libraries need of documents that lie one after the other: the length of each, and where it
+/// begins in arrays of a few row widths. Empty documents fill the tables up to `padded`. All of it is device
+/// memory.
 struct document_tables {
   std::int32_t const* starts;  ///< [documents + 1], as of kernel::attention_shape
   std::int64_t documents, padded;
@@ -20,7 +20,7 @@ struct document_tables {
   std::array<std::int64_t*, 3> offsets;  ///< [padded + 1] each: first row times width
 };
 
-/// Queues filling the tables. Defined in kernels.cuh.
+/// Queues the kernel that fills the tables. Defined in kernels.cuh.
 void fill(stream& on, document_tables const& tables);
 
 }  // namespace superoffload::cuda

@@ -16,18 +16,19 @@ class device;
 
 namespace detail {
 
-/// Matrix products of one stream through cuBLASLt: its handle, a workspace, and the algorithm for each kind
-/// of product. Large ones are measured at their first use and remembered by the device's `tuning`; only
-/// algorithms whose sums have a fixed order are taken. So runs with the same choices repeat bit for bit.
+/// The GEMMs of one stream through cuBLASLt: its handle, a workspace, and the algorithm for each kind of
+/// GEMM. For large ones the algorithms are measured at the first use, and the device's `tuning` keeps the
+/// choice. Only algorithms that sum in a fixed order are used. So runs with the same choices repeat bit for
+/// bit.
 class gemms {
 public:
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-  /// `name` of the stream is for messages.
+  /// `name` is the stream's name in messages.
   gemms(device& device, CUstream_st* stream, std::string name);
   ~gemms();
 
-  /// Queues the product, unless cuBLASLt cannot do it as asked: then false, and nothing was done.
+  /// Queues the GEMM. When cuBLASLt cannot run it as asked, queues nothing and returns false.
   bool run(CUstream_st* stream, kernel::gemm<bfloat16> const& g);
   bool run(CUstream_st* stream, kernel::gemm<bfloat16, float> const& g);
   bool run(CUstream_st* stream, kernel::gemm<float> const& g);

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// All kernels of the device, for one source of a program, which nvcc compiles and CMake makes. The host's code
-// is not for nvcc: of that it sees declarations.
+// All kernels of the device. One source of a program includes it; CMake generates that source and nvcc compiles it. nvcc sees only declarations of the host code.
 #pragma once
 
 #ifndef SUPEROFFLOAD_COMPILED
@@ -37,7 +36,7 @@ namespace superoffload::cuda {
 
 namespace {
 
-/// Built for the same architectures as all others.
+/// Built for the same architectures as all other kernels.
 __global__ void nothing() {}
 
 template <class Arguments>

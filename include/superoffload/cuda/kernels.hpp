@@ -25,14 +25,14 @@ using kernel_table = kernel::table<kernel_entry>;
 /// Defined in kernels.cuh, which nvcc compiles.
 extern kernel_table const kernels;
 
-/// Arguments that an attention_backend may take from the device's own kernels.
+/// Arguments that an attention_backend may compute instead of the device's own kernels.
 template <class Arguments>
 concept attention_arguments = std::same_as<Arguments, kernel::attention_forward<bfloat16>> ||
                               std::same_as<Arguments, kernel::attention_backward<bfloat16>>;
 
 }  // namespace detail
 
-/// Has the device a kernel for these arguments?
+/// Does the device have a kernel for these arguments?
 template <class Arguments>
 concept kernel_arguments = kernel::in_table<Arguments, detail::kernel_entry>;
 
@@ -43,18 +43,18 @@ void launch(stream& stream, Arguments const& arguments) {
   if constexpr (detail::attention_arguments<Arguments>) {
     auto* const backend = stream.of().attention();
     if (backend != nullptr) {
-      if (backend->serves(arguments.shape)) {
+      if (backend->supports(arguments.shape)) {
         backend->launch(stream, arguments);
         return;
       }
       if constexpr (std::same_as<Arguments, kernel::attention_forward<bfloat16>>) {
-        backend->leaves(arguments.shape);
+        backend->declined(arguments.shape);
       }
     }
   }
   if constexpr (std::same_as<Arguments, kernel::attention_sinks_backward<bfloat16>>) {
     auto const* const backend = stream.of().attention();
-    if (backend != nullptr && backend->serves(arguments.shape)) {
+    if (backend != nullptr && backend->supports(arguments.shape)) {
       auto in_its_order = arguments;
       in_its_order.rows_together = backend->rows_together(arguments.shape);
       detail::kernel_entry<Arguments> const& kernel = detail::kernels;
@@ -66,8 +66,8 @@ void launch(stream& stream, Arguments const& arguments) {
   kernel.launch(stream, arguments);
 }
 
-/// What the kernel wants as `arguments.scratch`: enough for the backend and for the device's own, as either
-/// may compute what has fewer rows or shorter documents.
+/// The bytes that the kernel needs as `arguments.scratch`: enough for the backend and for the device's own
+/// kernel, since either may compute a batch with fewer rows or shorter documents.
 template <kernel_arguments Arguments>
   requires requires(Arguments const& arguments) { arguments.scratch; }
 std::size_t scratch_bytes(device const& device, Arguments const& arguments) {

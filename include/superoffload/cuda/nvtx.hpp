@@ -6,8 +6,8 @@
 
 namespace superoffload::profile {
 
-/// Ranges become NVTX ranges of the domain "superoffload", as Nsight Systems and Nsight Compute show them.
-/// While any engine of this policy lives, those of all engines of the process do.
+/// Ranges become NVTX ranges of the domain "superoffload", for Nsight Systems and Nsight Compute. While any
+/// engine with this policy lives, the ranges of all engines of the process do.
 struct nvtx {
   using policy_category = category::profile;
 

@@ -18,7 +18,7 @@ namespace detail {
 class gemms;
 }
 
-/// A point in a stream. Recording again moves it; whoever waited already keeps the point of that time.
+/// A point in a stream. Recording again moves it; a wait that has begun keeps the earlier point.
 class event {
 public:
   explicit event(device& device);
@@ -30,7 +30,7 @@ public:
   /// Ends the program when the event was never recorded.
   void wait() const;
 
-  /// Whether the point is reached, also by a device that failed; false for an event never recorded.
+  /// Whether the point is reached, also on a device that failed; false for an event never recorded.
   [[nodiscard]] bool done() const noexcept;
 
 protected:
@@ -50,15 +50,15 @@ class timed_event : public event {
 public:
   explicit timed_event(device& device);
 
-  /// Of the points recorded last, both of them reached; negative when the other one is later.
+  /// Seconds between the points recorded last, both of them reached; negative when `other` is later.
   [[nodiscard]] double seconds_since(timed_event const& other) const;
 };
 
-/// Of the kernels that could begin, a GPU begins those of streams of higher priority first.
+/// Of the kernels that are ready, a GPU starts those of streams with higher priority first.
 enum class priority { normal, highest };
 
-/// An in-order queue of a GPU that does not synchronise with any other. One thread at a time gives it work.
-/// A kernel that fails takes its device with it: every later call on any stream throws `error` (device).
+/// An in-order queue of a GPU that does not synchronise with any other. One thread at a time may use it. When
+/// a kernel fails, its device is lost: every later call on any stream throws `error` (device).
 class stream {
 public:
   explicit stream(device& device, priority wanted = priority::normal);
@@ -67,27 +67,27 @@ public:
   /// Waits for all tasks.
   ~stream();
 
-  /// `bytes` from `from` to `to`, which do not overlap; each in device memory or in the host's. Asynchronous
-  /// where the host's memory came from device::allocate_host; between that and the device small copies do not
-  /// wait for large ones of other streams.
+  /// Queues a copy of `bytes` from `from` to `to`, which do not overlap; each is device or host memory. It is
+  /// asynchronous for host memory from device::allocate_host; small copies between that memory and the device
+  /// do not wait for large ones of other streams.
   void copy(void* to, void const* from, std::size_t bytes);
   void fill_zero(void* to, std::size_t bytes);
   /// Makes `event` the point behind everything queued so far.
   void record(event& event);
-  /// Later tasks run after the point where `event` is now. Ends the program when it was never recorded.
+  /// Later tasks run after the point that `event` marks now. Ends the program when it was never recorded.
   void wait(event const& event);
   /// Blocks the caller until everything queued so far has run.
   void synchronize();
 
   [[nodiscard]] CUstream_st* handle() const noexcept { return handle_; }
   [[nodiscard]] device& of() const noexcept { return *device_; }
-  /// As messages name it: "stream 2 of CUDA device 0".
+  /// The name in messages: "stream 2 of CUDA device 0".
   [[nodiscard]] std::string name() const;
-  /// Makes its device the calling thread's.
+  /// Makes its device the calling thread's current one.
   void activate() const;
-  /// What matrix products keep between calls.
+  /// What GEMMs keep between calls.
   [[nodiscard]] detail::gemms& gemms();
-  /// Throws `error` (device) when the launch before this call, of a kernel of that name, was refused.
+  /// Throws `error` (device) when the launch before this call, of the kernel with that name, was refused.
   void check_launch(char const* kernel) const;
 
 private:

@@ -14,47 +14,47 @@
 
 namespace superoffload::cuda {
 
-/// Which algorithm each kind of matrix product runs with. It is measured at a kind's first use and then kept,
-/// in memory, in a file from run to run, and as text that can go with a checkpoint: with the same choices a
-/// run gives the same bits. Any number of threads may use it, and any number of processes one file.
+/// The algorithm for each kind of GEMM. It is measured at a kind's first use and then kept: in memory, in a
+/// file for later runs, and as text for checkpoints. With the same choices a run gives the same bits. Any
+/// number of threads may use one object, and any number of processes one file.
 class tuning {
 public:
-  /// What cuBLASLt calls an algorithm. It means something to one version of the library only, so a kind names
-  /// that too.
+  /// cuBLASLt's representation of an algorithm. It is valid for one version of the library only, so a kind
+  /// names the version, too.
   using algorithm = std::array<std::uint64_t, 8>;
 
-  /// A kind of product: everything that decides which algorithm is best. `processor` is GPU and library,
-  /// `family` leaves out the number of tokens; none has control characters or '|' in it.
+  /// A kind of GEMM: everything that decides which algorithm is best. `processor` is GPU and library,
+  /// `family` leaves out the number of tokens. No text may contain control characters or '|'.
   struct kind {
     std::string processor;
     std::string family;
     std::string tokens;
   };
 
-  /// Members of one family that are measured. What comes later, as when each batch has a length of its own,
-  /// takes the library's first proposal: it would not run often enough to be worth a measurement.
+  /// Members of one family that are measured. Later ones take the library's first proposal: when each batch
+  /// has a length of its own, no kind runs often enough to be worth a measurement.
   static constexpr std::size_t family_limit = 8;
 
-  /// `path` of the file, "" for none.
+  /// `path` of the file, "" for no file.
   explicit tuning(std::string path = default_path());
 
   /// SUPEROFFLOAD_TUNING if it is set ("" means no file), else superoffload/products.txt in XDG_CACHE_HOME or
-  /// ~/.cache; "" when there is no home either.
+  /// ~/.cache; "" when there is no home directory either.
   static std::string default_path();
 
   /// The choice for a kind: the one kept, if `valid` accepts it, else the result of `measure`, which is kept.
   /// No choice when its family is full. The file is read at the first call and written, under a lock, after
-  /// each measurement; trouble with it costs a warning on standard error, never the run.
+  /// each measurement. Errors of the file give a warning on standard error and never end the run.
   std::optional<algorithm> choose(kind const& of, std::function<bool(algorithm const&)> const& valid,
                                   std::function<algorithm()> const& measure);
 
   /// All choices as lines of text.
   [[nodiscard]] std::string save() const;
 
-  /// Takes over the choices in `text`, in place of its own for the same kinds. If there are some, but none
-  /// for the processor of the first product that has to be measured later, a note on standard error says so,
-  /// once. Throws `error` (bad_input), with `source` in the message, and takes over nothing unless the text
-  /// is what `save` gave.
+  /// Adds the choices in `text`; they replace own choices for the same kinds. If there are some, but none for
+  /// the processor of the first GEMM that is measured later, a note on standard error says so, once. Unless
+  /// the text is what `save` gave, throws `error` (bad_input), with `source` in the message, and changes
+  /// nothing.
   void load(std::string_view text, std::string_view source);
 
 private:
@@ -71,7 +71,7 @@ private:
   mutable std::mutex mutex_;
   table choices_;
   std::string path_;
-  table loaded_;  ///< what load() gave, for the note
+  table loaded_;  ///< the choices from load(), for the note
   std::string loaded_from_;
 };
 

@@ -11,8 +11,8 @@
 namespace superoffload::cudnn {
 
 #if defined(SUPEROFFLOAD_HAS_CUDNN)
-/// Lets `device` use cuDNN for attention of this shape's heads; `by_name`, where it serves the whole shape.
-/// Empty, or why it cannot, and nothing was changed.
+/// Lets `device` use cuDNN for attention with this shape's heads; with `by_name`, only if cuDNN computes the
+/// whole shape. Returns an empty string, or, with nothing changed, why it cannot.
 std::string attend(cuda::device& device, kernel::attention_shape const& shape, bool sinks, bool by_name);
 #else
 inline std::string attend(cuda::device&, kernel::attention_shape const&, bool, bool) {
@@ -22,12 +22,12 @@ inline std::string attend(cuda::device&, kernel::attention_shape const&, bool, b
 }
 #endif
 
-/// Lets `device` compute attention as a user wants it, for a model that has the heads and the window of
-/// `shape`, and batches up to its size: before any plan is made. `automatic` is the faster: the device's own
-/// on Hopper, for the heads that they are made for, else cuDNN's. Works without the component, too. Returns
-/// why cuDNN is not used though it might have been, else nothing.
-/// \throws error(device) when cuDNN was asked for by name and cannot be had, or not for such a batch, with
-/// the reason. A smaller batch that it does not serve, as of very many documents, is noted on standard error,
+/// Chooses the attention kernels of `device` for a model with the heads and the window of `shape`, and
+/// batches up to its size. Call it before any plan is made. `automatic` is the faster one: the device's own
+/// on Hopper, for the heads that they support, else cuDNN's. Works without the component, too. Returns why
+/// cuDNN is not used although it might have been, else an empty string.
+/// \throws error(device) when cuDNN was asked for by name and is missing or does not support such a batch. A
+/// later batch that it does not compute, such as one of very many documents, is noted on standard error,
 /// once.
 inline std::string choose_attention(cuda::device& device, kernel::attention_implementation wanted,
                                     kernel::attention_shape const& shape, bool sinks, bool in_bfloat16) {

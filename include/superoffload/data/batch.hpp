@@ -7,9 +7,9 @@
 
 namespace superoffload::data {
 
-/// One micro-batch as a model sees it: its documents one behind the other, `rows` tokens in all.
-/// A padded sequence is one document with its padding at the end; a packed one is several documents.
-/// Attention never crosses a document's border.
+/// One micro-batch: its documents one after the other, `rows` tokens in all. A padded sequence is one
+/// document with its padding at the end; a packed sequence is several documents. Attention never crosses a
+/// document's border.
 struct batch {
   std::vector<std::int32_t> tokens;  ///< [rows] token ids
   std::vector<std::int32_t>
@@ -17,7 +17,7 @@ struct batch {
   std::vector<std::int32_t> positions;  ///< [rows] rotary position, from 0 in each document
   std::vector<std::int32_t> starts;     ///< [documents + 1] first row of each document, last entry = rows
 
-  std::uint64_t noise = 0;  ///< what dropout draws from: a function of the place in the data
+  std::uint64_t noise = 0;  ///< seed of dropout: a function of the position in the data
 
   [[nodiscard]] std::int64_t rows() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
   [[nodiscard]] std::int64_t documents() const noexcept {

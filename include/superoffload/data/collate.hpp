@@ -11,7 +11,7 @@
 
 namespace superoffload::data {
 
-/// One line of a batch: the rows it is made of. A single one unless rows are packed.
+/// The rows of one sequence of a batch: a single one, unless rows are packed.
 using sequence = std::span<std::int64_t const>;
 
 enum class pad_to { longest, max_length };
@@ -20,13 +20,12 @@ struct collation {
   pad_to padding = pad_to::longest;  ///< to the longest of the micro-batch, or all to `max_length`
   bool packing = false;              ///< each row is its own document
   std::int64_t max_length = 0;
-  std::int32_t pad_id =
-      0;  ///< what padding is filled with; it is nobody's target and follows all real tokens
+  std::int32_t pad_id = 0;  ///< fills the padding; it is never a target and follows all real tokens
 };
 
-/// The micro-batch of `sequences`, which may be none.
-/// Not packed: a sequence is one document, padded at its end, positions from 0 over the padding as well.
-/// Packed: every row is a document; only `pad_to::max_length` pads, by one more document behind the rows.
+/// The micro-batch of `sequences`, which may be empty.
+/// Not packed: a sequence is one document, padded at its end; positions count from 0 through the padding.
+/// Packed: every row is a document; only `pad_to::max_length` pads, by one more document after the rows.
 inline batch collate(example_set const& examples, std::span<sequence const> sequences,
                      collation const& options) {
   std::int64_t width = options.padding == pad_to::max_length ? options.max_length : 0;

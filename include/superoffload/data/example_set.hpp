@@ -10,13 +10,13 @@
 
 namespace superoffload::data {
 
-/// A row ready to train on. A view into its example_set.
+/// A tokenized row. A view into its example_set.
 struct example {
   std::span<std::int32_t const> tokens;
-  std::int32_t masked = 0;  ///< how many tokens at the beginning (the prompt) are nobody's target
+  std::int32_t masked = 0;  ///< tokens at the beginning (the prompt) that are no target
 
   [[nodiscard]] std::int64_t length() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
-  /// How many tokens are a target. The first never is: nothing stands before it.
+  /// How many tokens are a target. The first never is: no token precedes it.
   [[nodiscard]] std::int64_t label_tokens() const noexcept {
     return std::max<std::int64_t>(length() - std::max(masked, 1), 0);
   }
@@ -43,9 +43,9 @@ public:
     return {std::span{tokens_}.subspan(begin, ends_[at] - begin), masked_[at]};
   }
 
-  /// Of all rows together.
+  /// The tokens of all rows together.
   [[nodiscard]] std::int64_t tokens() const noexcept { return static_cast<std::int64_t>(tokens_.size()); }
-  /// Rows that teach nothing: their prompt alone fills them.
+  /// Rows without a target: their prompt alone fills them.
   [[nodiscard]] std::int64_t rows_without_labels() const noexcept {
     std::int64_t count = 0;
     for (std::int64_t row = 0; row < size(); ++row) { count += (*this)[row].label_tokens() == 0; }
@@ -56,14 +56,14 @@ public:
     for (std::int64_t row = 0; row < size(); ++row) { length = std::max(length, (*this)[row].length()); }
     return length;
   }
-  /// The largest token id, -1 when there is none: the model's vocabulary has to be larger.
+  /// The largest token id, -1 when there is none: the model's vocabulary must be larger.
   [[nodiscard]] std::int32_t largest_id() const noexcept {
     return tokens_.empty() ? -1 : *std::max_element(tokens_.begin(), tokens_.end());
   }
 
 private:
   std::vector<std::int32_t> tokens_;
-  std::vector<std::size_t> ends_;  ///< where in tokens_ each row ends
+  std::vector<std::size_t> ends_;  ///< the end of each row in tokens_
   std::vector<std::int32_t> masked_;
 };
 

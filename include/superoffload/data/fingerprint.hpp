@@ -7,7 +7,7 @@
 
 namespace superoffload::data {
 
-/// Tells whether a data set is still the one that a run began with. No protection against intent.
+/// Identifies a data set, to check that a resumed run uses the same one. No protection against attacks.
 struct fingerprint {
   std::uint64_t bytes = 0;
   std::uint64_t fnv1a = 0;  ///< FNV-1a, 64 bits, of the file's bytes

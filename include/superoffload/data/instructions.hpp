@@ -19,7 +19,7 @@ struct instruction {
   std::string output;
 };
 
-/// What a data set may be at most. Checked before memory is taken.
+/// Upper limits of a data set. Checked before memory is allocated.
 struct instruction_limits {
   std::uint64_t list_bytes = std::uint64_t{1} << 30;   ///< a JSON list is held in memory while it is read
   std::uint64_t lines_bytes = std::uint64_t{8} << 30;  ///< JSON lines are read one by one
@@ -28,15 +28,14 @@ struct instruction_limits {
   int depth = 32;
 };
 
-/// Reads a data set in UTF-8: one JSON list of objects, or one object a line; the first character says which.
+/// Reads a data set in UTF-8: one JSON list of objects, or one object a line, by the first character.
 /// `instruction` and `output` are required strings, `input` may be missing or null, other fields are ignored.
 /// A byte order mark at the beginning, CRLF and blank lines are accepted.
-/// \throws error(bad_input) naming file, line (of the row's beginning) and field; also for a set without
-/// rows.
+/// \throws error(bad_input) naming file, line (where the row begins) and field; also for a set without rows.
 std::vector<instruction> read_instructions(std::filesystem::path const& file,
                                            instruction_limits const& limits = {});
 
-/// How many rows `percentage` of `rows` are: rounded down, at least one. The first ones are meant.
+/// `percentage` of `rows`, rounded down, at least one. The caller takes that many from the beginning.
 /// \throws error(bad_input) unless 0 < percentage <= 100
 std::size_t rows_of_percentage(std::size_t rows, double percentage);
 

@@ -20,7 +20,7 @@ namespace superoffload::data {
 
 struct loader_options {
   std::int64_t batch_size = 1;     ///< sequences a step, over all ranks and micro-batches
-  std::int64_t micro_batches = 1;  ///< a step's batch is cut into as many, and each of them over the ranks
+  std::int64_t micro_batches = 1;  ///< a step's batch is cut into these, and each of them over the ranks
   std::int64_t rank = 0;
   std::int64_t world = 1;
   std::uint64_t seed = 0;
@@ -29,24 +29,24 @@ struct loader_options {
   pad_to padding = pad_to::longest;
   std::int64_t max_length = 0;  ///< required for packing and for pad_to::max_length
   std::int32_t pad_id =
-      0;  ///< the tokenizer's, or its end-of-text, or 0: no target, and no real token sees it
+      0;  ///< the padding token, else end-of-text, else 0: never a target, and no real token attends to it
 };
 
-/// What one optimizer step trains on. The numbers are those of the whole step, over all ranks.
+/// The data of one optimizer step. The numbers are those of the whole step, over all ranks.
 struct global_step {
   std::vector<batch> micro_batches;   ///< this rank's; one without rows has no documents
   std::int64_t label_tokens = 0;      ///< the loss's divisor; 0 = nothing to learn from
   std::int64_t tokens = 0;            ///< without padding
   std::vector<std::int64_t> lengths;  ///< of the documents, without padding
   std::int64_t sequences = 0;
-  double epoch = 0.0;  ///< how far the data are used after this step
+  double epoch = 0.0;  ///< position in the data after this step
 };
 
-/// The data of a run, step by step, for one rank. What a step trains on depends neither on the number of
-/// ranks nor on the number of micro-batches: these only cut the step's sequences into contiguous pieces,
-/// micro-batch by micro-batch and inside each rank by rank, whose sizes differ by at most one. With `shuffle`
-/// off, steps_per_epoch() steps from position {} are an evaluation of all examples in file order. Refers to
-/// the examples: they outlive it and do not change.
+/// The data of a run, step by step, for one rank. The sequences of a step depend neither on the number of
+/// ranks nor on the number of micro-batches. These only cut the step's sequences into contiguous pieces,
+/// whose sizes differ by at most one: first into micro-batches, then each micro-batch into ranks. With
+/// `shuffle` off, steps_per_epoch() steps from position {} are an evaluation of all examples in file order.
+/// Refers to the examples: they outlive it and do not change.
 class loader {
 public:
   /// \throws error(bad_input) for options that contradict each other or the examples
@@ -104,15 +104,15 @@ public:
     return step;
   }
 
-  /// Where the next step begins. Seeking there in a loader of the same examples, seed, shuffle, packing and
-  /// max_length goes on exactly; batch size, ranks and micro-batches may differ.
+  /// The position of the next step. A loader with the same examples, seed, shuffle, packing and max_length
+  /// that seeks it continues exactly; batch size, ranks and micro-batches may differ.
   [[nodiscard]] position where() const noexcept { return sampler_.where(); }
   /// \throws error(bad_input) when there is no such position in these data
   void seek(position to) { sampler_.seek(to); }
 
-  /// Of the first epoch. With packing and shuffling epochs may differ a little: see steps_in.
+  /// The steps of the first epoch. With packing and shuffling the epochs may differ a little: see steps_in.
   [[nodiscard]] std::int64_t steps_per_epoch() const { return sampler_.steps_in_epoch(0); }
-  /// How many steps `epochs` epochs are; a part of an epoch is rounded up to whole steps.
+  /// The number of steps of `epochs` epochs; a part of an epoch is rounded up to whole steps.
   [[nodiscard]] std::int64_t steps_in(double epochs) const { return sampler_.steps_in(epochs); }
 
 private:

@@ -11,9 +11,9 @@
 
 namespace superoffload::data {
 
-/// Cuts `order` (rows of `examples`) into sequences of at most `max_length` tokens: a row goes into the open
-/// sequence if it still fits, else that one is closed and a new one opened. Linear in the rows.
-/// Returns [sequences + 1] where in `order` each sequence begins, last entry = number of rows.
+/// Cuts `order` (rows of `examples`) into sequences of at most `max_length` tokens: a row joins the current
+/// sequence if it fits, else it begins a new one. Linear in the rows. Returns [sequences + 1]: where in
+/// `order` each sequence begins; the last entry is the number of rows.
 inline std::vector<std::int64_t> pack(example_set const& examples, std::span<std::int64_t const> order,
                                       std::int64_t max_length) {
   std::vector<std::int64_t> starts;

@@ -17,10 +17,10 @@
 
 namespace superoffload::data {
 
-/// How far a run has come in its data: all that has to be saved to go on exactly there.
+/// How far a run has come in its data: all that must be saved to continue exactly there.
 struct position {
   std::int64_t epoch = 0;
-  std::int64_t sequence = 0;  ///< the next one, counted from the beginning of the epoch
+  std::int64_t sequence = 0;  ///< the next one's index in its epoch
 
   friend bool operator==(position const&, position const&) = default;
 };
@@ -33,10 +33,10 @@ struct sampling {
   std::int64_t max_length = 0;  ///< for packing
 };
 
-/// Says which sequences a step trains on. Depends on examples, options and position alone: not on ranks, not
-/// on accumulation, not on what was asked before. A step never crosses the end of an epoch; an epoch's last
-/// step may be smaller. Packing follows the epoch's order, so that epochs may differ in their number of
-/// sequences. Refers to the examples: they outlive it and do not change.
+/// Chooses the sequences of each step. The choice depends on examples, options and position alone: not on
+/// ranks, accumulation or earlier calls. A step never crosses the end of an epoch; an epoch's last step may
+/// be smaller. Packing follows the epoch's order, so that epochs may differ in their number of sequences.
+/// Refers to the examples: they outlive it and do not change.
 class sampler {
 public:
   sampler(example_set const& examples, sampling const& options) : examples_{&examples}, options_{options} {
@@ -51,7 +51,7 @@ public:
   }
   sampler(example_set&&, sampling const&) = delete;
 
-  /// The sequences of the next step, which is then behind us. The spans are valid until the next change.
+  /// The sequences of the next step; advances the position. The spans are valid until the next change.
   std::vector<sequence> next() {
     if (plan_.epoch != at_.epoch) {
       plan_ = planned(at_.epoch);
@@ -64,10 +64,10 @@ public:
     return chosen;
   }
 
-  /// Of the next step. Never the end of an epoch but the beginning of the next.
+  /// The position of the next step: at the end of an epoch, the beginning of the next one.
   [[nodiscard]] position where() const noexcept { return at_; }
 
-  /// Goes on at `to`. \throws error(bad_input) when there is no such position in these data
+  /// Continues at `to`. \throws error(bad_input) when there is no such position in these data
   void seek(position to) {
     expect(to.epoch >= 0 && to.sequence >= 0, exit_code::bad_input, "data position: epoch ", to.epoch,
            ", sequence ", to.sequence, "; expected no negative number");
@@ -79,7 +79,7 @@ public:
     at_ = to;
   }
 
-  /// How far the data are used, in epochs.
+  /// The position in epochs.
   [[nodiscard]] double epochs() const {
     return static_cast<double>(at_.epoch) +
            (at_.sequence == 0 ? 0.0
@@ -92,7 +92,8 @@ public:
     return (sequences - 1) / options_.batch_size + 1;
   }
 
-  /// How many steps `epochs` epochs from the beginning are; a part of an epoch is rounded up to whole steps.
+  /// The number of steps of `epochs` epochs from the beginning; a part of an epoch is rounded up to whole
+  /// steps.
   /// \throws error(bad_input) unless 0 < epochs <= 1e6
   [[nodiscard]] std::int64_t steps_in(double epochs) const {
     expect(epochs > 0.0 && epochs <= 1e6, exit_code::bad_input, "number of epochs: ", epochs,

@@ -8,9 +8,8 @@
 
 namespace superoffload::data {
 
-/// The `index`-th number of the random stream of (seed, epoch). Counter-based: the same on every platform and
-/// in whatever order the numbers are taken. SplitMix64 (Steele, Lea, Flood 2014) started at a mix of seed and
-/// epoch.
+/// The `index`-th number of the random stream of (seed, epoch): SplitMix64 (Steele, Lea, Flood 2014) from a
+/// mix of seed and epoch. Counter-based: the same on every platform and in every order of calls.
 constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t epoch, std::uint64_t index) {
   auto const mixed = [](std::uint64_t x) {
     x += 0x9E3779B97F4A7C15U;
@@ -21,9 +20,9 @@ constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t epoch, std
   return mixed(mixed(mixed(seed) + epoch) + index * 0x9E3779B97F4A7C15U);
 }
 
-/// The rows 0 .. rows-1 in the order of an epoch: a Fisher-Yates shuffle from the last place to the second,
-/// which exchanges place i with place random_bits(seed, epoch, i) modulo (i + 1). (The modulo prefers a place
-/// by less than rows / 2^64.)
+/// The rows 0 .. rows-1 in the order of an epoch: a Fisher-Yates shuffle from the last position to the
+/// second, which swaps position i with position random_bits(seed, epoch, i) modulo (i + 1). (The bias of the
+/// modulo is less than rows / 2^64.)
 inline std::vector<std::int64_t> shuffled_rows(std::int64_t rows, std::uint64_t seed, std::int64_t epoch) {
   std::vector<std::int64_t> order(static_cast<std::size_t>(rows));
   for (std::size_t i = 0; i < order.size(); ++i) { order[i] = static_cast<std::int64_t>(i); }

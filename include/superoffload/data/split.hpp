@@ -16,8 +16,8 @@ struct range {
   friend constexpr bool operator==(range, range) = default;
 };
 
-/// Part `index` of [0, count) cut into `parts` contiguous parts whose sizes differ by at most one, the larger
-/// ones first. A part may be empty.
+/// Part `index` of [0, count), cut into `parts` contiguous parts whose sizes differ by at most one, the
+/// larger ones first. A part may be empty.
 constexpr range part_of(std::int64_t count, std::int64_t parts, std::int64_t index) {
   auto const begin = [&](std::int64_t i) { return count / parts * i + std::min(i, count % parts); };
   return {begin(index), begin(index + 1)};

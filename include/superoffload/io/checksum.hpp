@@ -9,7 +9,8 @@
 
 namespace superoffload::io {
 
-/// CRC-32C (Castagnoli) of `data`; of a longer text, pass what the part before it gave as `previous`.
+/// CRC-32C (Castagnoli) of `data`. For data in several parts, pass the result for the parts before as
+/// `previous`.
 std::uint32_t crc32c(std::span<std::byte const> data, std::uint32_t previous = 0);
 
 /// SHA-256 of `data` as 64 lower-case hexadecimal digits.

@@ -17,46 +17,46 @@ namespace superoffload::io {
 /// Creates `path` and the directories above it that do not exist, all of them on stable storage.
 void make_directories(std::filesystem::path const& path);
 
-/// Returns when the names in the directory are on stable storage.
+/// Syncs the directory: on return its names are on stable storage.
 void sync_directory(std::filesystem::path const& path);
 
 /// The names in a directory, sorted; none when there is no such directory.
 std::vector<std::string> list_directory(std::filesystem::path const& path);
 
-/// rename(2): takes effect as a whole or not at all; on stable storage after sync_directory.
+/// rename(2): atomic; on stable storage after sync_directory.
 void rename_path(std::filesystem::path const& from, std::filesystem::path const& to);
 
-/// Writes a file, whole or not at all and on stable storage, in the place of an earlier regular file.
-/// \throws error(bad_input) when anything else is there, such as a link or a device.
+/// Writes a file, atomically and on stable storage; replaces an earlier regular file.
+/// \throws error(bad_input) when `path` is anything else, such as a link or a device.
 void replace_file(std::filesystem::path const& path, std::string_view content);
 
-/// \throws error(bad_input) unless `path` is a regular file, itself and not by a link, or nothing.
+/// \throws error(bad_input) unless `path` is a regular file (not a link to one) or does not exist.
 void expect_replaceable_file(std::filesystem::path const& path);
 
-/// Bytes that this user may still write to the file system of a directory; that it will stay so is not said.
+/// Bytes that this user may still write to the file system of a directory. Other processes may change it.
 std::uint64_t free_bytes(std::filesystem::path const& directory);
 
 /// Removes a file, a link or a directory with all that is in it. Does nothing when there is none.
 void remove_tree(std::filesystem::path const& path);
 
 /// Moves the directory `staged` to its sibling `destination`, on stable storage, and removes what was there
-/// before. Killed at any point, `destination` is the old one or the new one, if need be once restore_replaced
-/// was called.
+/// before. If the process is killed, `destination` is the old directory or the new one, possibly only after
+/// restore_replaced.
 void replace_directory(std::filesystem::path const& staged, std::filesystem::path const& destination);
 
 /// Finishes or undoes a replace_directory that was killed on a file system that cannot exchange two names.
 void restore_replaced(std::filesystem::path const& destination);
 
-/// The name under which `destination` stands aside meanwhile.
+/// The name to which `destination` is moved meanwhile.
 std::filesystem::path replaced_name(std::filesystem::path const& destination);
 
-/// 16 hexadecimal digits that no other process has.
+/// 16 hexadecimal digits that no other process uses.
 std::string random_suffix();
 
-/// Whether `text` is `prefix` and a random_suffix: what a killed process left behind.
+/// Whether `text` is `prefix` and a random_suffix, the name of what a killed process left behind.
 bool is_suffixed(std::string_view text, std::string_view prefix);
 
-/// A new directory that is removed again with all its content unless it was moved away.
+/// A new directory. The destructor removes it with its content, unless it was moved away.
 class staging_directory {
 public:
   explicit staging_directory(std::filesystem::path path);

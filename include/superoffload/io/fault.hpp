@@ -7,7 +7,7 @@
 
 namespace superoffload::io {
 
-/// What the functions of file.hpp and directory.hpp ask of the system.
+/// The operations of file.hpp and directory.hpp on the system.
 enum class operation {
   open,
   read,
@@ -21,10 +21,9 @@ enum class operation {
   remove
 };
 
-/// Tests fail, shorten or end the program at one operation. Called before each of them with its path.
-/// \returns 0 to go on, an errno with which the operation fails without being carried out, or
-/// `short_transfer`,
-///          after which a read or write handles only half of what it was asked for.
+/// Lets tests fail, shorten or end the program at an operation. Called before each operation, with its path.
+/// \returns 0 to go on, an errno with which the operation fails without being executed, or `short_transfer`,
+/// after which a read or write transfers only half of the bytes.
 using fault_hook = int (*)(operation, std::filesystem::path const&);
 inline constexpr int short_transfer = -1;
 

@@ -9,12 +9,13 @@
 
 namespace superoffload::io {
 
-/// A lock that one process at a time has, and that ends with it, however it ends.
+/// A lock that one process at a time holds. It ends with the process, however that ends.
 class file_lock {
 public:
-  /// Makes the file at `path`, or takes the one that a killed process has left, and locks it; the end of the
-  /// lock removes it. Nothing when another process has the lock; does not wait for it.
-  /// \throws error(io_failure) when the file cannot be made, error(bad_input) when it is no regular file.
+  /// Creates the file at `path`, or takes the one that a killed process left, and locks it. The destructor
+  /// removes it. Returns nothing when another process holds the lock; does not wait for it.
+  /// \throws error(io_failure) when the file cannot be created, error(bad_input) when it is not a regular
+  /// file.
   static std::optional<file_lock> acquire(std::filesystem::path const& path);
 
   file_lock(file_lock&& other) noexcept
@@ -24,7 +25,7 @@ public:
   file_lock& operator=(file_lock&&) = delete;
   ~file_lock();
 
-  /// Why the lock keeps no other process out: the file system has no locks. Empty: it does.
+  /// Why the lock does not exclude other processes: the file system has no locks. Empty when it does.
   [[nodiscard]] std::string const& weakness() const noexcept { return weakness_; }
 
 private:

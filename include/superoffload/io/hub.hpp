@@ -17,24 +17,24 @@
 
 namespace superoffload::io {
 
-/// Checked before anything of that size is allocated.
+/// Checked before memory of that size is allocated.
 struct hub_limits {
   std::size_t index_bytes = std::size_t{64} << 20;
   std::size_t shards = 10'000;
-  safetensors_limits safetensors = {};  ///< `tensors` counts those of all shards together
+  safetensors_limits safetensors = {};  ///< `tensors` is for all shards together
 };
 
-/// The file `name` of a model's directory. A symbolic link is followed inside of the directory, and from a
-/// snapshot in the Hugging Face hub's cache into the blobs beside it: a directory from outside must not
-/// choose which of a user's files is copied. \throws error(bad_input) when it leads elsewhere.
+/// The file `name` of a model's directory. Symbolic links are followed inside of the directory, and from a
+/// snapshot in the Hugging Face hub's cache to the blobs next to it: a directory from outside must not choose
+/// which of a user's files is copied. \throws error(bad_input) when a link leads elsewhere.
 std::filesystem::path resolved_in_model(std::filesystem::path const& directory, std::string_view name);
 
 /// The weights of a Hugging Face directory: model.safetensors, or the shards that
-/// model.safetensors.index.json lists. Reading is safe from several threads.
+/// model.safetensors.index.json lists. Several threads may read at once.
 ///
-/// Matrices of experts in MXFP4, NAME_blocks [experts, out, in / 32, 16] with NAME_scales [experts, out, in /
-/// 32], are one tensor here: NAME [experts, in, out] in bfloat16, dequantised as it is read. One expert's
-/// matrix is kept, for whoever reads on.
+/// Expert matrices in MXFP4, NAME_blocks [experts, out, in / 32, 16] with NAME_scales [experts, out, in /
+/// 32], appear as one tensor: NAME [experts, in, out] in bfloat16, dequantised when it is read. The last
+/// dequantised expert is cached for sequential reads.
 class hub_checkpoint {
 public:
   /// \throws error(bad_input) naming file, field and expectation; for pickled weights (.bin, .pt) with
@@ -43,7 +43,7 @@ public:
 
   [[nodiscard]] std::filesystem::path const& directory() const noexcept { return directory_; }
 
-  /// Of all tensors, sorted.
+  /// The names of all tensors, sorted.
   [[nodiscard]] std::vector<std::string> names() const;
 
   /// Null when there is no such tensor. Valid as long as this object.
@@ -52,19 +52,18 @@ public:
   /// The file that the tensor is in. \throws error(bad_input) when there is no such tensor.
   [[nodiscard]] std::filesystem::path const& file_of(std::string_view name) const;
 
-  /// Elements [first, first + out.size()) of the tensor `name`, widened to float.
+  /// Reads elements [first, first + out.size()) of the tensor `name`, widened to float.
   /// \throws error(bad_input) when there is no such tensor, or for a value whose magnitude is not below
-  /// 0x7F7F8000,
-  ///         as no master can have it: NaN, infinity and the very largest floats.
+  /// 0x7F7F8000, which no master can represent: NaN, infinity and the very largest floats.
   void read(std::string_view name, std::uint64_t first, std::span<float> out) const;
 
-  /// The same as working weights: bfloat16::of_master of each element.
+  /// The same, as working weights: bfloat16::of_master of each element.
   void read_bf16(std::string_view name, std::uint64_t first, std::span<bfloat16> out) const;
 
   /// Is any tensor in MXFP4?
   [[nodiscard]] bool quantised() const noexcept { return !quantised_.empty(); }
 
-  /// What looks wrong but harms nothing, a line each.
+  /// Suspicious but harmless findings, one line each.
   [[nodiscard]] std::vector<std::string> const& warnings() const noexcept { return warnings_; }
 
 private:
@@ -74,7 +73,7 @@ private:
   };
 
   struct quantised_matrix {
-    tensor_info whole;  ///< as it is read
+    tensor_info whole;  ///< the dequantised tensor
     place blocks, scales;
   };
   /// The matrix that was dequantised last.
@@ -82,7 +81,7 @@ private:
 
   hub_checkpoint();
   void find_quantised();
-  /// Elements of a quantised tensor; false, and nothing is done, where it is none.
+  /// Reads elements of a quantised tensor; does nothing and returns false for any other tensor.
   template <class Number>
   bool read_quantised(std::string_view name, std::uint64_t first, std::span<Number> to) const;
   void open_shards(std::filesystem::path const& index, hub_limits limits);

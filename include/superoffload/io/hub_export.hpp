@@ -16,18 +16,18 @@
 
 namespace superoffload::io {
 
-/// A tensor of an export, by the name and shape that transformers expects.
+/// A tensor of an export, with the name and shape that transformers expects.
 struct export_tensor {
   std::string name;
   std::vector<std::int64_t> shape;
 };
 
-/// Fills `out` with the elements of tensors[tensor] from `first` on. Asked for all elements, each once and in
-/// order.
+/// Fills `out` with the elements of tensors[tensor] from `first` on. Called for all elements, each once and
+/// in order.
 using export_source = std::function<void(std::size_t tensor, std::uint64_t first, std::span<float> out)>;
 
-/// What an export takes over from a model's directory: configuration, tokenizer and the like, as they were
-/// when they were read, whatever becomes of the directory.
+/// The files that an export copies from a model's directory: configuration, tokenizer and the like. They are
+/// held in memory, so later changes of the directory do not matter.
 struct model_files {
   std::filesystem::path directory;
   std::string config;                                       ///< config.json
@@ -42,31 +42,31 @@ struct export_options {
   dtype type = dtype::f32;  ///< f32, or bf16: then elements are rounded as bfloat16::of_master rounds
   std::uint64_t max_shard_bytes =
       5'000'000'000;  ///< of tensors in one file; a larger tensor has a file of its own
-  std::string run;    ///< the identity of the run that exports, UTF-8; empty: of none
+  std::string run;    ///< the identity of the exporting run, UTF-8; empty: none
 };
 
 /// Writes the Hugging Face directory `destination`, which transformers loads unchanged: the weights as one
 /// model.safetensors or as shards with an index, the config.json of `model` with its element type set, its
 /// tokenizer and generation files, and superoffload_export.json, which marks it as an export and names the
-/// run. Memory is bounded; everything is on stable storage on return.
+/// run. Memory is bounded. On return everything is on stable storage.
 ///
-/// An earlier export at `destination` is replaced when the new one is complete: killed or failing at any
-/// point, one of the two stands there. \throws error(bad_input) when `destination` is `model`, holds what no
-/// export writes or is not marked as an export, error(io_failure) when writing fails.
+/// An earlier export at `destination` is replaced when the new one is complete: if the process fails or is
+/// killed, one of the two is there. \throws error(bad_input) when `destination` is `model`, contains files
+/// that no export writes or is not marked as an export, error(io_failure) when writing fails.
 void hub_export(model_files const& model, std::filesystem::path const& destination,
                 std::span<export_tensor const> tensors, export_source const& source,
                 export_options options = {});
 
-/// Would hub_export() be allowed to write `destination`? For asking before hours of training: what it refuses
-/// or cannot create is an error now. Makes the directory that is to hold `destination`. \throws error as
-/// hub_export().
+/// Checks before hours of training whether hub_export() can write `destination`; creates its parent
+/// directory. \throws error as hub_export().
 void expect_exportable(std::filesystem::path const& model, std::filesystem::path const& destination);
 
-/// The run whose export is at `directory`, empty: of none that is known; nothing: there is no export.
+/// The run whose export is at `directory`, empty if it names none; nothing when there is no export.
 /// \throws error(io_failure).
 std::optional<std::string> exported_run(std::filesystem::path const& directory);
 
-/// Removes an export; killed at any point, it is there as a whole or not at all, until the next export.
+/// Removes an export. If the process is killed, the export is complete or gone, after the next export at the
+/// latest.
 /// \throws error(bad_input) for what hub_export() would not replace, error(io_failure).
 void remove_export(std::filesystem::path const& directory);
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Heavy: includes nlohmann/json. For implementations (impl/) and programs, never for a public header.
+// Includes nlohmann/json, which is slow to compile. For implementations (impl/) and programs, never for a
+// public header.
 #include <superoffload/core/error.hpp>
 
 #include <nlohmann/json.hpp>
@@ -18,17 +19,16 @@ namespace superoffload::io {
 
 using json = nlohmann::json;
 
-/// Bounds checked before or while parsing, never after.
+/// Limits that are checked before or while parsing, never after.
 struct json_limits {
   std::size_t bytes = std::size_t{1} << 20;
   int depth = 32;
-  /// Bounds the number of values, and so the document's memory, before it is built. Those in strings count
-  /// too.
+  /// Limits the number of values, and so the document's memory, before it is built. Commas inside strings
+  /// count, too.
   std::size_t commas = std::numeric_limits<std::size_t>::max();
 };
 
-/// Parses text that comes from outside: strict JSON and UTF-8, no duplicate keys at any level, at most
-/// `limits`.
+/// Parses untrusted text: strict JSON and UTF-8, no duplicate keys at any level, within `limits`.
 /// \throws error(bad_input) naming `origin`, the byte and what is wrong there.
 json parse_json(std::string_view text, std::string const& origin, json_limits limits = {});
 
@@ -36,8 +36,8 @@ json parse_json(std::string_view text, std::string const& origin, json_limits li
 /// than allowed.
 json read_json(std::filesystem::path const& file, json_limits limits = {});
 
-/// A value inside a document that knows where it stands, so that every complaint names file and field.
-/// Holds references: it must not outlive the document.
+/// A value of a document together with its path, so that every error names file and field. It holds
+/// references and must not outlive the document.
 class json_field {
 public:
   json_field(json const& document, std::string origin) : value_{&document}, origin_{std::move(origin)} {}
@@ -48,14 +48,14 @@ public:
     return concat(origin_, ": ", path_.empty() ? "document" : path_);
   }
 
-  /// Present and not null.
+  /// Whether the member `key` exists and is not null.
   [[nodiscard]] bool has(std::string const& key) const {
     require_object();
     auto const found = value_->find(key);
     return found != value_->end() && !found->is_null();
   }
 
-  /// The member `key`. \throws error(bad_input) when this is no object or has no such member.
+  /// The member `key`. \throws error(bad_input) when this is not an object or has no such member.
   [[nodiscard]] json_field operator[](std::string const& key) const {
     require_object();
     auto const found = value_->find(key);
@@ -101,7 +101,7 @@ public:
     return value_->get_ref<std::string const&>();
   }
 
-  /// The value as it may be quoted in a message.
+  /// The value as quoted in messages.
   [[nodiscard]] std::string shown() const {
     return printable(value_->is_structured() ? std::string{value_->type_name()} : value_->dump(), 60);
   }

@@ -16,7 +16,7 @@
 
 namespace superoffload::io {
 
-/// Where a tensor lies in a safetensors file: row-major, little-endian.
+/// Where a tensor is in a safetensors file: row-major, little-endian.
 struct tensor_info {
   dtype type = dtype::f32;
   std::vector<std::int64_t> shape;  ///< empty for a scalar
@@ -28,15 +28,15 @@ struct tensor_info {
   friend bool operator==(tensor_info const&, tensor_info const&) = default;
 };
 
-/// Checked before anything of that size is allocated.
+/// Checked before memory of that size is allocated.
 struct safetensors_limits {
   std::size_t header_bytes = std::size_t{32} << 20;  ///< the format's own limit is 100,000,000
   std::size_t tensors = 200'000;
 };
 
-/// A safetensors file open for reading. Its header was checked in full: known types, no tensor twice, and
-/// tensors that fill the file without hole, overlap or rest. Reads at offsets, safe from several threads;
-/// nothing is mapped.
+/// A safetensors file open for reading. Its header was checked completely: known types, unique names, and
+/// tensors that fill the file without gap, overlap or rest. Several threads may read at once. The file is not
+/// memory-mapped.
 class safetensors_file {
 public:
   /// \throws error(bad_input) naming the file, the field and what was expected, error(io_failure) when
@@ -50,10 +50,10 @@ public:
   /// The header's "__metadata__".
   [[nodiscard]] std::map<std::string, std::string> const& metadata() const noexcept { return metadata_; }
 
-  /// Elements [first, first + out.size()) of `tensor`, one of tensors(), widened to float. Not for u8.
+  /// Reads elements [first, first + out.size()) of `tensor`, one of tensors(), widened to float. Not for u8.
   void read(tensor_info const& tensor, std::uint64_t first, std::span<float> out) const;
 
-  /// Bytes [first, first + out.size()) of `tensor` as they are.
+  /// Reads bytes [first, first + out.size()) of `tensor`, unconverted.
   void read_raw(tensor_info const& tensor, std::uint64_t first, std::span<std::byte> out) const;
 
 private:
@@ -67,7 +67,7 @@ private:
   std::map<std::string, std::string> metadata_;
 };
 
-/// What a writer is told of a tensor before its data.
+/// A tensor's name, type and shape, declared before its data are written.
 struct tensor_declaration {
   std::string name;
   dtype type = dtype::f32;
@@ -77,8 +77,8 @@ struct tensor_declaration {
   [[nodiscard]] std::uint64_t bytes() const;
 };
 
-/// Writes a safetensors file front to back in bounded memory: all tensors are declared, then their data
-/// follow in the order of declaration. Declare wider types first, then every tensor is aligned to its
+/// Writes a safetensors file sequentially in bounded memory: all tensors are declared first, and their data
+/// follow in the order of declaration. If wider types are declared first, every tensor is aligned to its
 /// element.
 class safetensors_writer {
 public:
@@ -86,7 +86,7 @@ public:
   /// \throws error(io_failure) when it exists or the disk is full, error(bad_input) for a name used twice.
   safetensors_writer(std::filesystem::path const& path, std::span<tensor_declaration const> tensors);
 
-  /// Appends to the data; tensors need not be written in one piece each.
+  /// Appends to the data; a tensor may be written in several pieces.
   void write(std::span<std::byte const> data);
 
   /// Call last: on return the file is complete and on stable storage.

@@ -18,21 +18,19 @@
 
 namespace superoffload::io {
 
-// A training checkpoint is the directory <root>/checkpoint-<step>. A checkpoint that stands under its name is
-// complete and on stable storage: it was written aside, synced, and renamed. One process per root may save at
-// a time.
+// A training checkpoint is the directory <root>/checkpoint-<step>. A directory with such a name is complete
+// and on stable storage: it was written under another name, synced, and renamed. One process per root may
+// save at a time.
 //
-//   rank-00000.bin  the blobs of a rank one after the other, each from a multiple of 4096 bytes on; of what
-//   ranks
-//                   share each has a part under the same name
+//   rank-00000.bin  the blobs of a rank one after the other, each at a multiple of 4096 bytes; of state that
+//                   ranks share, each rank has a part under the same name
 //   manifest.json   its own SHA-256, every file and blob with sizes, the CRC-32C of every chunk of 1 MiB, the
-//   step, the
-//                   number of ranks, the run that saved it, and the caller's state
+//                   step, the number of ranks, the run that saved it, and the caller's state
 
-/// The piece of a blob that is verified as a whole: reads of whole chunks need no copy.
+/// The unit of verification of a blob: reads of whole chunks need no copy.
 inline constexpr std::uint64_t checkpoint_chunk_bytes = std::uint64_t{1} << 20;
 
-/// State to be saved: `read` fills its argument with the bytes from `offset` on, each asked for once and in
+/// State to be saved: `read` fills its argument with the bytes from `offset` on, each requested once and in
 /// order.
 struct blob {
   std::string name;  ///< UTF-8, at most 512 bytes
@@ -40,24 +38,23 @@ struct blob {
   std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
 };
 
-/// A checkpoint that is being written, by one process or by several ranks: one of them makes this, each
-/// writes its part, and when all are there the first one finishes it. Until then it is a directory that is
-/// removed with this.
+/// A checkpoint that is being written by one process or by several ranks. One rank creates the draft, each
+/// rank writes its part, and when all parts are written the first one finishes it. Until then it is a
+/// temporary directory, which the destructor removes.
 class checkpoint_draft {
 public:
-  /// Of <root>/checkpoint-<step>. What killed saves left behind is removed. \throws error(io_failure).
-  /// `run`: the identity of the run that saves it, UTF-8; checkpoints of other runs are let alone.
+  /// A draft of <root>/checkpoint-<step>. Leftovers of killed saves are removed. \throws error(io_failure).
+  /// `run`: the identity of the run that saves it, UTF-8; checkpoints of other runs are not touched.
   checkpoint_draft(std::filesystem::path root, std::int64_t step, std::string run = {});
 
-  /// Where the parts are to be written.
+  /// The directory for the parts.
   [[nodiscard]] std::filesystem::path const& directory() const noexcept { return staged_.path(); }
 
-  /// Puts the checkpoint in its place, of an older one of that name too, then removes all but the last
-  /// `keep_last` checkpoints of its run (0: none is removed). Those of later steps count as older than this
-  /// one: they were abandoned. `parts`: what write_checkpoint_part() gave, by rank.
-  /// \throws error(io_failure) naming the path; every earlier checkpoint is then as it was, except that those
-  /// to be
-  ///         removed may be gone if the new one is in place.
+  /// Renames the draft to its final name, replacing an older checkpoint of that name, and then removes all
+  /// but the last `keep_last` checkpoints of its run (0: removes none). Those of later steps count as older
+  /// than this one: they were abandoned. `parts`: the results of write_checkpoint_part(), by rank.
+  /// \throws error(io_failure) naming the path; every earlier checkpoint is then unchanged, except that those
+  /// due for removal may be gone once the new one is complete.
   void finish(std::string const& state_json, std::span<std::string const> parts, int keep_last = 0);
 
 private:
@@ -67,32 +64,32 @@ private:
   staging_directory staged_;
 };
 
-/// Writes the blobs of a rank. Blobs of one name that several ranks have are parts of one, in the order of
+/// Writes the blobs of a rank. Blobs with the same name on several ranks are parts of one, in the order of
 /// the ranks.
-/// \returns what the manifest says of them. \throws error(io_failure) naming the file.
+/// \returns the part's entry for the manifest. \throws error(io_failure) naming the file.
 std::string write_checkpoint_part(std::filesystem::path const& directory, int rank,
                                   std::span<blob const> blobs);
 
-/// All of this by one process.
+/// Saves a checkpoint from one process.
 void save_checkpoint(std::filesystem::path const& root, std::int64_t step, std::string const& state_json,
                      std::span<blob const> blobs, int keep_last = 0, std::string run = {});
 
-/// A checkpoint as it is found, without a look at its data.
+/// A checkpoint on disk; its data were not checked.
 struct found_checkpoint {
   std::int64_t step = 0;
   std::filesystem::path directory;
-  std::optional<std::string> run;  ///< that saved it, empty: it does not say; none: its manifest is not valid
+  std::optional<std::string> run;  ///< that saved it; empty: not named; none: its manifest is not valid
 };
 
-/// All checkpoints under `root`, by their steps. \throws error(io_failure).
+/// All checkpoints under `root`, by step. \throws error(io_failure).
 std::vector<found_checkpoint> checkpoints_in(std::filesystem::path const& root);
 
-/// Removes checkpoints; killed at any point, each is there as a whole or not at all.
-/// \throws error(bad_input), before anything is removed, for one that holds what no checkpoint does,
+/// Removes checkpoints. If the process is killed, each of them is complete or gone.
+/// \throws error(bad_input), before anything is removed, when one contains files that no checkpoint has;
 /// error(io_failure).
 void remove_checkpoints(std::span<found_checkpoint const> checkpoints);
 
-/// A training checkpoint open for reading. Reading is safe from several threads.
+/// A training checkpoint open for reading. Several threads may read at once.
 class checkpoint_reader {
 public:
   /// Verifies the manifest, and the sizes of the files against it, but not yet their content.
@@ -102,25 +99,25 @@ public:
   [[nodiscard]] std::filesystem::path const& directory() const noexcept { return directory_; }
   [[nodiscard]] std::int64_t step() const noexcept { return step_; }
   [[nodiscard]] int world_size() const noexcept { return static_cast<int>(files_.size()); }
-  /// The run that saved it; empty: it does not say.
+  /// The run that saved it; empty when it names none.
   [[nodiscard]] std::string const& run() const noexcept { return run_; }
-  /// What the caller of save_checkpoint gave, byte for byte.
+  /// The caller's state, byte for byte as passed to save_checkpoint.
   [[nodiscard]] std::string const& state_json() const noexcept { return state_json_; }
 
-  /// Of all blobs of `rank`, sorted.
+  /// The names of all blobs of `rank`, sorted.
   [[nodiscard]] std::vector<std::string> names(int rank = 0) const;
   [[nodiscard]] bool has(std::string_view name, int rank = 0) const;
   /// \throws error(bad_input) when there is no such blob.
   [[nodiscard]] std::uint64_t blob_bytes(std::string_view name, int rank = 0) const;
 
-  /// Bytes [offset, offset + out.size()) of a blob.
-  /// \throws error(bad_input) when a chunk they lie in, or the padding behind the last one, is not what was
+  /// Reads bytes [offset, offset + out.size()) of a blob.
+  /// \throws error(bad_input) when one of their chunks, or the padding after the last one, is not what was
   /// saved; `out` must not be used then.
   void read(std::string_view name, std::uint64_t offset, std::span<std::byte> out, int rank = 0) const;
 
-  /// Of the blobs of that name of all ranks. \throws error(bad_input) when there is none.
+  /// The size of all ranks' blobs of that name together. \throws error(bad_input) when there is none.
   [[nodiscard]] std::uint64_t whole_bytes(std::string_view name) const;
-  /// The same as read(), of all ranks' blobs of that name one after the other.
+  /// The same as read(), for all ranks' blobs of that name one after the other.
   void read_whole(std::string_view name, std::uint64_t offset, std::span<std::byte> out) const;
 
   /// Reads and verifies everything. \throws error(bad_input) naming the file and the blob.
@@ -148,11 +145,11 @@ private:
   std::vector<rank_file> files_;
 };
 
-/// The checkpoint of the highest step under `root` whose manifest verifies and which `take` accepts, or
-/// nothing. `take` reads what it is for, once; bad_input rejects the checkpoint, other errors are passed on:
-/// what cannot be read now (io_failure) may be whole. `on_rejected` is told, in one line with the path, why a
-/// newer one was not taken: when nothing is returned although it was called, going on would be starting
-/// afresh without saying so, and the caller reports an error.
+/// The checkpoint of the highest step under `root` whose manifest is valid and that `take` can read, or
+/// nothing. `take` reads it, once; if it throws bad_input the checkpoint is rejected. Other errors are passed
+/// on: a checkpoint that cannot be read now (io_failure) may be intact. `on_rejected` is told, in one line
+/// with the path, why a newer one was rejected. When it was called and nothing is returned, the caller must
+/// report an error: otherwise a run would silently start afresh.
 std::optional<checkpoint_reader> newest_checkpoint(
     std::filesystem::path const& root, std::function<void(std::string const& reason)> const& on_rejected,
     std::function<void(checkpoint_reader const&)> const& take = &checkpoint_reader::verify);

@@ -8,8 +8,8 @@
 
 namespace superoffload::kernel {
 
-/// The numbers of one optimizer step, computed in double on the host and rounded once, so that every
-/// processor sees the same bits.
+/// The scalars of one optimizer step, computed in double on the host and rounded once, so that every
+/// processor uses the same bits.
 struct adamw_step {
   float decay;  ///< 1 - lr * weight_decay
   float beta1, beta2;
@@ -17,12 +17,12 @@ struct adamw_step {
   float step_size;      ///< lr / (1 - beta1^t)
   float inverse_root2;  ///< 1 / sqrt(1 - beta2^t)
   float epsilon;
-  float factor;  ///< of the gradient: the clip factor
+  float factor;  ///< the clip factor, by which the gradient is multiplied
 };
 
-/// AdamW (Loshchilov & Hutter, arXiv 1711.05101) of one element, or of one vector of them: `Number` needs +,
-/// -, *, / and `square_root`. No operation may be fused with another: then every processor gives the same
-/// bits.
+/// AdamW (Loshchilov & Hutter, arXiv 1711.05101) of one element, or of a vector of elements: `Number` needs
+/// +, -, *, / and `square_root`. No operation may be fused with another, so that every processor gives the
+/// same bits.
 ///   g *= factor;  w *= decay;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g g
 ///   w -= step_size * m / (sqrt(v) * inverse_root2 + epsilon)
 template <class Number, class SquareRoot>
@@ -37,10 +37,10 @@ constexpr void adamw_rule(Number& w, Number& m, Number& v, Number g, adamw_step 
 
 /// One step of the rule over flat arrays of any length; a NaN is written as 0x7FC00000.
 ///
-/// The master in fp32 lies beside its working weight without being stored twice. For bfloat16, `weight` holds
-/// bfloat16::of_master of it and `low` its low 16 bits, which together restore it (bfloat16::master_of). For
-/// float, `weight` is the master and `low` is null. A gradient in a wider type G is rounded to T first: what
-/// the rule sees does not depend on how a gradient was kept.
+/// The fp32 master is stored together with its working weight, not twice. For bfloat16, `weight` holds
+/// bfloat16::of_master of the master and `low` its low 16 bits; together they restore it
+/// (bfloat16::master_of). For float, `weight` is the master and `low` is null. A gradient in a wider type G
+/// is rounded to T first, so that the result does not depend on the type in which the gradient was stored.
 template <element T, element G = T>
 struct adamw {
   T* weight;

@@ -55,12 +55,12 @@ using of_host_state = list<adamw_commit<T>, adamw_commit_speculate<T>, adamw_com
 
 }  // namespace detail
 
-/// Every kernel that a device has to have.
+/// Every kernel that a device must have.
 using catalogue =
     decltype(detail::of_one_type<bfloat16>{} + detail::of_one_type<float>{} + detail::of_one_type<double>{} +
              detail::of_two_types{} + detail::of_no_type{} + detail::of_the_optimizer{});
 
-/// Every kernel that the processor has to have: those, and what it does for other devices.
+/// Every kernel that the processor must have: those above, and those it runs for other devices.
 using host_catalogue =
     decltype(catalogue{} + detail::of_host_state<bfloat16>{} + detail::of_host_state<float>{});
 
@@ -73,7 +73,7 @@ struct table<Entry, list<Arguments...>> : Entry<Arguments>... {};
 
 }  // namespace detail
 
-/// How a device keeps its kernels: one Entry<Arguments> for each of a catalogue, found by its type.
+/// A device's kernels: one Entry<Arguments> for each kernel of a catalogue, found by its type.
 template <template <class> class Entry, class Catalogue = catalogue>
 using table = detail::table<Entry, Catalogue>;
 

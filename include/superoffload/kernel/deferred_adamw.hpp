@@ -7,24 +7,24 @@
 
 #include <cstdint>
 
-// AdamW on state that lies in host memory with a whole master, away from the working weights: what a step
-// gives may be sent out before it is known whether the step counts, and be written to the state afterwards.
+// AdamW on state in host memory, with a whole master that is stored apart from the working weights. The
+// weights that a step gives may be sent to the device before it is known whether the step counts; the state
+// is written afterwards.
 //
-//   update         a step of which everything is known
-//   emit           only the weights that the step would give; the state stays
-//   commit         the state of a step whose weights were emitted; `pending` is its gradient and `record` its
-//                  numbers, whatever has been set since
-//   commit_speculate    both, one after the other, in one pass
-//   commit_update  both, one after the other, in one pass
+//   update             a step of which everything is known
+//   speculate          only the weights that the step would give; the state is unchanged
+//   commit             the state of a speculated step: `pending` is its gradient, `record` holds its scalars
+//   commit_speculate   a commit, then a speculate of the next step, in one pass
+//   commit_update      a commit, then an update, in one pass
 //
-// All of them apply kernel::adamw_rule, and write any NaN as 0x7FC00000: emit and then commit give the bits
-// of update, and update those of kernel::adamw. State on the host beside the working weights (a split master)
-// is updated and committed by kernel::adamw itself.
+// All of them apply kernel::adamw_rule, and write any NaN as 0x7FC00000. A speculate and its commit give the
+// bits of an update, and an update those of kernel::adamw. Host state next to its working weights (a split
+// master) is updated by kernel::adamw itself.
 //
-// Arrays are flat, of `count` elements, and do not overlap, but that `weight` may be the memory of a gradient
-// that is not needed afterwards: `gradient` in update, `pending` in commit_speculate, either in
-// commit_update. `weight` receives bfloat16::of_master of the master, or, for float, the master. Any slice of
-// the arguments is work of its own, so that several threads share a kernel by cpu::run of their slices.
+// Arrays are flat, of `count` elements, and do not overlap, with one exception: `weight` may be the memory of
+// a gradient that is not needed afterwards: `gradient` in update, `pending` in commit_speculate, either one
+// in commit_update. `weight` receives bfloat16::of_master of the master, or, for float, the master. Slices of
+// the arguments are independent, so that several threads share a kernel by cpu::run of their slices.
 namespace superoffload::kernel {
 
 template <element T>
@@ -105,7 +105,7 @@ struct adamw_commit_update {
   }
 };
 
-/// The working weights of masters as they are, resent after a step that did not count.
+/// The working weights of the masters as they are, resent after a step that was withdrawn.
 template <element T>
 struct speculate_weights {
   float const* master;

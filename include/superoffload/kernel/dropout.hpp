@@ -15,24 +15,24 @@ constexpr std::uint64_t mixed(std::uint64_t bits) {
   return bits ^ (bits >> 31);
 }
 
-/// Which elements of a matrix dropout keeps: a function of key and place alone, so that backward, and a
-/// forward that is run again, see what the first forward saw, on every device.
+/// Which elements of a matrix dropout keeps: a function of key and position alone. So backward, and a
+/// recomputed forward, use the mask of the first forward, on every device.
 struct dropout_mask {
-  std::uint64_t key = 0;      ///< another one for every use
-  std::uint32_t dropped = 0;  ///< of 65536 elements, in the mean; 0: none
+  std::uint64_t key = 0;      ///< a different one for every use
+  std::uint32_t dropped = 0;  ///< the expected number among 65536 elements; 0: none
 
   [[nodiscard]] static constexpr dropout_mask with(double rate, std::uint64_t key) {
     return {key, static_cast<std::uint32_t>(rate * 65536.0 + 0.5)};
   }
 
-  /// 16 bits each for four neighbours: elements 4 * block to 4 * block + 3 of a row.
+  /// 16 bits for each of four neighbours: elements 4 * block to 4 * block + 3 of a row.
   [[nodiscard]] constexpr std::uint64_t draw(std::uint64_t row, std::uint64_t block) const {
     return mixed(key + ((row << 32U) + block) * 0x9E3779B97F4A7C15U);
   }
   [[nodiscard]] constexpr bool keeps(std::uint64_t drawn, int neighbour) const {
     return ((drawn >> (16 * neighbour)) & 0xFFFFU) >= dropped;
   }
-  /// Of an element that is kept, so that the mean stays.
+  /// The factor of an element that is kept; it preserves the mean.
   template <class W>
   [[nodiscard]] constexpr W factor() const {
     return W{65536} / static_cast<W>(65536 - dropped);
@@ -45,8 +45,7 @@ struct dropout_mask {
   }
 };
 
-/// out = addend + x times the mask's numbers for one row of `count` elements, in wide<T>, rounded once; out
-/// may be x or addend.
+/// out = addend + x * mask for one row of `count` elements, in wide<T>, rounded once; out may be x or addend.
 template <element T>
 struct dropout_add {
   dropout_mask mask;

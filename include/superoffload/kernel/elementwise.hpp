@@ -17,7 +17,7 @@ struct add {
   std::int64_t count;
 };
 
-/// to = from, or to += from, the sum in the wider type and rounded once.
+/// to = from, or to += from; the sum is in the wider type and rounded once.
 template <element From, element To>
 struct convert {
   From const* from;

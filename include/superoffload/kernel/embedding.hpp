@@ -18,8 +18,8 @@ struct embedding_forward {
 };
 
 /// gradient[id] += sum over the rows r with ids[r] == id of d_out[r], in the order of the rows, in wide<T>.
-/// The caller sorts: segment s is the rows order[starts[s]] .. order[starts[s + 1] - 1], all with the id
-/// segment_ids[s]. The segment of `ignored` adds nothing.
+/// The caller sorts the rows: segment s holds the rows order[starts[s]] .. order[starts[s + 1] - 1], all with
+/// the id segment_ids[s]. The segment of `ignored` adds nothing.
 template <element T, element G = T>
 struct embedding_backward {
   T const* d_out;                   ///< [rows, columns]

@@ -8,17 +8,17 @@
 
 namespace superoffload::kernel {
 
-/// How an expert's gate g and up u become what goes into its second product.
+/// How an expert's gate g and up u are combined into the input of its second GEMM.
 enum class expert_gate : std::uint8_t {
   silu,    ///< g sigmoid(g) u; a row is all gates, then all ups
-  clamped  ///< g' sigmoid(1.702 g') (u' + 1), g' = min(g, limit), u' = u within limits; gates and ups by
-           ///< turns
+  clamped  ///< g' sigmoid(1.702 g') (u' + 1), g' = min(g, limit), u' = u within limits; gates and ups
+           ///< alternate
 };
 
 inline constexpr double clamped_gate_slope = 1.702;
 
-/// out = gate(row) * weights[order[row]] for rows sorted by expert, in wide<T>, rounded once. What a row
-/// counts for is put in before the expert's second product, so that the backward need not know its result.
+/// out = gate(row) * weights[order[row]] for rows sorted by expert, in wide<T>, rounded once. The routing
+/// weight is applied before the expert's second GEMM, so that the backward does not need the GEMM's result.
 template <element T>
 struct expert_swiglu_forward {
   expert_gate gate;
@@ -30,8 +30,8 @@ struct expert_swiglu_forward {
   double limit = 0;  ///< of the clamped gate
 };
 
-/// d_weights[order[row]] = the sum of d_out * gate(row), the sum in wide<T>; d_gate_up; and what forward
-/// wrote, again. A clamped value has no gradient outside of its limits.
+/// The gradients d_weights[order[row]] = the sum of d_out * gate(row), in wide<T>, and d_gate_up; `out` is
+/// recomputed. A clamped value has no gradient outside of its limits.
 template <element T>
 struct expert_swiglu_backward {
   expert_gate gate;

@@ -7,8 +7,8 @@
 #include <cstdint>
 
 /// The contracts of the kernels: one struct of arguments each, the same for every device, launched by
-/// `launch(stream, arguments)`. All pointers are device memory, all matrices dense and row-major, all results
-/// deterministic: they depend on the arguments only, never on the number of threads.
+/// `launch(stream, arguments)`. All pointers are device memory. All matrices are dense and row-major. All
+/// results are deterministic: they depend on the arguments only, never on the number of threads.
 namespace superoffload::kernel {
 
 /// c = op(a) * op(b) [+ bias] [+ addend] [+ c]; products and sums in wide<T>, rounded once to Out.

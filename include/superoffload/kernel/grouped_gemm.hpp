@@ -8,8 +8,8 @@
 
 namespace superoffload::kernel {
 
-/// Rows that lie sorted by group: group g has the rows starts[g] to starts[g + 1] - 1, and there may be none.
-/// The sizes are known to the device only, the total to the host.
+/// Rows sorted by group: group g has the rows starts[g] to starts[g + 1] - 1, possibly none. Only the device
+/// knows the sizes; the host knows the total.
 struct row_groups {
   std::int32_t const* starts;  ///< [groups + 1], the first 0, the last `rows` (device memory)
   std::int64_t groups, rows;
@@ -27,8 +27,8 @@ struct grouped_gemm {
   T const* bias = nullptr;  ///< [groups, n] or none
 };
 
-/// c[g] = a[g]^T * b[g] [+ c[g]] over the rows of each group g, in wide<T>, rounded once; zero, or c as it
-/// was, for a group without rows.
+/// c[g] = a[g]^T * b[g] [+ c[g]] over the rows of each group g, in wide<T>, rounded once. A group without
+/// rows gives zero, or leaves c unchanged.
 template <element T, element Out = T>
 struct grouped_outer {
   row_groups of;
@@ -39,7 +39,7 @@ struct grouped_outer {
   bool accumulate = false;
 };
 
-/// out[g] (+)= the sum of the rows of group g, in wide<T>, in an order that the sizes alone decide.
+/// out[g] (+)= the sum of the rows of group g, in wide<T>, in an order that depends on the sizes alone.
 template <element T, element Out = T>
 struct grouped_column_sum {
   row_groups of;

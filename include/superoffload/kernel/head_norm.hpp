@@ -9,7 +9,7 @@
 
 namespace superoffload::kernel {
 
-/// Rows of queries, keys and values side by side. What is normed and turned are the queries and keys.
+/// Rows of queries, keys and values side by side. Queries and keys are normalised and rotated.
 struct head_norm_shape {
   std::int64_t rows, stride;  ///< elements of a row: query, key and value heads
   std::int32_t queries, keys, head_dim;
@@ -17,9 +17,9 @@ struct head_norm_shape {
   [[nodiscard]] constexpr std::int32_t heads() const { return queries + keys; }
 };
 
-/// RMSNorm of every query and key head by itself, then rotary position embedding: with inverse_rms = 1 /
-/// sqrt(mean(x^2) + epsilon) over a head, y = turned(x * inverse_rms * weight), in wide<T>, rounded once; see
-/// rms_norm_forward and rotary. Values are copied.
+/// RMSNorm of every query and key head by itself, then rotary position embedding. With inverse_rms = 1 /
+/// sqrt(mean(x^2) + epsilon) over a head: y = rotated(x * inverse_rms * weight), in wide<T>, rounded once;
+/// see rms_norm_forward and rotary. Values are copied.
 template <element T>
 struct head_norm_forward {
   head_norm_shape shape;
@@ -33,9 +33,9 @@ struct head_norm_forward {
   double epsilon;
 };
 
-/// In place: d holds the gradient of y and then that of x, whose values' part is the same. partial[block] =
-/// the sum over the block's rows of the weight's gradient, in blocks of rms_norm_block_rows, to be added up
-/// by column_sum. partial == nullptr: not wanted.
+/// In place: d holds the gradient of y, and then that of x; the part of the values stays the same.
+/// partial[block] = the sum over the block's rows of the weight's gradient, in blocks of rms_norm_block_rows;
+/// column_sum adds up the blocks. partial == nullptr: not wanted.
 template <element T>
 struct head_norm_backward {
   head_norm_shape shape;

@@ -8,7 +8,7 @@
 
 namespace superoffload::kernel {
 
-/// out[c] (+)= the sum of x[r, c] over the rows r, in wide<T>, in an order that the sizes alone decide.
+/// out[c] (+)= the sum of x[r, c] over the rows r, in wide<T>, in an order that depends on the sizes alone.
 template <element T, element Out = T>
 struct column_sum {
   T const* x;  ///< [rows, columns]
@@ -26,15 +26,15 @@ struct sum {
   bool accumulate = false;
 };
 
-/// Elements of a unit that one partial sum of squares covers. Shards are cut on this grid, so that a global
-/// norm does not depend on how a model is spread.
+/// Elements of a unit that one partial sum of squares covers. Shards are cut at multiples of it, so that a
+/// global norm does not depend on how a model is sharded.
 inline constexpr std::int64_t norm_grid = 65536;
 
 constexpr std::int64_t norm_cells(std::int64_t count) { return (count + norm_grid - 1) / norm_grid; }
 
-/// partial[i] = sum of x^2 over the i-th cell of norm_grid elements, in double, in a fixed order. Not finite
-/// exactly when an element of the cell is not (or the sum overflows double). Elements in a wider type From
-/// are rounded to T first.
+/// partial[i] = sum of x^2 over the i-th cell of norm_grid elements, in double, in a fixed order. It is not
+/// finite exactly when an element of the cell is not, or when the sum overflows double. Elements in a wider
+/// type From are rounded to T first.
 template <element T, element From = T>
 struct square_sum {
   From const* x;

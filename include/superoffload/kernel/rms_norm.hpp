@@ -8,7 +8,7 @@
 
 namespace superoffload::kernel {
 
-/// y = x * inverse_rms * weight, inverse_rms = 1 / sqrt(mean(x^2) + epsilon), by rows, in wide<T>, rounded
+/// y = x * inverse_rms * weight, inverse_rms = 1 / sqrt(mean(x^2) + epsilon), row by row, in wide<T>, rounded
 /// once (Zhang & Sennrich, arXiv 1910.07467, eq. 4).
 template <element T>
 struct rms_norm_forward {
@@ -20,9 +20,9 @@ struct rms_norm_forward {
   double epsilon;
 };
 
-/// Rows of one block of partial sums of the weight's gradient, the last block fewer. The grid is a function
-/// of `rows`, so that the sum is too: at most 256 blocks, as many as a large GPU has under way at once, for
-/// more would cost memory traffic.
+/// Rows of a block of partial sums of the weight's gradient; the last block may have fewer. The grid, and so
+/// the sum, depends on `rows` alone: at most 256 blocks, as many as a large GPU runs at once; more would cost
+/// memory traffic.
 constexpr std::int64_t rms_norm_block_rows(std::int64_t rows) {
   constexpr std::int64_t least = 16;
   constexpr std::int64_t most_blocks = 256;
@@ -34,7 +34,7 @@ constexpr std::int64_t rms_norm_blocks(std::int64_t rows) {
 }
 
 /// With n = x * inverse_rms: d_x (+)= inverse_rms * (d_y * weight - n * mean(d_y * weight * n));
-/// partial[block] = sum over the block's rows of d_y * n, to be added up by column_sum. partial == nullptr:
+/// partial[block] = sum over the block's rows of d_y * n; column_sum adds up the blocks. partial == nullptr:
 /// not wanted.
 template <element T>
 struct rms_norm_backward {

@@ -9,8 +9,8 @@
 namespace superoffload::kernel {
 
 /// Rotary position embedding, in place, of the first `heads` heads of each row: the pair (x[j], x[j +
-/// head_dim/2]) is turned by the angle of position and j (Su et al., arXiv 2104.09864; halves, not
-/// neighbours, form the pairs).
+/// head_dim/2]) is rotated by the angle of position and j (Su et al., arXiv 2104.09864; the pairs are formed
+/// from halves, not neighbours).
 template <element T>
 struct rotary {
   T* x;                           ///< [rows, stride]; heads lie side by side from each row's start
@@ -19,7 +19,7 @@ struct rotary {
   wide<T> const* sines;           ///< [table length, head_dim / 2]
   std::int64_t rows, stride;
   std::int32_t heads, head_dim;
-  bool inverse = false;  ///< turn back: the gradient
+  bool inverse = false;  ///< rotate back: the gradient
 };
 
 }  // namespace superoffload::kernel

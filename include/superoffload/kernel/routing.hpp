@@ -8,14 +8,14 @@
 
 namespace superoffload::kernel {
 
-/// What a router says of tokens and experts. Each of `rows` tokens chooses the `each` experts of its highest
-/// logits, the highest first, the lower number where logits are equal; one that is not a number counts as
-/// minus infinity. Choice c belongs to row c / each; there are `choices` = rows * each of them.
+/// A router's choice of experts. Each of `rows` tokens chooses the `each` experts with its highest logits, in
+/// descending order, the lower number where logits are equal; NaN counts as minus infinity. Choice c belongs
+/// to row c / each; there are `choices` = rows * each of them.
 struct routing_shape {
   std::int64_t rows, experts;
   std::int32_t each;  ///< 1 to `experts`
-  /// Do the weights of a row add up to 1? Then they are the softmax of the chosen logits, which a softmax of
-  /// all that is normalised after the choice gives as well. Otherwise the softmax is over all logits.
+  /// Do the weights of a row add up to 1? Then they are the softmax of the chosen logits: the same as a
+  /// softmax of all logits, normalised after the choice. Otherwise the softmax is over all logits.
   bool normalised = true;
 
   [[nodiscard]] constexpr std::int64_t choices() const { return rows * each; }
@@ -30,7 +30,7 @@ struct route_forward {
   T* dense = nullptr;    ///< [rows, experts], the weights of the chosen and zeros, or null: not wanted
 };
 
-/// d_logits from the gradients of both results of route_forward.
+/// d_logits from the gradients of both results of route_forward, `weights` and `dense`.
 template <element T>
 struct route_backward {
   routing_shape shape;
@@ -42,8 +42,8 @@ struct route_backward {
   T* d_logits;                 ///< [rows, experts], overwritten
 };
 
-/// Sorts the choices by expert, stably. Place i of the sorted ones belongs to choice order[i]; expert e has
-/// the places starts[e] to starts[e + 1] - 1.
+/// Sorts the choices by expert, stably. Position i of the sorted order holds choice order[i]; expert e has
+/// the positions starts[e] to starts[e + 1] - 1.
 struct group_choices {
   std::int32_t const* chosen;  ///< [choices], each in [0, experts)
   std::int32_t* starts;        ///< [experts + 1]
@@ -52,7 +52,7 @@ struct group_choices {
   std::int64_t choices, experts;
 };
 
-/// out[i] = x[order[i] / each]: the rows that the choices belong to, by expert.
+/// out[i] = x[order[i] / each]: the rows of the choices, sorted by expert.
 template <element T>
 struct gather_rows {
   T const* x;                 ///< [choices / each, columns]

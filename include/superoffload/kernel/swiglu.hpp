@@ -16,7 +16,7 @@ struct swiglu_forward {
   std::int64_t rows, columns;
 };
 
-/// Its gradients, and once more its result, in the same bits.
+/// The gradients of swiglu; its result is recomputed, with the same bits.
 template <element T>
 struct swiglu_backward {
   T const* d_out;    ///< [rows, columns]

@@ -14,16 +14,16 @@
 
 namespace superoffload::model {
 
-/// How many pairs of a query and a key that it sees a batch has, where attention sees the last `window`
+/// The number of pairs of a query and a key visible to it in a batch, when attention sees the last `window`
 /// tokens of a document, or all of it (0).
 using visible_pairs = std::function<std::int64_t(std::int32_t window)>;
 
 /// A family of decoders. An architecture
-/// 1. is made from a checked configuration and lays its parameters out in units, in the order forward uses
-/// them;
-/// 2. writes its forward once, as templates over device and element type:
+/// 1. is built from a checked configuration and lays out its parameters in units, in the order in which
+/// forward uses them;
+/// 2. defines its forward once, as templates over device and element type:
 ///    `loss(tape, batch, tables)` -> nn::loss_sum, and `logits(tape, batch, tables)` -> variable;
-/// 3. makes the constant tables its forward needs: `tables<D, T>(device, stream, positions)`;
+/// 3. builds the constant tables that its forward needs: `tables<D, T>(device, stream, positions)`;
 /// 4. counts the FLOPs of its forward.
 template <class A>
 concept architecture = policy_of<A, category::architecture> && std::constructible_from<A, config const&> &&

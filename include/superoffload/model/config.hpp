@@ -14,7 +14,7 @@ class json_field;
 
 namespace superoffload::model {
 
-/// How rotary frequencies are stretched for long contexts.
+/// How rotary frequencies are scaled for long contexts.
 struct rope_scaling {
   enum class rule { none, llama3, yarn };
   rule kind = rule::none;
@@ -25,10 +25,10 @@ struct rope_scaling {
   double fast_turns = 32.0;       ///< of yarn: beta_fast
   double slow_turns = 1.0;        ///< of yarn: beta_slow
   bool whole_turns = true;        ///< of yarn: truncate
-  double attention_factor = 1.0;  ///< of cosines and sines, for yarn
+  double attention_factor = 1.0;  ///< yarn: factor of cosines and sines
 };
 
-/// What a config.json says of a decoder, every value checked. Sizes in elements.
+/// The checked values of a decoder's config.json. Sizes in elements.
 struct config {
   std::string model_type;
   std::int64_t vocabulary = 0;
@@ -43,12 +43,12 @@ struct config {
   double rope_theta = 10000.0;
   rope_scaling scaling{};
   bool tied_head = false;
-  std::int32_t padding_token = -1;  ///< whose row of the embedding gets no gradient; -1: none
+  std::int32_t padding_token = -1;  ///< its row of the embedding gets no gradient; -1: none
   bool qkv_bias = false;
-  bool output_bias = false;  ///< of attention's last product
+  bool output_bias = false;  ///< of attention's output projection
   double attention_dropout = 0.0;
   double residual_dropout = 0.0;
-  std::vector<std::int32_t> windows{};  ///< of each layer's attention, 0: no limit; empty: none has one
+  std::vector<std::int32_t> windows{};  ///< of each layer's attention, 0: no limit; empty: no layer has one
   bool has_sinks = false;               ///< one more score of each head that carries no value
   std::int64_t experts = 0;             ///< of each layer; 0: one MLP
   std::int64_t experts_per_token = 0;
@@ -66,23 +66,23 @@ struct config {
   }
 };
 
-/// The configurations of one model_type: what transformers takes for what a file leaves out, and what only
-/// they have. An architecture of one's own declares it as `static family const& config_family()`, the block
+/// The configurations of one model_type: the defaults of transformers for missing fields, and the fields that
+/// only they have. A user's own architecture declares it as `static family const& config_family()`, the block
 /// of a decoder as `static constexpr family config_family`.
 struct family {
   char const* model_type;
-  char const* name;           ///< of the class in transformers
+  char const* name;           ///< the class in transformers
   std::int64_t head_dim = 0;  ///< 0: hidden_size / num_attention_heads
   double rms_norm_epsilon = 1e-6;
   std::int32_t padding_token = -1;  ///< -1: none
   bool has_experts = false;
   bool may_be_quantised = false;
-  /// Reads what only this family has, and refuses by name what its architecture does not do, after everything
-  /// else was read. Null: nothing.
+  /// Reads the fields that only this family has, and refuses by name what its architecture does not support.
+  /// Called last; may be null.
   void (*read)(io::json_field const&, config&) = nullptr;
 };
 
-/// The family that A declares; null: one that this library knows.
+/// The family that A declares; null for one that this library knows.
 template <class A>
 constexpr family const* own_family() {
   if constexpr (requires { A::config_family(); }) {
@@ -92,17 +92,17 @@ constexpr family const* own_family() {
   }
 }
 
-/// Reads DIRECTORY/config.json of a model type this library knows, or of the family `own`, which goes before
-/// one of the same model_type. What a file leaves out has the value that transformers gives it.
+/// Reads DIRECTORY/config.json of a model type that this library knows, or of the family `own`, which takes
+/// precedence. Missing fields have the defaults of transformers.
 /// \throws error(bad_input) naming the field for anything missing, out of range, contradictory or not
 /// supported.
 config read_config(std::filesystem::path const& directory, family const* own = nullptr);
 
-/// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), stretched as the scaling rule says. llama3: the
-/// wavelengths beyond original_positions / low_frequency_factor are divided by factor, those below
-/// original_positions / high_frequency_factor are kept, in between linearly blended. yarn (arXiv 2309.00071):
-/// kept where original_positions have more than fast_turns turns, divided by factor where they have fewer
-/// than slow_turns, in between blended linearly in j.
+/// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), after the scaling rule. llama3: wavelengths above
+/// original_positions / low_frequency_factor are divided by factor, those below original_positions /
+/// high_frequency_factor are kept, those in between are blended linearly. yarn (arXiv 2309.00071): a
+/// frequency is kept if original_positions have more than fast_turns turns, divided by factor if they have
+/// fewer than slow_turns, and blended linearly in j in between.
 std::vector<double> inverse_frequencies(config const& c);
 
 }  // namespace superoffload::model

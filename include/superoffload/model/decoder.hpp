@@ -22,8 +22,8 @@
 
 namespace superoffload::model {
 
-/// Where a block lays out its parameters: in a unit of its own, under the names of the checkpoint without
-/// "model.layers.N." in front and ".weight" behind, in the order in which its forward uses them.
+/// Lays out a block's parameters in a unit of its own, in the order in which its forward uses them. Their
+/// names are those of the checkpoint, without the prefix "model.layers.N." and the suffix ".weight".
 class layer_layout {
 public:
   using parts = std::vector<std::pair<std::string, std::int64_t>>;
@@ -35,12 +35,12 @@ public:
   nn::rms_norm norm(char const* name) {
     return {unit_->add_vector(full(name, ".weight"), config_->hidden), config_->rms_norm_epsilon};
   }
-  /// Of queries and keys, by heads.
+  /// A norm of the heads of queries and keys.
   nn::head_norm head_norm(char const* queries, char const* keys) {
     auto const size = config_->head_dim;
     return {unit_->add_vector(full({{queries, size}, {keys, size}}, ".weight")), config_->rms_norm_epsilon};
   }
-  /// One product for tensors below each other: {name, outputs}; with a bias of each, if there is one.
+  /// One linear layer for several tensors below each other: {name, outputs}; each with a bias, if `bias`.
   nn::linear linear(parts const& outputs, std::int64_t inputs, bool bias = false) {
     nn::linear made{unit_->add_matrix(full(outputs, ".weight"), inputs)};
     if (bias) {
@@ -48,7 +48,7 @@ public:
     }
     return made;
   }
-  /// Queries, keys and values, a tensor each.
+  /// Queries, keys and values, one tensor each.
   nn::linear qkv(bool bias = false) {
     auto const& c = *config_;
     return linear({{"self_attn.q_proj", c.query_columns()},
@@ -56,7 +56,7 @@ public:
                    {"self_attn.v_proj", c.key_columns()}},
                   c.hidden, bias);
   }
-  /// Gates and ups of a dense layer, a tensor each.
+  /// Gates and ups of a dense layer, one tensor each.
   nn::linear gate_up() {
     auto const& c = *config_;
     return linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden);
@@ -67,7 +67,7 @@ public:
             static_cast<std::int32_t>(c.head_dim), c.window_of(layer_)};
   }
 
-  /// For parameters of another kind.
+  /// The unit, for other kinds of parameters.
   [[nodiscard]] autograd::unit_layout& unit() const noexcept { return *unit_; }
   [[nodiscard]] std::int64_t layer() const noexcept { return layer_; }
   [[nodiscard]] std::string full(std::string const& name, char const* ending = "") const {
@@ -85,10 +85,10 @@ private:
   std::int64_t layer_;
 };
 
-/// Everything of a decoder but its blocks: the embedding, a norm and the head behind the blocks, tied to the
-/// embedding or not, the loss. A Block is one layer:
+/// Everything of a decoder but its blocks: the embedding, the final norm, the head, tied to the embedding or
+/// not, and the loss. A Block is one layer:
 ///   static std::string model_type();
-///   static Block lay_out(config const&, layer_layout&);   made for a checked configuration
+///   static Block lay_out(config const&, layer_layout&);   for a checked configuration
 ///   static constexpr family config_family;   only where this library does not know its model_type
 ///   nn::attention_heads heads;
 ///   auto parts();   a tuple of references to its layers, which have each_parameter(f) and flops_per_row()
@@ -121,7 +121,7 @@ public:
   }
 
   explicit decoder(config const& c) : config_{c} {
-    // A head that shares the table adds to its gradient, chunk by chunk.
+    // A head that shares the table accumulates into its gradient, chunk by chunk.
     auto& embed = units_.emplace_back(0, "embedding", c.tied_head);
     table_ = {embed.add_matrix({{"model.embed_tokens.weight", c.vocabulary}}, c.hidden), c.padding_token};
     for (std::int64_t i = 0; i < c.layers; ++i) {
@@ -140,7 +140,7 @@ public:
   [[nodiscard]] std::vector<autograd::unit_layout>& units() noexcept { return units_; }
   [[nodiscard]] std::vector<autograd::unit_layout> const& units() const noexcept { return units_; }
 
-  /// Tells the layers which parameters are frozen as a whole, after `trainable` was changed in the units.
+  /// Tells the layers which parameters are frozen completely, after `trainable` was changed in the units.
   void apply_freeze() {
     auto const settle = [this](autograd::parameter& p) {
       if (p) {
@@ -167,8 +167,7 @@ public:
     return static_cast<std::size_t>(config_.head_dim * positions) * sizeof(wide<T>);
   }
 
-  /// The sum of the token losses of the batch; see nn::head_loss. Everything passed must outlive the
-  /// backward.
+  /// The sum of the token losses of the batch; see nn::head_loss. All arguments must outlive the backward.
   template <device_policy D, element T>
   nn::loss_sum loss(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table) const {
     auto const x = decoded(t, b, table);
@@ -176,8 +175,8 @@ public:
     return with_head(t, p, [&] { return nn::head_loss(norm_(x), head_.weight, b); });
   }
 
-  /// The logits of every row, [rows, vocabulary], for inspection and small models: they are all in memory at
-  /// once.
+  /// The logits of every row, [rows, vocabulary], for inspection and small models: all of them are in memory
+  /// at once.
   template <device_policy D, element T>
   autograd::variable<D, T> logits(autograd::tape<D, T>& t, nn::batch const& b,
                                   tables<D, T> const* table) const {
@@ -185,8 +184,8 @@ public:
     return with_head(t, autograd::pass::forward, [&] { return head_(norm_(x)); });
   }
 
-  /// FLOPs of the forward over `tokens` real tokens: matrix products and causal attention, a multiply-add
-  /// counted as two.
+  /// FLOPs of the forward over `tokens` real tokens: GEMMs and causal attention; a multiply-add counts as
+  /// two.
   [[nodiscard]] double forward_flops(std::int64_t tokens, visible_pairs const& visible) const {
     double flops = flops_per_row_ * static_cast<double>(tokens);
     for (auto const& block : blocks_) {

@@ -22,7 +22,7 @@ struct attention_sinks {
 };
 
 /// One layer of gpt-oss (arXiv 2508.10925): attention with sinks and biases, in a window on some layers, and
-/// a mixture of experts whose gate is clamped. Experts' matrices are [in, out], gates and ups by turns.
+/// a mixture of experts with a clamped gate. The experts' matrices are [in, out]; gates and ups alternate.
 struct gpt_oss_block {
   nn::rms_norm attention_norm;
   nn::linear qkv;

@@ -10,8 +10,8 @@
 
 namespace superoffload::model {
 
-/// One layer of Llama 2 and 3 (arXiv 2407.21783): grouped-query attention and a gated MLP, each behind a norm
-/// and added to the stream.
+/// One layer of Llama 2 and 3 (arXiv 2407.21783): grouped-query attention and a gated MLP, each after a norm
+/// and added to the residual.
 struct llama_block {
   nn::rms_norm attention_norm;
   nn::linear qkv, o;

@@ -8,8 +8,8 @@
 
 namespace superoffload::model {
 
-/// One layer of Mistral (arXiv 2310.06825): that of Llama, under the same names, with attention that sees the
-/// last sliding_window tokens of a document where the configuration has one (config::windows).
+/// One layer of Mistral (arXiv 2310.06825): Llama's, under the same names, with attention that sees the last
+/// sliding_window tokens of a document if the configuration has a window (config::windows).
 struct mistral_block : llama_block {
   static std::string model_type() { return "mistral"; }
 
@@ -18,7 +18,7 @@ struct mistral_block : llama_block {
   }
 };
 
-/// Mistral 7B and what has its layout (Mistral Nemo, Mistral Small): any size, in a window or without.
+/// Mistral 7B and models with its layout (Mistral Nemo, Mistral Small): any size, with or without a window.
 using mistral = decoder<mistral_block>;
 
 static_assert(architecture<mistral>);

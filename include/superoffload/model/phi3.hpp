@@ -9,8 +9,8 @@
 
 namespace superoffload::model {
 
-/// One layer of Phi-3 and Phi-4 (arXiv 2404.14219, 2412.08905): that of Llama, with its queries, keys and
-/// values, and its gate and up, as one tensor each.
+/// One layer of Phi-3 and Phi-4 (arXiv 2404.14219, 2412.08905): Llama's, with queries, keys and values as one
+/// tensor, and gate and up as one.
 struct phi3_block : llama_block {
   static std::string model_type() { return "phi3"; }
 
@@ -25,7 +25,7 @@ struct phi3_block : llama_block {
   }
 };
 
-/// Phi-3 and Phi-4 with the whole head turned.
+/// Phi-3 and Phi-4 with rotation of the whole head.
 using phi3 = decoder<phi3_block>;
 
 static_assert(architecture<phi3>);

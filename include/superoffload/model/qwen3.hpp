@@ -11,7 +11,7 @@
 
 namespace superoffload::model {
 
-/// One dense layer of Qwen3 (arXiv 2505.09388): that of Llama, with queries and keys normed by heads.
+/// One dense layer of Qwen3 (arXiv 2505.09388): Llama's, with a norm of each query and key head.
 struct qwen3_block {
   nn::rms_norm attention_norm;
   nn::linear qkv;

@@ -11,8 +11,8 @@
 
 namespace superoffload::model {
 
-/// One layer of Qwen3 with experts (arXiv 2505.09388): attention as in Qwen3, and a mixture of experts in
-/// place of the MLP. The tensors of each expert stand side by side, so that all of them are one parameter.
+/// One layer of Qwen3 with experts (arXiv 2505.09388): attention as in Qwen3, and a mixture of experts
+/// instead of the MLP. The tensors of all experts form one parameter.
 struct qwen3_moe_block {
   nn::rms_norm attention_norm;
   nn::linear qkv;
@@ -57,7 +57,7 @@ struct qwen3_moe_block {
   }
 };
 
-/// Qwen3 of which every layer has experts.
+/// Qwen3 with experts in every layer.
 using qwen3_moe = decoder<qwen3_moe_block>;
 
 static_assert(architecture<qwen3_moe>);

@@ -12,8 +12,8 @@
 
 namespace superoffload::model {
 
-/// One layer of Seed-OSS: that of Llama, with biases of queries, keys and values, and with dropout of
-/// attention's weights and of what is added to the stream.
+/// One layer of Seed-OSS: Llama's, with biases of queries, keys and values, and with dropout of the attention
+/// weights and of what is added to the residual.
 struct seed_oss_block {
   nn::rms_norm attention_norm;
   nn::linear qkv, o;
@@ -49,7 +49,7 @@ struct seed_oss_block {
   }
 };
 
-/// Seed-OSS, with dropout or without.
+/// Seed-OSS, with or without dropout.
 using seed_oss = decoder<seed_oss_block>;
 
 static_assert(architecture<seed_oss>);

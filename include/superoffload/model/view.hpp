@@ -19,9 +19,9 @@
 
 namespace superoffload::model {
 
-/// A model of any architecture as an engine on D in T reaches it: one indirect call for each pass. What is
-/// written against a view is compiled once for a device and an element type; of an architecture only its
-/// forward is. A view refers to a model, which outlives it; a copy refers to the same.
+/// A model of any architecture as an engine on D in T uses it: one indirect call for each pass. Code written
+/// against a view is compiled once per device and element type; per architecture, only its forward is. A view
+/// refers to a model, which outlives it; a copy refers to the same model.
 template <device_policy D, element T>
 class view {
 public:
@@ -99,7 +99,8 @@ private:
   calls const* calls_;
 };
 
-/// A view as a function's parameter that any architecture is passed for: D and T come from elsewhere.
+/// A view as the type of a function's parameter to which any architecture can be passed: D and T are deduced
+/// from other parameters.
 template <device_policy D, element T>
 using as_view = std::type_identity_t<view<D, T>>;
 

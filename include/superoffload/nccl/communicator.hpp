@@ -18,54 +18,52 @@
 
 namespace superoffload::nccl {
 
-/// Empty, or why NCCL cannot be used by this program: the library is loaded with the first question, here or
-/// by a communicator.
+/// Why this program cannot use NCCL, or an empty string. The first call, here or in a communicator, loads the
+/// library.
 std::string refusal();
-/// The same of NCCL of such a version (22809: 2.28.9).
+/// The same for a version of NCCL (22809: 2.28.9).
 std::string refusal_of(int version);
-/// The same of the library at `place`, a file or a name that the loader finds.
-std::string refusal_of(std::string const& place);
-/// Its version, such as "2.28.9". There is no refusal.
+/// The same for the library `file`, a path or a name that the loader finds.
+std::string refusal_of(std::string const& file);
+/// The version, such as "2.28.9". Only valid without a refusal.
 std::string version();
 
-/// For who starts ranks on this host, before it has other threads: throws `error` as each of them would,
-/// device when there is no NCCL or there are fewer GPUs than ranks, driver. It is found out in a process of
-/// its own.
+/// For a program that starts ranks on this host, before it has other threads: throws the `error` that each
+/// rank would get: device when there is no NCCL or there are fewer GPUs than ranks, driver. A child process
+/// finds it out.
 void expect_gpus(int ranks);
 
-/// The GPU of a rank, by its place among the ranks of its host; the only one that the process sees, where
-/// whoever has started it shows it no other. Throws `error`: device when there are fewer GPUs than ranks, or
-/// none, driver.
+/// The GPU of a rank: its local rank, or the only visible GPU where the launcher shows each rank just one.
+/// Throws `error`: device when there are fewer GPUs than ranks, or none; driver.
 int gpu_of(comm::environment const& run);
 
 struct options {
-  /// Thread blocks that an exchange runs in at most, each on a multiprocessor that products beside it do
-  /// without; 0: as many as NCCL likes. Fewer exchange more slowly. NCCL_MAX_CTAS in the environment is heard
-  /// instead.
+  /// Thread blocks of a collective at most, each on a multiprocessor that concurrent GEMMs do without; 0:
+  /// NCCL chooses. Fewer are slower. NCCL_MAX_CTAS in the environment takes precedence.
   int max_ctas = 0;
-  /// Whether NCCL is given an exchange only when all ranks are known to queue the same, for which they meet
-  /// on the host: it may do anything with exchanges that differ. Otherwise they are compared beside the work.
+  /// Whether NCCL gets an operation only when all ranks are known to queue the same, for which they
+  /// synchronise on the host: NCCL's behaviour is undefined when they differ. Otherwise they are compared
+  /// concurrently.
   bool compares_first = false;
-  /// Of each rank's part of a sum, the bytes that are exchanged at a time, a multiple of 8: those of the
-  /// other ranks wait for it in as much scratch memory each.
+  /// The bytes of each rank's part of a sum that are transferred at a time, a multiple of 8. Scratch memory
+  /// of that size holds the part of each other rank.
   std::size_t sum_part_bytes = gpu::sum_part_bytes;
 };
 
-/// Ranks of one host that have a GPU each and exchange by NCCL. The region is for what the host exchanges,
-/// and for a comm::watchdog: NCCL by itself waits for ever for a rank that does not come, or comes for
-/// something else.
+/// Ranks of one host that have a GPU each and communicate by NCCL. The segment is for communication on the
+/// host and for a comm::watchdog: NCCL alone waits for ever for a rank that does not come, or makes another
+/// call.
 ///
-/// Sums are made on the GPU, in the order of the ranks (`sum.hpp`): parts are exchanged as they are. NCCL is
-/// told to do nothing that blocks; what it takes of a GPU's memory it takes in the constructor. When the
-/// group is failed, whatever waits for its device is told so (cuda::device::mark_failed): that device is lost
-/// to whoever uses it, too.
+/// Sums are computed on the GPU, in the order of the ranks (`sum.hpp`); NCCL transfers the parts. NCCL is
+/// used without blocking calls; it takes all its GPU memory in the constructor. When the group fails, every
+/// wait for the device throws (cuda::device::mark_failed): the device is lost for its other users, too.
 class communicator {
 public:
   using stream = cuda::stream;
 
-  /// Takes place `rank` of the region, which outlives this, as `device` does. All ranks come here, with the
-  /// same options. Throws `error`: bad_input for options that make no sense; device when a rank has no NCCL,
-  /// has another version of it or the GPU of another rank; that of a membership; rank_failed when not all
+  /// Becomes rank `rank` of the segment, which outlives this, as `device` does. All ranks call it, with the
+  /// same options. Throws `error`: bad_input for invalid options; device when a rank has no NCCL, another
+  /// version of it or the GPU of another rank; the errors of a membership; rank_failed when not all ranks
   /// come.
   communicator(comm::shared_segment& shared, int rank, cuda::device& device, options const& o = {});
   communicator(communicator const&) = delete;
@@ -81,7 +79,7 @@ public:
   template <element From, element To>
   [[nodiscard]] std::size_t scratch_bytes(comm::reduce_scatter<From, To> const& a) const noexcept {
     return static_cast<std::size_t>(ranks() - 1) *
-           part_bytes(std::min(static_cast<std::size_t>(a.count) * sizeof(From), most_of_a_part_));
+           part_bytes(std::min(static_cast<std::size_t>(a.count) * sizeof(From), sum_part_bytes_));
   }
 
   void gather(void const* from, void* to, std::size_t bytes);
@@ -92,11 +90,11 @@ public:
 private:
   class group;
 
-  /// Parts of other ranks are this far from each other.
+  /// Distance in bytes between the parts of other ranks.
   static constexpr std::size_t part_bytes(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
   std::unique_ptr<group> group_;
-  std::size_t most_of_a_part_;  ///< options::sum_part_bytes
+  std::size_t sum_part_bytes_;  ///< options::sum_part_bytes
 };
 
 static_assert(comm::communicator<communicator, cuda::device>);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of nccl/sum.hpp, for one source of a program, which nvcc compiles and CMake makes.
+// The kernel of nccl/sum.hpp. One source of a program includes it; CMake generates that source.
 #pragma once
 
 #ifndef SUPEROFFLOAD_COMPILED

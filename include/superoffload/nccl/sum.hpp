@@ -11,22 +11,22 @@
 
 namespace superoffload::nccl {
 
-/// to (+)= part 0 + part 1 + ... of `ranks` parts: in this order in wide<From>, what `to` holds added last,
-/// rounded once. Parts are [count] and overlap `to` nowhere.
+/// to (+)= part 0 + part 1 + ... of `ranks` parts: in this order, in wide<From>, what `to` holds added last,
+/// rounded once. Parts are [count] and do not overlap `to`.
 template <element From, element To>
   requires std::same_as<wide<From>, wide<To>>
 struct sum_of_parts {
-  std::byte const* others;    ///< all parts, or all but one, in their order
-  std::size_t part_bytes;     ///< from one of them to the next
-  From const* own = nullptr;  ///< the one that is not there
-  int rank = 0;               ///< its place
+  std::byte const* others;    ///< all parts, or all but one, in order
+  std::size_t part_bytes;     ///< from one part to the next
+  From const* own = nullptr;  ///< the part that is not in `others`
+  int rank = 0;               ///< its rank
   int ranks;
   To* to;
   std::int64_t count;
   bool accumulate = false;
 };
 
-/// Queues it: float and bfloat16 to each other and to themselves, double. Defined in sum.cuh.
+/// Queues the kernel: float and bfloat16 in any combination, double to double. Defined in sum.cuh.
 template <element From, element To>
 void launch(cuda::stream& on, sum_of_parts<From, To> const& a);
 

@@ -29,8 +29,8 @@ struct add_function {
 
 namespace superoffload::autograd {
 
-/// The sum of two matrices of one shape. Where one of them is a product, nn::linear::onto does it in one
-/// pass.
+/// The sum of two matrices of one shape. If one of them is the result of a linear layer, nn::linear::onto
+/// needs one pass less.
 template <device_policy D, element T>
 variable<D, T> operator+(variable<D, T> a, variable<D, T> b) {
   return a.on().run(nn::add_function<D, T>{a, b});

@@ -61,7 +61,7 @@ struct attention_function {
     });
   }
 
-  /// An estimate: as if all documents were as long as the longest.
+  /// An estimate: as if all documents were as long as the longest one.
   [[nodiscard]] autograd::work forward_work() const {
     double const visible = h.window > 0 ? std::min<double>(h.window, 0.5 * b->longest) : 0.5 * b->longest;
     return {.attention = 4.0 * static_cast<double>(y.count()) * visible};
@@ -84,8 +84,8 @@ private:
 };
 
 /// Causal attention inside each document: qkv [rows, (heads + 2 kv_heads) * head_dim] -> [rows, heads *
-/// head_dim]. `sinks`, [heads], are one more score of each head that carries no value; `dropout` leaves out
-/// weights.
+/// head_dim]. `sinks`, [heads], are one more score of each head that carries no value; `dropout` applies to
+/// the attention weights.
 template <device_policy D, element T>
 variable<D, T> attention(variable<D, T> qkv, batch const& b, attention_heads h,
                          std::optional<parameter> sinks = std::nullopt, kernel::dropout_mask dropout = {}) {

@@ -8,8 +8,8 @@
 
 namespace superoffload::nn {
 
-/// A micro-batch in device memory, and what was derived from it on the host. See data::batch for the host's
-/// side. Pointers are owned by whoever made it and live until the backward is done.
+/// A micro-batch in device memory, with index arrays derived on the host. See data::batch for the host's
+/// side. The creator owns the pointers; they live until the backward is done.
 struct batch {
   std::int64_t rows = 0;
   std::int64_t documents = 0;
@@ -17,12 +17,12 @@ struct batch {
   std::int32_t longest = 0;   ///< rows of the longest document
   std::int64_t divisor =
       1;  ///< label tokens of the whole step: the loss is the sum over its targets / divisor
-  std::uint64_t noise = 0;                  ///< what dropout draws from, another number for every micro-batch
-  std::int32_t const* tokens = nullptr;     ///< [rows]
-  std::int32_t const* targets = nullptr;    ///< [rows], -1 = none
-  std::int32_t const* positions = nullptr;  ///< [rows]
-  std::int32_t const* starts = nullptr;     ///< [documents + 1]
-  std::int32_t const* order = nullptr;      ///< [rows] rows sorted by token, stably
+  std::uint64_t noise = 0;                       ///< seed of dropout, different for every micro-batch
+  std::int32_t const* tokens = nullptr;          ///< [rows]
+  std::int32_t const* targets = nullptr;         ///< [rows], -1 = none
+  std::int32_t const* positions = nullptr;       ///< [rows]
+  std::int32_t const* starts = nullptr;          ///< [documents + 1]
+  std::int32_t const* order = nullptr;           ///< [rows] rows sorted by token, stably
   std::int32_t const* segment_starts = nullptr;  ///< [segments + 1] into order
   std::int32_t const* segment_ids = nullptr;     ///< [segments] the token of each segment
 };

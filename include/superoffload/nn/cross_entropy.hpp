@@ -18,14 +18,14 @@ using autograd::parameter;
 using autograd::tape;
 using autograd::variable;
 
-/// Where a loss ends up: one double in device memory, the sum of the losses of all targets (not yet divided).
+/// The result of a loss: one double in device memory, the sum of the losses of all targets (not yet divided).
 struct loss_sum {
   double* total = nullptr;
 };
 
-/// Head and cross-entropy together, in chunks of tokens, so that logits of the whole batch never exist. While
-/// recording, the gradient is made in the same pass: d_x in the memory of a new matrix, the head's in its
-/// parameter. Logits are products in wide<T>.
+/// Head and cross-entropy together, in chunks of tokens, so that the logits of the whole batch never exist at
+/// once. While recording, the same pass computes the gradient: d_x in a new matrix, the head's in its
+/// parameter. Logits are computed in wide<T>.
 template <device_policy D, element T>
 struct head_loss_function {
   variable<D, T> x;
@@ -34,8 +34,8 @@ struct head_loss_function {
   loss_sum y{};
   T* d_x = nullptr;
 
-  /// Tokens whose logits exist at a time: as many as the device's measure for the two buffers of a chunk
-  /// allows, a power of two, which products like and which leaves no small rest of most batches.
+  /// Tokens whose logits exist at a time: as many as the device's limit for the two buffers of a chunk
+  /// allows. It is a power of two: efficient for GEMMs, and most batches leave no small remainder.
   static std::int64_t chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
     auto const affordable = static_cast<std::int64_t>(D::logits_chunk_bytes) /
                             (vocabulary * static_cast<std::int64_t>(sizeof(wide<T>) + sizeof(T)));
@@ -111,8 +111,8 @@ private:
 };
 
 /// The sum of the cross-entropies of x W^T [rows, vocabulary] against the batch's targets. Its gradient is
-/// that of the sum divided by batch.divisor. The scope around it must be entered for pass::both while
-/// recording.
+/// that of the sum divided by batch.divisor. While recording, the scope around it must be entered for
+/// pass::both.
 template <device_policy D, element T>
 loss_sum head_loss(variable<D, T> x, parameter head, batch const& b) {
   return x.on().run(head_loss_function<D, T>{x, head, &b});

@@ -12,7 +12,7 @@
 
 namespace superoffload::nn {
 
-/// residual + x with elements left out, in x's memory: nobody else reads x.
+/// residual + dropout(x), in x's memory: this is the only function that reads x.
 template <device_policy D, element T>
 struct dropout_function {
   static constexpr bool in_place = true;
@@ -37,14 +37,14 @@ struct dropout_function {
   }
 };
 
-/// Leaves out a share of the elements in training, where a backward follows, and makes the others larger, so
-/// that the mean stays (Srivastava et al., JMLR 15, 2014). Which ones is a function of the batch's noise and
-/// of `site`.
+/// In training, where a backward follows, sets a share of the elements to zero and scales the others, so that
+/// the mean is preserved (Srivastava et al., JMLR 15, 2014). The choice is a function of the batch's noise
+/// and of `site`.
 struct dropout {
   double rate = 0.0;
-  std::uint64_t site = 0;  ///< another one for every place in a model
+  std::uint64_t site = 0;  ///< different for every dropout of a model
 
-  /// What it leaves out of this batch; nothing where no backward follows.
+  /// The mask for this batch; empty when no backward follows.
   template <device_policy D, element T>
   [[nodiscard]] kernel::dropout_mask mask(tape<D, T> const& t, batch const& b) const {
     return t.recording() ? kernel::dropout_mask::with(rate, kernel::mixed(b.noise + kernel::mixed(site + 1)))

@@ -41,10 +41,10 @@ struct embedding_function {
   }
 };
 
-/// Rows of a table [vocabulary, columns] by token id.
+/// The rows of a table [vocabulary, columns] by token id.
 struct embedding {
   parameter table;
-  std::int32_t padding = -1;  ///< the token whose row gets no gradient from here, -1: none
+  std::int32_t padding = -1;  ///< the token whose row gets no gradient from this layer, -1: none
 
   /// The batch must outlive the backward.
   template <device_policy D, element T>

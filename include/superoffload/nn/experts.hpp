@@ -19,19 +19,20 @@ using autograd::parameter;
 using autograd::tape;
 using autograd::variable;
 
-/// How the matrices of experts lie in their parameter, one expert behind the other: [out, in] as those of
-/// dense layers, or [in, out].
+/// The layout of expert matrices in their parameter, one expert after the other: [out, in] like dense layers,
+/// or [in, out].
 enum class expert_layout : std::uint8_t { out_in, in_out };
 
 /// A mixture of experts without its norm: a router, and gated MLPs of which each token uses a few.
 struct experts {
-  linear router;             ///< [count, hidden]
-  parameter gate_up, down;   ///< per expert [2 intermediate, hidden] and [hidden, intermediate], as laid out
+  linear router;            ///< [count, hidden]
+  parameter gate_up, down;  ///< per expert [2 intermediate, hidden] and [hidden, intermediate], or transposed
+                            ///< (expert_layout)
   parameter gate_up_bias{};  ///< [count, 2 intermediate] or none
   parameter down_bias{};     ///< [count, hidden] or none
   std::int64_t count = 0;
   std::int64_t intermediate = 0;
-  std::int32_t each = 0;  ///< experts of a token
+  std::int32_t each = 0;  ///< experts per token
   bool normalised = true;
   kernel::expert_gate gate = kernel::expert_gate::silu;
   double gate_limit = 0;  ///< of the clamped gate
@@ -42,20 +43,20 @@ struct experts {
     router.each_parameter(f);
     for (auto* p : {&gate_up, &gate_up_bias, &down, &down_bias}) { f(*p); }
   }
-  /// Of the forward of one row, by the experts that it uses.
+  /// FLOPs of the forward of one row, in the router and the experts that it uses.
   [[nodiscard]] double flops_per_row() const {
     return router.flops_per_row() +
            6.0 * static_cast<double>(each * intermediate) * static_cast<double>(router.weight.columns);
   }
 
-  /// residual + the weighted sum of what the chosen experts make of x; both [rows, hidden]. No token is
+  /// residual + the weighted sum of the chosen experts' results for x; both [rows, hidden]. No token is
   /// dropped. The experts must outlive the backward.
   template <device_policy D, element T>
   variable<D, T> onto(variable<D, T> residual, variable<D, T> x) const;
 };
 
-/// Kept from forward to backward are the routing and what the first products of the experts gave; rows in the
-/// order of experts, and what goes into the second products, are made again.
+/// From forward to backward it keeps the routing and the results of the experts' first GEMMs. The rows in
+/// expert order and the inputs of the second GEMMs are recomputed.
 template <device_policy D, element T>
 struct experts_function {
   variable<D, T> x, residual;
@@ -100,7 +101,7 @@ struct experts_function {
     t.launch(kernel::expert_swiglu_forward<T>{e->gate, gate_up, weights, order, hidden, choices,
                                               e->intermediate, e->gate_limit});
     t.launch(gemm(t, e->down, hidden, sorted, e->intermediate, x.columns(), forward_pass, {}));
-    if (e->down_bias) {  // of the chosen experts, by their weights
+    if (e->down_bias) {  // those of the chosen experts, weighted
       t.launch(kernel::gemm<T>{.a = dense,
                                .b = t.weights(e->down_bias),
                                .c = y.value(),
@@ -127,7 +128,7 @@ struct experts_function {
 
     t.launch(kernel::gather_rows<T>{y.gradient(), order, sorted, choices, x.columns(), s.each});
     t.launch(gemm(t, e->down, sorted, hidden, x.columns(), e->intermediate, backward_pass, {}));
-    auto* const d_gate_up = gate_up;  // in place: nothing but this function reads it
+    auto* const d_gate_up = gate_up;  // in place: only this function reads it
     t.launch(kernel::expert_swiglu_backward<T>{e->gate, hidden, gate_up, weights, order, d_gate_up, hidden,
                                                d_weights, choices, e->intermediate, e->gate_limit});
     outer(t, e->down, hidden, e->intermediate, sorted, x.columns());
@@ -170,7 +171,7 @@ struct experts_function {
     auto const s = shape();
     auto const hidden = static_cast<double>(x.columns()), rows = static_cast<double>(s.rows),
                choices = static_cast<double>(s.choices()), inner = static_cast<double>(e->intermediate);
-    // Rows are sorted, gated and combined.
+    // Sorting, gating and combining the rows.
     double const moved = 3.0 * choices * (hidden + inner) + 2.0 * rows * hidden;
     return {.flops = 2.0 * hidden * rows * static_cast<double>(s.experts),
             .bytes = moved * sizeof(T),
@@ -183,7 +184,7 @@ private:
   [[nodiscard]] kernel::routing_shape shape() const { return {x.rows(), e->count, e->each, e->normalised}; }
   [[nodiscard]] kernel::row_groups groups() const { return {starts, e->count, shape().choices()}; }
 
-  /// Rows [choices, k] times the experts' matrices, or times these transposed in backward: [choices, n].
+  /// Rows [choices, k] times the experts' matrices, transposed in the backward: [choices, n].
   kernel::grouped_gemm<T> gemm(tape<D, T>& t, parameter const& weight, T const* rows, T* out, std::int64_t k,
                                std::int64_t n, bool back, parameter const& bias) const {
     return {.of = groups(),
@@ -196,8 +197,8 @@ private:
             .bias = bias ? t.weights(bias) : nullptr};
   }
 
-  /// The gradient of the experts' matrices from inputs [choices, in] and gradients of outputs [choices, out],
-  /// given as they come: `a` has what is multiplied in forward.
+  /// The gradient of the experts' matrices from inputs [choices, in] and gradients of outputs [choices, out];
+  /// the layout decides which of the two comes first.
   void outer(tape<D, T>& t, parameter const& weight, T const* in, std::int64_t in_columns, T const* d_out,
              std::int64_t out_columns) const {
     if (!weight.trainable) {
@@ -216,7 +217,7 @@ private:
     });
   }
 
-  /// Its part of the gradients of the weights too.
+  /// Adds its part of the gradients of the routing weights, too.
   void down_bias_backward(tape<D, T>& t, T* d_dense) const {
     t.launch(kernel::gemm<T>{.a = y.gradient(),
                              .b = t.weights(e->down_bias),

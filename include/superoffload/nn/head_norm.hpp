@@ -53,7 +53,7 @@ private:
   }
 };
 
-/// Norms of queries and keys by heads, before they are turned. weight [2 head_dim]: of queries, then of keys.
+/// RMSNorm of each query and key head, before rotation. weight [2 head_dim]: of queries, then of keys.
 struct head_norm {
   parameter weight;
   double epsilon;
@@ -64,7 +64,7 @@ struct head_norm {
   }
   [[nodiscard]] static double flops_per_row() { return 0.0; }
 
-  /// Queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim] normed and turned, in place of
+  /// Normalises and rotates the queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim]; replaces
   /// nn::rotary. Batch and table must outlive the backward.
   template <device_policy D, element T>
   variable<D, T> turned(variable<D, T> qkv, batch const& b, rotary_table<D, wide<T>> const& table,

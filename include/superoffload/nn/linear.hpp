@@ -16,9 +16,9 @@ using autograd::parameter;
 using autograd::tape;
 using autograd::variable;
 
-/// y = x W^T [+ b] [+ residual]: x [rows, in], W [out, in], y [rows, out]. x is a variable, or what is only
-/// made for the product, as swiglu_input: forward(out) writes it, and backward(out) takes its gradient there
-/// and leaves its values.
+/// y = x W^T [+ b] [+ residual]: x [rows, in], W [out, in], y [rows, out]. x is a variable, or an input that
+/// exists only during the GEMM, such as swiglu_input: its forward(out) writes it, and its backward(out) takes
+/// its gradient from `out` and writes its values there.
 template <device_policy D, element T, class Input = variable<D, T>>
 struct linear_function {
   Input x;
@@ -64,7 +64,7 @@ struct linear_function {
     }
   }
 
-  /// Bytes only where the input is made for the product.
+  /// Bytes only where the input is computed for the GEMM.
   [[nodiscard]] autograd::work forward_work() const {
     return {.flops = 2.0 * static_cast<double>(x.rows()) * static_cast<double>(weight.count()),
             .bytes = is_variable ? 0.0 : 3.0 * static_cast<double>(x.count()) * sizeof(T)};
@@ -109,7 +109,7 @@ private:
                                   .accumulate = to.accumulate});
     });
   }
-  /// The residual's gradient is y's, whose memory nobody needs any more.
+  /// The residual's gradient is y's, whose memory is not needed any more.
   void pass_on(tape<D, T>& t) {
     if (residual->gradient() == nullptr) {
       residual->adopt_gradient(y.gradient());
@@ -129,16 +129,16 @@ struct linear {
     f(weight);
     f(bias);
   }
-  /// Of the forward of one row, a multiply-add counted as two.
+  /// FLOPs of the forward of one row; a multiply-add counts as two.
   [[nodiscard]] double flops_per_row() const { return 2.0 * static_cast<double>(weight.count()); }
 
-  /// [rows, in] -> [rows, out] of a variable, or of what is only made for the product.
+  /// [rows, in] -> [rows, out] of a variable, or of an input that exists only during the GEMM.
   template <device_policy D, element T, template <device_policy, element> class Input>
   variable<D, T> operator()(Input<D, T> x) const {
     return x.on().run(linear_function<D, T, Input<D, T>>{x, weight, bias, {}});
   }
 
-  /// residual + (*this)(x) in one product.
+  /// residual + (*this)(x) in one GEMM.
   template <device_policy D, element T, template <device_policy, element> class Input>
   variable<D, T> onto(variable<D, T> residual, Input<D, T> x) const {
     return x.on().run(linear_function<D, T, Input<D, T>>{x, weight, bias, residual});

@@ -31,7 +31,7 @@ struct rms_norm_function {
     bool const accumulate = x.gradient() != nullptr;
     if (!accumulate) {
       x.adopt_gradient(y.gradient());
-    }  // in place: y's gradient is read for the last time
+    }  // in place: this is the last read of y's gradient
     auto const blocks = kernel::rms_norm_blocks(x.rows());
     auto* const partial = weight.trainable ? t.template allocate<wide<T>>(blocks * x.columns()) : nullptr;
     t.launch(kernel::rms_norm_backward<T>{y.gradient(), x.value(), t.weights(weight), inverse_rms,
@@ -46,7 +46,7 @@ struct rms_norm_function {
   }
 };
 
-/// x / sqrt(mean(x^2) + epsilon) * weight, by rows.
+/// x / sqrt(mean(x^2) + epsilon) * weight, row by row.
 struct rms_norm {
   parameter weight;
   double epsilon;

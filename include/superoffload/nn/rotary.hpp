@@ -24,9 +24,9 @@ public:
   /// A table without values, for a dry tape.
   rotary_table() = default;
 
-  /// `inverse_frequencies` [head_dim / 2], as the model's scaling rule gives them; both outputs are
-  /// multiplied by `attention_scaling`. The angle is the product in single precision, as in Hugging Face
-  /// transformers, which the published models were trained with.
+  /// `inverse_frequencies` [head_dim / 2], after the model's scaling rule; cosines and sines are multiplied
+  /// by `attention_scaling`. The angle is multiplied in single precision, as in Hugging Face transformers,
+  /// with which the published models were trained.
   rotary_table(D& device, typename D::stream& stream, std::vector<double> const& inverse_frequencies,
                std::int64_t positions, double attention_scaling = 1.0)
       : half_{static_cast<std::int64_t>(inverse_frequencies.size())},
@@ -60,7 +60,7 @@ private:
   buffer<D> values_;
 };
 
-/// Turns the first `heads` heads of each row in place: the result shares x's memory.
+/// Rotates the first `heads` heads of each row in place: the result shares x's memory.
 template <device_policy D, element T>
 struct rotary_function {
   static constexpr bool in_place = true;
@@ -87,7 +87,8 @@ private:
   }
 };
 
-/// Turns queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim]. Takes its input over.
+/// Rotates the queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim]. Takes over its input's
+/// memory.
 template <device_policy D, element T>
 variable<D, T> rotary(variable<D, T> qkv, batch const& b, rotary_table<D, wide<T>> const& table,
                       attention_heads h) {

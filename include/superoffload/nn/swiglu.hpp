@@ -9,9 +9,9 @@
 
 namespace superoffload::nn {
 
-/// silu(gate) * up, the input of one linear layer: in memory only while that layer's products read it. Its
-/// backward writes it once more, bit for bit, beside the gradients of gate and up, which costs less than
-/// keeping it.
+/// silu(gate) * up, the input of one linear layer: in memory only while that layer's GEMMs read it. Its
+/// backward recomputes it, bit for bit, along with the gradients of gate and up: that costs less than keeping
+/// it.
 template <device_policy D, element T>
 struct swiglu_input {
   autograd::variable<D, T> gate_up;  ///< [rows, 2 * columns]
@@ -25,16 +25,16 @@ struct swiglu_input {
   void forward(T* out) const {
     on().launch(kernel::swiglu_forward<T>{gate_up.value(), out, rows(), columns()});
   }
-  /// `out` [rows, columns] holds their gradient, and then the values again. Gate and up become their own
-  /// gradient: nothing but this reads them.
+  /// `out` [rows, columns] holds the gradient of the values, and then the values again. The gradients of gate
+  /// and up overwrite gate and up: only this function reads them.
   void backward(T* out) const {
     on().launch(kernel::swiglu_backward<T>{out, gate_up.value(), gate_up.value(), out, rows(), columns()});
     gate_up.adopt_gradient(gate_up.value());
   }
 };
 
-/// silu(gate) * up for the linear layer that it is given to. Takes gate_up over: nothing else may read it
-/// afterwards.
+/// silu(gate) * up for the linear layer that it is passed to. Takes over gate_up: no other function may read
+/// it afterwards.
 template <device_policy D, element T>
 swiglu_input<D, T> swiglu(autograd::variable<D, T> gate_up) {
   return {gate_up};

@@ -10,28 +10,28 @@
 
 namespace superoffload::text {
 
-/// A token that is found in the text as a whole, before byte pairs are looked at.
+/// A token that is searched for in the text as a whole, before byte-pair encoding.
 struct added_token {
   std::string content;
   std::int32_t id = 0;
-  bool single_word = false;  ///< only where no word character stands beside it
-  bool lstrip = false;       ///< takes the white space before it along
-  bool rstrip = false;       ///< takes the white space after it along
-  bool normalized = false;   ///< looked for after normalisation, in its own normalised form
-  bool special = false;      ///< left out when decoding without special tokens
+  bool single_word = false;  ///< only without a word character next to it
+  bool lstrip = false;       ///< includes the white space before it
+  bool rstrip = false;       ///< includes the white space after it
+  bool normalized = false;   ///< searched for after normalisation, in its own normalised form
+  bool special = false;      ///< omitted when decoding without special tokens
 };
 
-/// A stretch of text: an added token, or (id < 0) ordinary text between two.
+/// A piece of text: an added token, or (id < 0) ordinary text between two.
 struct stretch {
   std::string_view text;
   std::int32_t id = -1;
 };
 
-/// Finds added tokens: leftmost first and of those the longest.
+/// Finds added tokens: the leftmost first, and of those the longest.
 class added_token_finder {
 public:
-  /// No content is empty; of equal contents the lowest id counts. Time of a search: the text times the
-  /// longest of them.
+  /// No content may be empty; of equal contents the lowest id counts. A search takes time proportional to the
+  /// length of the text times that of the longest token.
   explicit added_token_finder(std::vector<added_token> tokens);
 
   /// `text` (valid UTF-8) cut at the tokens. Thread-safe.

@@ -12,8 +12,8 @@
 
 namespace superoffload::text {
 
-/// Vocabulary files write a token's bytes as printable characters: a printable Latin-1 byte stands for itself
-/// and the other 68, in increasing order, for U+0100, U+0101, ... (a space is U+0120).
+/// Vocabulary files write a token's bytes as printable characters: a printable Latin-1 byte stands for
+/// itself; the other 68, in increasing order, become U+0100, U+0101, ... (a space is U+0120).
 inline constexpr std::array<char32_t, 256> byte_alphabet = [] {
   std::array<char32_t, 256> letters{};
   char32_t next = 0x100;

@@ -15,7 +15,7 @@
 
 namespace superoffload::text {
 
-/// Two neighbouring tokens that become one. Its place in the list of merges is its rank.
+/// Two neighbouring tokens that become one. A merge's index in the list is its rank.
 struct merge {
   std::int32_t left = 0;
   std::int32_t right = 0;
@@ -23,13 +23,13 @@ struct merge {
 };
 
 /// Byte-pair encoding of one piece of text: of all neighbouring pairs that have a merge, the one of lowest
-/// rank, and of equals the leftmost, is merged, until none is left. Immutable, so that any number of threads
-/// can share it.
+/// rank is merged (of equals the leftmost), until none is left. Immutable; any number of threads may share
+/// it.
 class byte_pair_encoder {
 public:
   /// `tokens[id]`: the bytes of a token, empty where the id has none or no text can spell it. Every single
-  /// byte has a token and no pair is listed twice. With `ignore_merges` a piece that is a token is that
-  /// token, even one no merges lead to.
+  /// byte has a token, and no pair is listed twice. With `ignore_merges`, a piece that is itself a token
+  /// becomes that token, even if no merges lead to it.
   byte_pair_encoder(std::span<std::string const> tokens, std::span<merge const> merges, bool ignore_merges);
 
   /// Appends the tokens of `piece`. Time: n log n in its length.
@@ -60,7 +60,7 @@ private:
   std::uint64_t multiplier_ = 0;
   int shift_ = 0;
   std::unordered_map<std::string, std::int32_t, string_hash, std::equal_to<>>
-      whole_;  // pieces known to be one token
+      whole_;  // pieces that are one token
 };
 
 }  // namespace superoffload::text

@@ -12,8 +12,8 @@
 
 namespace superoffload::text {
 
-/// What the regular expressions of tokenizers tell apart: unions of Unicode's general categories, and
-/// White_Space. A code point is in one class.
+/// The classes that the regular expressions of tokenizers distinguish: unions of Unicode's general
+/// categories, and White_Space. Every code point is in one class.
 enum class character_class : std::uint8_t {
   other,
   upper,      ///< Lu, Lt
@@ -27,7 +27,7 @@ enum class character_class : std::uint8_t {
   newline,    ///< CR, LF
 };
 
-/// A set of classes: one bit for each.
+/// A set of classes, one bit for each.
 using character_set = unsigned;
 
 constexpr character_set set_of(std::same_as<character_class> auto... classes) noexcept {
@@ -62,7 +62,7 @@ private:
     return character_class{static_cast<std::uint8_t>(*(after - 1) & 15)};
   }
 
-  // The basic and the first supplementary plane; in the others few ranges are assigned, and rarely used.
+  // A table for the first two planes; in the others few ranges are assigned, and rarely used.
   std::array<character_class, 0x20000> dense_{};
 };
 

@@ -10,7 +10,7 @@ namespace superoffload::text {
 /// `text` in Unicode normalisation form C. `text` must be valid UTF-8. Time: n log n in its length.
 std::string to_nfc(std::string_view text);
 
-/// Whether a glance shows that `text` is in form C already; true for most Latin text, no promise when false.
+/// A quick check for form C: true for most Latin text; false means unknown.
 [[nodiscard]] bool is_plainly_nfc(std::string_view text) noexcept;
 
 }  // namespace superoffload::text

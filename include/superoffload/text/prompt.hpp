@@ -7,18 +7,18 @@
 
 namespace superoffload::text {
 
-/// How an instruction, its input and the answer become the text that a model is trained on.
+/// How an instruction, its input and the answer are combined into a training text.
 enum class prompt_template {
   deepspeed,  ///< "### Instruction:", "### Input:", "### Response:", one blank line between them
   alpaca,     ///< the same headings after Stanford Alpaca's opening sentence
 };
 
 struct prompt {
-  std::string prompt;    ///< what the model is given
-  std::string response;  ///< what it should answer; the whole text is prompt + response
+  std::string prompt;    ///< the model's input
+  std::string response;  ///< the expected answer; the whole text is prompt + response
 };
 
-/// The input's section is left out for an empty `input`; the deepspeed template takes white space alone for
+/// The input's section is omitted for an empty `input`; for the deepspeed template white space counts as
 /// empty.
 prompt render(prompt_template form, std::string_view instruction, std::string_view input,
               std::string_view output);

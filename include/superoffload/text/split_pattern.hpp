@@ -7,17 +7,17 @@
 
 namespace superoffload::text {
 
-/// Cuts text into the pieces that byte pairs are merged within. A pattern from a file is never run: it must
-/// be one of those published with the supported model families, of which this library has a scanner,
-/// linear in the text. Character classes are those of one Unicode version, whatever the system has.
+/// Cuts text into the pieces inside which byte pairs are merged. A pattern from a file is never executed: it
+/// must be one of the patterns published with the supported model families. For these the library has a
+/// scanner, linear in the text. Character classes are those of one Unicode version, on every system.
 class split_pattern {
 public:
-  /// \throws error(bad_input) unless `published` is, letter by letter, a known pattern; `where` leads the
-  /// message.
+  /// \throws error(bad_input) unless `published` is, character by character, a known pattern; the message
+  /// begins with `where`.
   split_pattern(std::string_view published, std::string_view where);
 
-  /// The pieces of `text` in order; together they are the text. Bytes that are not valid UTF-8 are
-  /// cut as symbols are. Thread-safe.
+  /// The pieces of `text` in order; joined, they are the text. Bytes that are not valid UTF-8 are cut like
+  /// symbols. Thread-safe.
   [[nodiscard]] std::vector<std::string_view> operator()(std::string_view text) const;
 
   struct form;

@@ -15,8 +15,8 @@ namespace superoffload::text {
 
 struct tokenizer_definition;
 
-/// Byte-level byte-pair encoding as Hugging Face's `tokenizer.json` describes it: the same ids, for every
-/// text. Immutable; copies share their tables, and any number of threads may use one.
+/// Byte-level byte-pair encoding as defined by Hugging Face's `tokenizer.json`: the same ids, for every text.
+/// Immutable; copies share their tables, and any number of threads may use one.
 class tokenizer {
 public:
   /// \throws error(bad_input) as read_tokenizer_files() does.
@@ -24,19 +24,19 @@ public:
 
   explicit tokenizer(tokenizer_definition const& definition);
 
-  /// The ids of `utf8`. Special tokens written in the text are recognised always; `add_special` is about
+  /// The ids of `utf8`. Special tokens written in the text are always recognised; `add_special` controls
   /// those that the post-processor puts around it, such as a beginning of text. \throws error(bad_input) when
   /// `utf8` is not valid UTF-8.
   [[nodiscard]] std::vector<std::int32_t> encode(std::string_view utf8, bool add_special = true) const;
 
-  /// Appends the ids to `ids`, which is unchanged when this throws.
+  /// Appends the ids to `ids`, which is unchanged when an exception is thrown.
   void encode(std::string_view utf8, std::vector<std::int32_t>& ids, bool add_special = true) const;
 
-  /// The text of `ids`, with U+FFFD where their bytes are not valid UTF-8. An id without a token is left out,
-  /// as are special tokens if asked.
+  /// The text of `ids`, with U+FFFD where their bytes are not valid UTF-8. Ids without a token are omitted,
+  /// and so are special tokens with `skip_special`.
   [[nodiscard]] std::string decode(std::span<std::int32_t const> ids, bool skip_special = false) const;
 
-  /// One more than the largest id: the rows that an embedding must have at least.
+  /// One more than the largest id: the least number of rows of an embedding.
   [[nodiscard]] std::int64_t size() const noexcept;
 
   [[nodiscard]] std::optional<std::int32_t> bos_id() const noexcept;

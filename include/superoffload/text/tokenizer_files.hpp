@@ -14,26 +14,26 @@
 
 namespace superoffload::text {
 
-/// What the tokenizer files of a model say, checked: ids are distinct, merges refer to tokens, every byte has
-/// a token.
+/// The content of a model's tokenizer files, checked: ids are distinct, merges refer to tokens, every byte
+/// has a token.
 struct tokenizer_definition {
-  /// By id, as the file spells it (byte_alphabet.hpp); empty: no such id.
+  /// By id, as spelled in the file (byte_alphabet.hpp); empty when there is no such id.
   std::vector<std::string> vocabulary = {};
   std::vector<merge> merges = {};  ///< by rank
   bool ignore_merges = false;
   bool nfc = false;  ///< text is normalised to form C
   split_pattern split;
   std::vector<added_token> added_tokens = {};
-  std::vector<std::int32_t> prefix = {};  ///< what the post-processor puts before ...
-  std::vector<std::int32_t> suffix = {};  ///< ... and after a text
+  std::vector<std::int32_t> prefix = {};  ///< the post-processor puts this before a text
+  std::vector<std::int32_t> suffix = {};  ///< ... and this after it
   std::optional<std::int32_t> bos_id = {}, eos_id = {}, pad_id = {};
 };
 
-/// Reads tokenizer.json and, where they exist, tokenizer_config.json and special_tokens_map.json.
-/// Understood is byte-level BPE: a component of any other type, or a setting that would change the ids and is
-/// not implemented, is refused by name. Bounds: 256 MiB (the other two: 16 MiB), 64 levels, 2,000,000 tokens
-/// of at most 64 KiB (added tokens: 256 bytes) and as many merges.
-/// \throws error(bad_input) naming file, field and what was expected there.
+/// Reads tokenizer.json and, where they exist, tokenizer_config.json and special_tokens_map.json. Supports
+/// byte-level BPE. A component of any other type, or a setting that would change the ids and is not
+/// implemented, is refused by name. Limits: 256 MiB (the other two: 16 MiB), 64 levels, 2,000,000 tokens of
+/// at most 64 KiB (added tokens: 256 bytes) and as many merges.
+/// \throws error(bad_input) naming file, field and what was expected.
 tokenizer_definition read_tokenizer_files(std::filesystem::path const& model_directory);
 
 }  // namespace superoffload::text

@@ -11,8 +11,8 @@
 
 namespace superoffload::text {
 
-/// One step through a byte string that may or may not be UTF-8: a code point, or the longest run of bytes
-/// that begins like one and cannot be completed (what the Unicode standard calls a maximal subpart).
+/// One step through a byte string that may not be UTF-8: a code point, or the longest run of bytes that
+/// begins like one and cannot be completed (the Unicode standard calls it a maximal subpart).
 struct utf8_step {
   char32_t code_point;
   std::size_t length;  ///< bytes, at least 1
@@ -30,8 +30,7 @@ inline utf8_step first_step(std::string_view text) noexcept {
     return {0, 1, false};
   }
   std::size_t const length = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-  // Only the second byte's range depends on the lead: no overlong forms, no surrogates, nothing above
-  // U+10FFFF.
+  // The lead byte restricts only the second byte: no overlong forms, no surrogates, nothing above U+10FFFF.
   unsigned least = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
   unsigned most = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
   char32_t code_point = lead & (0x7fu >> length);
@@ -44,7 +43,7 @@ inline utf8_step first_step(std::string_view text) noexcept {
   return {code_point, length, true};
 }
 
-/// The code point that ends at the back of `text`, which must be valid UTF-8 and not empty.
+/// The code point at the end of `text`, which must be valid UTF-8 and not empty.
 inline utf8_step last_step(std::string_view text) noexcept {
   std::size_t start = text.size() - 1;
   while (start > 0 && (static_cast<unsigned char>(text[start]) & 0xc0) == 0x80) { --start; }
@@ -82,7 +81,7 @@ inline void append_utf8(std::string& out, char32_t c) {
   for (int i = continuations - 1; i >= 0; --i) { out += static_cast<char>(0x80 | (c >> (6 * i) & 0x3f)); }
 }
 
-/// `bytes` with U+FFFD in place of each maximal invalid part, as Rust's String::from_utf8_lossy has it.
+/// `bytes` with U+FFFD in place of each maximal invalid part, like Rust's String::from_utf8_lossy.
 inline std::string to_valid_utf8(std::string_view bytes) {
   std::string out;
   out.reserve(bytes.size());

@@ -4,8 +4,8 @@
 
 namespace superoffload::text {
 
-/// What \w means in regular expressions over Unicode: letters, marks, decimal digits, connectors such as '_',
-/// joiners.
+/// Whether \w matches `c` in regular expressions over Unicode: letters, marks, decimal digits, connectors
+/// such as '_', joiners.
 [[nodiscard]] bool is_word_character(char32_t c) noexcept;
 
 }  // namespace superoffload::text

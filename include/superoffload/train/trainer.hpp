@@ -180,7 +180,7 @@ run_summary basic_trainer<Core>::run_to_the_end() {
     summary.eval_before = evaluate();
   }
   while (state_.step < total_steps_ &&
-         (summary.signal = comm::most_of_ranks(setup_->ranks, stop.signal())) == 0) {
+         (summary.signal = comm::max_over_ranks(setup_->ranks, stop.signal())) == 0) {
     train_one_step();
     output_.look();
     if (due(options.eval_steps) && state_.step < total_steps_) {

@@ -26,7 +26,7 @@ public:
     char const* const value = (*value_of_)(name);
     return value == nullptr ? "" : value;
   }
-  /// Of the first of `names` that is set: a whole number from `least` to `most`.
+  /// The value of the first of `names` that is set: a whole number from `least` to `most`.
   [[nodiscard]] int number(std::initializer_list<char const*> names, int least, int most) const {
     for (char const* const name : names) {
       if (has(name)) {
@@ -38,7 +38,7 @@ public:
     fail(exit_code::bad_input, "the environment variable ", all, " is not set, but ", because_,
          " is: they belong together");
   }
-  /// Says in messages what makes the others necessary.
+  /// Sets the variable that messages name as the reason why the others are needed.
   void because(char const* name) { because_ = name; }
 
   [[nodiscard]] static int parse(char const* name, std::string const& value, int least, int most) {

@@ -32,7 +32,7 @@ using clock = std::chrono::steady_clock;
 
 inline constexpr int forwarded[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
-/// The signals that the launcher reads instead of being interrupted by them.
+/// The signals that the launcher reads from a descriptor instead of being interrupted by them.
 class caught_signals {
 public:
   caught_signals() {
@@ -43,7 +43,7 @@ public:
     descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     expect_call(descriptor_ >= 0, exit_code::io_failure, "no signalfd");
     sigprocmask(SIG_BLOCK, &set, &before_);
-    // Ignored, as some parents have it, children would vanish without a word about their end.
+    // Some parents ignore SIGCHLD. Then children would end without a notice.
     struct sigaction action{};
     action.sa_handler = SIG_DFL;
     sigemptyset(&action.sa_mask);
@@ -69,14 +69,14 @@ private:
   int descriptor_ = -1;
 };
 
-/// Text on its way to a descriptor of ours. What is not read there makes nothing wait: ranks would be missed
-/// by others, and signals not be heard.
+/// Text on its way to a descriptor of ours. It never blocks, even if no process reads it: a blocked launcher
+/// would miss the ends of ranks, and signals.
 class output {
 public:
   explicit output(int to) : to_{to} {}
 
   void put(std::string const& line) {
-    if (waiting_.size() > most_waiting) {
+    if (waiting_.size() > max_waiting) {
       ++left_out_;
       return;
     }
@@ -87,13 +87,13 @@ public:
     waiting_ += line;
     flush();
   }
-  /// Writes what can be written without waiting.
+  /// Writes what can be written without blocking.
   void flush() {
     while (!waiting_.empty() && can_write()) {
       auto const written =
           uninterrupted([&] { return ::write(to_, waiting_.data(), std::min(waiting_.size(), piece)); });
       if (written < 0 && errno != EAGAIN) {
-        waiting_.clear();  // nobody reads us
+        waiting_.clear();  // no process reads our output
       } else if (written > 0) {
         waiting_.erase(0, static_cast<std::size_t>(written));
       }
@@ -103,8 +103,8 @@ public:
   [[nodiscard]] int descriptor() const noexcept { return to_; }
 
 private:
-  static constexpr std::size_t most_waiting = std::size_t{1} << 20;
-  static constexpr std::size_t piece = 512;  // for which a pipe that is ready has room
+  static constexpr std::size_t max_waiting = std::size_t{1} << 20;
+  static constexpr std::size_t piece = 512;  // a pipe that is ready takes that much
 
   [[nodiscard]] bool can_write() const {
     pollfd about{.fd = to_, .events = POLLOUT, .revents = 0};
@@ -122,7 +122,7 @@ struct line_reader {
   output* to = nullptr;
   std::string text{};
 
-  /// Whether there may be more.
+  /// Whether there may be more to read.
   bool take(std::string const& prefix) {
     char block[4096];
     while (true) {
@@ -218,7 +218,7 @@ public:
 
   int wait() {
     while (true) {
-      look();
+      check_ranks();
       if (std::all_of(children_.begin(), children_.end(), [](auto const& c) { return c.end.has_value(); })) {
         break;
       }
@@ -332,9 +332,9 @@ private:
            std::strerror(status));
   }
 
-  /// What has become of the ranks. They stay to be waited for until the end, so that their group stays
-  /// theirs.
-  void look() {
+  /// Checks the state of the ranks. Their processes are not reaped until the end, so that the group's number
+  /// stays theirs.
+  void check_ranks() {
     auto const now = clock::now();
     for (int r = 0; r < static_cast<int>(children_.size()); ++r) {
       auto& c = children_[static_cast<std::size_t>(r)];
@@ -443,7 +443,7 @@ private:
     if (number == SIGTSTP) {
       ::kill(-group_, SIGSTOP);
       ::raise(SIGSTOP);
-      number = SIGCONT;  // here again
+      number = SIGCONT;  // this process runs again
     }
     if (number == SIGCONT) {
       ::kill(-group_, SIGCONT);
@@ -509,11 +509,11 @@ private:
   pid_t own_;
   caught_signals signals_;
   output out_{STDOUT_FILENO}, err_{STDERR_FILENO};
-  pid_t group_ = 0;  ///< of all ranks: the first one's
+  pid_t group_ = 0;  ///< the process group of all ranks: the first rank's process
   std::vector<child> children_;
-  std::optional<int> failed_;                  ///< the first rank that failed by itself
-  std::optional<clock::time_point> deadline_;  ///< for all that are left
-  bool killing_ = false;                       ///< it has passed
+  std::optional<int> failed_;                  ///< the first rank that failed on its own
+  std::optional<clock::time_point> deadline_;  ///< for all ranks that still run
+  bool killing_ = false;                       ///< the deadline has passed
 };
 
 }  // namespace detail

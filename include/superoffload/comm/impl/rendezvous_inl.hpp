@@ -44,9 +44,9 @@ private:
   int fd_;
 };
 
-/// What a rank says when it comes.
+/// What a rank sends when it connects.
 struct greeting {
-  static constexpr std::uint32_t expected_magic = 0x31726f73;  // changes with the layout
+  static constexpr std::uint32_t expected_magic = 0x31726f73;  // change it with the layout
   std::uint32_t magic = expected_magic;
   std::int32_t rank = 0;
   std::int32_t ranks = 0;
@@ -56,7 +56,7 @@ struct name {
   sockaddr_un address{};
   socklen_t size = 0;
 };
-/// An abstract one: it ends with its socket.
+/// The name of an abstract socket, which vanishes with the socket.
 SUPEROFFLOAD_INLINE name name_of(environment const& run) {
   name n;
   n.address.sun_family = AF_UNIX;
@@ -69,11 +69,11 @@ SUPEROFFLOAD_INLINE name name_of(environment const& run) {
 
 SUPEROFFLOAD_INLINE descriptor new_socket() {
   descriptor made{::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0)};
-  expect_call(made.get() >= 0, exit_code::io_failure, "no socket for the ranks to meet");
+  expect_call(made.get() >= 0, exit_code::io_failure, "no socket for the ranks' rendezvous");
   return made;
 }
 
-/// Whether there is something to read, or somebody to accept, before `end`.
+/// Whether there is something to read or a connection to accept before `end`.
 SUPEROFFLOAD_INLINE bool comes(int fd, clock::time_point end) {
   while (true) {
     auto const left = std::chrono::duration_cast<milliseconds>(end - clock::now()).count();
@@ -94,7 +94,7 @@ SUPEROFFLOAD_INLINE bool is_of_this_user(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::getuid();
 }
 
-/// One message: a text, empty for agreement, and a descriptor with it where fd is not negative.
+/// Sends one message: a text, empty for agreement, and a descriptor where fd is not negative.
 SUPEROFFLOAD_INLINE void send_answer(int to, std::string text, int fd) {
   char none = 0;
   iovec content{text.empty() ? &none : text.data(), text.empty() ? 1 : text.size()};
@@ -111,11 +111,12 @@ SUPEROFFLOAD_INLINE void send_answer(int to, std::string text, int fd) {
     head->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
   }
-  uninterrupted(
-      [&] { return ::sendmsg(to, &message, MSG_NOSIGNAL); });  // who has gone is missed in the group
+  uninterrupted([&] {
+    return ::sendmsg(to, &message, MSG_NOSIGNAL);
+  });  // if the rank has ended, the group notices later
 }
 
-/// The descriptor in an answer; throws its text.
+/// Receives the descriptor of an answer; throws the answer's text if it has one.
 SUPEROFFLOAD_INLINE int receive_answer(int from) {
   char text[512] = {};
   iovec content{text, sizeof text - 1};
@@ -126,7 +127,7 @@ SUPEROFFLOAD_INLINE int receive_answer(int from) {
   message.msg_control = control;
   message.msg_controllen = sizeof control;
   auto const got = uninterrupted([&] { return ::recvmsg(from, &message, MSG_CMSG_CLOEXEC); });
-  expect(got > 0, exit_code::rank_failed, "rank 0 ended while the ranks were meeting");
+  expect(got > 0, exit_code::rank_failed, "rank 0 ended during the ranks' rendezvous");
   auto const* const head = CMSG_FIRSTHDR(&message);
   if (head == nullptr || head->cmsg_type != SCM_RIGHTS) {
     fail(exit_code::bad_input, printable(text, sizeof text));
@@ -144,7 +145,7 @@ SUPEROFFLOAD_INLINE shared_segment host_rendezvous(environment const& run,
                        ::listen(listening.get(), run.ranks) == 0;
   int const reason = listens ? 0 : errno;
   expect(listens, exit_code::bad_input, "the ranks of '", printable(run.job),
-         "' cannot meet: ", std::strerror(reason),
+         "' cannot find each other: ", std::strerror(reason),
          reason == EADDRINUSE ? "; another run of that name is starting on this host" : "");
   shared_segment shared{with};
   auto const patience = std::min(with.patience, with.gathering);
@@ -167,7 +168,7 @@ SUPEROFFLOAD_INLINE shared_segment host_rendezvous(environment const& run,
         !comes(peer.get(), std::min(end, clock::now() + std::chrono::seconds{5})) ||
         uninterrupted([&] { return ::recv(peer.get(), &hello, sizeof hello, 0); }) != sizeof hello ||
         hello.magic != greeting::expected_magic) {
-      continue;  // no rank of this version
+      continue;  // not a rank of this version
     }
     if (hello.ranks != run.ranks) {
       refusal = concat("rank ", hello.rank, " was told of ", hello.ranks, " ranks and rank 0 of ", run.ranks,
@@ -201,7 +202,7 @@ SUPEROFFLOAD_INLINE shared_segment join_rendezvous(environment const& run,
     int const reason = errno;
     if (connected == 0) {
       expect(is_of_this_user(own.get()), exit_code::bad_input,
-             "another user holds the place where the ranks of '", printable(run.job), "' meet");
+             "another user holds the socket of the ranks of '", printable(run.job), "'");
       greeting const hello{.rank = run.rank, .ranks = run.ranks};
       uninterrupted([&] { return ::send(own.get(), &hello, sizeof hello, MSG_NOSIGNAL); });
       expect(comes(own.get(), end + std::chrono::seconds{1}), exit_code::rank_failed,

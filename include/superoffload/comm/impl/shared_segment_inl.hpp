@@ -33,35 +33,35 @@ namespace detail {
 using word = std::atomic<std::uint32_t>;
 static_assert(word::is_always_lock_free && sizeof(word) == 4);
 
-enum class seat : std::uint32_t { free, taken, left };
+enum class rank_state : std::uint32_t { free, taken, left };
 
 inline constexpr std::size_t max_reason = 512;
 
 struct alignas(64) segment_rank {
-  std::atomic<seat> state;
+  std::atomic<rank_state> state;
   std::atomic<std::int32_t> process;
-  alignas(64) word published[2];  ///< rounds, by lane
-  call calls[2][2];               ///< by lane and round, as the pieces
-  std::atomic<bool> writes;       ///< `why`, once
-  char why[max_reason];           ///< what this rank failed the group for
+  alignas(64) word published[2];  ///< rounds published, by lane
+  call calls[2][2];               ///< by lane and round, like the pieces
+  std::atomic<bool> writes;       ///< `why` is written at most once
+  char why[max_reason];           ///< why this rank failed the group
 };
 
 struct alignas(64) segment_head {
-  static constexpr std::uint64_t expected_magic = 0x3330'6e6f'6967'6572;  // changes with the layout
+  static constexpr std::uint64_t expected_magic = 0x3330'6e6f'6967'6572;  // change it with the layout
 
   std::uint64_t magic;
   std::uint64_t piece_bytes;
   std::int64_t patience_ms;
   std::int64_t stopped_ms;
   std::int32_t ranks;
-  /// Whose `why` is the one that counts: a rank + 2, 1 for a process outside of the group, 0 for nobody's.
-  /// One word, so that a process that ends while it gives its reason leaves nothing half said.
+  /// Whose `why` counts: a rank + 2, 1 for a process outside of the group, 0 for none. It is one word, so
+  /// that a process that ends while it writes its reason leaves no half-written state.
   std::atomic<std::uint32_t> failed;
   std::atomic<bool> writes;
   char why[max_reason];
 };
 
-/// How long a rank sleeps before it looks for itself whether the others still live.
+/// How long a rank sleeps before it checks whether the others still live.
 inline constexpr std::chrono::milliseconds liveness_interval{50};
 
 SUPEROFFLOAD_INLINE void sleep_on(word& w, std::uint32_t while_it_is) {
@@ -76,9 +76,9 @@ SUPEROFFLOAD_INLINE std::size_t bytes_of(std::size_t ranks, std::size_t piece_by
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// Each rank of a process of its own holds a lock on a byte of the file; the kernel takes it back when the
-/// process ends, whatever ends it and whether or not its parent has noticed.
-SUPEROFFLOAD_INLINE struct flock seat_lock(int rank) {
+/// Each rank that is a process of its own locks a byte of the file. The kernel releases the lock when the
+/// process ends, however it ends and whether or not its parent has noticed.
+SUPEROFFLOAD_INLINE struct flock rank_lock(int rank) {
   struct flock lock{};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;
@@ -87,7 +87,7 @@ SUPEROFFLOAD_INLINE struct flock seat_lock(int rank) {
   return lock;
 }
 
-/// Whether the system says that a signal has stopped the process. One that a debugger holds is not.
+/// Whether a signal has stopped the process. One that a debugger holds does not count.
 SUPEROFFLOAD_INLINE bool is_stopped(int process) {
   if (process <= 0) {
     return false;
@@ -124,7 +124,7 @@ SUPEROFFLOAD_INLINE std::string_view name_of(call::kind what) {
 
 }  // namespace detail
 
-using detail::seat;
+using detail::rank_state;
 using detail::segment_head;
 using detail::segment_rank;
 
@@ -156,12 +156,12 @@ SUPEROFFLOAD_INLINE shared_segment::shared_segment(settings const& s) {
   expect(s.patience.count() > 0, exit_code::bad_input, "a patience of ", s.patience.count(),
          " ms: expected more than 0");
   auto const ranks = static_cast<std::size_t>(s.ranks);
-  // Every rank's share of a piece is whole elements at an aligned place.
+  // Every rank's share of a piece is whole elements at an aligned address.
   auto const piece = detail::rounded_up(s.piece_bytes, 64 * ranks);
   bytes_ = detail::bytes_of(ranks, piece);
   descriptor_ = memfd_create("superoffload ranks", MFD_CLOEXEC);
   expect_call(descriptor_ >= 0, exit_code::cannot_fit, "no shared memory for ", s.ranks, " ranks");
-  // All of it now: a page that cannot be had later would end the process without a word.
+  // Allocate all of it now: a page that is missing later would kill the process without a message.
   int status = 0;
   do { status = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_)); } while (status == EINTR);
   if (status != 0) {
@@ -240,8 +240,8 @@ SUPEROFFLOAD_INLINE void shared_segment::mark_failed(int rank, std::string_view 
   put({number, static_cast<std::size_t>(end - number)});
   put(" ");
   put(what);
-  std::uint32_t nobody = 0;
-  head_->failed.compare_exchange_strong(nobody, static_cast<std::uint32_t>(by + 2));
+  std::uint32_t none = 0;
+  head_->failed.compare_exchange_strong(none, static_cast<std::uint32_t>(by + 2));
   for (int r = 0; r < head_->ranks; ++r) {
     for (auto& published : line(r).published) { detail::wake(published); }
   }
@@ -257,23 +257,23 @@ SUPEROFFLOAD_INLINE membership::membership(shared_segment& shared, int rank)
     : segment_{&shared}, rank_{rank}, ranks_{shared.ranks()}, piece_bytes_{shared.head_->piece_bytes} {
   expect(rank >= 0 && rank < ranks_, exit_code::bad_input, "rank ", rank, " of ", ranks_, ": expected 0 to ",
          ranks_ - 1);
-  auto lock = detail::seat_lock(rank);
+  auto lock = detail::rank_lock(rank);
   expect(::fcntl(segment_->descriptor_, F_SETLK, &lock) == 0, exit_code::rank_failed, "rank ", rank,
          " is taken by another process: were two started as the same rank?");
   auto& own = segment_->line(rank);
-  auto free = seat::free;
-  expect(own.state.compare_exchange_strong(free, seat::taken), exit_code::rank_failed, "rank ", rank,
+  auto free = rank_state::free;
+  expect(own.state.compare_exchange_strong(free, rank_state::taken), exit_code::rank_failed, "rank ", rank,
          " was already taken: were two started as the same rank?");
   own.process.store(::getpid(), std::memory_order_release);
 }
 
 SUPEROFFLOAD_INLINE void membership::leave() noexcept {
   auto& own = segment_->line(rank_);
-  own.state.store(seat::left, std::memory_order_release);
+  own.state.store(rank_state::left, std::memory_order_release);
   for (auto& published : own.published) { detail::wake(published); }
 }
 
-SUPEROFFLOAD_INLINE std::byte* membership::place(lane l, int r, std::uint32_t round) const noexcept {
+SUPEROFFLOAD_INLINE std::byte* membership::piece_at(lane l, int r, std::uint32_t round) const noexcept {
   auto const all = static_cast<std::size_t>(ranks_);
   auto* const pieces = reinterpret_cast<std::byte*>(segment_->head_ + 1) + all * sizeof(segment_rank);
   auto const index = static_cast<std::size_t>(r) * 2 + round % 2;
@@ -282,10 +282,10 @@ SUPEROFFLOAD_INLINE std::byte* membership::place(lane l, int r, std::uint32_t ro
 }
 
 SUPEROFFLOAD_INLINE std::byte const* membership::piece(lane l, int r) const noexcept {
-  return place(l, r, rounds_[static_cast<int>(l)] - 1);
+  return piece_at(l, r, rounds_[static_cast<int>(l)] - 1);
 }
 SUPEROFFLOAD_INLINE std::byte* membership::own_piece(lane l) const noexcept {
-  return place(l, rank_, rounds_[static_cast<int>(l)]);
+  return piece_at(l, rank_, rounds_[static_cast<int>(l)]);
 }
 
 SUPEROFFLOAD_INLINE void membership::publish(lane l, call const& c) noexcept {
@@ -299,7 +299,7 @@ SUPEROFFLOAD_INLINE void membership::publish(lane l, call const& c) noexcept {
 SUPEROFFLOAD_INLINE bool membership::has_published(lane l, int r) const noexcept {
   auto const at = static_cast<int>(l);
   auto const there = segment_->line(r).published[at].load(std::memory_order_acquire);
-  return static_cast<std::int32_t>(there - rounds_[at]) >= 0;  // the numbers may wrap
+  return static_cast<std::int32_t>(there - rounds_[at]) >= 0;  // the numbers may wrap around
 }
 
 SUPEROFFLOAD_INLINE void membership::await_all(lane l, call const& mine) {
@@ -317,11 +317,11 @@ SUPEROFFLOAD_INLINE void membership::await_all(lane l, call const& mine) {
       if (auto const seen = other.published[at].load(std::memory_order_acquire); !has_published(l, r)) {
         detail::sleep_on(other.published[at], seen);
       }
-      // While the whole group is suspended, time passes that nobody has waited.
+      // While the whole group is suspended, time passes that must not count as waiting.
       auto const slept = std::min<clock::duration>(clock::now() - before, 2 * detail::liveness_interval);
       waited += slept;
       if (slept >= detail::liveness_interval) {
-        look_for_the_dead(l, mine);
+        fail_if_rank_gone(l, mine);
         auto const process = process_of(r);
         stopped = detail::is_stopped(process) ? stopped + slept : clock::duration{0};
         if (stopped > stopped_patience && !has_published(l, r)) {
@@ -352,7 +352,7 @@ SUPEROFFLOAD_INLINE void membership::await_all(lane l, call const& mine) {
 SUPEROFFLOAD_INLINE int membership::process_of(int r) const {
   auto const& other = segment_->line(r);
   auto const process = other.process.load(std::memory_order_acquire);
-  bool const taken = other.state.load(std::memory_order_acquire) == seat::taken;
+  bool const taken = other.state.load(std::memory_order_acquire) == rank_state::taken;
   return taken && process != ::getpid() ? process : 0;
 }
 
@@ -362,15 +362,15 @@ SUPEROFFLOAD_INLINE int membership::ended_process_of(int r) const {
   if (process == 0) {
     return 0;
   }
-  auto lock = detail::seat_lock(r);
+  auto lock = detail::rank_lock(r);
   bool const free = ::fcntl(segment_->descriptor_, F_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
-  return free && other.state.load(std::memory_order_acquire) == seat::taken ? process : 0;
+  return free && other.state.load(std::memory_order_acquire) == rank_state::taken ? process : 0;
 }
 
-SUPEROFFLOAD_INLINE void membership::look_for_the_dead(lane l, call const& mine) const {
+SUPEROFFLOAD_INLINE void membership::fail_if_rank_gone(lane l, call const& mine) const {
   for (int r = 0; r < ranks_; ++r) {
     auto const state = segment_->line(r).state.load(std::memory_order_acquire);
-    if (state == seat::left && !has_published(l, r)) {
+    if (state == rank_state::left && !has_published(l, r)) {
       segment_->mark_failed(
           r, concat("has left before ", mine.text(), ", where rank ", rank_, " waits for it"), rank_);
     }
@@ -383,7 +383,7 @@ SUPEROFFLOAD_INLINE void membership::look_for_the_dead(lane l, call const& mine)
   }
 }
 
-SUPEROFFLOAD_INLINE void membership::look_for_the_ended(std::string_view before_what) const {
+SUPEROFFLOAD_INLINE void membership::fail_if_process_ended(std::string_view before_what) const {
   for (int r = 0; r < ranks_; ++r) {
     if (auto const process = ended_process_of(r); process != 0) {
       segment_->mark_failed(r, concat("(process ", process, ") ended ", before_what), rank_);

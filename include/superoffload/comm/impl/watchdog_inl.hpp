@@ -17,7 +17,7 @@ namespace detail {
 
 using clock = std::chrono::steady_clock;
 
-/// How often the device is looked after.
+/// How often the device is checked.
 inline constexpr std::chrono::milliseconds poll_interval{20};
 
 }  // namespace detail
@@ -28,7 +28,7 @@ SUPEROFFLOAD_INLINE watchdog::watchdog(membership& member, queueing_device& devi
 SUPEROFFLOAD_INLINE watchdog::~watchdog() {
   {
     std::lock_guard const lock{mutex_};
-    leaves_ = true;
+    closing_ = true;
   }
   changed_.notify_all();
   comparing_.join();
@@ -54,7 +54,7 @@ SUPEROFFLOAD_INLINE void watchdog::agree(std::uint64_t number) {
 SUPEROFFLOAD_INLINE void watchdog::compare() {
   std::unique_lock lock{mutex_};
   while (true) {
-    changed_.wait(lock, [&] { return !queued_.empty() || leaves_ || ended_; });
+    changed_.wait(lock, [&] { return !queued_.empty() || closing_ || ended_; });
     if (queued_.empty() || ended_) {
       return;
     }
@@ -65,7 +65,7 @@ SUPEROFFLOAD_INLINE void watchdog::compare() {
       member_->exchange(
           membership::lane::queued, next, 1, [](std::byte*, std::uint64_t) {}, [](std::uint64_t) {});
       same = true;
-    } catch (error const&) {  // the group is failed, which watch() sees
+    } catch (error const&) {  // the group has failed, which watch() sees
     } catch (std::exception const& e) { member_->abort(e.what()); }
     lock.lock();
     if (!same) {
@@ -83,11 +83,11 @@ SUPEROFFLOAD_INLINE void watchdog::compare() {
 SUPEROFFLOAD_INLINE void watchdog::watch() {
   std::unique_lock lock{mutex_};
   bool fails = false;
-  auto const done = [&] { return leaves_ && queued_.empty() && under_way_.empty(); };
+  auto const done = [&] { return closing_ && queued_.empty() && under_way_.empty(); };
   while (!done()) {
     auto const before = detail::clock::now();
     changed_.wait_for(lock, detail::poll_interval, done);
-    // While the whole group is suspended, time passes that nobody has waited.
+    // While the whole group is suspended, time passes that must not count as waiting.
     waited_ += std::min<detail::clock::duration>(detail::clock::now() - before, 2 * detail::poll_interval);
     lock.unlock();
     std::uint64_t completed = 0;
@@ -96,15 +96,15 @@ SUPEROFFLOAD_INLINE void watchdog::watch() {
       auto const why = device_->failure();
       if (fails && !why.empty()) {
         member_->abort(why);
-      } else if (!why.empty()) {  // because a rank has ended? Then its name is the better reason
+      } else if (!why.empty()) {  // if a rank has ended, that is the better reason
         fails = true;
-        member_->look_for_the_ended(concat("before ", why));
+        member_->fail_if_process_ended(concat("before ", why));
       }
       completed = device_->completed();
     } catch (std::exception const& e) { member_->abort(e.what()); }
     lock.lock();
     try {
-      look(completed);
+      check_progress(completed);
     } catch (std::exception const&) {
       ended_ = true;
       changed_.notify_all();
@@ -115,7 +115,7 @@ SUPEROFFLOAD_INLINE void watchdog::watch() {
   }
 }
 
-SUPEROFFLOAD_INLINE void watchdog::look(std::uint64_t completed) {
+SUPEROFFLOAD_INLINE void watchdog::check_progress(std::uint64_t completed) {
   while (!under_way_.empty() && under_way_.front().number < completed) { under_way_.pop_front(); }
   if (completed != completed_ || under_way_.empty()) {
     waited_ = {};
@@ -123,7 +123,7 @@ SUPEROFFLOAD_INLINE void watchdog::look(std::uint64_t completed) {
   completed_ = completed;
   if (!under_way_.empty()) {
     auto const text = under_way_.front().text();
-    member_->look_for_the_ended(concat("during ", text));
+    member_->fail_if_process_ended(concat("during ", text));
     if (waited_ > member_->patience()) {
       member_->abort(concat("its device did not complete the ", text, " within ", member_->patience().count(),
                             " ms, though all ranks have queued it"));

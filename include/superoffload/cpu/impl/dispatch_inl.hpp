@@ -21,7 +21,7 @@
 namespace superoffload::cpu {
 
 #ifdef SUPEROFFLOAD_COMPILED
-/// What is compiled for one set, with the flags of that set.
+/// What is compiled for one instruction set, with the flags of that set.
 #define SUPEROFFLOAD_DECLARE_SET(set)             \
   namespace set {                                 \
   extern cpu::detail::kernel_table const kernels; \
@@ -63,7 +63,7 @@ inline choice const choices[] = {
 };
 #undef SUPEROFFLOAD_CHOICE
 
-/// Has this processor the instructions of the set?
+/// Does this processor have the instructions of the set?
 SUPEROFFLOAD_INLINE bool processor_has([[maybe_unused]] instruction_set set) noexcept {
   switch (set) {
     case instruction_set::scalar:

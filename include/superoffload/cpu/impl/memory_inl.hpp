@@ -15,7 +15,7 @@ namespace detail {
 
 inline constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
 
-/// The first number of a file; unlimited for "max", a missing file or anything else.
+/// The first number in a file; unlimited for "max", a missing file or anything else.
 SUPEROFFLOAD_INLINE std::size_t number_in(std::filesystem::path const& path) {
   std::ifstream file{path};
   std::size_t value = 0;

@@ -27,11 +27,10 @@ namespace detail {
 /// What CUDA and cuBLASLt load and allocate for themselves with the first kernels.
 inline constexpr std::size_t library_bytes = std::size_t{256} << 20;
 
-inline std::atomic<bool> opened{false};  ///< a device was: one that fails from then on is lost, not absent
+inline std::atomic<bool> opened{false};  ///< a device was opened: one that fails later is lost, not absent
 inline std::atomic<bool> lost{false};
 
-/// Does the current device fail whatever it is asked? Other errors are forgotten: they must not surface
-/// twice.
+/// Does the current device fail in every call? Other errors are cleared: they must not surface twice.
 SUPEROFFLOAD_INLINE bool fails_for_good() {
   cudaGetLastError();
   auto const status = cudaStreamQuery(nullptr);
@@ -48,7 +47,7 @@ struct seen_by_device {
   explicit seen_by_device(void const* memory) {
     cudaPointerAttributes attributes{};
     if (cudaPointerGetAttributes(&attributes, memory) != cudaSuccess) {
-      cudaGetLastError();  // whoever uses the memory will hear of it
+      cudaGetLastError();  // the call that uses the memory reports it
       return;
     }
     address = attributes.devicePointer;
@@ -60,9 +59,9 @@ SUPEROFFLOAD_INLINE std::string name_of(int ordinal) { return concat("CUDA devic
 
 }  // namespace detail
 
-/// How CUDA locks pages, for every device. Its errors are forgotten: they must not surface twice.
+/// How CUDA locks pages, for every device. Its errors are cleared: they must not surface twice.
 struct detail::host_memory {
-  /// Near the GPU, as the threads that work on it are.
+  /// Near the GPU, as are the threads that work for it.
   explicit host_memory(std::optional<int> node) : blocks{{}, warn, node} {}
 
   struct locks {
@@ -125,11 +124,11 @@ SUPEROFFLOAD_INLINE error detail::no_device(int code, int count, int driver_vers
   if (driver_version == 0) {
     return {exit_code::driver, concat("no NVIDIA driver is installed, or it is not loaded; ", advice)};
   }
-  // Within a major version the runtime works on older drivers and says so when it does not.
+  // Within a major version the runtime works with older drivers, and reports those with which it does not.
   if (status == cudaErrorInsufficientDriver || status == cudaErrorSystemDriverMismatch ||
       status == cudaErrorCompatNotSupportedOnDevice || status == cudaErrorStubLibrary) {
     return {exit_code::driver, concat("the NVIDIA driver is for CUDA ", version(driver_version),
-                                      " and does not serve this program: ",
+                                      " and does not work with this program: ",
                                       std::string_view{cudaGetErrorString(status)}, "; ", advice)};
   }
   char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES");

@@ -42,7 +42,7 @@ struct scalars {
 inline constexpr scalars host_scalars;
 static_assert(device::gemm_workspace_bytes == gemms::workspace_bytes + sizeof(scalars));
 
-/// What decides how a product is computed.
+/// The properties of a GEMM that decide how it is computed.
 struct kind {
   std::int64_t m, n, k;
   cudaDataType_t in, out;
@@ -54,7 +54,7 @@ struct kind {
   [[nodiscard]] double operations() const {
     return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   }
-  /// Tokens are the rows of the result, or what the gradient of a weight sums over.
+  /// Tokens are the rows of the result, or the dimension that a weight's gradient sums over.
   [[nodiscard]] tuning::kind name(std::string const& processor) const {
     auto const type = [](cudaDataType_t t) {
       return std::string_view{t == CUDA_R_16BF ? "bf16" : t == CUDA_R_32F ? "f32" : "f64"};
@@ -68,7 +68,7 @@ struct kind {
   }
 };
 
-/// Descriptors and algorithm of one kind of product; without an algorithm cuBLASLt has none.
+/// Descriptors and algorithm of one kind of GEMM; without an algorithm cuBLASLt cannot run it.
 struct recipe {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
@@ -126,7 +126,7 @@ private:
   cudaEvent_t events_[2]{};
 };
 
-/// Memory that is not in the plan: taken if there is some, and given back at once.
+/// Memory that is not in the plan: taken if some is free, and freed at once.
 class spare_memory {
 public:
   explicit spare_memory(std::size_t bytes) {
@@ -150,11 +150,10 @@ struct gemms::state {
   cuda::device& device;
   std::string stream;
   cublasLtHandle_t handle = nullptr;
-  std::string processor;  ///< and library: what a choice of algorithms holds for
+  std::string processor;  ///< and library, for which a choice of algorithms is valid
   buffer<cuda::device> workspace;
-  /// Factors in device memory. A factor of c that the host does not know keeps cuBLASLt from a short cut that
-  /// it takes for 1 (seen with 13.0 on Hopper): the product, rounded, is added to c in memory, and so rounded
-  /// twice.
+  /// Scaling factors in device memory. For a factor of c that the host knows to be 1, cuBLASLt takes a short
+  /// cut (seen with 13.0 on Hopper): it rounds the GEMM's result before adding it to c, and so rounds twice.
   buffer<cuda::device> factors;
   std::map<kind, recipe> recipes;
 
@@ -171,7 +170,7 @@ struct gemms::state {
     }
   }
 
-  /// Column-major, as cuBLAS has it, a product of rows is c' = b' a': the operands change places.
+  /// cuBLAS is column-major: there a GEMM of rows is c' = b' a', so the operands change places.
   void describe(kind const& p, recipe& r) const {
     auto const wide_type = p.in == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F;
     auto const compute = p.in == CUDA_R_64F ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
@@ -208,9 +207,8 @@ struct gemms::state {
           "cublasLtMatmulDescSetAttribute");
   }
 
-  /// What cuBLASLt proposes, its favourite first; those that need no workspace before the others: they take
-  /// their tiles as planned, while the others draw them from a counter, which a launch of its own has to
-  /// clear.
+  /// cuBLASLt's proposals, its favourite first. Those that need no workspace come before the others: the
+  /// others draw their tiles from a counter, which takes a launch of its own to clear.
   [[nodiscard]] std::vector<cublasLtMatmulAlgo_t> proposals(kind const& p, recipe const& r) const {
     auto all = proposals(p, r, 0);
     auto const drawing = proposals(p, r, workspace_bytes);
@@ -230,7 +228,7 @@ struct gemms::state {
       cublasLtMatmulPreferenceSetAttribute(preference, attribute, &value, sizeof value);
     };
     prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, most_workspace);
-    // k is not split: pieces would be added in an order of their own, and rounded before c is added to.
+    // k is not split: the parts would be added in another order, and rounded before c is added.
     prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
            static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_NONE));
     for (auto const attribute :
@@ -300,7 +298,7 @@ struct gemms::state {
     constexpr float hopeless = 1.1F;
     constexpr double worth_settling = 1e11;
     constexpr float better = 0.99F;  // else cuBLASLt's own order decides
-    // What is added to must not change while it is measured.
+    // The operand that is added to must not change during the measurement.
     auto const bytes = static_cast<std::size_t>(p.m * p.n) * (p.out == CUDA_R_16BF  ? 2
                                                               : p.out == CUDA_R_32F ? 4
                                                                                     : 8);
@@ -344,7 +342,7 @@ struct gemms::state {
     return *chosen.algorithm;
   }
 
-  /// Would cuBLASLt run it, and as `proposals` asks for it?
+  /// Would cuBLASLt run it, and does it meet the conditions of `proposals`?
   [[nodiscard]] bool valid(recipe const& r, cublasLtMatmulAlgo_t const& algorithm) const {
     cublasLtMatmulHeuristicResult_t result{};
     std::uint32_t reduction = 1;
@@ -358,7 +356,7 @@ struct gemms::state {
   }
 
   void choose(kind const& p, recipe& r, operands const& o, CUstream_st* on) const {
-    constexpr double worth_measuring = 1e10;  // some ten microseconds of a large GPU
+    constexpr double worth_measuring = 1e10;  // about ten microseconds on a large GPU
     auto const proposed = proposals(p, r);
     r.found = !proposed.empty();
     if (!r.found) {
@@ -399,7 +397,7 @@ SUPEROFFLOAD_INLINE gemms::~gemms() = default;
 
 template <element T, element Out>
 bool gemms::compute(CUstream_st* stream, kernel::gemm<T, Out> const& g) {
-  // Two matrices to add, or one of another type, are more than an epilogue takes.
+  // An epilogue adds one matrix at most, and of the result's type only.
   if (g.k == 0 || (g.addend != nullptr && (g.accumulate || !std::is_same_v<T, Out>))) {
     return false;
   }
@@ -414,8 +412,8 @@ bool gemms::compute(CUstream_st* stream, kernel::gemm<T, Out> const& g) {
                     .adds = g.addend != nullptr || g.accumulate,
                     .biased = g.bias != nullptr,
                     .alignment = alignment_of({g.a, g.b, g.c, o.addend, g.bias})};
-  auto const [place, fresh] = state_->recipes.try_emplace(wanted);
-  auto& r = place->second;
+  auto const [entry, fresh] = state_->recipes.try_emplace(wanted);
+  auto& r = entry->second;
   if (fresh) {
     state_->describe(wanted, r);
   }

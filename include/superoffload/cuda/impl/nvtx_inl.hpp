@@ -14,7 +14,7 @@ namespace superoffload::profile {
 
 namespace detail {
 
-/// Lives as long as the process, as threads may still be in a range when the last session ends.
+/// Lives as long as the process: threads may still be in a range when the last session ends.
 class nvtx_listener final : public listener {
 public:
   void begin(std::string_view what, std::string_view of) noexcept override {

@@ -30,7 +30,7 @@ namespace detail {
 
 inline constexpr std::string_view title = "superoffload matrix products 1";
 inline constexpr char separator = '|';
-/// A file of this size would hold half a million choices: it is something else.
+/// A file of this size would hold half a million choices: it is not a file of ours.
 inline constexpr std::uintmax_t file_limit = std::uintmax_t{64} << 20;
 
 SUPEROFFLOAD_INLINE std::string hex(std::uint64_t number) {
@@ -54,8 +54,8 @@ SUPEROFFLOAD_INLINE std::uint64_t checksum(std::string_view text) {
   return sum;
 }
 
-/// A file is locked as long as this lives, if it can be: without a lock two processes may measure the same
-/// thing, and the later one's choice stays.
+/// Locks a file for its lifetime, if possible. Without the lock two processes may measure the same kind, and
+/// the later choice is kept.
 class file_lock {
 public:
   explicit file_lock(std::string const& path)
@@ -78,7 +78,7 @@ public:
     }
   }
 
-  /// Has another process held it for longer than any measurement takes?
+  /// Did another process hold the lock for longer than any measurement takes?
   [[nodiscard]] bool of_another() const noexcept { return others_; }
 
 private:
@@ -184,7 +184,7 @@ SUPEROFFLOAD_INLINE void tuning::read_file() {
   }
   try {
     auto kept = table_of(text, printable(path_));
-    choices_.merge(kept);  // what is there already, as from a checkpoint, stays
+    choices_.merge(kept);  // choices that exist already, as from a checkpoint, stay
   } catch (error const& e) {
     log(log_level::warning, e.what(), "; choices of this run are not kept there");
     path_.clear();
@@ -229,13 +229,13 @@ SUPEROFFLOAD_INLINE std::optional<tuning::algorithm> tuning::choose(
     return choice;
   }
   if (full(prefix)) {
-    return std::nullopt;  // whatever the file has learnt since: a resumed run is to do the same
+    return std::nullopt;  // even if the file has more choices now: a resumed run must repeat the first one
   }
   if (!path_.empty()) {
     std::error_code none;
     std::filesystem::create_directories(std::filesystem::path{path_}.parent_path(), none);
   }
-  detail::file_lock const lock{path_};  // who comes second finds the choice of who came first
+  detail::file_lock const lock{path_};  // the second process finds the first one's choice
   if (!path_.empty()) {
     read_file();
   }

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// The one place that knows cuDNN's front end, which is heavy: a program includes this in one source, which
-// CMake makes, and cudnn/attention.hpp everywhere else.
+// The only file that includes cuDNN's front end, which is slow to compile. One source of a program includes
+// this file (CMake generates it); all others include cudnn/attention.hpp.
 #pragma once
 
-// The front end is headers: under a name of our own, as the program may have another build of it.
+// The front end is header-only. We give it a namespace of our own: the program may have another build of it.
 #define cudnn_frontend superoffload_cudnn_frontend
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
 #define CUDNN_FRONTEND_SKIP_JSON_LIB
@@ -34,7 +34,7 @@
 #include <utility>
 
 namespace cudnn_frontend {
-void* cudnn_dlhandle = nullptr;  // where the front end looks functions up
+void* cudnn_dlhandle = nullptr;  // the front end looks up functions here
 }
 
 namespace superoffload::cudnn {
@@ -49,14 +49,14 @@ std::string version_text(std::size_t version) {
   return concat("cuDNN ", version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-/// Loads the library once: the one that the loader finds, or, where that is missing or refused, the one that
-/// the build found. Empty, or why neither can be used.
+/// Loads the library once: the one that the loader finds, or, if that is missing or refused, the one that the
+/// build found. Returns an empty string, or why neither can be used.
 std::string const& load() {
   static std::string const reason = [] {
     constexpr auto name = "libcudnn.so.9";
     std::string refused;
-    for (char const* const place : {name, SUPEROFFLOAD_CUDNN_LIBRARY}) {
-      void* const library = dlopen(place, RTLD_NOW | RTLD_LOCAL);
+    for (char const* const file : {name, SUPEROFFLOAD_CUDNN_LIBRARY}) {
+      void* const library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
       auto* const version = library != nullptr ? dlsym(library, "cudnnGetVersion") : nullptr;
       if (version == nullptr) {
         auto const why = printable(dlerror());
@@ -69,7 +69,8 @@ std::string const& load() {
       auto const why = refusal_of(reinterpret_cast<decltype(&cudnnGetVersion)>(version)());
       if (why.empty()) {
         frontend::cudnn_dlhandle = library;
-        // Where several are installed, the front end would take the oldest: it has to be the program's.
+        // With several CUDA runtimes installed the front end would take the oldest; it must take the
+        // program's.
         setenv("CUDNN_FRONTEND_CUDART_LIB_NAME", concat("libcudart.so.", CUDART_VERSION / 1000).c_str(), 0);
         return why;
       }
@@ -81,11 +82,11 @@ std::string const& load() {
   return reason;
 }
 
-/// What decides how a graph is built.
+/// The properties that decide how a graph is built.
 struct kind {
   bool backward, ragged, sinks;
   std::int64_t documents, longest;
-  std::int32_t heads, kv_heads;          ///< of the graph, which may have some of the arrays' only
+  std::int32_t heads, kv_heads;          ///< of the graph: all heads of the arrays, or some
   std::int32_t all_heads, all_kv_heads;  ///< of the arrays
   std::int32_t head_dim, window;
   float scale;
@@ -93,7 +94,7 @@ struct kind {
   auto operator<=>(kind const&) const = default;
 };
 
-/// For all heads of one document.
+/// The kind for all heads of one document.
 kind kind_of(kernel::attention_shape const& s, bool backward, bool sinks, bool ragged, std::int64_t longest) {
   return {.backward = backward,
           .ragged = ragged,
@@ -132,7 +133,7 @@ struct built_graph {
   std::unordered_map<std::int64_t, void*> pointers;
 };
 
-/// The operation, its tensors and its masks; nothing is checked yet.
+/// Describes the operation, its tensors and its masks; nothing is checked yet.
 ///
 /// Rows of queries, keys and values are side by side, rows of documents one behind the other: strides say so.
 /// The statistics (log-sum-exp) of documents of one length are [documents, heads, longest], else [rows,
@@ -276,7 +277,7 @@ struct geometry {
         longest{ragged ? rounded_length(s.longest) : s.longest} {}
 };
 
-/// Workspace of the deterministic backward: scores, and keys' and values' gradients by query head.
+/// Workspace of the deterministic backward: the scores, and the gradients of keys and values by query head.
 std::int64_t backward_bytes(std::int64_t documents, std::int64_t heads, std::int64_t longest,
                             std::int64_t head_dim) {
   auto const side = (longest + 127) / 128 * 128;
@@ -289,8 +290,8 @@ std::int64_t least_backward_bytes(kernel::attention_shape const& s) {
 
 using settings = attention::settings;
 
-/// What backward may take: grows with rows and longest, and is enough for whatever documents they are. On an
-/// H200 two streams with a quarter of the whole each are as fast as all of it at once, where that is large.
+/// Upper bound of the backward's workspace: it grows with rows and longest, and holds for any documents. On
+/// an H200, two streams with a quarter of a large workspace each are as fast as one with all of it.
 std::int64_t backward_bound(kernel::attention_shape const& s, settings const& chosen) {
   auto const side = rounded_length(s.longest);
   auto const whole = backward_bytes(1, s.heads, side, s.head_dim) / side * (s.rows + side);
@@ -299,8 +300,8 @@ std::int64_t backward_bound(kernel::attention_shape const& s, settings const& ch
   return std::max(least_backward_bytes(s), std::min(most, std::max(whole / 2, std::min(whole, plenty))));
 }
 
-/// How backward is cut: over so many documents and so many heads of keys and values at a time, so many times
-/// beside each other.
+/// How the backward is cut: how many documents and heads of keys and values a piece has, and how many pieces
+/// run concurrently.
 struct division {
   std::int64_t documents;
   std::int32_t kv_heads;
@@ -341,7 +342,7 @@ division division_of(kernel::attention_shape const& s, geometry const& g, settin
 constexpr std::size_t forward_bytes = std::size_t{1} << 20;
 
 constexpr std::int64_t most_documents = 1024;
-/// Batches that backward would have to take in more pieces are better served by one kernel.
+/// A batch whose backward would need more pieces is faster in one kernel.
 constexpr std::int64_t most_calls = 32;
 
 constexpr std::size_t alignment = 256;
@@ -433,16 +434,16 @@ public:
     frontend::detail::destroy_handle(handle_);
   }
 
-  /// Runs the graph of this kind, built if it is the first, on the pointers of `bind(map)`.
+  /// Runs the graph of this kind, building it if needed, on the pointers that `bind(map)` sets.
   template <class Bind>
   void run(cuda::stream& on, kind const& k, kernel::scratch_memory workspace, Bind&& bind) {
     std::lock_guard const lock{mutex_};
     run_on(on, k, workspace, bind);
   }
 
-  /// The same for pieces that write to different places: `each(piece)` calls piece(kind, bind) for each, and
-  /// those run on a few streams in turn, each with its share of the workspace. Whatever is queued on `on`
-  /// later comes after all of them.
+  /// The same for pieces that write to different memory: `each(piece)` calls piece(kind, bind) for each of
+  /// them. They run on a few streams in turn, each with its share of the workspace. Work queued on `on` later
+  /// runs after all of them.
   template <class Each>
   void run_beside(cuda::stream& on, int streams, kernel::scratch_memory workspace, Each&& each) {
     std::lock_guard const lock{mutex_};
@@ -512,7 +513,7 @@ std::string attention::name() const { return version_text(frontend::detail::get_
 
 std::string refusal_of(kernel::attention_shape const& s, attention::settings const& chosen) {
   if (s.dropout.dropped > 0) {
-    return "cuDNN's attention is not used with dropout";  // it draws from numbers of its own
+    return "cuDNN's attention is not used with dropout";  // cuDNN has a random generator of its own
   }
   if (s.head_dim % 8 != 0 || s.head_dim > 256) {
     return concat("cuDNN has no attention for heads of ", s.head_dim, ": expected a multiple of 8 up to 256");
@@ -539,9 +540,9 @@ std::string refusal_of(kernel::attention_shape const& s, attention::settings con
   return {};
 }
 
-bool attention::serves(kernel::attention_shape const& s) const { return refusal_of(s, settings_).empty(); }
+bool attention::supports(kernel::attention_shape const& s) const { return refusal_of(s, settings_).empty(); }
 
-void attention::leaves(kernel::attention_shape const& s) {
+void attention::declined(kernel::attention_shape const& s) {
   if (settings_.by_name && s.rows > 0 && !noted_.exchange(true)) {
     log(log_level::note, refusal_of(s, settings_), "; the device's own kernels compute it, and others like it");
   }
@@ -549,7 +550,7 @@ void attention::leaves(kernel::attention_shape const& s) {
 
 namespace {
 
-/// The scratch memory of a call: tables of documents, sinks in float, and what is left for the library.
+/// The scratch memory of a call: tables of documents, sinks in float, and the rest for the library.
 struct partition {
   cuda::document_tables tables{};
   float* sinks = nullptr;
@@ -579,7 +580,7 @@ std::size_t besides_workspace(kernel::attention_shape const& s) {
   return tables_bytes + aligned(static_cast<std::size_t>(s.heads) * sizeof(float));
 }
 
-/// Pointers change their type only: what a graph writes to is no input of it.
+/// Casts a pointer: a graph's outputs are never its inputs.
 template <class T>
 void* untyped(T const* pointer) {
   return const_cast<T*>(pointer);

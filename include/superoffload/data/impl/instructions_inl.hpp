@@ -66,7 +66,7 @@ private:
            " bytes, expected at most ", limits_.row_bytes);
     expect(rows_.size() < limits_.rows, exit_code::bad_input, origin, ": more than ", limits_.rows,
            " rows; split the data set");
-    // The parser would skip the mark.
+    // The parser would skip the byte order mark.
     expect(!text.starts_with(byte_order_mark), exit_code::bad_input, origin,
            ": a byte order mark inside the file; expected it at the beginning only");
     auto const document = io::parse_json(text, origin, {limits_.row_bytes, limits_.depth});
@@ -76,7 +76,7 @@ private:
   }
 
   void read_lines(std::istream& stream) {
-    std::string buffer(limits_.row_bytes + 1, '\0');  // with the zero that getline writes
+    std::string buffer(limits_.row_bytes + 1, '\0');  // including the zero that getline writes
     while (stream.getline(buffer.data(), static_cast<std::streamsize>(buffer.size())) ||
            stream.gcount() > 0) {
       ++line_;
@@ -91,8 +91,7 @@ private:
     expect(!stream.bad(), exit_code::io_failure, file_.string(), ": reading failed after line ", line_);
   }
 
-  /// Cuts the list into its objects, so that memory stays bounded by text and rows, and errors know their
-  /// line.
+  /// Cuts the list into its objects, so that memory is bounded by text and rows, and errors name their line.
   void read_list(std::string_view text) {
     line_ = 1;
     std::size_t at = 0;

@@ -18,7 +18,7 @@ namespace detail {
 
 using crc_tables = std::array<std::array<std::uint32_t, 256>, 8>;
 
-/// tables[n][b]: the checksum of byte b followed by n zero bytes, so that eight lookups handle eight bytes.
+/// tables[n][b]: the checksum of byte b followed by n zero bytes; eight lookups process eight bytes.
 constexpr crc_tables make_crc_tables() {
   crc_tables tables{};
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
@@ -134,7 +134,7 @@ SUPEROFFLOAD_INLINE std::string sha256_hex(std::span<std::byte const> data) {
                              0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   auto const bits = std::uint64_t{data.size()} * 8;
   for (; data.size() >= 64; data = data.subspan(64)) { detail::add_block(state, data.data()); }
-  // The rest, one set bit, zeros, and the length in the last eight bytes: one block or two.
+  // The rest of the data, one set bit, zeros, and the length in the last eight bytes: one block or two.
   std::array<std::byte, 128> last{};
   if (!data.empty()) {
     std::memcpy(last.data(), data.data(), data.size());

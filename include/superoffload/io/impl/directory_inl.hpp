@@ -26,7 +26,7 @@ namespace detail {
 
 namespace fs = std::filesystem;
 
-/// \returns whether it succeeded; errno says why not.
+/// \returns whether it succeeded; errno is the reason if not.
 template <class Call>
 bool succeeds(operation what, fs::path const& path, Call system_call) {
   return uninterrupted([&] {
@@ -97,7 +97,7 @@ SUPEROFFLOAD_INLINE void rename_path(std::filesystem::path const& from, std::fil
 SUPEROFFLOAD_INLINE void expect_replaceable_file(std::filesystem::path const& path) {
   struct stat status{};
   if (::lstat(path.c_str(), &status) != 0) {
-    return;  // what is wrong, if anything is, shows itself in writing
+    return;  // writing reports the error, if there is one
   }
   auto const what = S_ISDIR(status.st_mode)   ? "Is a directory"
                     : S_ISLNK(status.st_mode) ? "is a link"
@@ -124,7 +124,7 @@ SUPEROFFLOAD_INLINE std::uint64_t free_bytes(std::filesystem::path const& direct
   struct statvfs status{};
   int const result = ::statvfs(directory.c_str(), &status);
   detail::expect_done(result == 0, directory, "asking for its free space");
-  return status.f_blocks == 0 ? std::numeric_limits<std::uint64_t>::max()  // it does not say
+  return status.f_blocks == 0 ? std::numeric_limits<std::uint64_t>::max()  // unknown
                               : std::uint64_t{status.f_bavail} * status.f_frsize;
 }
 
@@ -155,7 +155,7 @@ SUPEROFFLOAD_INLINE void replace_directory(std::filesystem::path const& staged,
     try {
       sync_directory(parent);
     } catch (error const&) {
-      detail::exchange(staged, destination);  // a failed replacement leaves the old one
+      detail::exchange(staged, destination);  // if it fails, the old directory stays
       throw;
     }
     remove_tree(staged);
@@ -221,7 +221,7 @@ SUPEROFFLOAD_INLINE staging_directory::~staging_directory() {
   try {
     remove_tree(path_);
   } catch (std::exception const&) {
-    // What is left is removed by the next save.
+    // The next save removes what is left.
   }
 }
 

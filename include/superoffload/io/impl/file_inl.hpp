@@ -17,8 +17,8 @@
 namespace superoffload::io {
 namespace detail {
 
-/// Calls `system_call` until it is not interrupted, unless a test has it fail. \returns -1 and sets errno on
-/// failure.
+/// Repeats `system_call` while signals interrupt it, unless a test makes it fail. \returns -1 and sets errno
+/// on failure.
 template <class Call>
 auto attempt(operation what, std::filesystem::path const& path, Call system_call)
     -> decltype(system_call(0)) {
@@ -40,7 +40,7 @@ SUPEROFFLOAD_INLINE void expect_done(bool done, std::filesystem::path const& pat
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE file file::open_read(std::filesystem::path const& path) {
-  // Without O_NONBLOCK a pipe of that name would wait for its writer.
+  // Without O_NONBLOCK, opening a pipe would wait for its writer.
   int const descriptor = detail::attempt(operation::open, path, [&](int) {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   });
@@ -121,7 +121,7 @@ SUPEROFFLOAD_INLINE void file::preallocate(std::uint64_t bytes) const {
     return errno == 0 ? 0 : -1;
   });
   if (result != 0 && (errno == EOPNOTSUPP || errno == EINVAL)) {
-    return;  // a file system that cannot reserve: a full disk shows itself in writing
+    return;  // this file system cannot reserve space: writing reports a full disk
   }
   detail::expect_done(result == 0, path_, concat("reserving ", bytes, " bytes"));
 }

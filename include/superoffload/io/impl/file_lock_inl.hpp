@@ -29,7 +29,7 @@ SUPEROFFLOAD_INLINE int open_lock(std::filesystem::path const& path) {
   }
 }
 
-/// 0, or why not.
+/// 0, or the error number.
 SUPEROFFLOAD_INLINE int lock(int descriptor) {
   while (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EINTR) {
@@ -62,13 +62,13 @@ SUPEROFFLOAD_INLINE std::optional<file_lock> file_lock::acquire(std::filesystem:
           descriptor, path,
           refused == 0 ? std::string{} : concat(shown(path), ": cannot be locked: ", std::strerror(refused))};
     }
-    ::close(descriptor);  // its process ended meanwhile and removed it
+    ::close(descriptor);  // the process that had it ended meanwhile and removed it
   }
 }
 
 SUPEROFFLOAD_INLINE file_lock::~file_lock() {
   if (descriptor_ >= 0) {
-    ::unlink(path_.c_str());  // while it is locked: a process that has it open already looks again
+    ::unlink(path_.c_str());  // while it is locked: a process that has it open tries again
     ::close(descriptor_);
   }
 }

@@ -50,7 +50,7 @@ SUPEROFFLOAD_INLINE std::vector<std::string> carried_over_from(fs::path const& m
   return names;
 }
 
-/// Absolute, without links and without a separator at the end.
+/// Absolute, without links or a separator at the end.
 SUPEROFFLOAD_INLINE fs::path resolved(fs::path const& path) {
   std::error_code failure;
   auto whole = fs::weakly_canonical(path, failure);
@@ -86,8 +86,8 @@ SUPEROFFLOAD_INLINE void expect_replaceable(fs::path const& destination, fs::pat
   }
 }
 
-/// config.json with the element type of the export and without what it says of a quantisation, its other
-/// fields and their order as they are.
+/// config.json with the element type of the export and without its quantisation field; other fields and their
+/// order are unchanged.
 SUPEROFFLOAD_INLINE std::string config_with_type(std::string const& text, std::string const& origin,
                                                  dtype type) {
   auto const checked = parse_json(text, origin);
@@ -95,7 +95,7 @@ SUPEROFFLOAD_INLINE std::string config_with_type(std::string const& text, std::s
   auto config = nlohmann::ordered_json::parse(text);
   config.erase("quantization_config");
   auto const name = type == dtype::bf16 ? "bfloat16" : "float32";
-  // transformers 5 writes "dtype" and reads both.
+  // transformers 5 writes "dtype"; it reads "torch_dtype", too.
   bool const has_new_name = config.contains("dtype");
   if (has_new_name) {
     config["dtype"] = name;
@@ -106,7 +106,7 @@ SUPEROFFLOAD_INLINE std::string config_with_type(std::string const& text, std::s
   return config.dump(2) + "\n";
 }
 
-/// How many tensors each file holds: greedily, in order.
+/// How many tensors each file holds: filled greedily, in order.
 SUPEROFFLOAD_INLINE std::vector<std::size_t> tensors_per_shard(std::span<tensor_declaration const> tensors,
                                                                std::uint64_t most) {
   std::vector<std::size_t> counts;
@@ -183,7 +183,7 @@ SUPEROFFLOAD_INLINE std::string staging_prefix_of(fs::path const& destination) {
   return concat(".", destination.filename().native(), ".tmp-");
 }
 
-/// What exports to the same place left when they were killed.
+/// Removes what killed exports to the same directory left behind.
 SUPEROFFLOAD_INLINE void remove_export_leftovers(fs::path const& destination) {
   restore_replaced(destination);
   for (auto const& name : list_directory(destination.parent_path())) {
@@ -243,7 +243,7 @@ SUPEROFFLOAD_INLINE void expect_exportable(std::filesystem::path const& model,
   for (auto const& name : detail::carried_over_from(model)) { resolved_in_model(model, name); }
   detail::expect_replaceable(target, model);
   make_directories(target.parent_path());
-  // Removed at once. A permission bit would not say what a read-only file system answers.
+  // Created and removed at once: a permission bit would not show a read-only file system.
   staging_directory const probe{target.parent_path() / (detail::staging_prefix_of(target) + random_suffix())};
 }
 

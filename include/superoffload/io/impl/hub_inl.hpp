@@ -20,7 +20,7 @@ namespace detail {
 inline constexpr auto single_file = "model.safetensors";
 inline constexpr auto index_file = "model.safetensors.index.json";
 
-/// A name that stays in its directory.
+/// A name without a directory.
 SUPEROFFLOAD_INLINE bool is_basename(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of(std::string_view{"/\\\0", 3}) == name.npos;
@@ -44,11 +44,11 @@ SUPEROFFLOAD_INLINE bool is_pickled(std::filesystem::path const& name) {
   fail(exit_code::bad_input, shown(directory), ": expected ", single_file, " or ", index_file);
 }
 
-/// \throws error(bad_input) for the first of `values` that no master can have.
+/// \throws error(bad_input) for the first of `values` that no master can represent.
 template <class Value>
 void expect_trainable(std::span<Value const> values, std::filesystem::path const& file, std::string_view name,
                       std::uint64_t first) {
-  // One pass without branches, so that the compiler makes it vector code.
+  // One pass without branches, so that the compiler can vectorise it.
   std::uint32_t largest = 0;
   for (auto const value : values) {
     largest = std::max(largest, std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0x7FFFFFFFU);
@@ -80,7 +80,7 @@ SUPEROFFLOAD_INLINE std::filesystem::path resolved_in_model(std::filesystem::pat
   auto const path = directory / name;
   auto const target = fs::canonical(path, failure);
   if (failure) {
-    return path;  // opening it says why
+    return path;  // opening it reports the reason
   }
   auto const home = fs::canonical(directory);
   auto const lies_in = [&](fs::path const& outer) {
@@ -164,7 +164,7 @@ SUPEROFFLOAD_INLINE void hub_checkpoint::open_shards(std::filesystem::path const
   }
 }
 
-/// Puts each pair of blocks and scales in MXFP4 into one tensor.
+/// Combines each pair of blocks and scales in MXFP4 to one tensor.
 SUPEROFFLOAD_INLINE void hub_checkpoint::find_quantised() {
   constexpr std::string_view blocks_ending = "_blocks", scales_ending = "_scales";
   std::vector<std::string> pairs;
@@ -220,7 +220,7 @@ bool hub_checkpoint::read_quantised(std::string_view name, std::uint64_t first, 
   for (std::uint64_t done = 0; done < count;) {
     auto const expert = (first + done) / size;
     if (kept.blocks != matrix.blocks.tensor || kept.expert != expert) {
-      kept.blocks = nullptr;  // until it is whole
+      kept.blocks = nullptr;  // until it is complete
       auto const read = [&](place const& from, std::vector<std::byte>& data) {
         auto const bytes =
             (from.tensor->end - from.tensor->begin) / static_cast<std::uint64_t>(matrix.whole.shape[0]);

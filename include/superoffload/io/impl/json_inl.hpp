@@ -13,7 +13,7 @@
 namespace superoffload::io {
 namespace detail {
 
-/// Builds the document while it enforces what nlohmann's own builder does not: depth and unique keys.
+/// Builds the document and enforces what nlohmann's own builder does not: depth and unique keys.
 class strict_builder : public nlohmann::detail::json_sax_dom_parser<json> {
   using base = nlohmann::detail::json_sax_dom_parser<json>;
 
@@ -69,7 +69,7 @@ SUPEROFFLOAD_INLINE json parse_json(std::string_view text, std::string const& or
   auto const commas = static_cast<std::size_t>(std::ranges::count(text, ','));
   expect(commas <= limits.commas, exit_code::bad_input, origin, ": ", commas, " commas, expected at most ",
          limits.commas);
-  // nlohmann takes a zero byte for the end and would not see what follows.
+  // nlohmann takes a zero byte for the end and would ignore the rest.
   auto const zero = text.find('\0');
   expect(zero == text.npos, exit_code::bad_input, origin, ": byte ", zero + 1,
          ": expected valid JSON in UTF-8, found a zero byte");

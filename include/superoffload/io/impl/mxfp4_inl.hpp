@@ -14,7 +14,7 @@
 namespace superoffload::io {
 namespace detail {
 
-/// The sixteen values of four bits, for every scale.
+/// The sixteen four-bit values, for every scale.
 SUPEROFFLOAD_INLINE std::vector<std::array<bfloat16, 16>> scaled_values() {
   constexpr std::array magnitudes{0.0F, 0.5F, 1.0F, 1.5F, 2.0F, 3.0F, 4.0F, 6.0F};
   std::vector<std::array<bfloat16, 16>> values(256);
@@ -39,7 +39,7 @@ SUPEROFFLOAD_INLINE void dequantise_mxfp4(std::span<std::byte const> blocks,
   expect(in % mxfp4_block == 0 && std::ssize(scales) == out * groups &&
              std::ssize(blocks) == out * groups * mxfp4_block_bytes && std::ssize(to) == in * out,
          exit_code::internal, "blocks, scales and result of MXFP4 do not fit together");
-  constexpr std::int64_t some = 64;  // outputs at a time: whole lines of the cache are written
+  constexpr std::int64_t some = 64;  // outputs at a time: writes whole cache lines
   for (std::int64_t first = 0; first < out; first += some) {
     auto const last = std::min(first + some, out);
     for (std::int64_t group = 0; group < groups; ++group) {

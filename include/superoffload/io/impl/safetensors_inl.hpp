@@ -23,7 +23,7 @@ inline constexpr std::uint64_t format_header_bytes = 100'000'000;
 inline constexpr std::size_t name_bytes = 512;
 inline constexpr std::size_t most_dimensions = 8;
 inline constexpr int header_depth = 4;
-/// Converting reads go through a buffer of this size.
+/// The buffer size of converting reads.
 inline constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
 
 inline constexpr std::string_view known_types = "F64, F32, BF16, F16 or U8";
@@ -37,7 +37,7 @@ SUPEROFFLOAD_INLINE std::optional<dtype> dtype_named(std::string_view name) {
   return std::nullopt;
 }
 
-/// Stricter than json_field::integer, which takes -0.
+/// Stricter than json_field::integer, which accepts -0.
 SUPEROFFLOAD_INLINE std::uint64_t natural(json_field const& field) {
   expect(field.raw().is_number_unsigned() && field.raw().get<std::uint64_t>() <= std::uint64_t{INT64_MAX},
          exit_code::bad_input, field.where(), ": expected an integer from 0 to 2^63 - 1, found ",

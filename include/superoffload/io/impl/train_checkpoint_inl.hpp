@@ -30,7 +30,8 @@ inline constexpr std::int64_t most_ranks = 65'536;
 inline constexpr json_limits manifest_limits{
     .bytes = std::size_t{64} << 20, .depth = 8, .commas = 4 * most_blobs};
 
-// The manifest is these, with the digest of all that follows it up to the end of the file in between.
+// A manifest begins with these; between them is the digest of everything behind it, up to the end of the
+// file.
 inline constexpr std::string_view before_digest = "{\"sha256\":\"";
 inline constexpr std::size_t digest_characters = 64;
 inline constexpr std::string_view after_digest = "\",\n\"manifest\":";
@@ -52,7 +53,7 @@ SUPEROFFLOAD_INLINE std::string rank_file_name(std::size_t rank) {
   return concat("rank-", std::string(digits.size() < 5 ? 5 - digits.size() : 0, '0'), digits, ".bin");
 }
 
-/// The step in "checkpoint-<step>", if `name` is one.
+/// The step in "checkpoint-<step>"; nothing for any other name.
 SUPEROFFLOAD_INLINE std::optional<std::int64_t> step_in(std::string_view name) {
   if (!name.starts_with(checkpoint_prefix)) {
     return std::nullopt;
@@ -69,7 +70,7 @@ SUPEROFFLOAD_INLINE fs::path checkpoint_path(fs::path const& root, std::int64_t 
   return root / concat(checkpoint_prefix, step);
 }
 
-/// Steps of all checkpoints under `root`, ascending; whether they are valid is not looked at.
+/// The steps of all checkpoints under `root`, ascending; the checkpoints are not validated.
 SUPEROFFLOAD_INLINE std::vector<std::int64_t> steps_in(fs::path const& root) {
   std::vector<std::int64_t> steps;
   for (auto const& name : list_directory(root)) {
@@ -106,7 +107,7 @@ SUPEROFFLOAD_INLINE std::vector<std::uint32_t> parse_checksums(json_field const&
   return checksums;
 }
 
-/// Writes the blobs to a new file. \returns their entries in the manifest.
+/// Writes the blobs to a new file. \returns their entries for the manifest.
 SUPEROFFLOAD_INLINE std::string write_blobs(fs::path const& path, std::span<blob const> blobs) {
   std::uint64_t bytes = 0;
   std::set<std::string_view> names;
@@ -141,7 +142,7 @@ SUPEROFFLOAD_INLINE std::string write_blobs(fs::path const& path, std::span<blob
                 ",\"blobs\":[\n  ", entries, "]}");
 }
 
-/// The document of a manifest whose digest is right. Its fields are not looked at.
+/// The document of a manifest with a correct digest. Its fields are not checked.
 SUPEROFFLOAD_INLINE json read_manifest(fs::path const& path) {
   auto const origin = shown(path);
   auto const text = read_file(path, manifest_limits.bytes);
@@ -156,12 +157,12 @@ SUPEROFFLOAD_INLINE json read_manifest(fs::path const& path) {
   return parse_json(text, origin, manifest_limits);
 }
 
-/// Checkpoints of earlier versions do not say.
+/// The run of a checkpoint; checkpoints of earlier versions name none.
 SUPEROFFLOAD_INLINE std::string run_in(json_field const& manifest) {
   return manifest.has("run") ? manifest["run"].text() : std::string{};
 }
 
-/// The run that saved a checkpoint, none where its manifest is not valid.
+/// The run that saved a checkpoint; none when its manifest is not valid.
 SUPEROFFLOAD_INLINE std::optional<std::string> run_of(fs::path const& directory) {
   auto const path = directory / manifest_name;
   try {
@@ -179,7 +180,7 @@ SUPEROFFLOAD_INLINE bool is_of_a_checkpoint(std::string_view name) {
   return name == manifest_name || (name.starts_with("rank-") && name.ends_with(".bin"));
 }
 
-/// Moves checkpoints out of the way, then removes them: a kill leaves none in part.
+/// Renames checkpoints, then removes them: a kill leaves no checkpoint in part.
 SUPEROFFLOAD_INLINE void remove_whole(fs::path const& root, std::span<std::int64_t const> steps) {
   std::vector<fs::path> trash;
   for (auto const old : steps) {
@@ -209,7 +210,7 @@ SUPEROFFLOAD_INLINE void remove_leftovers(fs::path const& root) {
   }
 }
 
-/// Removes all checkpoints of the run but `keep_last`, of which that of `step` is one.
+/// Removes all checkpoints of the run but `keep_last`; the one of `step` is always kept.
 SUPEROFFLOAD_INLINE void retire(fs::path const& root, std::int64_t step, std::string const& run,
                                 int keep_last) {
   auto steps = steps_in(root);
@@ -218,7 +219,7 @@ SUPEROFFLOAD_INLINE void retire(fs::path const& root, std::int64_t step, std::st
   }
   std::erase_if(steps,
                 [&](auto other) { return other != step && run_of(checkpoint_path(root, other)) != run; });
-  // In the order in which they go: abandoned later steps first, then the oldest, this one never.
+  // In the order of removal: abandoned later steps first, then the oldest, never this one.
   std::stable_partition(steps.begin(), steps.end(), [&](auto other) { return other > step; });
   std::erase(steps, step);
   auto const kept = static_cast<std::size_t>(keep_last - 1);
@@ -253,7 +254,7 @@ SUPEROFFLOAD_INLINE void checkpoint_draft::finish(std::string const& state_json,
   auto const digest = sha256_hex(std::as_bytes(std::span{content}));
   auto const whole = concat(detail::before_digest, digest, content);
   parse_json(whole, shown(root_ / detail::manifest_name),
-             detail::manifest_limits);  // what is saved can be opened
+             detail::manifest_limits);  // a saved checkpoint must be readable
   write_new_file(directory() / detail::manifest_name, whole);
   sync_directory(directory());
   replace_directory(directory(), detail::checkpoint_path(root_, step_));
@@ -338,7 +339,7 @@ SUPEROFFLOAD_INLINE checkpoint_reader checkpoint_reader::open(std::filesystem::p
       auto const name = list[i]["name"].text();
       expect(name.size() <= detail::blob_name_bytes, exit_code::bad_input, list[i]["name"].where(), ": ",
              name.size(), " bytes, expected at most ", detail::blob_name_bytes);
-      // 2^48: no sum of so many overflows.
+      // 2^48: sums of that many cannot overflow.
       auto const bytes = static_cast<std::uint64_t>(list[i]["bytes"].integer(0, std::int64_t{1} << 48));
       auto const begin = detail::aligned(end);
       end = begin + bytes;
@@ -416,7 +417,7 @@ SUPEROFFLOAD_INLINE void checkpoint_reader::read(std::string_view name, std::uin
   }
 }
 
-/// What lies between the blob that ends at `end` and the next one is not in a checksum, but always 0.
+/// The bytes between the blob that ends at `end` and the next one have no checksum, but are always 0.
 SUPEROFFLOAD_INLINE void checkpoint_reader::expect_zeros(file const& data, std::uint64_t end,
                                                          std::string_view name) {
   std::array<std::byte, detail::blob_alignment> memory;
@@ -436,7 +437,7 @@ SUPEROFFLOAD_INLINE std::uint64_t checkpoint_reader::whole_bytes(std::string_vie
       bytes += blob_bytes(name, rank);
     }
   }
-  return found ? bytes : blob_bytes(name);  // which says that it is missing
+  return found ? bytes : blob_bytes(name);  // it reports that the blob is missing
 }
 
 SUPEROFFLOAD_INLINE void checkpoint_reader::read_whole(std::string_view name, std::uint64_t offset,
@@ -484,7 +485,7 @@ SUPEROFFLOAD_INLINE std::optional<checkpoint_reader> newest_checkpoint(
       return reader;
     } catch (error const& reason) {
       if (reason.code() != exit_code::bad_input) {
-        throw;  // what cannot be read now may be whole
+        throw;  // an unreadable checkpoint may be intact
       }
       on_rejected(reason.what());
     }

@@ -107,7 +107,7 @@ SUPEROFFLOAD_INLINE void refuse_partial_rotary(json_field const& where) {
   }
 }
 
-/// transformers 5 gathers theta and the scaling in rope_parameters; before, they stood apart.
+/// transformers 5 puts theta and the scaling into rope_parameters; earlier versions have separate fields.
 SUPEROFFLOAD_INLINE void read_rope(json_field const& document, config& c) {
   refuse_partial_rotary(document);
   if (document.has("rope_parameters")) {
@@ -130,8 +130,7 @@ SUPEROFFLOAD_INLINE void read_rope(json_field const& document, config& c) {
   }
 }
 
-/// The layers whose attention sees a window only, where the configuration names them; `usual` where it does
-/// not.
+/// The layers whose attention sees only a window, if the configuration names them, else `usual`.
 template <class Usual>
 std::vector<std::int32_t> read_windows(json_field const& document, std::int64_t layers, bool may_slide,
                                        Usual&& usual) {
@@ -181,7 +180,7 @@ SUPEROFFLOAD_INLINE void read_phi3(json_field const& document, config& c) {
   }
 }
 
-/// transformers reads layer_types for no Mistral: all layers have the window or none has.
+/// transformers ignores layer_types for Mistral: all layers have the window or none has.
 SUPEROFFLOAD_INLINE void read_mistral(json_field const& document, config& c) {
   read_llama(document, c);
   refuse_any(document, {"layer_types"});
@@ -196,7 +195,7 @@ SUPEROFFLOAD_INLINE void read_mistral(json_field const& document, config& c) {
   }
 }
 
-/// Also of its mixture of experts.
+/// For Qwen3 with experts, too.
 SUPEROFFLOAD_INLINE void read_qwen3(json_field const& document, config& c) {
   refuse_unless_false(document, "attention_bias");
   refuse_unless_zero(document, "attention_dropout");
@@ -206,7 +205,7 @@ SUPEROFFLOAD_INLINE void read_qwen3(json_field const& document, config& c) {
   c.windows = read_windows(document, c.layers, may_slide, [&](std::int64_t layer) { return layer >= first; });
 }
 
-/// `key` names the field that has their number.
+/// `key` names the field with the number of experts.
 SUPEROFFLOAD_INLINE void read_experts(json_field const& document, char const* key, config& c) {
   constexpr std::int64_t most = 4096;
   c.experts = extent(document, key, most);
@@ -286,7 +285,7 @@ SUPEROFFLOAD_INLINE family const& family_of(json_field const& document, family c
        "' is not supported, expected one of ", known);
 }
 
-/// A checkpoint of another class has another head.
+/// Refuses a checkpoint of another class: it has another head.
 SUPEROFFLOAD_INLINE void check_class(json_field const& document, family const& f) {
   if (!document.has("architectures")) {
     return;
@@ -299,7 +298,7 @@ SUPEROFFLOAD_INLINE void check_class(json_field const& document, family const& f
   }
 }
 
-/// As nn.Embedding takes it: from the end where it is negative.
+/// As in nn.Embedding, a negative index counts from the end.
 SUPEROFFLOAD_INLINE void read_padding(json_field const& document, family const& f, config& c) {
   auto const& members = document.raw();
   auto const given = members.find("pad_token_id");
@@ -319,7 +318,7 @@ SUPEROFFLOAD_INLINE void check_sizes(json_field const& document, config const& c
          c.heads, " heads must be a multiple of num_key_value_heads ", c.kv_heads);
   expect(c.head_dim % 2 == 0, exit_code::bad_input, document.where(), ": field 'head_dim' is ", c.head_dim,
          ", expected an even number");
-  // Every factor is at most 2^24 and layers and experts at most 2^12, so that no product of two leaves 64
+  // Every factor is at most 2^24, and layers and experts at most 2^12, so that no product of two exceeds 64
   // bits.
   double const block =
       static_cast<double>(c.hidden) * static_cast<double>((2 * c.heads + 2 * c.kv_heads) * c.head_dim) +
@@ -405,7 +404,7 @@ SUPEROFFLOAD_INLINE double llama3_frequency(rope_scaling const& s, double freque
   return frequency;
 }
 
-/// Between which indices of frequencies yarn blends.
+/// The indices of frequencies between which yarn blends.
 struct yarn_ramp {
   double low, high;
 

@@ -43,7 +43,7 @@ SUPEROFFLOAD_INLINE std::string text_of(int version) {
                          : concat(version / 10000, ".", version / 100 % 100, ".", version % 100);
 }
 
-/// What is used of the library, under its names without "nccl".
+/// The functions of the library that are used, named without "nccl".
 struct library {
   decltype(&ncclGetVersion) GetVersion;
   decltype(&ncclGetUniqueId) GetUniqueId;
@@ -62,11 +62,11 @@ struct library {
   int version = 0;
   std::string refused;  ///< why it is not used
 
-  /// Takes the library at `place`, a name or a file, or says why not.
-  std::string load(std::string const& place) {
-    void* const handle = dlopen(place.c_str(), RTLD_NOW | RTLD_LOCAL);
+  /// Loads the library `file`, a path or a name; returns why it cannot.
+  std::string load(std::string const& file) {
+    void* const handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
-      return concat(place, " cannot be loaded (", printable(dlerror()), ")");
+      return concat(file, " cannot be loaded (", printable(dlerror()), ")");
     }
     std::string missing;
     auto const find = [&](auto& function, char const* name) {
@@ -94,7 +94,7 @@ struct library {
       why = refusal_of(version);
     }
     if (why.empty() && !missing.empty()) {
-      why = concat(place, " has no ", missing, ": is it NCCL?");
+      why = concat(file, " has no ", missing, ": is it NCCL?");
     }
     if (!why.empty()) {
       dlclose(handle);
@@ -103,7 +103,7 @@ struct library {
   }
 };
 
-/// Loaded once: the one that the loader finds, or, where that is missing or refused, the one that the build
+/// Loaded once: the library that the loader finds, or, if that is missing or refused, the one that the build
 /// found.
 SUPEROFFLOAD_INLINE library const& api() {
   static library const loaded = [] {
@@ -125,7 +125,7 @@ SUPEROFFLOAD_INLINE library const& api() {
 
 SUPEROFFLOAD_INLINE std::string refusal() { return detail::api().refused; }
 
-SUPEROFFLOAD_INLINE std::string refusal_of(std::string const& place) { return detail::library{}.load(place); }
+SUPEROFFLOAD_INLINE std::string refusal_of(std::string const& file) { return detail::library{}.load(file); }
 
 SUPEROFFLOAD_INLINE std::string refusal_of(int version) {
   if (version >= 30000) {
@@ -144,9 +144,9 @@ SUPEROFFLOAD_INLINE void expect_gpus(int ranks) {
   };
   int ends[2];
   expect_call(::pipe2(ends, O_CLOEXEC) == 0, exit_code::io_failure, "no pipe");
-  std::fflush(nullptr);  // or the other process would write it too
-  auto const asking = ::fork();
-  if (asking == 0) {  // what a driver starts and opens ends with it
+  std::fflush(nullptr);  // or the child would write it, too
+  auto const child = ::fork();
+  if (child == 0) {  // a child process: what the driver starts and opens ends with it
     answer own;
     try {
       int const found = cuda::device::count();
@@ -157,7 +157,7 @@ SUPEROFFLOAD_INLINE void expect_gpus(int ranks) {
     } catch (error const& e) {
       own.code = static_cast<int>(e.code());
       std::copy_n(e.what(), std::min(std::strlen(e.what()), sizeof own.why - 1), own.why);
-    } catch (...) {}  // the ranks will say it
+    } catch (...) {}  // the ranks will report it
     bool const told = ::write(ends[1], &own, sizeof own) == static_cast<ssize_t>(sizeof own);
     ::_exit(told ? 0 : 1);
   }
@@ -166,8 +166,8 @@ SUPEROFFLOAD_INLINE void expect_gpus(int ranks) {
   bool const told = uninterrupted([&] { return ::read(ends[0], &heard, sizeof heard); }) ==
                     static_cast<ssize_t>(sizeof heard);
   ::close(ends[0]);
-  expect(asking > 0, exit_code::io_failure, "no process that asks for GPUs");
-  uninterrupted([&] { return ::waitpid(asking, nullptr, 0); });
+  expect(child > 0, exit_code::io_failure, "no process that asks for GPUs");
+  uninterrupted([&] { return ::waitpid(child, nullptr, 0); });
   if (told && heard.code != 0) {
     throw error{static_cast<exit_code>(heard.code), heard.why};
   }
@@ -176,7 +176,7 @@ SUPEROFFLOAD_INLINE void expect_gpus(int ranks) {
 SUPEROFFLOAD_INLINE int gpu_of(comm::environment const& run) {
   int const found = cuda::device::count();
   if (found == 1 && run.local_ranks > 1) {
-    return 0;  // who starts ranks may show each of them its own
+    return 0;  // the launcher may show each rank only its own
   }
   expect(run.local_rank < found, exit_code::device, "rank ", run.rank, " is number ", run.local_rank,
          " on its host, which has ", found, " GPUs for ", run.local_ranks,
@@ -205,7 +205,7 @@ public:
   group& operator=(group const&) = delete;
   ~group() override {
     watchdog_.reset();
-    // NCCL's communicators end together: who waits for this rank elsewhere has to hear of it.
+    // NCCL's communicators end together: every wait for this rank has to fail.
     member_.leave();
     if (handle_ != nullptr && !cuda::detail::device_is_lost()) {
       try {
@@ -221,13 +221,13 @@ public:
   [[nodiscard]] int ranks() const noexcept { return member_.ranks(); }
   [[nodiscard]] int rank() const noexcept { return member_.rank(); }
 
-  /// Lets `issue` give the device what the call `c` means.
+  /// Lets `issue` queue the call `c` on the device.
   template <class Issue>
   void queue(cuda::stream& on, comm::call c, Issue&& issue) {
     member_.check();
     c.number = queued_++;
     c.note_range();
-    watchdog_->expect(c);  // before: the others' part in it may need ours
+    watchdog_->expect(c);  // before issue: other ranks may wait for it
     if (compares_first_) {
       watchdog_->agree(c.number);
     }
@@ -243,10 +243,11 @@ public:
       spare_.pop_back();
     } catch (std::exception const& e) {
       try {
-        member_.look_for_the_ended(concat("before ", c.text()));
+        member_.fail_if_process_ended(concat("before ", c.text()));
       } catch (std::exception const&) {}  // no memory for the text
       member_.abort(e.what());
-      // A thread of NCCL may still be about to launch, on a stream and for memory that the caller lets go of.
+      // A thread of NCCL may still be about to launch, on a stream and for memory that the caller is about to
+      // free.
       abort();
       member_.check();
       throw;
@@ -259,7 +260,7 @@ public:
            [&] { return detail::api().AllGather(from, to, bytes, ncclUint8, handle_, on.handle()); });
     }
   }
-  /// `bytes` at from(r) go to every other rank r, and what it sends here to to(r).
+  /// Sends `bytes` at from(r) to every other rank r, and receives what it sends at to(r).
   template <class From, class To>
   void exchange(cuda::stream& on, std::size_t bytes, From&& from, To&& to) {
     if (bytes == 0 || ranks() == 1) {
@@ -283,7 +284,7 @@ public:
   }
 
 private:
-  /// What ranks tell each other before NCCL can.
+  /// What ranks tell each other on the host before NCCL works.
   struct greeting {
     char refused[512]{};
     char gpu[32]{};
@@ -316,13 +317,13 @@ private:
     } catch (error const& why) {
       try {
         device_->mark_failed(why);
-      } catch (...) {}  // no memory: queue() still says it
+      } catch (...) {}  // no memory: queue() still reports it
     }
     release();
   }
 
-  /// Ends whatever waits for other ranks. When it returns, to whichever thread, NCCL uses nothing any more
-  /// that it was given.
+  /// Ends all waits for other ranks. When it returns, on any thread, NCCL no longer uses anything that it was
+  /// given.
   void release() noexcept {
     std::lock_guard const ending{releasing_};
     std::unique_lock lock{mutex_};
@@ -384,7 +385,7 @@ private:
     device_->activate();
     call("ncclCommInitRankConfig",
          [&] { return detail::api().CommInitRankConfig(&handle_, ranks(), id, rank(), &config); });
-    // One of each, so that memory is taken and peers are connected now.
+    // One operation of each kind, so that memory is taken and peers are connected now.
     constexpr std::size_t piece_bytes = std::size_t{256} << 10;
     buffer<cuda::device> const memory{*device_, piece_bytes * static_cast<std::size_t>(ranks())};
     auto* const pieces = memory.as<std::byte>();
@@ -397,7 +398,7 @@ private:
       first.record(done);
       await("the first exchange by NCCL", [&] { return done.done(); });
     } catch (...) {
-      release();  // the stream waits for what is queued
+      release();  // the stream's destructor waits for what is queued
       throw;
     }
     first.synchronize();
@@ -410,7 +411,7 @@ private:
                   more != nullptr && *more != 0 ? ": " : "", more != nullptr ? printable(more, 300) : "");
   }
 
-  /// Calls NCCL, which may go on with it behind the call, until it is done with it.
+  /// Calls NCCL and waits until it has finished the call, which may continue after it returns.
   template <class Function>
   void call(std::string_view name, Function&& function) {
     std::unique_lock lock{mutex_};
@@ -418,7 +419,7 @@ private:
     if (status == ncclInProgress) {
       lock.unlock();
       await(name, [&] {
-        std::lock_guard const asking{mutex_};
+        std::lock_guard const polling{mutex_};
         if (!released_) {
           auto const asked = detail::api().CommGetAsyncError(handle_, &status);
           status = asked == ncclSuccess ? status : asked;
@@ -436,7 +437,7 @@ private:
     }
   }
 
-  /// Returns once `done()`; what others do wrong meanwhile ends it.
+  /// Returns once `done()` is true; throws when the group fails meanwhile.
   template <class Done>
   void await(std::string_view what, Done&& done) {
     auto const began = detail::clock::now();
@@ -446,7 +447,7 @@ private:
         std::this_thread::yield();
         continue;
       }
-      member_.look_for_the_ended(concat("during ", what));
+      member_.fail_if_process_ended(concat("during ", what));
       if (detail::clock::now() - began > member_.patience()) {
         member_.abort(concat(what, " took more than ", member_.patience().count(), " ms"));
       }
@@ -459,7 +460,7 @@ private:
   bool compares_first_;
   std::uint64_t queued_ = 0;
   std::mutex releasing_;
-  std::mutex mutex_;  ///< of what follows: NCCL is called by one thread at a time
+  std::mutex mutex_;  ///< of the members below: one thread at a time calls NCCL
   ncclComm_t handle_ = nullptr;
   bool released_ = false;
   std::deque<cuda::event> under_way_;  ///< the ends of operations that are queued
@@ -470,7 +471,7 @@ private:
 
 SUPEROFFLOAD_INLINE communicator::communicator(comm::shared_segment& shared, int rank, cuda::device& device,
                                                options const& o)
-    : group_{std::make_unique<group>(shared, rank, device, o)}, most_of_a_part_{o.sum_part_bytes} {}
+    : group_{std::make_unique<group>(shared, rank, device, o)}, sum_part_bytes_{o.sum_part_bytes} {}
 SUPEROFFLOAD_INLINE communicator::~communicator() = default;
 
 SUPEROFFLOAD_INLINE int communicator::rank() const noexcept { return group_->rank(); }
@@ -483,7 +484,7 @@ SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_gather const&
 
 template <element From, element To>
 void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
-  auto const most = static_cast<std::int64_t>(most_of_a_part_ / sizeof(From));
+  auto const most = static_cast<std::int64_t>(sum_part_bytes_ / sizeof(From));
   auto* const others = static_cast<std::byte*>(a.scratch);
   group_->queue(on,
                 {.what = comm::call::kind::reduce_scatter,

@@ -53,8 +53,8 @@ SUPEROFFLOAD_INLINE added_token_finder::added_token_finder(std::vector<added_tok
 }
 
 SUPEROFFLOAD_INLINE added_token const* added_token_finder::longest_at_front(std::string_view text) const {
-  // [low, high): the tokens that begin with the first `depth` bytes of the text. A token of just that length
-  // is first.
+  // [low, high): the tokens that begin with the first `depth` bytes of the text. A token of exactly that
+  // length comes first.
   auto low = tokens_.begin();
   auto high = tokens_.end();
   added_token const* longest = nullptr;
@@ -80,8 +80,8 @@ SUPEROFFLOAD_INLINE std::vector<stretch> added_token_finder::operator()(std::str
     return {{text}};
   }
   std::vector<stretch> stretches;
-  std::size_t done = 0;       // end of the last token, with the white space that it took along
-  std::size_t space_end = 0;  // everything from the last token's own end up to here is white space
+  std::size_t done = 0;       // end of the last token, with the white space that it includes
+  std::size_t space_end = 0;  // from the last token's own end up to here all is white space
   for (std::size_t at = 0; at < text.size();) {
     auto const* const token =
         begins_[static_cast<unsigned char>(text[at])] ? longest_at_front(text.substr(at)) : nullptr;
@@ -100,7 +100,8 @@ SUPEROFFLOAD_INLINE std::vector<stretch> added_token_finder::operator()(std::str
     }
     auto last = end;
     if (token->rstrip) {
-      // A token made of white space can lie in what the one before it took along: never walk over that again.
+      // A token of white space may begin inside the white space of the token before it: never scan that
+      // again.
       if (end >= space_end) {
         space_end = end + detail::white_space_at_front(text.substr(end));
       }

@@ -13,7 +13,8 @@
 namespace superoffload::text {
 namespace detail {
 
-inline constexpr std::size_t short_piece = 48;  // up to here a scan for the lowest rank beats a heap
+inline constexpr std::size_t short_piece =
+    48;  // up to this length a scan for the lowest rank is faster than a heap
 
 inline constexpr std::uint64_t no_entry = std::uint64_t{std::numeric_limits<std::uint32_t>::max()} << 8;
 
@@ -28,7 +29,7 @@ SUPEROFFLOAD_INLINE byte_pair_encoder::byte_pair_encoder(std::span<std::string c
   auto const slots = std::bit_ceil(std::max<std::size_t>(4 * merges.size(), 16));
   pairs_.resize(slots);
   shift_ = 64 - std::countr_zero(slots);
-  // Random, so that no file can be made whose pairs all want the same slot.
+  // Random, so that no file can be crafted whose pairs all hash to the same slot.
   std::random_device random;
   multiplier_ = (std::uint64_t{random()} << 32 | random()) | 1;
   std::uint32_t rank = 0;
@@ -82,7 +83,7 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::encode(std::string_view piece,
 
 SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_short(std::string_view piece,
                                                         std::vector<std::int32_t>& ids) const {
-  // By position; what is merged away stays in its place. An entry is a rank and, to break ties, the position.
+  // By position; merged symbols stay in place. An entry is a rank and, to break ties, the position.
   std::array<std::int32_t, detail::short_piece> symbols;
   std::array<std::int32_t, detail::short_piece> products;
   std::array<std::uint64_t, detail::short_piece> entries;
@@ -95,7 +96,7 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_short(std::string_view piece,
   };
   for (std::size_t i = 0; i < size; ++i) {
     symbols[i] = byte_ids_[static_cast<unsigned char>(piece[i])];
-    previous[i] = static_cast<std::uint8_t>(i - 1);  // the first has no use for it
+    previous[i] = static_cast<std::uint8_t>(i - 1);  // unused for the first
     next[i] = static_cast<std::uint8_t>(i + 1);
     entries[i] = detail::no_entry;
   }
@@ -130,8 +131,8 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_long(std::string_view piece,
   };
   auto const end = static_cast<std::uint32_t>(piece.size());
   std::vector<symbol> symbols(end);
-  // Lowest rank first, then leftmost: rank and position in one number. An entry whose pair has changed since
-  // is stale.
+  // Lowest rank first, then leftmost: rank and position in one number. An entry whose pair has changed is
+  // stale.
   std::vector<std::uint64_t> entries;
   entries.reserve(end);
   std::priority_queue queue{std::greater<std::uint64_t>{}, std::move(entries)};
@@ -143,7 +144,7 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_long(std::string_view piece,
   };
   for (std::uint32_t i = 0; i < end; ++i) {
     symbols[i] = {byte_ids_[static_cast<unsigned char>(piece[i])], i - 1,
-                  i + 1};  // the first has no use for previous
+                  i + 1};  // previous is unused for the first
   }
   for (std::uint32_t i = 0; i + 1 < end; ++i) { look_up(i); }
   while (!queue.empty()) {

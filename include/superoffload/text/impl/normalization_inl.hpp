@@ -24,7 +24,7 @@ SUPEROFFLOAD_INLINE std::uint64_t combining_class(std::int32_t code_point) {
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE bool is_plainly_nfc(std::string_view text) noexcept {
-  // Below U+0300 (bytes cc 80) nothing combines with what stands before it and every character is composed.
+  // Below U+0300 (bytes cc 80) no character combines with the one before it, and every character is composed.
   return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0xcc; });
 }
 
@@ -47,9 +47,8 @@ SUPEROFFLOAD_INLINE std::string to_nfc(std::string_view text) {
     points.insert(points.end(), parts.begin(), parts.begin() + count);
   }
 
-  // Marks in canonical order. utf8proc would do it too, but in time quadratic in the length of a run of
-  // marks.
-  std::vector<std::uint64_t> keys;  // class, place (equal classes keep their order), code point
+  // Sorts marks into canonical order. utf8proc does it, too, but in quadratic time for long runs of marks.
+  std::vector<std::uint64_t> keys;  // class, position (equal classes keep their order), code point
   for (auto run = points.begin(); run != points.end();) {
     auto const is_mark = [](std::int32_t c) { return c >= 0x300 && detail::combining_class(c) != 0; };
     run = std::find_if(run, points.end(), is_mark);

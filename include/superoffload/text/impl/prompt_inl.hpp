@@ -10,7 +10,8 @@
 namespace superoffload::text {
 namespace detail {
 
-/// Whether Python's str.strip() would leave nothing: White_Space and the four separators U+001C to U+001F.
+/// Whether Python's str.strip() would return an empty string: White_Space and the separators U+001C to
+/// U+001F.
 SUPEROFFLOAD_INLINE bool is_blank(std::string_view text) {
   while (!text.empty()) {
     auto const step = first_step(text);

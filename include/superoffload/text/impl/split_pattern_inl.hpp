@@ -13,7 +13,7 @@
 
 namespace superoffload::text {
 
-/// What a published pattern is made of. All begin with words and end with white space.
+/// The variable parts of a published pattern. All of them begin with words and end with white space.
 struct split_pattern::form {
   std::string_view published;
   bool ends_words_by_case;         ///< "HelloWorld's" is "Hello", "World's"; else "HelloWorld", "'s"
@@ -49,8 +49,8 @@ inline constexpr auto caseless = set_of(letter, mark);
 inline constexpr auto heads = set_of(upper, letter, mark);  // [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]
 inline constexpr auto tails = set_of(lower, letter, mark);  // [\p{Ll}\p{Lm}\p{Lo}\p{M}]
 
-/// A match of the patterns' alternatives, in their order. A function that is named after alternatives says
-/// where their match from `at` ends, or 0 where they do not match.
+/// Matches the patterns' alternatives, in their order. A function named after alternatives returns where
+/// their match from `at` ends, or 0 when they do not match.
 class scanner {
 public:
   scanner(std::string_view text, form const& pattern) noexcept : text_{text}, form_{pattern} {}
@@ -68,7 +68,7 @@ public:
 
 private:
   struct character {
-    character_set kind;  ///< its class; empty at the end of the text
+    character_set kind;  ///< the class; empty at the end of the text
     std::size_t end;
   };
 
@@ -146,7 +146,7 @@ private:
 
   /// [\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+
   std::size_t with_tail(std::size_t at) const noexcept {
-    std::size_t after_caseless = 0;  // where heads give back what is a tail, too
+    std::size_t after_caseless = 0;  // backtracking: the end of the last head that is a tail, too
     for (auto c = read(at); (c.kind & heads) != 0; c = read(at)) {
       at = c.end;
       after_caseless = (c.kind & caseless) != 0 ? at : after_caseless;
@@ -185,7 +185,7 @@ private:
     if (after_newline != 0) {
       return after_newline;
     }
-    // The last one is left to what follows, unless it stands alone or at the end.
+    // The last character belongs to what follows, unless it is the only one or the text ends.
     return last == at || end == text_.size() ? end : last;
   }
 

@@ -40,7 +40,7 @@ SUPEROFFLOAD_INLINE bool flag(json_field const& object, std::string const& key, 
   fail(exit_code::bad_input, field.where(), ": expected ", expectation, ", found ", field.shown());
 }
 
-/// The component's type; "null" for one that is null or absent.
+/// The component's type; "null" if it is null or absent.
 SUPEROFFLOAD_INLINE std::string type_of(json_field const& owner, std::string const& key) {
   return owner.has(key) ? owner[key]["type"].text() : "null";
 }
@@ -50,7 +50,7 @@ SUPEROFFLOAD_INLINE std::string type_of(json_field const& owner, std::string con
        "' is not supported; expected ", supported);
 }
 
-/// `field` and, where it is a sequence, the components in it, by `visit(component, type)`.
+/// Calls `visit(component, type)` for `field`, or, if it is a sequence, for its components.
 template <class Visit>
 void for_each_component(json_field const& field, std::string const& list, Visit visit) {
   auto const type = field["type"].text();
@@ -165,7 +165,7 @@ private:
     }
   }
 
-  /// Either "left right" or ["left", "right"].
+  /// Accepts "left right" and ["left", "right"].
   static std::pair<std::string_view, std::string_view> both_sides(io::json const& entry,
                                                                   json_field const& field, std::size_t rank) {
     if (entry.is_string()) {
@@ -234,8 +234,8 @@ private:
   }
 
   static split_pattern read_split(json_field const& component) {
-    // The known patterns leave nothing unmatched, so that keeping all pieces and removing what lies between
-    // the matches come to the same.
+    // The known patterns match everything. So keeping all pieces is the same as removing what lies between
+    // matches.
     auto const behavior = component["behavior"].text();
     bool const invert = flag(component, "invert");
     expect((behavior == "Isolated" && !invert) || (behavior == "Removed" && invert), exit_code::bad_input,
@@ -311,7 +311,7 @@ private:
     return token;
   }
 
-  /// Adds a token, or gives a known one new flags; one content, one id.
+  /// Adds a token, or gives a known one new flags; equal contents must have one id.
   void enter_added_token(added_token const& token, json_field const& field,
                          tokenizer_definition const& tokenizer) {
     auto const [entry, is_new] = ids_.emplace(token.content, token.id);
@@ -337,7 +337,7 @@ private:
     }
   }
 
-  /// added_tokens_decoder of tokenizer_config.json: its flags override those of tokenizer.json, its new
+  /// added_tokens_decoder of tokenizer_config.json: its flags override those of tokenizer.json, and its new
   /// tokens are added.
   void read_added_tokens_decoder(json_field const& list, tokenizer_definition const& tokenizer) {
     list.require_object();
@@ -369,7 +369,8 @@ private:
     if (has_decoder) {
       read_added_tokens_decoder(config["added_tokens_decoder"], tokenizer);
     }
-    // The map is a relic: it counts only where the configuration does not list the added tokens itself.
+    // special_tokens_map.json is obsolete: it counts only if the configuration does not list the added
+    // tokens.
     auto const special = [&](std::string const& name) {
       return special_token(!has_decoder && map.has(name) ? map : config, name);
     };
@@ -378,7 +379,7 @@ private:
     tokenizer.pad_id = special("pad_token");
   }
 
-  /// Either "<s>" or {"content": "<s>", ...}.
+  /// Accepts "<s>" and {"content": "<s>", ...}.
   std::optional<std::int32_t> special_token(json_field const& owner, std::string const& name) const {
     if (!owner.has(name)) {
       return std::nullopt;

@@ -18,8 +18,7 @@
 namespace superoffload::text {
 namespace detail {
 
-/// Those of the tokens that are looked for after normalisation (or those that are not), as they are looked
-/// for.
+/// The tokens that are searched for after normalisation (or before it), in the form that is searched for.
 SUPEROFFLOAD_INLINE std::vector<added_token> tokens_found(std::vector<added_token> const& tokens,
                                                           bool normalized, bool nfc) {
   std::vector<added_token> found;
@@ -35,7 +34,7 @@ SUPEROFFLOAD_INLINE std::vector<added_token> tokens_found(std::vector<added_toke
   return found;
 }
 
-/// By id, the bytes that text must have to become the token; empty where no text can.
+/// By id, the bytes that text must contain to become the token; empty where no text can.
 SUPEROFFLOAD_INLINE std::vector<std::string> spellings(std::vector<std::string> const& vocabulary) {
   std::vector<std::string> bytes;
   bytes.reserve(vocabulary.size());

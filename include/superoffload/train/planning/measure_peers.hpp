@@ -123,7 +123,7 @@ private:
   /// The same of exchanges, on the slowest rank: for what ranks must decide alike.
   template <class Queue>
   double slowest(Queue const& queue, int times) {
-    return comm::most_of_ranks(*group_, seconds_of_each(transfer_, times, queue));
+    return comm::max_over_ranks(*group_, seconds_of_each(transfer_, times, queue));
   }
   /// To the unit's size, as far as patience goes: the larger, the nearer an exchange comes to its rate.
   void grow() {
