@@ -35,7 +35,7 @@ inline std::vector<std::string> const& rows() {
   return texts;
 }
 
-/// One text of the sample's rows, `count` times over: time must grow with its length.
+/// One text of the sample's rows, `count` times in a row: time must grow with its length.
 inline std::vector<std::string> joined(int count) {
   std::string all;
   for (int i = 0; i < count; ++i) {

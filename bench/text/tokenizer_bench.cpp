@@ -20,8 +20,8 @@ using namespace superoffload::bench;
 using text::tokenizer;
 using text::tokenizer_definition;
 
-/// `family` with a vocabulary of `merges` merges learned from the sample: the reference ones have a few
-/// hundred, and with more of them most words are one token, as in a real model.
+/// `family` with a vocabulary of `merges` merges learned from the sample: the reference vocabularies have a
+/// few hundred, and with more of them most words are one token, as in a real model.
 tokenizer_definition trained(std::string const& family, std::size_t merges) {
   auto definition = reference(family);
   std::map<std::string, std::int64_t> counts;
@@ -52,7 +52,7 @@ tokenizer_definition trained(std::string const& family, std::size_t merges) {
   for (int byte = 0; byte < 256; ++byte) {
     id_of(text::to_byte_alphabet(std::string(1, static_cast<char>(byte))));
   }
-  // Many pairs a round instead of one, more as they get rarer: as good for timing, and made in seconds.
+  // Many pairs per round instead of one, more as they get rarer: as good for timing, and done in seconds.
   while (definition.merges.size() < merges) {
     std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> pairs;
     for (auto const& [symbols, count] : words) {
@@ -65,20 +65,20 @@ tokenizer_definition trained(std::string const& family, std::size_t merges) {
     }
     std::ranges::sort(best, std::greater{});
     best.resize(std::min(best.size(), 1 + definition.merges.size() / 30));
-    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> products;
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> results;
     for (auto const& [count, pair] : best) {
-      auto const product = id_of(definition.vocabulary[static_cast<std::size_t>(pair.first)] +
-                                 definition.vocabulary[static_cast<std::size_t>(pair.second)]);
-      definition.merges.push_back({pair.first, pair.second, product});
-      products[pair] = product;
+      auto const result = id_of(definition.vocabulary[static_cast<std::size_t>(pair.first)] +
+                                definition.vocabulary[static_cast<std::size_t>(pair.second)]);
+      definition.merges.push_back({pair.first, pair.second, result});
+      results[pair] = result;
     }
     for (auto& [symbols, count] : words) {
       std::size_t kept = 0;
       for (std::size_t i = 0; i < symbols.size(); ++i, ++kept) {
         auto const found =
-            i + 1 < symbols.size() ? products.find({symbols[i], symbols[i + 1]}) : products.end();
-        symbols[kept] = found == products.end() ? symbols[i] : found->second;
-        i += found != products.end();
+            i + 1 < symbols.size() ? results.find({symbols[i], symbols[i + 1]}) : results.end();
+        symbols[kept] = found == results.end() ? symbols[i] : found->second;
+        i += found != results.end();
       }
       symbols.resize(kept);
     }

@@ -28,7 +28,7 @@ TEST_CASE("ranks that have the same value agree, whatever it is") {
   }
 }
 
-TEST_CASE("what ranks tell each other comes in their order") {
+TEST_CASE("the texts of all ranks arrive in the order of the ranks") {
   test::threads_of_a_process groups;
   conformance::all_succeeded(groups.run(3, [](auto&, auto& group) {
     comm::host_group const ranks{group};
@@ -44,16 +44,16 @@ TEST_CASE("what ranks tell each other comes in their order") {
   }));
 }
 
-TEST_CASE("one alone is a group, too") {
+TEST_CASE("a single rank is a group, too") {
   comm::host_group const alone;
   CHECK(comm::gather_texts(alone, "word") == std::vector<std::string>{"word"});
   CHECK(comm::max_over_ranks(alone, -3) == -3);
   CHECK(comm::on_all_ranks(alone, true));
-  alone.abort("nobody hears it");
+  alone.abort("no other rank hears it");
   CHECK_THROWS_WITH_AS(comm::together(alone, [] { fail(exit_code::io_failure, "no"); }), "no", error);
 }
 
-TEST_CASE("what fails on some ranks fails on all, as on the first of them") {
+TEST_CASE("an error on some ranks is thrown on all, as on the first of them") {
   test::threads_of_a_process groups;
   for (int const first : {0, 1}) {
     auto const outcomes = groups.run(3, [&](auto&, auto& group) {
@@ -76,7 +76,7 @@ TEST_CASE("what fails on some ranks fails on all, as on the first of them") {
   }
 }
 
-TEST_CASE("ranks that differ are told who has what, all with the same text") {
+TEST_CASE("ranks that differ all get the same text with both values") {
   struct difference {
     std::string first, second, said;
   };
@@ -88,7 +88,7 @@ TEST_CASE("ranks that differ are told who has what, all with the same text") {
                                {longer, longer + "2", "(500 bytes), rank 2 has 'aaa"}}) {
     test::threads_of_a_process groups;
     auto const outcomes = groups.run(4, [&](auto&, auto& group) {
-      comm::abort_on_exception const guard{group};  // nobody's abort comes before another's own reason
+      comm::abort_on_exception const guard{group};  // no abort precedes another rank's own reason
       try {
         comm::expect_same(group, "the learning rate", group.rank() == 2 ? d.second : d.first);
       } catch (error const& e) {
@@ -103,12 +103,12 @@ TEST_CASE("ranks that differ are told who has what, all with the same text") {
   }
 }
 
-TEST_CASE("what one rank has noticed all know") {
+TEST_CASE("a condition on one rank is known to all") {
   test::threads_of_a_process groups;
   conformance::all_succeeded(groups.run(3, [](auto&, auto& group) {
     require(comm::sum_over_ranks(group, group.rank() + 1) == 6, "sum");
     require(comm::sum_over_ranks(group, 0.5 * group.rank()) == 1.5, "sum of doubles");
-    require(!comm::on_any_rank(group, false), "nobody");
+    require(!comm::on_any_rank(group, false), "no rank");
     require(comm::on_any_rank(group, group.rank() == 2), "one");
     require(comm::on_any_rank(group, true), "all");
   }));

@@ -112,14 +112,14 @@ TEST_CASE("every launcher's variables are read") {
   CHECK(found->port == 29500);
 }
 
-TEST_CASE("a process that nobody has started as a rank is none") {
+TEST_CASE("a process that no launcher has started is no rank") {
   CHECK_FALSE(read({}));
-  // In a batch script of Slurm's, outside of srun; and what schedulers and users leave lying about.
+  // A batch script of Slurm outside of srun, and variables that schedulers and users leave set.
   CHECK_FALSE(read({{"SLURM_JOB_ID", "1"}, {"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}));
   CHECK_FALSE(read({{"LOCAL_RANK", "0"}, {"MASTER_PORT", "29500"}, {"PMIX_NAMESPACE", "n"}}));
 }
 
-TEST_CASE("the launcher nearest to the process counts") {
+TEST_CASE("the innermost launcher counts") {
   auto all = slurm;
   CHECK(read(all = with(all, mpich))->launcher == "MPICH");
   CHECK(read(all = with(all, open_mpi))->launcher == "Open MPI");
@@ -153,7 +153,7 @@ TEST_CASE("numbers are whole, in range, and nothing else") {
         std::string::npos);
 }
 
-TEST_CASE("what belongs together is there together") {
+TEST_CASE("variables that belong together must all be set") {
   for (auto const* name : {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}) {
     CAPTURE(name);
     auto const said = refusal(without(torchrun, name));
@@ -180,7 +180,7 @@ TEST_CASE("what belongs together is there together") {
         std::string::npos);
 }
 
-TEST_CASE("Slurm's tasks by node") {
+TEST_CASE("Slurm's lists of tasks by node") {
   auto const tasks = [](std::string const& list, std::string const& node) {
     return with(slurm, {{"SLURM_STEP_TASKS_PER_NODE", list}, {"SLURM_NODEID", node}});
   };

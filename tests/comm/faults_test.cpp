@@ -21,9 +21,9 @@ using namespace superoffload;
 
 using test::fault;
 
-// In processes, at points chosen at random: before an operation, while operations are queued, on the stream's
-// own thread, between pieces of a large one, and while the others are on the host.
-TEST_CASE("the end of a rank ends all others by its name") {
+// In processes, at random points: before an operation, while operations are queued, on the stream's own
+// thread, between pieces of a large one, and while the others are on the host.
+TEST_CASE("when a rank ends, all others end with a message that names it") {
   std::mt19937 random{7};
   constexpr int cases = 80;
   std::array<int, 5> committed{};
@@ -31,7 +31,7 @@ TEST_CASE("the end of a rank ends all others by its name") {
     int const ranks = 2 + i % 3;
     int const culprit = static_cast<int>(random()) % ranks;
     int const victim = culprit < 0 ? culprit + ranks : culprit;
-    // Hanging costs the patience each time.
+    // A hang costs the patience each time.
     auto const what = i % 8 == 7 ? (i % 16 == 7 ? fault::stops : fault::hangs) : static_cast<fault>(i % 3);
     int const step = static_cast<int>(random() % 12);
     int const phase = static_cast<int>(random() % 4);

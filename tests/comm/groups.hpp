@@ -23,14 +23,14 @@
 
 namespace superoffload::test {
 
-/// How many ranks a test tries: from three on, more differ in number alone.
+/// The numbers of ranks that tests try. Above three, only the number differs.
 inline std::vector<int> numbers_of_ranks() {
   return under_thread_sanitizer ? std::vector{1, 3} : std::vector{1, 2, 3, 4};
 }
 
 using group_of_host = comm::shared_communicator<cpu::device>;
 
-/// How a rank is made: body(device, group) on the CPU.
+/// Runs a rank: body(device, group) on the CPU.
 struct rank_on_cpu {
   template <class Body>
   static void run(comm::shared_segment& shared, int rank, Body& body) {
@@ -63,7 +63,7 @@ struct threads_of {
   }
 };
 
-/// A process forked from this one, which says something before it ends.
+/// A forked process that prints a text before it ends.
 struct child {
   pid_t process;
   int words;
@@ -72,7 +72,7 @@ struct child {
   static child start(Say say) {
     std::array<int, 2> ends{};
     expect(pipe(ends.data()) == 0, exit_code::io_failure, "no pipe");
-    std::fflush(nullptr);  // or the child would write it too
+    std::fflush(nullptr);  // or the child would write it, too
     pid_t const process = fork();
     expect(process >= 0, exit_code::io_failure, "no process");
     if (process == 0) {
@@ -85,7 +85,7 @@ struct child {
     return {process, ends[0]};
   }
 
-  /// What it has said, "ended" when it said nothing.
+  /// The child's output, "ended" when there is none.
   [[nodiscard]] std::string finish() const {
     std::string said;
     std::array<char, 256> block{};
@@ -99,15 +99,15 @@ struct child {
       return "ended";
     }
     said.pop_back();
-    return status == 0 ? said : said + concat(" (status ", status, ")");  // a sanitizer has the last word
+    return status == 0 ? said : said + concat(" (status ", status, ")");  // a sanitizer may have failed
   }
 };
 
-/// Ranks as processes, forked from this one. A body that ends its process leaves "ended".
+/// Ranks as forked processes. A body that ends its process leaves "ended".
 template <class Rank>
 struct processes_of {
   comm::shared_segment::settings settings{.piece_bytes = 4096};
-  int stops = -1;  ///< a rank that will not end by itself: ended when all others have
+  int stops = -1;  ///< a rank that does not end by itself: it is killed when all others have ended
 
   template <class Body>
   std::vector<std::string> run(int ranks, Body body) {

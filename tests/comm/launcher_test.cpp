@@ -50,7 +50,7 @@ outcome run(int ranks, std::vector<std::string> const& work, int grace = 4000, i
   return program{rank_program, arguments(ranks, work, grace, patience), no_core}.wait();
 }
 
-/// The processes that say "rank <n> is <process>".
+/// The processes in lines "rank <n> is <process>".
 std::vector<pid_t> processes_in(std::string const& text) {
   std::vector<pid_t> found;
   for (auto at = text.find("rank "); at != std::string::npos; at = text.find("rank ", at + 1)) {
@@ -70,7 +70,7 @@ std::set<std::string> shared_memory() {
   for (auto const& entry : std::filesystem::directory_iterator{"/dev/shm"}) { names.insert(entry.path()); }
   return names;
 }
-/// Waits for `text` in what the program has said; gives up after a minute.
+/// Waits for `text` in the program's output; gives up after a minute.
 bool has_said(program& of, std::string_view text, std::size_t times) {
   for (int i = 0; i < 6000; ++i) {
     auto const said = of.errors_so_far();
@@ -87,7 +87,7 @@ bool has_said(program& of, std::string_view text, std::size_t times) {
   return false;
 }
 
-TEST_CASE("ranks are started, meet, and only the first one's output is not marked") {
+TEST_CASE("ranks are started and find each other, and only rank 0's output has no prefix") {
   for (int const ranks : {1, 2, 3, 5}) {
     CAPTURE(ranks);
     auto const done = run(ranks, {"sum"});
@@ -103,7 +103,7 @@ TEST_CASE("ranks are started, meet, and only the first one's output is not marke
   }
 }
 
-TEST_CASE("ranks are bound to cores of their own, as far as there are any, and read nothing") {
+TEST_CASE("ranks are bound to cores of their own, as far as there are enough, and have no input") {
   auto const host = cpu::read_topology(cpu::allowed_processors());
   for (int const ranks : {1, 2, 64}) {
     CAPTURE(ranks);
@@ -121,7 +121,7 @@ TEST_CASE("ranks are bound to cores of their own, as far as there are any, and r
   }
 }
 
-TEST_CASE("the end of one rank is the end of all, with its name and its exit code") {
+TEST_CASE("when one rank ends, all end, with its name and its exit code") {
   struct end {
     std::string fault;
     int code;
@@ -153,7 +153,7 @@ TEST_CASE("the end of one rank is the end of all, with its name and its exit cod
   CHECK(shared_memory() == before);
 }
 
-TEST_CASE("a rank that is stopped, or hangs, is given up and ended") {
+TEST_CASE("a rank that is stopped, or hangs, is killed") {
   for (auto const* fault : {"stop", "hang"}) {
     CAPTURE(fault);
     auto const done =
@@ -167,7 +167,7 @@ TEST_CASE("a rank that is stopped, or hangs, is given up and ended") {
   }
 }
 
-TEST_CASE("signals are forwarded, and the run ends as the ranks do") {
+TEST_CASE("signals are forwarded, and the run has the ranks' exit code") {
   for (int const signal : {SIGTERM, SIGINT}) {
     program running{rank_program, arguments(3, {"forever"})};
     REQUIRE(has_said(running, "working", 3));
@@ -195,7 +195,7 @@ TEST_CASE("ranks end with a launcher that is killed") {
   CHECK(gone);
 }
 
-TEST_CASE("a run that is suspended goes on where it was") {
+TEST_CASE("a suspended run continues") {
   program running{rank_program, arguments(2, {"forever"}, 300, 300)};
   REQUIRE(has_said(running, "working", 2));
   running.send(SIGTSTP);
@@ -210,14 +210,14 @@ TEST_CASE("a run that is suspended goes on where it was") {
   CHECK(done.status == 7);
 }
 
-TEST_CASE("what ranks leave behind in their group ends with the run") {
+TEST_CASE("processes that ranks leave behind end with the run") {
   auto const done = run(2, {"steps", "child", "1", "3"});
   CAPTURE(done.err);
   CHECK(done.status == 0);
   auto const processes = processes_in(done.err);
   CHECK(says(done.err, "rank child is"));
   bool gone = false;
-  for (int i = 0; i < 1000 && !gone; ++i) {  // init buries it when it likes
+  for (int i = 0; i < 1000 && !gone; ++i) {  // init reaps it some time later
     gone = std::all_of(processes.begin(), processes.end(), [](pid_t p) {
       return p <= 0 || kill(p, 0) != 0 || says(test::contents_of(concat("/proc/", p, "/stat")), ") Z ");
     });
@@ -226,7 +226,7 @@ TEST_CASE("what ranks leave behind in their group ends with the run") {
   CHECK(gone);
 }
 
-TEST_CASE("a program that is not there is an error of the launcher's") {
+TEST_CASE("a missing program is an error of the launcher") {
   try {
     (void)comm::launch({.shared = {.ranks = 2}}, "/nonexistent/program", {"program"});
     CHECK(false);
@@ -236,7 +236,7 @@ TEST_CASE("a program that is not there is an error of the launcher's") {
   }
 }
 
-TEST_CASE("a parent that ignores the end of its children does not hide that of ranks") {
+TEST_CASE("a parent that ignores the end of its children does not hide the ends of ranks") {
   auto const ignores = [] {
     std::signal(SIGCHLD, SIG_IGN);
     alarm(60);
@@ -248,7 +248,7 @@ TEST_CASE("a parent that ignores the end of its children does not hide that of r
   CHECK(says(ended.err, "rank 1 of 3 was ended by signal 9"));
 }
 
-TEST_CASE("lines that are not read make no rank wait, and come when they are") {
+TEST_CASE("unread output does not block a rank, and arrives when it is read") {
   std::array<int, 2> ends{};
   REQUIRE(pipe2(ends.data(), O_CLOEXEC) == 0);
   program p{rank_program, arguments(2, {"chatter"}, 4000, 3000), [&] { dup2(ends[1], 2); }};
@@ -285,7 +285,7 @@ TEST_CASE("stty tostop stops no rank") {
   std::string said;
   std::array<char, 4096> block{};
   for (ssize_t got = 1; got > 0;) {
-    got = read(terminal, block.data(), block.size());  // an error is its end
+    got = read(terminal, block.data(), block.size());  // an error is the end of the output
     said.append(block.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
   }
   close(terminal);
@@ -296,7 +296,7 @@ TEST_CASE("stty tostop stops no rank") {
   CHECK(says(said, "rank 0 is"));
 }
 
-/// Ranks that somebody else starts.
+/// Ranks that another launcher starts.
 struct rank_of_torchrun {
   rank_of_torchrun(int rank, std::vector<std::string> const& set, int patience = 20000)
       : process{rank_program, arguments(0, {"sum"}, 0, patience), [=] {
@@ -327,7 +327,7 @@ std::vector<std::string> torchrun(int ranks, std::string const& job) {
           "SUPEROFFLOAD_JOB=test " + std::to_string(getpid()) + " " + job};
 }
 
-TEST_CASE("ranks that somebody else has started meet by the name of their job") {
+TEST_CASE("ranks of another launcher find each other by the name of their job") {
   for (int const ranks : {1, 2, 4}) {
     auto const set = torchrun(ranks, "meets");
     for (auto const& done : run_by_torchrun(std::vector(static_cast<std::size_t>(ranks), set))) {
@@ -338,7 +338,7 @@ TEST_CASE("ranks that somebody else has started meet by the name of their job") 
   }
 }
 
-TEST_CASE("ranks that do not fit together are told how") {
+TEST_CASE("ranks with contradicting settings get an error that says how they differ") {
   auto const all_say = [](std::vector<outcome> const& done, std::string_view part) {
     for (auto const& d : done) {
       CAPTURE(d.err);
@@ -362,7 +362,7 @@ TEST_CASE("ranks that do not fit together are told how") {
   all_say(done, "two processes say that they are rank 1 of 3");
 }
 
-TEST_CASE("ranks that do not come are named") {
+TEST_CASE("missing ranks are named") {
   auto const set = torchrun(3, "late");
   auto const done = run_by_torchrun({set, set}, 500);
   CHECK(done[0].status == static_cast<int>(exit_code::rank_failed));
@@ -375,7 +375,7 @@ TEST_CASE("ranks that do not come are named") {
   CHECK(says(lost.err, "did not come within 300 ms to where rank 1 waits"));
 }
 
-TEST_CASE("a rank of another launcher's that is stopped is missed within seconds") {
+TEST_CASE("a stopped rank of another launcher is noticed within seconds") {
   auto const set = torchrun(2, "stopped");
   auto const start = [&](int rank, std::string const& fault) {
     return std::make_unique<program>(rank_program, arguments(0, {"work", fault, "1", "5"}, 0, 200'000), [=] {

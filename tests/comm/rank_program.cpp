@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A program of several ranks, for tests of how they are started and how they end:
+// A program of several ranks, for tests of how ranks start and end:
 //   rank_program RANKS GRACE_MS PATIENCE_MS WORK [WHAT RANK STEP]
-// Without a launcher's environment it starts RANKS of itself, 0: none. Each rank writes "rank <n> is
+// Without a launcher's environment it starts RANKS copies of itself, 0: none. Each rank writes "rank <n> is
 // <process>" to its standard error first.
 
 #include <superoffload/comm/environment.hpp>
@@ -49,7 +49,7 @@ void commit(std::string_view fault) {
     raise(SIGSTOP);
   } else if (fault == "hang") {
     while (true) { usleep(100000); }
-  } else if (fault == "child") {  // one that outlives its parent, as far as it depends on itself
+  } else if (fault == "child") {  // a child that would outlive its parent
     pid_t const child = fork();
     if (child == 0) {
       while (true) { pause(); }

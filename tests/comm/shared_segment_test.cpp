@@ -41,7 +41,7 @@ std::string refusal(exit_code code, Body body) {
 }
 bool says(std::string const& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-TEST_CASE("settings that make no sense are refused") {
+TEST_CASE("invalid settings are refused") {
   auto const with = [](comm::shared_segment::settings const& s) {
     return refusal(exit_code::bad_input, [&] { comm::shared_segment{s}; });
   };
@@ -51,7 +51,7 @@ TEST_CASE("settings that make no sense are refused") {
   CHECK(says(with({.ranks = 2, .patience = 0ms}), "patience of 0 ms"));
 }
 
-TEST_CASE("a rank is taken once, and once it has left for good") {
+TEST_CASE("a rank is taken only once, and never again after it has left") {
   comm::shared_segment shared{{.ranks = 2}};
   {
     comm::membership const first{shared, 1};
@@ -87,7 +87,7 @@ TEST_CASE("two processes cannot be the same rank, whether or not the first one l
   close(ends[1]);
 }
 
-TEST_CASE("a process attaches to a region by its descriptor, and to nothing else") {
+TEST_CASE("a process attaches to a segment by its descriptor, and refuses any other file") {
   comm::shared_segment const shared{{.ranks = 3}};
   {
     auto const same = comm::shared_segment::attach(dup(shared.descriptor()));
@@ -101,7 +101,7 @@ TEST_CASE("a process attaches to a region by its descriptor, and to nothing else
   CHECK(says(refusal(exit_code::bad_input, [&] { (void)comm::shared_segment::attach(small); }),
              "has 10 bytes"));
   close(small);
-  // Of another version: the first bytes differ. Or cut.
+  // A segment of another version has different first bytes; others are cut short.
   auto const copy_of = [&](std::size_t bytes) {
     int const copy = memfd_create("copy", MFD_CLOEXEC);
     std::vector<char> content(bytes);
@@ -119,7 +119,7 @@ TEST_CASE("a process attaches to a region by its descriptor, and to nothing else
              "another version"));
 }
 
-TEST_CASE("a region has no name that could be left over") {
+TEST_CASE("a segment has no name that could be left behind") {
   auto const entries = [] {
     std::size_t count = 0;
     for ([[maybe_unused]] auto const& entry : std::filesystem::directory_iterator{"/dev/shm"}) { ++count; }
@@ -131,7 +131,7 @@ TEST_CASE("a region has no name that could be left over") {
   CHECK((fcntl(shared.descriptor(), F_GETFD) & FD_CLOEXEC) != 0);
 }
 
-TEST_CASE("patience ends the waiting for a rank that lives and does not come") {
+TEST_CASE("the patience limits the wait for a rank that lives but does not come") {
   test::threads_of_a_process groups;
   groups.settings.patience = 200ms;
   auto const outcomes = groups.run(3, [](auto&, auto& group) {
@@ -155,7 +155,7 @@ TEST_CASE("patience ends the waiting for a rank that lives and does not come") {
   }
 }
 
-TEST_CASE("a process outside of the group can end it") {
+TEST_CASE("a process outside of the group can fail it") {
   comm::shared_segment shared{{.ranks = 2}};
   comm::membership rank{shared, 0};
   rank.check();
@@ -164,7 +164,7 @@ TEST_CASE("a process outside of the group can end it") {
   CHECK(refusal(exit_code::rank_failed, [&] { rank.check(); }) == "rank 1 was killed by signal 9");
 }
 
-TEST_CASE("a reason of any length is kept as far as there is room") {
+TEST_CASE("a reason of any length is kept up to the limit") {
   comm::shared_segment shared{{.ranks = 2}};
   comm::membership rank{shared, 0};
   shared.mark_failed(1, std::string(5000, 'x'), 0);
@@ -173,7 +173,7 @@ TEST_CASE("a reason of any length is kept as far as there is room") {
   CHECK(said.size() < 600);
 }
 
-TEST_CASE("work on two streams that no event orders is found out, not done in any order") {
+TEST_CASE("work on two streams without events between them is an error, not done in any order") {
   test::threads_of_a_process groups;
   auto const outcomes = groups.run(1, [](auto& device, auto& group) {
     cpu::stream slow{device};

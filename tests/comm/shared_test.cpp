@@ -13,7 +13,7 @@ using namespace superoffload;
 
 static_assert(comm::communicator<test::group_of_host, cpu::device>);
 
-TEST_CASE_TEMPLATE("ranks of one host compute what they say", Group, test::threads_of_a_process,
+TEST_CASE_TEMPLATE("ranks of one host compute the collectives' results", Group, test::threads_of_a_process,
                    test::processes) {
   Group groups;
   for (int const ranks : {1, 2, 3, 4}) {

@@ -30,7 +30,7 @@ struct alone {
   }
 };
 
-TEST_CASE("a group of one computes what it says") {
+TEST_CASE("a group of one computes the collectives' results") {
   alone group;
   conformance::communicator_computes_what_it_says(group, 1);
   conformance::communicator_agrees_on_the_host(group, 1);

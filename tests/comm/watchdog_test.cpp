@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Devices that exchange by themselves, played by the host.
+// Devices that communicate by themselves, simulated on the host.
 #include <superoffload/comm/watchdog.hpp>
 #include <superoffload/core/error.hpp>
 
@@ -23,7 +23,7 @@ namespace {
 using namespace superoffload;
 using namespace std::chrono_literals;
 
-/// Completes what it is told to complete.
+/// Completes operations when the test says so.
 struct device final : comm::queueing_device {
   std::atomic<std::uint64_t> done{0};
   std::atomic<bool> broken{false};
@@ -34,7 +34,7 @@ struct device final : comm::queueing_device {
   void abort() noexcept override { ++aborted; }
 };
 
-/// A rank: its place, its device and what is queued there.
+/// A rank: its membership, its device and the operations queued there.
 struct rank {
   comm::membership member;
   device exchanging;
@@ -45,7 +45,7 @@ struct rank {
   void queue(comm::watchdog& dog, std::uint64_t bytes = 8) {
     dog.expect({.what = comm::call::kind::all_gather, .count = bytes, .number = queued++});
   }
-  /// Until the group ends; then why, and whether the device was told.
+  /// Waits until the group fails; returns why, and whether the device was told.
   std::string wait_for_the_end() {
     while (true) {
       try {
@@ -77,8 +77,8 @@ bool all_say(std::vector<std::string> const& outcomes, std::string_view part) {
   return true;
 }
 
-TEST_CASE_TEMPLATE("a watchdog lets ranks go that do the same, when all of it is done", Group,
-                   test::threads_of<rank>, test::processes_of<rank>) {
+TEST_CASE_TEMPLATE("a watchdog does not disturb ranks that do the same", Group, test::threads_of<rank>,
+                   test::processes_of<rank>) {
   Group group;
   auto const outcomes = group.run(3, [](rank& own, comm::watchdog& dog) {
     for (int i = 0; i < 100; ++i) { own.queue(dog); }
@@ -91,7 +91,7 @@ TEST_CASE_TEMPLATE("a watchdog lets ranks go that do the same, when all of it is
   for (auto const& said : outcomes) { CHECK(said == ""); }
 }
 
-TEST_CASE("a watchdog waits, when it ends, for what is under way") {
+TEST_CASE("a watchdog's destructor waits for queued operations") {
   test::threads_of<rank> group;
   std::atomic<bool> was_done{false};
   auto const outcomes = group.run(1, [&](rank& own, comm::watchdog& dog) {
@@ -106,8 +106,8 @@ TEST_CASE("a watchdog waits, when it ends, for what is under way") {
   CHECK(outcomes[0] == "");
 }
 
-TEST_CASE_TEMPLATE("ranks that give their devices different things to do are named", Group,
-                   test::threads_of<rank>, test::processes_of<rank>) {
+TEST_CASE_TEMPLATE("ranks that queue different operations are named", Group, test::threads_of<rank>,
+                   test::processes_of<rank>) {
   Group group;
   auto const outcomes = group.run(3, [](rank& own, comm::watchdog& dog) {
     own.queue(dog);
@@ -121,7 +121,7 @@ TEST_CASE_TEMPLATE("ranks that give their devices different things to do are nam
   for (auto const& said : outcomes) { CHECK(said.find("still waits") == std::string::npos); }
 }
 
-TEST_CASE_TEMPLATE("a rank may know that all do the same before its device has it", Group,
+TEST_CASE_TEMPLATE("a rank can know that all do the same before its device gets the operation", Group,
                    test::threads_of<rank>, test::processes_of<rank>) {
   Group group;
   auto const outcomes = group.run(3, [](rank& own, comm::watchdog& dog) {
@@ -139,7 +139,7 @@ TEST_CASE_TEMPLATE("a rank may know that all do the same before its device has i
   }
 }
 
-TEST_CASE_TEMPLATE("what a device says is wrong ends the exchanges of all", Group, test::threads_of<rank>,
+TEST_CASE_TEMPLATE("a device's failure ends the operations of all ranks", Group, test::threads_of<rank>,
                    test::processes_of<rank>) {
   Group group;
   auto const outcomes = group.run(2, [](rank& own, comm::watchdog& dog) {
@@ -150,7 +150,7 @@ TEST_CASE_TEMPLATE("what a device says is wrong ends the exchanges of all", Grou
   for (auto const& said : outcomes) { CHECK(said == "rank 1 failed: the link is down"); }
 }
 
-TEST_CASE("an exchange that all have queued and that does not end is given up after the patience") {
+TEST_CASE("an operation that all have queued and that does not complete fails after the patience") {
   test::processes_of<rank> group;
   group.settings.patience = 300ms;
   auto const outcomes = group.run(2, [](rank& own, comm::watchdog& dog) {
@@ -163,7 +163,7 @@ TEST_CASE("an exchange that all have queued and that does not end is given up af
   all_say(outcomes, "rank ");
 }
 
-TEST_CASE("exchanges that end one after the other take as long as they like") {
+TEST_CASE("operations that complete one after the other have no time limit together") {
   test::threads_of<rank> group;
   group.settings.patience = 400ms;
   auto const outcomes = group.run(2, [](rank& own, comm::watchdog& dog) {
@@ -176,7 +176,7 @@ TEST_CASE("exchanges that end one after the other take as long as they like") {
   for (auto const& said : outcomes) { CHECK(said == ""); }
 }
 
-TEST_CASE("a rank that is not there, or ends while its device is waited for, is named") {
+TEST_CASE("a rank that is missing, or ends while others wait for its device, is named") {
   for (bool const comes : {true, false}) {
     CAPTURE(comes);
     test::processes_of<rank> group;
@@ -201,7 +201,7 @@ TEST_CASE("a rank that is not there, or ends while its device is waited for, is 
   }
 }
 
-TEST_CASE_TEMPLATE("a rank that leaves before the others' next exchange is named", Group,
+TEST_CASE_TEMPLATE("a rank that leaves before the others' next operation is named", Group,
                    test::threads_of<rank>, test::processes_of<rank>) {
   Group group;
   auto const outcomes = group.run(2, [](rank& own, comm::watchdog& dog) {

@@ -15,7 +15,7 @@
 using namespace superoffload;
 
 namespace {
-/// A device of four places that writes down what is asked of it.
+/// A device with four blocks of memory that records its calls.
 class ledger {
 public:
   using policy_category = category::device;
@@ -64,11 +64,11 @@ private:
     if (refuse) {
       throw std::bad_alloc{};
     }
-    void* const place = &places_.at(next_++);
-    entries.emplace_back(how, place, bytes);
-    return place;
+    void* const block = &blocks_.at(next_++);
+    entries.emplace_back(how, block, bytes);
+    return block;
   }
-  std::array<std::byte, 4> places_{};
+  std::array<std::byte, 4> blocks_{};
   std::size_t next_ = 0;
 };
 static_assert(device_policy<ledger>);
@@ -92,7 +92,7 @@ TEST_CASE("what was allocated is released once, the same way") {
                                                      {"release", first, 10}});
 }
 
-TEST_CASE("nothing is neither allocated nor released") {
+TEST_CASE("zero bytes are neither allocated nor released") {
   ledger device;
   {
     buffer<ledger> const none;
@@ -105,7 +105,7 @@ TEST_CASE("nothing is neither allocated nor released") {
   CHECK(device.entries.empty());
 }
 
-TEST_CASE("moving hands over, and assigning releases what was there") {
+TEST_CASE("moving transfers ownership, and assigning releases the old memory") {
   ledger device;
   buffer<ledger> first{device, 1};
   buffer<ledger> second{device, 2, memory::host};

@@ -32,7 +32,7 @@ bool says(error const& e, std::string_view part) {
 
 }  // namespace
 
-TEST_CASE("what the standard library throws has an exit code and a sentence") {
+TEST_CASE("exceptions of the standard library get an exit code and a message") {
   auto const own = error_of([] { fail(exit_code::nonfinite, "step 3"); });
   CHECK(own.code() == exit_code::nonfinite);
   CHECK(std::string_view{own.what()} == "step 3");
@@ -60,7 +60,7 @@ TEST_CASE("what the standard library throws has an exit code and a sentence") {
   CHECK(error_of([] { throw 1; }).code() == exit_code::internal);
 }
 
-TEST_CASE("an interrupted call is made again, and the reason of a failure is that of the call") {
+TEST_CASE("an interrupted call is repeated, and the reason of a failure is that of the call") {
   int calls = 0;
   CHECK(uninterrupted([&] {
           errno = EINTR;

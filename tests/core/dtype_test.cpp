@@ -23,7 +23,7 @@ std::uint16_t nearest(float value) {
   auto const beyond = static_cast<std::uint16_t>(below + 1);
   double const wanted = value;
   double const low = float{from_half(below)};
-  // The step beyond the largest finite number is as long as the one before it.
+  // The step after the largest finite number is as long as the one before it.
   double const high = std::isinf(float{from_half(beyond)}) ? std::copysign(std::ldexp(1.0, 128), wanted)
                                                            : double{float{from_half(beyond)}};
   double const to_low = std::abs(wanted - low);
@@ -38,7 +38,7 @@ TEST_CASE("every bfloat16 survives widening and rounding") {
     auto const number = from_half(static_cast<std::uint16_t>(bits));
     float const wide_number = number;
     if (std::isnan(wide_number)) {
-      // Quiet or made quiet; sign and payload stay.
+      // Quiet, or made quiet; sign and payload are kept.
       wrong += bfloat16{wide_number}.bits != (bits | 0x40U);
     } else {
       wrong += std::bit_cast<std::uint32_t>(wide_number) != bits << 16 || bfloat16{wide_number}.bits != bits;
@@ -49,7 +49,7 @@ TEST_CASE("every bfloat16 survives widening and rounding") {
 
 TEST_CASE("rounding goes to the nearest, ties to even") {
   int wrong = 0;
-  // Around every bfloat16: on it, just beside it, and just beside and on the middle to the next.
+  // Around every bfloat16: on it, just beside it, and just beside and on the midpoint to the next.
   for (std::uint32_t high = 0; high < 0x10000U; ++high) {
     for (std::uint32_t const low : {0x0000U, 0x0001U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU}) {
       float const value = from_bits(high << 16 | low);
@@ -66,8 +66,8 @@ TEST_CASE("rounding goes to the nearest, ties to even") {
     }
   }
   CHECK(wrong == 0);
-  CHECK(bfloat16{1.00390625F}.bits == 0x3F80U);  // 1 + 2^-8, in the middle, down to even
-  CHECK(bfloat16{1.01171875F}.bits == 0x3F82U);  // 1 + 3 * 2^-8, in the middle, up to even
+  CHECK(bfloat16{1.00390625F}.bits == 0x3F80U);  // 1 + 2^-8, the midpoint, down to even
+  CHECK(bfloat16{1.01171875F}.bits == 0x3F82U);  // 1 + 3 * 2^-8, the midpoint, up to even
   CHECK(bfloat16{std::numeric_limits<float>::max()}.bits == 0x7F80U);
 }
 
@@ -84,8 +84,8 @@ TEST_CASE("a working weight and the low half of its master restore the master") 
     return std::bit_cast<std::uint32_t>(
         bfloat16::master_of(bfloat16::of_master(master), bfloat16::low_of_master(master)));
   };
-  // What is done to the upper half depends on the top bit of the lower one only: all upper halves with lower
-  // halves on both sides of it cover every pattern.
+  // The upper half depends only on the top bit of the lower half. So all upper halves with lower halves on
+  // both sides of that bit cover every case.
   int wrong = 0;
   for (std::uint32_t high = 0; high < 0x10000U; ++high) {
     for (std::uint32_t const low : {0x0000U, 0x0001U, 0x1234U, 0x7FFFU, 0x8000U, 0x8001U, 0xABCDU, 0xFFFFU}) {
@@ -102,14 +102,14 @@ TEST_CASE("a working weight and the low half of its master restore the master") 
 TEST_CASE("a working weight is its master rounded half away from zero") {
   CHECK(bfloat16::of_master(1.0F).bits == 0x3F80U);
   CHECK(bfloat16::of_master(1.00390625F).bits ==
-        0x3F81U);  // in the middle: away, where rounding to even stays
+        0x3F81U);  // the midpoint: away from zero, where rounding to even would stay
   CHECK(bfloat16::of_master(-1.00390625F).bits == 0xBF81U);
   CHECK(bfloat16::of_master(from_bits(0x3F807FFFU)).bits == 0x3F80U);
   CHECK(bfloat16::of_master(from_bits(0x7F7F7FFFU)).bits == 0x7F7FU);  // the largest it is defined for
   CHECK(bfloat16::of_master(-0.0F).bits == 0x8000U);
 }
 
-TEST_CASE("every float16 widens to the number it is") {
+TEST_CASE("every float16 widens to the same number") {
   int wrong = 0;
   for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
     float const actual = float16{static_cast<std::uint16_t>(bits)};
@@ -147,7 +147,7 @@ TEST_CASE("types know their size, their name and their sums") {
   CHECK_FALSE(element<int>);
 }
 
-TEST_CASE("bfloat16 compares as the number it is") {
+TEST_CASE("bfloat16 compares like its number") {
   CHECK(bfloat16{0.0F} == bfloat16{-0.0F});
   CHECK_FALSE(from_half(0x7FC0U) == from_half(0x7FC0U));
   CHECK(bfloat16{2.0F} == from_half(0x4000U));

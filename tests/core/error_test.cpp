@@ -51,7 +51,7 @@ TEST_CASE("control characters cannot reach a terminal") {
   CHECK(printable("a\xc2\x9b"
                   "31m\xc2\x85\xc2\xa0") == "a\\xc2\\x9b31m\\xc2\\x85\xc2\xa0");  // CSI, NEL
   CHECK(printable("\x9b"
-                  "31m \xff \xc3( \xe2\x82") == "\\x9b31m \\xff \\xc3( \\xe2\\x82");  // no UTF-8
+                  "31m \xff \xc3( \xe2\x82") == "\\x9b31m \\xff \\xc3( \\xe2\\x82");  // not UTF-8
   CHECK(printable("\xe2\x82\xac \xf0\x9f\x98\x80") == "\xe2\x82\xac \xf0\x9f\x98\x80");
   CHECK(printable("gr\xc3\xbc\xc3\x9f") == "gr\xc3\xbc\xc3\x9f");
   CHECK(printable("abcdef", 6) == "abcdef");

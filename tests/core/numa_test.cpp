@@ -29,7 +29,7 @@ TEST_CASE("the node of a PCI device") {
   CHECK(node_of_pci("", sys.root()) == -1);
 }
 
-TEST_CASE("memory belongs beside a device where the host has several nodes and says which") {
+TEST_CASE("memory goes to a device's node if the host has several nodes and names it") {
   fake_sys const sys;
   sys.write("bus/pci/devices/0000:1b:00.0/numa_node", "1");
   sys.write("bus/pci/devices/0000:1c:00.0/numa_node", "-1");
@@ -41,7 +41,7 @@ TEST_CASE("memory belongs beside a device where the host has several nodes and s
   }
 }
 
-/// Locks anything.
+/// Locks everything.
 struct willing {
   static bool lock(void*, std::size_t) { return true; }
   static void unlock(void*) {}
@@ -52,7 +52,7 @@ struct willing {
 std::vector<std::string> said;
 void listen(std::string const& line) { said.push_back(line); }
 
-/// The node that a page's policy prefers; none where it has no such policy.
+/// The node that a page's policy prefers; none if it has no such policy.
 std::optional<int> preferred_node(void* memory) {
   constexpr unsigned long of_address = 2;  // MPOL_F_ADDR
   int policy = 0;
@@ -68,7 +68,7 @@ std::optional<int> preferred_node(void* memory) {
   return std::nullopt;
 }
 
-TEST_CASE("pinned memory comes from the node that was asked for, or a warning says once why it may not") {
+TEST_CASE("pinned memory comes from the requested node, or one warning says why not") {
   constexpr auto bytes = pinned_memory<willing>::mapped_bytes;
   said.clear();
   pinned_memory<willing> near{{}, listen, 0};

@@ -17,7 +17,7 @@ namespace {
 
 using namespace superoffload;
 
-/// A system that locks so much at a time.
+/// A system that locks at most so much.
 struct limited {
   static inline std::size_t most = 0;
   static inline bool registers = true;
@@ -63,7 +63,7 @@ TEST_CASE("small blocks come from the driver, large ones are mapped and locked")
   limited::registers = true;
 }
 
-TEST_CASE("what cannot be locked is ordinary memory, and one warning names bytes and limit") {
+TEST_CASE("memory that cannot be locked is ordinary, and one warning names bytes and limit") {
   said.clear();
   limited::most = 100;
   pinned_memory<limited> memory{{}, listen};
@@ -76,13 +76,13 @@ TEST_CASE("what cannot be locked is ordinary memory, and one warning names bytes
   REQUIRE(said.size() == 1);
   CHECK(said[0].find(std::to_string(large + 5) + " bytes") == 0);
   CHECK(said[0].find("limit") != std::string::npos);
-  auto* const locked = memory.allocate(100);  // what fits still is
+  auto* const locked = memory.allocate(100);  // a block that fits is locked
   CHECK(limited::allocated.size() == 1);
   memory.release(locked, 100);
   for (std::size_t i = 0; i < sizes.size(); ++i) { memory.release(blocks[i], sizes[i]); }
 }
 
-/// Keeps to the limit of the process, or does not.
+/// Obeys the limit of the process, or does not.
 struct limited_by_system {
   static inline bool keeps = true;
   static inline int locked = 0;
@@ -99,12 +99,12 @@ struct limited_by_system {
   static void release(void*) {}
 };
 
-TEST_CASE("the limit of locked memory counts where it is kept to") {
+TEST_CASE("the limit of locked memory counts if the driver obeys it") {
   constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
   rlimit before{};
   REQUIRE(getrlimit(RLIMIT_MEMLOCK, &before) == 0);
   pinned_memory<limited_by_system> memory;
-  // More than what is tried, where that is allowed.
+  // More than the trial locks, where that is allowed.
   rlimit const finite{.rlim_cur = std::min<rlim_t>(8 * large, before.rlim_max), .rlim_max = before.rlim_max};
   REQUIRE(setrlimit(RLIMIT_MEMLOCK, &finite) == 0);
   for (bool const keeps : {true, false}) {
@@ -123,7 +123,7 @@ TEST_CASE("the limit of locked memory counts where it is kept to") {
   }
 }
 
-TEST_CASE("where there is no memory at all, that is the error") {
+TEST_CASE("without any memory, the error says so") {
   pinned_memory<limited> memory{{}, listen};
   CHECK_THROWS_WITH_AS(static_cast<void>(memory.allocate(std::size_t{1} << 60)),
                        doctest::Contains("1152921504606846976 bytes"), error);

@@ -29,7 +29,7 @@ TEST_CASE("a policy names its category") {
   CHECK_FALSE(policy<int>);
 }
 
-TEST_CASE("policies are found in any order, and by default") {
+TEST_CASE("policies are found in any order, or the default is used") {
   CHECK(std::same_as<pick<category::precision, float32, llama, bf16>, bf16>);
   CHECK(std::same_as<pick<category::precision, float32, bf16, llama>, bf16>);
   CHECK(std::same_as<pick<category::precision, float32, llama>, float32>);

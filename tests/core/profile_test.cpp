@@ -13,7 +13,7 @@
 
 using namespace superoffload;
 
-TEST_CASE("who listens is told of ranges, in order and thread by thread; nobody is, before and after") {
+TEST_CASE("a listener gets each thread's ranges in order, and none before or after it is set") {
   test::recording_listener heard;
   { profile::range const before{"before"}; }
   profile::listen(&heard);
@@ -30,7 +30,7 @@ TEST_CASE("who listens is told of ranges, in order and thread by thread; nobody 
   CHECK(heard.balanced());
 }
 
-TEST_CASE("a session of the policy that does nothing takes no room") {
+TEST_CASE("a session of the policy that does nothing takes no memory") {
   struct holder {
     [[no_unique_address]] profile::none::session session;
     int number;

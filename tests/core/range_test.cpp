@@ -9,7 +9,7 @@
 
 using namespace superoffload;
 
-TEST_CASE("the last range is the one entered last, of the thread itself") {
+TEST_CASE("the last range is the one that this thread entered last") {
   std::thread{[] {
     CHECK(last_range().empty());
     enter_range("forward of ", std::string{"model.layers.17"});

@@ -9,7 +9,7 @@ TEST_CASE("attention: every instruction set, any number of threads") {
   for_every_set(across_sets::may_differ, [](auto& lab) { conformance::check_attention(lab); });
 }
 
-TEST_CASE("attention: a document that is not finite leaves its neighbours alone") {
+TEST_CASE("attention: a document that is not finite does not change its neighbours") {
   for_every_set(
       across_sets::may_differ,
       [](auto& lab) {

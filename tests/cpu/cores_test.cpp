@@ -14,7 +14,7 @@
 using namespace superoffload;
 
 namespace {
-/// A folder that looks like mounted control groups.
+/// A directory that looks like mounted control groups.
 class groups {
 public:
   groups()
@@ -35,7 +35,7 @@ private:
 };
 
 constexpr int unlimited = std::numeric_limits<int>::max();
-TEST_CASE("the optimizer has a share of the cores, at least one, and leaves one where there are several") {
+TEST_CASE("the optimizer gets a share of the cores, at least one, but never all of several") {
   CHECK(cpu::optimizer_threads(0.9, 16) == 14);
   CHECK(cpu::optimizer_threads(0.8, 5) == 4);  // .8 * 5 is a little below 4
   CHECK(cpu::optimizer_threads(1.0, 16) == 15);
@@ -46,7 +46,7 @@ TEST_CASE("the optimizer has a share of the cores, at least one, and leaves one 
 
 }  // namespace
 
-TEST_CASE("the tightest quota of a group and its ancestors counts") {
+TEST_CASE("the lowest quota of a group and its ancestors counts") {
   groups const mounted;
   CHECK(cpu::cores_by_quota("0::/a/b\n", mounted.root()) == unlimited);
   mounted.write("a/b/cpu.max", "max 100000\n");
@@ -58,7 +58,7 @@ TEST_CASE("the tightest quota of a group and its ancestors counts") {
   CHECK(cpu::cores_by_quota("0::/\n", mounted.root()) == 1);
 }
 
-TEST_CASE("quotas of the first version of control groups count too") {
+TEST_CASE("quotas of version 1 of control groups count, too") {
   groups const mounted;
   mounted.write("cpu/job/cpu.cfs_quota_us", "400000\n");
   mounted.write("cpu/job/cpu.cfs_period_us", "100000\n");
@@ -68,7 +68,7 @@ TEST_CASE("quotas of the first version of control groups count too") {
   CHECK(cpu::cores_by_quota("5:cpuset:/job\n", mounted.root()) == unlimited);
 }
 
-TEST_CASE("nonsense in a control group limits nothing") {
+TEST_CASE("invalid text in a control group limits nothing") {
   groups const mounted;
   for (auto const* const text : {"", "\n", "0 100000", "-5 100000", "100000", "100000 0", "x y"}) {
     mounted.write("cpu.max", text);

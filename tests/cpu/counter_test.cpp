@@ -12,7 +12,7 @@
 
 using namespace superoffload;
 
-TEST_CASE("a counter lets go of whoever waits for what it has reached") {
+TEST_CASE("a counter wakes the threads that wait for a value it has reached") {
   cpu::counter counter;
   counter.wait_for(0);
   std::array<std::uint64_t, 2000> history{};  // written before its number is reached, read after
@@ -39,7 +39,7 @@ TEST_CASE("a counter lets go of whoever waits for what it has reached") {
   CHECK(counter.value() == history.size());
 }
 
-TEST_CASE("who sleeps for more does not hide who sleeps for less") {
+TEST_CASE("a thread that sleeps for a higher value does not hide one that sleeps for a lower one") {
   cpu::counter counter;
   auto const fall_asleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds{20}); };
   std::thread less{[&] { counter.wait_for(1); }};

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The optimizer on host memory: every kernel against the rule on one element at a time, and against each
-// other. Compiled without contraction of products and sums.
+// The optimizer on host memory: every kernel against the rule on one element at a time, and the kernels
+// against each other. Compiled without contraction of products and sums.
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
 
@@ -68,7 +68,7 @@ std::vector<std::uint32_t> bits_of_weights(std::vector<T> const& weights) {
   return bits_of({weights.begin(), weights.end()});
 }
 
-/// State and gradients where kernels find them.
+/// State and gradients in the layout of the kernels.
 template <element T>
 struct bucket {
   state expected;
@@ -133,7 +133,7 @@ void check_all(lab& in, std::int64_t count, std::int64_t shift = 0) {
     b.check_weights(b.gradient, b.expected);
   }
   {
-    INFO("emit, commit");
+    INFO("speculate, commit");
     bucket<T> b{in, count, shift};
     launch(in.stream, kernel::adamw_speculate<T>{b.master.data(), b.m.data(), b.v.data(), b.pending.data(),
                                                  b.weights(), count, b.record});
@@ -177,7 +177,7 @@ void check_all(lab& in, std::int64_t count, std::int64_t shift = 0) {
     }
   }
   {
-    INFO("emit_weights");
+    INFO("resend");
     bucket<T> b{in, count, shift};
     launch(in.stream, kernel::speculate_weights<T>{b.master.data(), b.weights(), count});
     b.check_state();
@@ -186,7 +186,7 @@ void check_all(lab& in, std::int64_t count, std::int64_t shift = 0) {
 }
 
 TEST_CASE("deferred adamw: every kernel is the rule for any number of elements, on every instruction set") {
-  // So few are one thread's work.
+  // So few elements are one thread's work.
   for_every_set(across_sets::same_bits,
                 [](lab& in) {
                   for (std::int64_t count = 0; count <= 67; ++count) {
@@ -206,8 +206,8 @@ TEST_CASE("deferred adamw: every kernel is the rule, on every instruction set an
   });
 }
 
-/// Training with emissions, commits at any time, skipped steps and steps that are clipped ends with the bits
-/// of plain updates, and so does an update beside the weights.
+/// Training with speculative steps, commits at any time, and skipped or clipped steps ends with the bits of
+/// plain updates, and so does an update of a split master.
 template <element T>
 void check_training(lab& in) {
   constexpr std::int64_t count = 1003;
@@ -229,11 +229,11 @@ void check_training(lab& in) {
       pending.reset();
     }
   };
-  int accepted = 0;
+  int counted = 0;
   for (int i = 0; i < 300; ++i) {
     array<device, T> const gradient{in, in.normal<T>(count, 1e-3)};
     array<device, T> const same{in, gradient.values()};
-    auto const t = accepted + 1;
+    auto const t = counted + 1;
     kernel::adamw_step guess = step_of(1 + t % 50, 1.0F);
     auto const die = in.random() % 6;
     bool const skipped = die == 0;
@@ -267,14 +267,14 @@ void check_training(lab& in) {
                                   truth});
     }
     if (!skipped) {
-      ++accepted;
+      ++counted;
       run(kernel::adamw_update<T>{plain_master.data(), plain_m.data(), plain_v.data(), same.data(),
                                   plain_weight.data(), count, truth});
       split.update(in, same, count, truth);
       REQUIRE(bits_of_weights(weight.values()) == bits_of_weights(plain_weight.values()));
     }
   }
-  CHECK(accepted > 200);
+  CHECK(counted > 200);
   commit();
   CHECK(bits_of(master.values()) == bits_of(plain_master.values()));
   CHECK(bits_of(m.values()) == bits_of(plain_m.values()));
@@ -283,14 +283,14 @@ void check_training(lab& in) {
 }
 
 TEST_CASE_TEMPLATE(
-    "deferred adamw: whatever is emitted, committed, clipped or skipped, state is that of updates", T, float,
-    bfloat16) {
+    "deferred adamw: with any speculated, committed, clipped or skipped steps, the state is that of updates",
+    T, float, bfloat16) {
   device on{1};
   lab in{on};
   check_training<T>(in);
 }
 
-TEST_CASE("deferred adamw: slices are work of their own") {
+TEST_CASE("deferred adamw: slices are independent") {
   device on{1};
   lab in{on};
   bucket<bfloat16> b{in, 40001};

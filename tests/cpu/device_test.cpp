@@ -42,7 +42,7 @@ TEST_CASE("a device counts its memory by kind") {
   CHECK(device.peak_bytes(memory::host) == 300);
 }
 
-TEST_CASE("what cannot be allocated is not counted") {
+TEST_CASE("a failed allocation is not counted") {
   cpu::device device{1};
   CHECK_THROWS_AS((buffer<cpu::device>{device, std::size_t{1} << 60}), error);
   CHECK(device.bytes_in_use() == 0);

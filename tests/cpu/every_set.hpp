@@ -16,9 +16,9 @@ namespace superoffload::cpu {
 
 enum class across_sets { may_differ, same_bits };
 
-/// Runs `check(lab)` for every instruction set of this machine on 1, 2 and 5 threads, or as many as are
-/// given: the number of threads never changes a bit, and the set does not where that is promised. Where
-/// tests are slowed the last number has to do: work is cut the same for all of them.
+/// Runs `check(lab)` for every instruction set of this machine on 1, 2 and 5 threads, or on the given
+/// numbers. The number of threads never changes a bit; the set does not either where that is promised. Under
+/// sanitizers only the last number is run: work is cut in the same way for all of them.
 template <class Check>
 void for_every_set(across_sets promise, Check check,
                    std::initializer_list<int> numbers_of_threads = {1, 2, 5}) {

@@ -21,7 +21,7 @@ TEST_CASE("the active instruction set follows SUPEROFFLOAD_ISA") {
   }
 }
 
-/// Runs the case above in a process of its own: a process decides once. True when it passed.
+/// Runs the case above in a process of its own, since a process decides once. True when it passed.
 bool follows(char const* wanted) {
   pid_t const child = fork();
   if (child == 0) {
@@ -43,7 +43,7 @@ TEST_CASE("the environment chooses among the supported instruction sets") {
   CHECK_FALSE(follows("sse9"));
 }
 
-TEST_CASE("using an instruction set the machine lacks is refused") {
+TEST_CASE("use of an instruction set that the machine lacks is refused") {
   auto const foreign = supported(instruction_set::neon) ? instruction_set::avx2 : instruction_set::neon;
   try {
     use(foreign);

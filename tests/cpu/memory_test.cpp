@@ -26,13 +26,13 @@ TEST_CASE("blocks on both sides of the mapping threshold are aligned and writabl
   }
 }
 
-TEST_CASE("nothing is null and may be released") {
+TEST_CASE("zero bytes give null, which may be released") {
   void* const memory = cpu::allocate_memory(0);
   CHECK(memory == nullptr);
   cpu::release_memory(memory, 0);
 }
 
-TEST_CASE("an impossible size is refused by its number of bytes") {
+TEST_CASE("an impossible size is refused with its number of bytes") {
   for (std::size_t const bytes : {std::size_t{1} << 60, std::numeric_limits<std::size_t>::max()}) {
     try {
       cpu::release_memory(cpu::allocate_memory(bytes), bytes);
@@ -44,7 +44,7 @@ TEST_CASE("an impossible size is refused by its number of bytes") {
   }
 }
 
-TEST_CASE("available is what the host and the limits of the control group both leave") {
+TEST_CASE("available memory is what the host and the control group's limits both allow") {
   test::scratch_directory const root;
   auto const write = [&](std::string const& path, std::string const& text) {
     auto const file = root.path() / path;

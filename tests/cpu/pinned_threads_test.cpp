@@ -16,7 +16,7 @@
 namespace superoffload::cpu {
 namespace {
 
-/// Threads on the processors of this machine, several on each where it has too few.
+/// Threads on the processors of this machine, several on each if it has too few.
 std::vector<int> somewhere(int threads) {
   auto const allowed = allowed_processors();
   std::vector<int> processors;
@@ -26,7 +26,7 @@ std::vector<int> somewhere(int threads) {
   return processors;
 }
 
-TEST_CASE("slices cover every element once, in order, at whole pages") {
+TEST_CASE("slices cover every element once, in order, cut at whole pages") {
   for (std::int64_t const count : {0, 1, 2047, 2048, 2049, 100000, 16777216}) {
     for (int const threads : {1, 2, 3, 14, 64}) {
       std::int64_t end = 0;
@@ -44,7 +44,7 @@ TEST_CASE("slices cover every element once, in order, at whole pages") {
   }
 }
 
-TEST_CASE("shared slices are done once each, whoever does them, also by one thread for all") {
+TEST_CASE("shared slices are done once each, by any thread, also all by one thread") {
   for (std::int64_t const count :
        {std::int64_t{0}, std::int64_t{1}, std::int64_t{70001}, std::int64_t{300000}}) {
     for (int const idle : {0, 2}) {
@@ -100,9 +100,9 @@ TEST_CASE("every thread does its part of every task, and done is called once, by
   }
 }
 
-TEST_CASE("tasks are complete in their order, however long a thread takes") {
+TEST_CASE("tasks complete in order, however long a thread takes") {
   pinned_threads pool{somewhere(4)};
-  std::vector<int> order;  // written by done alone: never by two at once
+  std::vector<int> order;  // only done() writes it, never two at once
   for (int i = 0; i < 100; ++i) {
     pool.submit(
         [i](int thread, int) {
@@ -117,7 +117,7 @@ TEST_CASE("tasks are complete in their order, however long a thread takes") {
   for (int i = 0; i < 100; ++i) { CHECK(order[static_cast<std::size_t>(i)] == i); }
 }
 
-TEST_CASE("what a thread did for a task it finds in the next, without a wait between them") {
+TEST_CASE("a thread sees its work for one task in the next, without a wait between them") {
   pinned_threads pool{somewhere(3)};
   constexpr std::int64_t count = 100'000;
   std::vector<std::int64_t> values(count, -1);
@@ -134,7 +134,7 @@ TEST_CASE("what a thread did for a task it finds in the next, without a wait bet
   CHECK(right);
 }
 
-TEST_CASE("an exception reaches who waits for its task or a later one, and nothing hangs") {
+TEST_CASE("an exception reaches every wait for its task or a later one, and nothing hangs") {
   for (bool const in_done : {false, true}) {
     CAPTURE(in_done);
     pinned_threads pool{somewhere(3)};
@@ -162,7 +162,7 @@ TEST_CASE("an exception reaches who waits for its task or a later one, and nothi
   }
 }
 
-TEST_CASE("of several failing tasks the first counts, whichever threw first") {
+TEST_CASE("of several failing tasks the first in order counts, not the first in time") {
   pinned_threads pool{somewhere(2)};
   std::atomic<bool> second_failed{false};
   auto const first = pool.submit([&](int thread, int) {
@@ -181,7 +181,7 @@ TEST_CASE("of several failing tasks the first counts, whichever threw first") {
   CHECK_THROWS_WITH_AS(pool.wait(first), "first", std::runtime_error);
 }
 
-TEST_CASE("a later task that fails after an earlier one does not take its place") {
+TEST_CASE("the failure of a later task does not replace that of an earlier one") {
   pinned_threads pool{somewhere(2)};
   std::atomic<bool> second_begun{false};
   auto const first = pool.submit([&](int thread, int) {
@@ -193,7 +193,7 @@ TEST_CASE("a later task that fails after an earlier one does not take its place"
   auto const second = pool.submit([&](int thread, int) {
     if (thread == 1) {
       second_begun = true;
-      std::this_thread::sleep_for(std::chrono::milliseconds{50});  // by then the first has thrown
+      std::this_thread::sleep_for(std::chrono::milliseconds{50});  // the first has thrown by then
       throw std::runtime_error{"second"};
     }
   });
@@ -227,7 +227,7 @@ TEST_CASE("each thread runs where it was put") {
   for (int const id : pool.thread_ids()) { CHECK(id > 0); }
 }
 
-TEST_CASE("a processor that does not exist is a note, not the end") {
+TEST_CASE("a processor that does not exist gives a note, not an error") {
   pinned_threads pool{{somewhere(1)[0], 8191, 1 << 20}};
   REQUIRE(pool.notes().size() == 2);
   std::string const notes = pool.notes()[0] + pool.notes()[1];

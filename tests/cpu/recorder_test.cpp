@@ -27,7 +27,7 @@ struct lab {
   }
 };
 
-TEST_CASE("spans of a stream and of a thread lie in the time that was looked at, in order") {
+TEST_CASE("spans of a stream and of a thread lie in the recorded interval, in order") {
   lab l;
   l.times.start();
   for (int i = 0; i < 3; ++i) {
@@ -55,7 +55,7 @@ TEST_CASE("spans of a stream and of a thread lie in the time that was looked at,
   CHECK(l.times.collect().spans.empty());
 }
 
-TEST_CASE("what goes on when the look ends counts as far as it went, and as a span once it has ended") {
+TEST_CASE("a span that runs at the end of an interval counts up to there, and as a span once it has ended") {
   lab l;
   l.times.start();
   l.times.begin(l.thread, "update", 0);
@@ -86,7 +86,7 @@ TEST_CASE("what goes on when the look ends counts as far as it went, and as a sp
   }
 }
 
-TEST_CASE("a recorder that was stopped ends what had begun, and notes no more") {
+TEST_CASE("a stopped recorder ends the spans that have begun, and records no more") {
   lab l;
   l.times.begin(l.thread, "update", 0);
   l.times.begin(l.link, l.stream, "copy", 1);
@@ -102,14 +102,14 @@ TEST_CASE("a recorder that was stopped ends what had begun, and notes no more") 
   CHECK(l.times.collect().going_on.empty());
 }
 
-TEST_CASE("without a recorder the work is done all the same") {
+TEST_CASE("without a recorder the work is done, too") {
   lab l;
   int done = 0;
   record_span(static_cast<recorder<cpu::device>*>(nullptr), 0, l.stream, "copy", 0, [&] { ++done; });
   CHECK(done == 1);
 }
 
-TEST_CASE("several threads and streams are noted at once") {
+TEST_CASE("several threads and streams are recorded at once") {
   lab l;
   std::vector<std::jthread> threads;
   l.times.start();

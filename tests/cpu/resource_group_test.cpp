@@ -13,7 +13,7 @@
 
 using namespace superoffload;
 
-TEST_CASE("threads are written to the group's tasks, which is made if need be") {
+TEST_CASE("threads are written to the group's tasks; the group is created if needed") {
   test::scratch_directory const mount;
   for (bool const exists : {false, true}) {
     CAPTURE(exists);
@@ -33,7 +33,7 @@ TEST_CASE("a host without such groups gives a note that names the group and the 
 
 TEST_CASE("a refused write gives a note too") {
   test::scratch_directory const mount;
-  std::filesystem::create_directories(mount.path() / "adam" / "tasks");  // a directory in the file's place
+  std::filesystem::create_directories(mount.path() / "adam" / "tasks");  // a directory instead of the file
   CHECK(cpu::join_resource_group("adam", {17}, mount.path().string()).find("tasks: Is a directory") !=
         std::string::npos);
 }

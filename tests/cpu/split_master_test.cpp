@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The master that is split into a working weight and its own low half, through the kernels that read and
-// write it so: a step that adds nothing gives every pattern of 32 bits back, and any NaN as 0x7FC00000.
+// The master that is split into a working weight and its low half, in the kernels that read and write both: a
+// step that adds nothing returns every pattern of 32 bits, and any NaN as 0x7FC00000.
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/instruction_set.hpp>
 #include <superoffload/cpu/kernels.hpp>
@@ -29,7 +29,7 @@ constexpr kernel::adamw_step nothing{.decay = 1.0F,
                                      .epsilon = 1.0F,
                                      .factor = 1.0F};
 
-/// How many of the patterns [begin, end) do not come back as they should.
+/// How many of the patterns [begin, end) do not come back as expected.
 std::int64_t wrong_in(std::int64_t begin, std::int64_t end) {
   auto const& entry =
       static_cast<detail::kernel_entry<kernel::adamw<bfloat16>> const&>(detail::active_kernels());

@@ -10,7 +10,7 @@
 
 using namespace superoffload;
 
-TEST_CASE("state memory is near the node that was asked for, or says why not") {
+TEST_CASE("state memory is near the requested node, or says why not") {
   memory_account account;
   cpu::state_memory const near{account, cpu::mapped_bytes * 2, 0};
   if (near.refusal() == 0) {
@@ -25,7 +25,7 @@ TEST_CASE("state memory is near the node that was asked for, or says why not") {
   CHECK(prefer_node(near.data(), near.bytes(), -1) == EINVAL);
 }
 
-TEST_CASE("state memory is owned by one, and counted") {
+TEST_CASE("state memory has one owner, and is counted") {
   memory_account account;
   {
     cpu::state_memory first{account, 100};

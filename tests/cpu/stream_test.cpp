@@ -38,7 +38,7 @@ TEST_CASE("tasks run in order on one thread that is not the caller's") {
   CHECK(worker != std::this_thread::get_id());
 }
 
-TEST_CASE("a full queue blocks whoever fills it, until there is room") {
+TEST_CASE("a full queue blocks the thread that fills it, until a task has run") {
   cpu::device device{1};
   cpu::stream stream{device};
   std::atomic<bool> open{false};
@@ -53,13 +53,13 @@ TEST_CASE("a full queue blocks whoever fills it, until there is room") {
     }
   }};
   while (queued < cpu::stream::capacity - 1) { std::this_thread::yield(); }
-  CHECK(queued == cpu::stream::capacity - 1);  // the closed task holds one place
+  CHECK(queued == cpu::stream::capacity - 1);  // the blocked task takes one entry
   open = true;
   while (queued < 2 * cpu::stream::capacity) { std::this_thread::yield(); }
   stream.synchronize();
 }
 
-TEST_CASE("tasks as large as a place arrive whole") {
+TEST_CASE("tasks as large as an entry arrive complete") {
   cpu::device device{1};
   cpu::stream stream{device};
   struct {
@@ -77,14 +77,13 @@ TEST_CASE("tasks as large as a place arrive whole") {
   CHECK(sum == static_cast<int>(task.bytes.size()));
 }
 
-// The sanitizers bring operators of their own; replacing some of them would pair one's memory with the
-// other's release.
+// The sanitizers bring operators of their own. Replacing some of them would free memory with the wrong one.
 #if !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 namespace {
 std::atomic<std::int64_t> allocations{0};
 }
 
-// Counts, so that the tests can see that none happen.
+// Counts allocations, so that the tests can check that there are none.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* const memory = std::malloc(bytes == 0 ? 1 : bytes); memory != nullptr) {
@@ -122,7 +121,7 @@ TEST_CASE("queueing, events and loops allocate nothing") {
 }
 #endif
 
-TEST_CASE("copies and zeros beyond one piece are whole") {
+TEST_CASE("copies and zeros longer than one piece are complete") {
   cpu::device device{3};
   cpu::stream stream{device};
   std::vector<unsigned char> from((1U << 20) + 12345);
@@ -150,7 +149,7 @@ TEST_CASE("the first exception is kept, later tasks are skipped, and the stream 
   CHECK(ran == 1);
 }
 
-TEST_CASE("an exception from inside a shared loop is the task's") {
+TEST_CASE("an exception inside a shared loop is the task's exception") {
   cpu::device device{2};
   cpu::stream stream{device};
   stream.enqueue([pool = &stream.threads()] {
@@ -163,7 +162,7 @@ TEST_CASE("an exception from inside a shared loop is the task's") {
   CHECK_THROWS_AS(stream.synchronize(), std::out_of_range);
 }
 
-TEST_CASE("a failure travels along events, and only along them") {
+TEST_CASE("a failure passes to other streams by events only") {
   cpu::device device{1};
   cpu::stream source{device};
   cpu::stream middle{device};
@@ -183,7 +182,7 @@ TEST_CASE("a failure travels along events, and only along them") {
   CHECK(ran == 1);
 }
 
-TEST_CASE("a stream that failed unheard is destroyed in peace") {
+TEST_CASE("a failed stream that no call waited for is destroyed without an error") {
   cpu::device device{1};
   std::atomic<int> ran{0};
   {

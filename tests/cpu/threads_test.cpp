@@ -15,7 +15,7 @@
 
 using namespace superoffload;
 
-TEST_CASE("every piece runs once and where the grain says") {
+TEST_CASE("every piece runs once, with the borders that the grain gives") {
   for (int const threads : {1, 2, 3, 8}) {
     cpu::thread_pool pool{threads};
     CHECK(pool.size() == threads);
@@ -46,14 +46,14 @@ TEST_CASE("a grain beyond every count is one piece") {
   CHECK(length == huge);
 }
 
-TEST_CASE("a negative count is nothing, a grain below one a broken contract") {
+TEST_CASE("a negative count does nothing, a grain below one is an error") {
   cpu::thread_pool pool{2};
   pool.parallel_for(-5, 1, [](std::int64_t, std::int64_t) { FAIL("called"); });
   CHECK_THROWS_AS(pool.parallel_for(5, 0, [](std::int64_t, std::int64_t) {}), error);
   CHECK_THROWS_AS(cpu::thread_pool{-1}, error);
 }
 
-TEST_CASE("sums kept by piece are the same for every number of threads") {
+TEST_CASE("sums by piece are the same for every number of threads") {
   auto const sum = [](int threads) {
     cpu::thread_pool pool{threads};
     std::vector<float> parts(100);
@@ -71,19 +71,19 @@ TEST_CASE("sums kept by piece are the same for every number of threads") {
   CHECK(sum(5) == alone);
 }
 
-TEST_CASE("more than one thread takes part") {
+TEST_CASE("more than one thread works") {
   cpu::thread_pool pool{2};
   std::atomic<int> met{0};
   pool.parallel_for(2, 1, [&](std::int64_t, std::int64_t) {
     ++met;
-    while (met < 2) {  // one thread alone would never get out
+    while (met < 2) {  // one thread alone would never finish
       std::this_thread::yield();
     }
   });
   CHECK(met == 2);
 }
 
-TEST_CASE("a loop inside a loop runs there and then") {
+TEST_CASE("a loop inside a loop runs at once on the same thread") {
   cpu::thread_pool pool{3};
   std::atomic<int> inner{0};
   std::atomic<bool> same_thread{true};
@@ -98,7 +98,7 @@ TEST_CASE("a loop inside a loop runs there and then") {
   CHECK(same_thread);
 }
 
-TEST_CASE("an exception reaches the caller and the pool goes on") {
+TEST_CASE("an exception reaches the caller, and the pool stays usable") {
   for (int const threads : {1, 2, 4}) {
     cpu::thread_pool pool{threads};
     for (int round = 0; round < 20; ++round) {

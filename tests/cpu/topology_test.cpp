@@ -75,16 +75,16 @@ TEST_CASE("two sockets with siblings: physical cores first, near the device firs
   CHECK(seat.node == 1);
 }
 
-TEST_CASE("only what the process may use is used") {
+TEST_CASE("only processors that the process may use are used") {
   two_sockets const sys;
   auto const host = read_topology({2, 3, 10, 11, 12}, sys.root());
-  CHECK(host.cores() == 3);  // 12 without its sibling is one too
+  CHECK(host.cores() == 3);  // 12 without its sibling is a core, too
   CHECK(host.processors_near(1, 5) == list{12, 2, 3, 10, 11});
   CHECK(seat_of_optimizer(host, 1.0, 1).processors == list{12, 2});
   CHECK(read_topology({2, 3}, sys.root()).nearest_node(1) == 0);  // the near node has no usable processor
 }
 
-TEST_CASE("memory of a GPU that its host shows as nodes is no host memory") {
+TEST_CASE("a GPU's memory that the host shows as a node is not host memory") {
   fake_sys sys;
   for (int i = 0; i < 72; ++i) { sys.core({i}); }
   sys.write("devices/system/node/online", "0-2");
@@ -98,7 +98,7 @@ TEST_CASE("memory of a GPU that its host shows as nodes is no host memory") {
   CHECK(seat_of_optimizer(host, 0.9, 1).processors.size() == 64);
 }
 
-TEST_CASE("a node without memory is passed over for the nearest that has some") {
+TEST_CASE("a node without memory is skipped for the nearest one with memory") {
   fake_sys sys;
   sys.write("devices/system/node/online", "0,2-3");
   sys.node(0, "0", 1 << 20, "10 30 20");
@@ -110,14 +110,14 @@ TEST_CASE("a node without memory is passed over for the nearest that has some") 
   CHECK(host.nearest_node(3) == 3);
 }
 
-TEST_CASE("a host that says nothing has one node, and a core for each processor") {
+TEST_CASE("a host without information has one node, and a core for each processor") {
   auto const host = read_topology({1, 4}, "/nowhere");
   CHECK(host.cores() == 2);
   CHECK(host.nearest_node(-1) == 0);
   CHECK(seat_of_optimizer(host, 0.9, -1).processors == list{1});
 }
 
-TEST_CASE("the optimizer never takes all cores, and always one") {
+TEST_CASE("the optimizer never takes all of several cores, and always at least one") {
   auto const threads = [](int cores, double share, int quota = 1000) {
     list ids;
     for (int i = 0; i < cores; ++i) { ids.push_back(i); }
@@ -134,7 +134,7 @@ TEST_CASE("the optimizer never takes all cores, and always one") {
   CHECK(threads(16, 1.0, 1) == 1);
 }
 
-TEST_CASE("ranks of one host have whole cores, as many each, of one node where that can be") {
+TEST_CASE("ranks of one host get whole cores, equally many, on one node if possible") {
   two_sockets const host;
   auto const all = read_topology(all_16, host.root());
   using lists = std::vector<list>;

@@ -31,7 +31,7 @@ std::string text_in(std::filesystem::path const& path) {
 
 bool always(tuning::algorithm const&) { return true; }
 
-/// Chooses for a product of that many tokens, and counts measurements.
+/// Chooses for a GEMM of that many tokens, and counts measurements.
 struct chooser {
   tuning& of;
   int measured = 0;
@@ -64,7 +64,7 @@ TEST_SUITE("host") {
     CHECK(again.measured == 0);
   }
 
-  TEST_CASE("what a text says replaces an earlier choice") {
+  TEST_CASE("a loaded choice replaces an earlier one") {
     tuning first{""}, second{""};
     chooser{first}(7);
     second.choose({"a GPU", "k 3", "7"}, always, [] { return tuning::algorithm{99}; });
@@ -92,7 +92,7 @@ TEST_SUITE("host") {
     CHECK(choose(1));
   }
 
-  TEST_CASE("a text that is not one of choices is refused as a whole") {
+  TEST_CASE("a malformed text is refused completely") {
     tuning kept{""};
     chooser choose{kept};
     choose(1);
@@ -134,13 +134,13 @@ TEST_SUITE("host") {
       CHECK(again.measured == 0);
       again(8);
     }
-    choose(9);  // the other's choice stays in the file
+    choose(9);  // the other object's choice stays in the file
     CHECK(choose(8));
     CHECK(choose.measured == 2);
     CHECK(text_in(path) == first.save());
   }
 
-  TEST_CASE("a foreign or broken file is left alone and costs nothing but a warning") {
+  TEST_CASE("a foreign or broken file is not changed and gives only a warning") {
     test::scratch_directory const scratch;
     auto const path = scratch.path() / "products.txt";
     for (std::string const text : {"my thesis\n", "superoffload matrix products 1\nzz\n", ""}) {
@@ -158,7 +158,7 @@ TEST_SUITE("host") {
     CHECK(chooser{is_a_directory}(7));
   }
 
-  TEST_CASE("a lock that another process keeps costs a wait, a warning, and nothing else") {
+  TEST_CASE("a lock that another process keeps costs only a wait and a warning") {
     test::scratch_directory const directory;
     auto const path = directory.path() / "products.txt";
     int const foreign = ::open((path.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -171,7 +171,7 @@ TEST_SUITE("host") {
     ::close(foreign);
   }
 
-  TEST_CASE("what a text left out because its family was full stays so, whatever the file has learnt") {
+  TEST_CASE("a kind that loaded choices omit because its family was full stays so, whatever the file has") {
     test::scratch_directory const scratch;
     auto const path = (scratch.path() / "products.txt").string();
     int const limit = static_cast<int>(tuning::family_limit);
@@ -185,7 +185,7 @@ TEST_SUITE("host") {
     CHECK_FALSE(chooser{resumed}(limit + 1));
   }
 
-  TEST_CASE("that loaded choices are for another GPU is said once, and not where they are for this one") {
+  TEST_CASE("a note says once that loaded choices are for another GPU, and never for this one") {
     tuning saved{""};
     chooser{saved}(7);
     auto const said = [&](std::string const& processor) {
@@ -212,7 +212,7 @@ TEST_SUITE("host") {
   }
 }
 
-TEST_CASE("a product runs with the algorithm that was measured before") {
+TEST_CASE("a GEMM runs with the algorithm that was measured before") {
   cuda::device first, second;
   auto const use = [](cuda::device& device) {
     cuda::stream stream{device};

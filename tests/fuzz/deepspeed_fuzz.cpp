@@ -9,17 +9,17 @@
 using namespace superoffload;
 
 int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
-  std::optional<train::training_options> accepted;
+  std::optional<train::training_options> parsed;
   fuzz::expect_refusal_at_most([&] {
     auto const config = train::parse_deepspeed_config(fuzz::text_of(data, size), "input");
     fuzz::require(config.note.find_first_of("\n\x1b") == std::string::npos, "a note is one plain line");
     train::training_options options;
     train::apply(config, [](std::string_view) { return false; }, 1, options);
-    accepted = options;
+    parsed = options;
   });
-  if (accepted) {
-    auto const& o = *accepted;
-    offload::check(o.offload);  // these throw what nobody catches
+  if (parsed) {
+    auto const& o = *parsed;
+    offload::check(o.offload);  // an exception here fails the test
     optim::check(o.adamw);
     fuzz::require(o.batch_size > 0 && o.accumulation > 0 && o.batch_size % o.accumulation == 0,
                   "a step has micro-batches of one size");

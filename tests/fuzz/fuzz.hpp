@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-/// The entry that libFuzzer and replay.cpp call. \returns 0.
+/// The entry point for libFuzzer and replay.cpp. \returns 0.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size);
 
 namespace superoffload::fuzz {
@@ -23,7 +23,7 @@ inline std::string_view text_of(std::uint8_t const* data, std::size_t size) {
   return {reinterpret_cast<char const*>(data), size};
 }
 
-/// A broken promise, which the fuzzer takes for a crash.
+/// Aborts on a broken promise; the fuzzer reports a crash.
 inline void require(bool condition, char const* what) {
   if (!condition) {
     std::fprintf(stderr, "broken promise: %s\n", what);
@@ -31,7 +31,7 @@ inline void require(bool condition, char const* what) {
   }
 }
 
-/// Runs `action`. The only way to fail is an error of one line that blames the input.
+/// Runs `action`. It may only fail with an error of one line that blames the input.
 template <class Action>
 void expect_refusal_at_most(Action action) {
   try {
@@ -44,7 +44,7 @@ void expect_refusal_at_most(Action action) {
   }
 }
 
-/// A directory of this process, gone at its end.
+/// A directory of this process, removed at its end.
 class scratch_directory {
 public:
   scratch_directory() {
@@ -65,7 +65,7 @@ public:
 
   [[nodiscard]] std::filesystem::path const& path() const noexcept { return path_; }
 
-  /// Writes a file of this directory. \returns its path.
+  /// Writes a file into this directory. \returns its path.
   std::filesystem::path write(std::string_view name, std::string_view content) const {
     std::ofstream{path_ / name, std::ios::binary | std::ios::trunc} << content;
     return path_ / name;

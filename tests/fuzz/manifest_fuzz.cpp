@@ -10,7 +10,7 @@ using namespace superoffload;
 int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   static fuzz::scratch_directory const directory;
   static auto const state = directory.write("rank-00000.bin", std::string(4099, '\0'));
-  // With the right digest, as somebody who means harm would write it.
+  // With a correct digest, as an attacker would write it.
   auto const content = concat("\",\n\"manifest\":", fuzz::text_of(data, size), "}\n");
   directory.write("manifest.json",
                   concat("{\"sha256\":\"", io::sha256_hex(std::as_bytes(std::span{content})), content));

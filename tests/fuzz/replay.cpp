@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// replay PATH...: runs a fuzz target, without a fuzzer, on the files given or in the directories given; on
-// each as it is, on prefixes of it, and with single bytes changed.
+// replay PATH...: runs a fuzz target, without a fuzzer, on the given files or on those in the given
+// directories: on each as it is, on prefixes of it, and with single bytes changed.
 
 #include "fuzz.hpp"
 
@@ -12,11 +12,11 @@
 
 namespace {
 
-/// At most so many cuts and changes per file.
+/// At most this many prefixes and changes per file.
 constexpr std::size_t most_variants = 40;
 
 void run(std::string const& input) {
-  // A copy of exactly that size, so that AddressSanitizer sees a byte read beyond it.
+  // A copy of exactly that size, so that AddressSanitizer detects a read beyond it.
   std::vector<std::uint8_t> const bytes(input.begin(), input.end());
   LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
 }

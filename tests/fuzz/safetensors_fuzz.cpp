@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
   auto const path = directory.write("input", fuzz::text_of(data, size));
   fuzz::expect_refusal_at_most([&] {
     auto const opened = io::safetensors_file::open(path);
-    // The rules once more, told in another way: data bytes, each of exactly one tensor.
+    // The rules in another form: every data byte belongs to exactly one tensor.
     std::uint64_t header = 0;
     std::memcpy(&header, data, sizeof header);
     auto const data_bytes = size - 8 - header;

@@ -24,7 +24,7 @@ void make_with_file(std::filesystem::path const& path, std::string_view content)
 
 }  // namespace
 
-TEST_CASE("directories are made with those above them, and listed sorted") {
+TEST_CASE("directories are created with their parents, and listed sorted") {
   scratch_directory const directory;
   make_directories(directory / "a/b/c");
   make_directories(directory / "a/b/c");
@@ -49,7 +49,7 @@ TEST_CASE("removing a tree does not follow links") {
   CHECK(read_text(directory / "kept/f") == "x");
 }
 
-TEST_CASE("a directory takes the place of another, wherever that fails") {
+TEST_CASE("a directory replaces another, or leaves it intact at any failure") {
   for (bool const no_exchange : {false, true}) {
     CAPTURE(no_exchange);
     long operations = 1;
@@ -79,7 +79,7 @@ TEST_CASE("a directory takes the place of another, wherever that fails") {
   }
 }
 
-TEST_CASE("what stood aside when the process was killed comes back, unless it was replaced") {
+TEST_CASE("a directory moved aside by a killed process comes back, unless it was replaced") {
   scratch_directory const directory;
   auto const path = directory / "d";
   make_with_file(replaced_name(path), "old");
@@ -91,7 +91,7 @@ TEST_CASE("what stood aside when the process was killed comes back, unless it wa
   CHECK(list_directory(directory.path()) == names{"d"});
 }
 
-TEST_CASE("a staging directory goes away unless it was moved") {
+TEST_CASE("a staging directory is removed unless it was moved") {
   scratch_directory const directory;
   {
     staging_directory const staged{directory / "s"};
@@ -107,7 +107,7 @@ TEST_CASE("a staging directory goes away unless it was moved") {
   CHECK(list_directory(directory.path()) == names{"d"});
 }
 
-TEST_CASE("names of leftovers are told from those of others") {
+TEST_CASE("names of leftovers are distinguished from others") {
   auto const suffix = random_suffix();
   CHECK(suffix != random_suffix());
   CHECK(is_suffixed(".tmp-" + suffix, ".tmp-"));
@@ -117,7 +117,7 @@ TEST_CASE("names of leftovers are told from those of others") {
   CHECK(!is_suffixed("tmp--" + suffix, ".tmp-"));
 }
 
-TEST_CASE("what a signal interrupts is done again") {
+TEST_CASE("an operation that a signal interrupts is repeated") {
   scratch_directory const directory;
   for (long at = 0; at < 12; ++at) {
     CAPTURE(at);
@@ -137,7 +137,7 @@ TEST_CASE("what a signal interrupts is done again") {
   }
 }
 
-TEST_CASE("a file is replaced as a whole, and only by a file") {
+TEST_CASE("a file is replaced atomically, and only a regular file is") {
   scratch_directory const directory;
   auto const file = directory / "file";
   replace_file(file, "one");

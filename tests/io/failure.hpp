@@ -13,7 +13,7 @@
 
 namespace superoffload::io::testing {
 
-/// The error that `action` throws; its code is ok when it throws none. Any other exception passes.
+/// The error that `action` throws; its code is ok when it throws none. Other exceptions pass through.
 template <class Action>
 error failure_of(Action&& action) {
   try {
@@ -22,7 +22,7 @@ error failure_of(Action&& action) {
   return {exit_code::ok, "no error"};
 }
 
-/// Checks the code and that the message is one line with all of `parts` in it.
+/// Checks the code, and that the message is one line that contains all of `parts`.
 template <class... Parts>
 void check_failure(error const& failure, exit_code code, Parts const&... parts) {
   std::string const message = failure.what();

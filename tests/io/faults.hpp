@@ -9,14 +9,14 @@
 
 namespace superoffload::io::testing {
 
-/// What shall happen to the operations while an `injection` lives. Plain data, as the hook is a plain
-/// function.
+/// What happens to the operations while an `injection` lives. Plain data, since the hook is a plain function.
 struct fault_plan {
-  long at = -1;              ///< the operation, counted from 0, that fails; -1: none, count only
-  int with = 0;              ///< errno, or short_transfer
-  bool persistent = false;   ///< all later ones fail as well
-  bool exits = false;        ///< the process ends instead
-  bool no_exchange = false;  ///< exchanges fail as where the file system has none; they are not counted then
+  long at = -1;             ///< the operation, counted from 0, that fails; -1: none, count only
+  int with = 0;             ///< errno, or short_transfer
+  bool persistent = false;  ///< all later ones fail as well
+  bool exits = false;       ///< the process ends instead
+  bool no_exchange =
+      false;  ///< exchanging names fails, as on file systems without it; it is not counted then
 };
 
 class injection {
@@ -30,7 +30,7 @@ public:
   injection& operator=(injection const&) = delete;
   ~injection() { fault.store(nullptr); }
 
-  /// Operations that the plan counted so far.
+  /// The operations counted so far.
   [[nodiscard]] static long seen() { return seen_; }
 
 private:

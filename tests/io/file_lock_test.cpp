@@ -20,7 +20,7 @@ using namespace superoffload;
 using namespace superoffload::io;
 using namespace superoffload::io::testing;
 
-TEST_CASE("one has a lock at a time, and its end leaves nothing") {
+TEST_CASE("one process at a time holds a lock, and its end leaves nothing") {
   scratch_directory const directory;
   {
     auto const first = file_lock::acquire(directory / "lock");
@@ -33,7 +33,7 @@ TEST_CASE("one has a lock at a time, and its end leaves nothing") {
   CHECK(file_lock::acquire(directory / "lock"));
 }
 
-TEST_CASE("a lock dies with its process") {
+TEST_CASE("a lock ends with its process") {
   scratch_directory const directory;
   int ready[2];
   REQUIRE(::pipe(ready) == 0);
@@ -57,7 +57,7 @@ TEST_CASE("a lock dies with its process") {
   ::close(ready[1]);
 }
 
-TEST_CASE("however many take and leave a lock, none has it beside another") {
+TEST_CASE("with any number of threads, never do two hold a lock at once") {
   scratch_directory const directory;
   std::atomic<int> holders = 0, taken = 0;
   std::atomic<bool> alone = true;
@@ -78,7 +78,7 @@ TEST_CASE("however many take and leave a lock, none has it beside another") {
   CHECK(taken > 0);
 }
 
-TEST_CASE("what cannot be locked is named") {
+TEST_CASE("a file that cannot be locked is named") {
   scratch_directory const directory;
   check_failure(failure_of([&] { file_lock::acquire(directory / "absent/lock"); }), exit_code::io_failure,
                 "absent/lock", "No such file");

@@ -21,7 +21,7 @@ std::span<std::byte const> bytes_of(std::string_view text) { return std::as_byte
 
 }  // namespace
 
-TEST_CASE("what was written at an offset is read there") {
+TEST_CASE("bytes written at an offset are read there") {
   scratch_directory const directory;
   auto target = file::create_new(directory / "f");
   target.preallocate(10);
@@ -74,7 +74,7 @@ TEST_CASE("interrupted and short transfers are continued") {
   std::string const text(1000, 'x');
   for (int const with : {EINTR, short_transfer}) {
     auto const path = directory / concat("f", with);
-    // Operations: open, write (again and again), sync, close.
+    // Operations: open, write (several times), sync, close.
     for (long at = 1; at < 8; ++at) {
       CAPTURE(at);
       {
@@ -111,7 +111,7 @@ TEST_CASE("every failing operation is reported with path and reason") {
   }
 }
 
-TEST_CASE("a file system that cannot reserve space does not hinder writing") {
+TEST_CASE("a file system that cannot reserve space does not prevent writing") {
   scratch_directory const directory;
   auto target = file::create_new(directory / "f");
   injection const unsupported{{.at = 0, .with = EOPNOTSUPP}};
@@ -120,7 +120,7 @@ TEST_CASE("a file system that cannot reserve space does not hinder writing") {
   CHECK(target.size() == 0);
 }
 
-TEST_CASE("moving a file hands over its descriptor") {
+TEST_CASE("moving a file transfers its descriptor") {
   scratch_directory const directory;
   write_text(directory / "a", "a");
   write_text(directory / "b", "bb");

@@ -43,7 +43,7 @@ std::vector<float> values_of(hub_checkpoint const& weights, std::string const& n
   return values;
 }
 
-/// A model whose one weight is `value`, to see which of two exports stands somewhere.
+/// Exports a model whose only weight is `value`, to see which of two exports is there.
 void export_value(fs::path const& model_directory, fs::path const& destination, float value) {
   std::vector<export_tensor> const tensors{{"w", {3}}};
   hub_export(model_files::read(model_directory), destination, tensors,
@@ -60,7 +60,7 @@ float exported_value(fs::path const& destination) {
 
 }  // namespace
 
-TEST_CASE("an export of a checkpoint is that checkpoint") {
+TEST_CASE("an export of a checkpoint equals that checkpoint") {
   for (auto const* name : {"llama", "llama_tied"}) {
     CAPTURE(name);
     scratch_directory const directory;
@@ -159,7 +159,7 @@ TEST_CASE("large models are cut into shards with an index") {
   for (auto const& name : original.names()) { CHECK(values_of(copy, name) == values_of(original, name)); }
 }
 
-TEST_CASE("an export asks for every element once, in order, and in bounded pieces") {
+TEST_CASE("an export requests every element once, in order, and in bounded pieces") {
   scratch_directory const directory;
   std::vector<export_tensor> const tensors{{"a", {3, 300'000}}, {"none", {0, 4}}, {"b", {}}};
   std::vector<std::uint64_t> next(tensors.size());
@@ -175,7 +175,7 @@ TEST_CASE("an export asks for every element once, in order, and in bounded piece
   CHECK(values_of(copy, "a").back() == 899'999.0F);
 }
 
-TEST_CASE("what an export refuses to replace") {
+TEST_CASE("an export refuses to replace anything but an export") {
   scratch_directory const directory;
   auto const exporting = [&](fs::path const& to) {
     return failure_of([&] { export_value(model("llama"), to, 1); });
@@ -218,7 +218,7 @@ TEST_CASE("what an export refuses to replace") {
   CHECK(exported_value(directory / "empty") == 1);
 }
 
-TEST_CASE("whether an export may be written can be asked before") {
+TEST_CASE("whether an export may be written can be checked before") {
   scratch_directory const directory;
   expect_exportable(model("llama"), directory / "deep/out");
   CHECK(list_directory(directory / "deep").empty());
@@ -233,7 +233,7 @@ TEST_CASE("whether an export may be written can be asked before") {
                 exit_code::io_failure, directory.path().native(), "Read-only");
 }
 
-TEST_CASE("an export says which run it is of, and can be removed") {
+TEST_CASE("an export names its run, and can be removed") {
   scratch_directory const directory;
   CHECK_FALSE(exported_run(directory / "out"));
   std::vector<export_tensor> const tensors{{"w", {3}}};
@@ -248,7 +248,7 @@ TEST_CASE("an export says which run it is of, and can be removed") {
   CHECK(list_directory(directory.path()) == std::vector<std::string>{"damaged"});
 }
 
-TEST_CASE("what an export takes over is what was read before, whatever becomes of the model's directory") {
+TEST_CASE("an export copies the files as they were read, whatever happens to the model's directory") {
   scratch_directory const directory;
   fs::copy(model("llama"), directory / "model");
   auto const files = model_files::read(directory / "model");
@@ -271,7 +271,7 @@ TEST_CASE("an export that fails or is killed at any operation leaves the earlier
       scratch_directory const directory;
       auto const out = directory / "out";
       export_value(source / "model", out, 0);
-      // Where names cannot be exchanged, a kill can leave the earlier one aside.
+      // Where names cannot be exchanged, a kill can leave the earlier one under its temporary name.
       auto const standing = [&] {
         return no_exchange && exits && !fs::exists(out) ? replaced_name(out) : out;
       };

@@ -21,7 +21,7 @@ std::filesystem::path model(std::string_view name) {
 }
 
 /// A file with the tensors `names` of two floats each: 1.5 and 2.5 for the first, 3.5 and 4.5 for the next,
-/// ...
+/// and so on.
 void write_shard(std::filesystem::path const& path, std::vector<std::string> const& names,
                  dtype type = dtype::f32) {
   std::vector<tensor_declaration> declared;
@@ -84,7 +84,7 @@ TEST_CASE("shards are read through their index") {
   check_failure(failure_of([&] { opened.read("a", 1, values); }), exit_code::internal, "x-1.safetensors",
                 "beyond");
 
-  // A single file comes first, as in transformers.
+  // A single file has priority, as in transformers.
   write_shard(directory / "model.safetensors", {"single"});
   CHECK(hub_checkpoint::open(directory.path()).names() == std::vector<std::string>{"single"});
 }
@@ -123,7 +123,7 @@ TEST_CASE("a directory without safetensors is refused with advice") {
   check_failure(opening(directory.path()), exit_code::bad_input, "model.safetensors", "regular file");
 }
 
-TEST_CASE("weights that no master can have are refused, with their place") {
+TEST_CASE("weights that no master can represent are refused, with their position") {
   scratch_directory const directory;
   float const largest = std::bit_cast<float>(0x7F7F7FFFU);
   for (float const bad :

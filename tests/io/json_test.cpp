@@ -56,7 +56,7 @@ TEST_CASE("names are unique at every level") {
   CHECK(parsing(R"([{"a": 1, "b": {"a": 1}}, {"a": 1}])").code() == exit_code::ok);
 }
 
-TEST_CASE("bounds hold exactly") {
+TEST_CASE("limits hold exactly") {
   CHECK(parsing("[[1]]", {.depth = 2}).code() == exit_code::ok);
   check_failure(parsing("[[[1]]]", {.depth = 2}), exit_code::bad_input, "deeper than 2");
   check_failure(parsing(std::string(1 << 20, '[')), exit_code::bad_input, "deeper than 32");
@@ -66,7 +66,7 @@ TEST_CASE("bounds hold exactly") {
   check_failure(parsing("[1,2]", {.commas = 0}), exit_code::bad_input, "1 commas, expected at most 0");
 }
 
-TEST_CASE("a field complains with file and path") {
+TEST_CASE("a field's errors name file and path") {
   auto const document = parse_json(
       R"({"a": {"b": [1, -1, 1.5, "x", null, true, 18446744073709551615]}, "n\u0001": 0})", "f.json");
   json_field const root{document, "f.json"};

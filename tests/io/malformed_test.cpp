@@ -21,11 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Name of a file without its extension, and what the message about it says.
+/// The name of a file without its extension, and a part of the message about it.
 using expectations = std::map<std::string, std::string>;
 
 /// Calls `read` with every file under tests/data/malformed/`kind`, and checks that each has an expectation
-/// and meets it.
+/// and that its message contains it.
 template <class Read>
 void check_all(std::string_view kind, expectations const& expected, Read read) {
   auto const directory = fs::path{SUPEROFFLOAD_TEST_DATA} / "malformed" / kind;
@@ -41,7 +41,7 @@ void check_all(std::string_view kind, expectations const& expected, Read read) {
   }
 }
 
-/// The two shards that the indexes speak of: x-1 with tensor a, x-2 with tensor b.
+/// The two shards that the indexes refer to: x-1 with tensor a, x-2 with tensor b.
 void write_shards(fs::path const& directory) {
   for (auto const& [shard, tensor] : {std::pair{"x-1.safetensors", "a"}, std::pair{"x-2.safetensors", "b"}}) {
     std::vector<tensor_declaration> const declared{{tensor, dtype::f32, {0}}};
@@ -49,7 +49,7 @@ void write_shards(fs::path const& directory) {
   }
 }
 
-/// With the right digest: what is wrong was written so.
+/// With a correct digest: the content itself is malformed.
 void write_manifest(fs::path const& directory, std::string const& manifest) {
   auto const content = concat("\",\n\"manifest\":", manifest, "}\n");
   write_text(directory / "manifest.json",
@@ -58,7 +58,7 @@ void write_manifest(fs::path const& directory, std::string const& manifest) {
 
 }  // namespace
 
-TEST_CASE("what the malformed files were made from is accepted") {
+TEST_CASE("the intact originals of the malformed files can be read") {
   auto const corpus = fs::path{SUPEROFFLOAD_TEST_DATA}.parent_path() / "fuzz/corpus";
   CHECK(safetensors_file::open(corpus / "safetensors/every_type.safetensors").tensors().size() == 6);
   CHECK(safetensors_file::open(corpus / "safetensors/none.safetensors").tensors().empty());
@@ -155,23 +155,23 @@ TEST_CASE("malformed indexes") {
       {"metadata_list", "metadata: expected an object"},
       {"shard_absent", "x-9.safetensors: cannot be opened: No such file"},
       {"shard_absolute",
-       R"(weight_map.a: expected the name of a file beside the index, found "/etc/passwd")"},
-      {"shard_backslash", "weight_map.a: expected the name of a file beside the index"},
-      {"shard_dot", "weight_map.a: expected the name of a file beside the index"},
-      {"shard_dot_dot", "weight_map.a: expected the name of a file beside the index"},
-      {"shard_empty", "weight_map.a: expected the name of a file beside the index"},
+       R"(weight_map.a: expected the name of a file next to the index, found "/etc/passwd")"},
+      {"shard_backslash", "weight_map.a: expected the name of a file next to the index"},
+      {"shard_dot", "weight_map.a: expected the name of a file next to the index"},
+      {"shard_dot_dot", "weight_map.a: expected the name of a file next to the index"},
+      {"shard_empty", "weight_map.a: expected the name of a file next to the index"},
       {"shard_is_the_index", "this is no safetensors file"},
       {"shard_name_too_long", "cannot be opened: File name too long"},
       {"shard_null", "weight_map.a: expected a string"},
       {"shard_number", "weight_map.a: expected a string"},
-      {"shard_parent", "weight_map.a: expected the name of a file beside the index"},
+      {"shard_parent", "weight_map.a: expected the name of a file next to the index"},
       {"shard_pickled", "pickled weights, which can run code"},
-      {"shard_subdirectory", "weight_map.a: expected the name of a file beside the index"},
-      {"shard_zero_byte", "weight_map.a: expected the name of a file beside the index"},
+      {"shard_subdirectory", "weight_map.a: expected the name of a file next to the index"},
+      {"shard_zero_byte", "weight_map.a: expected the name of a file next to the index"},
       {"tensor_in_another_shard", "x-2.safetensors has no tensor of that name"},
       {"tensor_in_no_shard", "weight_map.nothing: "},
       {"tensor_twice", "field 'a' appears twice"},
-      {"terminal_escape", "weight_map.a: expected the name of a file beside the index"},
+      {"terminal_escape", "weight_map.a: expected the name of a file next to the index"},
       {"too_deep", "nested deeper than 8"},
       {"truncated", "expected valid JSON"},
       {"weight_map_list", "weight_map: expected an object"},

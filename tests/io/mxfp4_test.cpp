@@ -44,13 +44,13 @@ std::vector<std::byte> random_bytes(std::int64_t count, int least, int most) {
   return bytes;
 }
 
-/// A matrix of each of three experts.
+/// One matrix for each of three experts.
 std::vector<bytes_of_tensor> matrices() {
   return {{"w_blocks", dtype::u8, {experts, out, in / 32, 16}, random_bytes(experts * out * in / 2, 0, 255)},
           {"w_scales", dtype::u8, {experts, out, in / 32}, random_bytes(experts * out * in / 32, 0, 250)}};
 }
 
-/// As the published code computes it.
+/// By the formula of the published code.
 float value(std::vector<bytes_of_tensor> const& tensors, std::int64_t e, std::int64_t i, std::int64_t o) {
   constexpr float values[] = {0, .5, 1, 1.5, 2, 3, 4, 6, -0.F, -.5, -1, -1.5, -2, -3, -4, -6};
   auto const group = (e * out + o) * (in / 32) + i / 32;
@@ -61,8 +61,7 @@ float value(std::vector<bytes_of_tensor> const& tensors, std::int64_t e, std::in
 
 }  // namespace
 
-TEST_CASE(
-    "experts in MXFP4 are read as one dequantised tensor, in whatever pieces and from several threads") {
+TEST_CASE("experts in MXFP4 are read as one dequantised tensor, in any pieces and from several threads") {
   scratch_directory const directory;
   auto const tensors = matrices();
   write(directory.path(), tensors);
@@ -108,7 +107,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("MXFP4 that does not fit together, or that overflows, is refused by name") {
+TEST_CASE("MXFP4 tensors with wrong shapes or overflowing values are refused by name") {
   scratch_directory const directory;
   auto tensors = matrices();
   auto const opened = [&] {
@@ -128,9 +127,9 @@ TEST_CASE("MXFP4 that does not fit together, or that overflows, is refused by na
     tensors[0].extents = {experts, out, in / 64, 32};
     check_failure(failure_of(opened), exit_code::bad_input, "[experts, outputs, inputs / 32, 16]");
   }
-  SUBCASE("beside what it would become") {
+  SUBCASE("blocks and the dequantised tensor") {
     tensors.push_back({"w", dtype::u8, {1}, {std::byte{0}}});
-    check_failure(failure_of(opened), exit_code::bad_input, "'w' is there beside its own MXFP4 blocks");
+    check_failure(failure_of(opened), exit_code::bad_input, "'w' exists, and so do its MXFP4 blocks");
   }
   SUBCASE("a value beyond bfloat16") {
     tensors[0].bytes[5] = std::byte{0x07};
@@ -138,6 +137,6 @@ TEST_CASE("MXFP4 that does not fit together, or that overflows, is refused by na
     auto const checkpoint = opened();
     std::vector<float> values(in * out);
     check_failure(failure_of([&] { checkpoint.read("w", 0, values); }), exit_code::bad_input, "w: element");
-    checkpoint.read("w", in * out, values);  // the next expert's are fine
+    checkpoint.read("w", in * out, values);  // the next expert's values are valid
   }
 }

@@ -24,7 +24,7 @@ std::span<std::byte const> bytes_of(std::vector<T> const& values) {
   return std::as_bytes(std::span{values});
 }
 
-/// A file with this header and so many bytes of data, 0, 1, 2, ...
+/// A file with this header and `data_bytes` bytes of data, 0, 1, 2, ...
 std::filesystem::path file_with(scratch_directory const& directory, std::string_view header,
                                 std::size_t data_bytes) {
   std::string content(8, '\0');
@@ -51,7 +51,7 @@ TEST_CASE("the reference checkpoints can be read") {
     REQUIRE(norm.shape.size() == 1);
     std::vector<float> values(norm.elements());
     file.read(norm, 0, values);
-    // The weights of norms are drawn around 1.
+    // The weights of norms were drawn around 1.
     auto const mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     CHECK(mean > 0.5);
     CHECK(mean < 1.5);
@@ -144,7 +144,7 @@ TEST_CASE("the header is padded to 8 bytes and says that PyTorch wrote the tenso
   CHECK(content[0] == static_cast<char>(padded.size()));
 }
 
-TEST_CASE("what a writer refuses") {
+TEST_CASE("a writer refuses wrong declarations and wrong amounts of data") {
   scratch_directory const directory;
   using declarations = std::vector<tensor_declaration>;
   auto const declare = [&](declarations const& tensors) {
@@ -167,7 +167,7 @@ TEST_CASE("what a writer refuses") {
                 "short", "File exists");
 }
 
-TEST_CASE("a header that a reader may accept") {
+TEST_CASE("unusual but valid headers are read") {
   scratch_directory const directory;
   auto const opens = [&](std::string_view header, std::size_t data) {
     return safetensors_file::open(file_with(directory, header, data)).tensors().size();
@@ -195,7 +195,7 @@ TEST_CASE("limits are checked before the header is read") {
   CHECK(safetensors_file::open(path, {.header_bytes = one.size(), .tensors = 1}).tensors().size() == 1);
 }
 
-TEST_CASE("a reading failure names the file") {
+TEST_CASE("a read failure names the file") {
   scratch_directory const directory;
   auto const path = file_with(directory, R"({"a":{"dtype":"U8","shape":[9],"data_offsets":[0,9]}})", 9);
   for (long at = 0; at < 3; ++at) {

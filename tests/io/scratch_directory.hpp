@@ -12,11 +12,11 @@
 
 namespace superoffload::io::testing {
 
-/// An empty directory, gone at the end with all that is in it.
+/// An empty directory. The destructor removes it with its content.
 class scratch_directory {
 public:
   scratch_directory() {
-    // In memory where there is such a place: the tests sync thousands of times.
+    // In memory where possible: the tests sync thousands of times.
     for (auto const& parent : {std::filesystem::path{"/dev/shm"}, std::filesystem::temp_directory_path()}) {
       std::string name = parent / "superoffload-XXXXXX";
       if (::mkdtemp(name.data()) != nullptr) {

@@ -23,7 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using names = std::vector<std::string>;
 
-/// Byte `offset` of the state that `seed` names.
+/// Byte `offset` of the state for `seed`.
 std::byte state_byte(std::uint64_t seed, std::uint64_t offset) {
   return static_cast<std::byte>((offset * 0x9E3779B97F4A7C15U + seed * 0xD1B54A32D192ED03U) >> 56);
 }
@@ -46,7 +46,7 @@ void save(fs::path const& root, std::int64_t step, std::uint64_t seed, int keep_
   save_checkpoint(root, step, concat(R"({"seed":)", seed, "}"), blobs, keep_last);
 }
 
-/// Checks every byte. \returns the seed it was saved with.
+/// Checks every byte. \returns the seed with which it was saved.
 std::uint64_t seed_of(checkpoint_reader const& reader) {
   auto const& text = reader.state_json();
   REQUIRE(text.starts_with(R"({"seed":)"));
@@ -91,9 +91,9 @@ void flip_bit(fs::path const& path, std::uint64_t offset) {
 
 }  // namespace
 
-TEST_CASE("a checkpoint gives back the state and every byte") {
+TEST_CASE("a checkpoint returns the state and every byte") {
   scratch_directory const directory;
-  // More than one chunk, an empty blob, and sizes that are no multiple of anything.
+  // More than one chunk, an empty blob, and sizes that are multiples of nothing.
   std::vector<std::pair<std::string, std::uint64_t>> const sizes{
       {"m/unit.0", 3 * checkpoint_chunk_bytes + 4097},
       {"empty", 0},
@@ -143,7 +143,7 @@ TEST_CASE("a checkpoint gives back the state and every byte") {
                 "'x' is missing");
 }
 
-TEST_CASE("parts that ranks have written are read as one, whatever their sizes") {
+TEST_CASE("parts that ranks have written are read as one, for any sizes") {
   scratch_directory const root;
   auto const state = state_of(7, 10'000);
   std::vector<std::uint64_t> const ends{4096, 4096, 9000, 10'000};  // of each rank's part; one is empty
@@ -179,7 +179,7 @@ TEST_CASE("parts that ranks have written are read as one, whatever their sizes")
   CHECK_THROWS_AS(reader.read_whole("state", state.size() - 1, beyond), error);
 }
 
-TEST_CASE("a draft that is not finished leaves nothing") {
+TEST_CASE("a draft that is not finished leaves no files") {
   scratch_directory const root;
   {
     checkpoint_draft const draft{root.path(), 5};
@@ -189,7 +189,7 @@ TEST_CASE("a draft that is not finished leaves nothing") {
   CHECK(fs::is_empty(root.path()));
 }
 
-TEST_CASE("rotation lets checkpoints of other runs alone, and what may be one of them") {
+TEST_CASE("rotation does not touch checkpoints of other runs, or what may be one of them") {
   scratch_directory const root;
   auto const save_of = [&](std::int64_t step, std::string const& run) {
     save_checkpoint(root.path(), step, "{}", {}, 1, run);
@@ -216,7 +216,7 @@ TEST_CASE("rotation lets checkpoints of other runs alone, and what may be one of
   CHECK(list_directory(root.path()) == names{"checkpoint-4", "checkpoint-5", "checkpoint-7"});
 }
 
-TEST_CASE("the last checkpoints are kept, and of an abandoned run none") {
+TEST_CASE("the last checkpoints are kept, but none of abandoned later steps") {
   scratch_directory const root;
   for (int step = 1; step <= 4; ++step) { save(root.path(), step, 1, 3); }
   CHECK(list_directory(root.path()) == names{"checkpoint-2", "checkpoint-3", "checkpoint-4"});
@@ -230,7 +230,7 @@ TEST_CASE("the last checkpoints are kept, and of an abandoned run none") {
   CHECK(seed_of(newest(root.path())) == 3);
 }
 
-TEST_CASE("only directories that a save left are cleaned up") {
+TEST_CASE("only directories that a killed save left are removed") {
   scratch_directory const root;
   auto const suffix = random_suffix();
   names const others{
@@ -253,7 +253,7 @@ TEST_CASE("a save that fails at any operation names the path and loses no checkp
   for (bool const same_step : {false, true}) {
     for (bool const no_exchange : {false, true}) {
       if (no_exchange && !same_step) {
-        continue;  // no name is taken
+        continue;  // this operation chooses no name
       }
       for (bool const persistent : {false, true}) {
         CAPTURE(same_step);
@@ -322,7 +322,7 @@ TEST_CASE("a save killed at any operation loses no checkpoint, and the next save
           operations = injection::seen();
         }
         save(root.path(), 4, 4, 2);
-        // What was newest before is kept, wherever the kill had left it.
+        // The checkpoint that was newest before is kept, under whatever name the kill left it.
         CHECK(list_directory(root.path()) ==
               names{concat("checkpoint-", seed == 3 ? step : 2), "checkpoint-4"});
         auto const before = seed_of(
@@ -335,7 +335,7 @@ TEST_CASE("a save killed at any operation loses no checkpoint, and the next save
   }
 }
 
-TEST_CASE("a reading failure is reported with path and reason") {
+TEST_CASE("a read failure is reported with path and reason") {
   scratch_directory const root;
   save(root.path(), 1, 1);
   for (long at = 0; at < 5; ++at) {
@@ -345,9 +345,9 @@ TEST_CASE("a reading failure is reported with path and reason") {
   }
 }
 
-// What could not be read may be whole: an older checkpoint in its place would be the newest one's end, as
-// soon as old ones are removed.
-TEST_CASE("a newest checkpoint that cannot be read is not passed over") {
+// A checkpoint that could not be read may be intact. If an older one were used instead, rotation would soon
+// remove the newest.
+TEST_CASE("a newest checkpoint that cannot be read is not skipped") {
   scratch_directory const root;
   save(root.path(), 1, 1);
   save(root.path(), 2, 2);
@@ -361,7 +361,7 @@ TEST_CASE("a newest checkpoint that cannot be read is not passed over") {
   }
 }
 
-TEST_CASE("any changed or missing byte is rejected and the older checkpoint taken") {
+TEST_CASE("any changed or missing byte is detected, and the older checkpoint is used") {
   scratch_directory const root;
   save(root.path(), 1, 1);
   save(root.path(), 2, 2);
@@ -427,7 +427,7 @@ TEST_CASE("any changed or missing byte is rejected and the older checkpoint take
   }
 }
 
-TEST_CASE("a checkpoint that its reader rejects is passed over, and an error of another kind is passed on") {
+TEST_CASE("a checkpoint that its reader rejects is skipped, and other errors are passed on") {
   scratch_directory const root;
   for (int const step : {1, 2, 3}) { save(root.path(), step, step); }
   names reasons;
@@ -447,14 +447,14 @@ TEST_CASE("a checkpoint that its reader rejects is passed over, and an error of 
                 exit_code::device_lost, "the device is lost");
 }
 
-TEST_CASE("no checkpoint at all is no error") {
+TEST_CASE("having no checkpoint is no error") {
   scratch_directory const root;
   auto const never = [](std::string const& reason) { FAIL_CHECK(reason); };
   CHECK(!newest_checkpoint(root.path(), never).has_value());
   CHECK(!newest_checkpoint(root / "absent", never).has_value());
 }
 
-TEST_CASE("what a save refuses") {
+TEST_CASE("a save refuses wrong steps, texts and blobs") {
   scratch_directory const root;
   auto const saving = [&](std::int64_t step, std::string const& state, std::vector<blob> const& blobs) {
     return failure_of([&] { save_checkpoint(root.path(), step, state, blobs); });

@@ -42,7 +42,7 @@ members const llama{{"model_type", "\"llama\""},  {"vocab_size", "64"},       {"
                     {"intermediate_size", "48"},  {"num_hidden_layers", "2"}, {"num_attention_heads", "4"},
                     {"num_key_value_heads", "2"}, {"rms_norm_eps", "1e-5"}};
 
-/// A correct configuration of another family, with what only it has.
+/// A valid configuration of another family, with the fields that only it has.
 members of_family(std::string const& type, members const& own) {
   auto all = llama;
   all[0].second = "\"" + type + "\"";
@@ -63,7 +63,7 @@ members const gpt_oss =
                           {"sliding_window", "16"},
                           {"layer_types", "[\"sliding_attention\", \"full_attention\"]"}});
 
-/// The members with one replaced or added; an empty value leaves it out.
+/// The members with one replaced or added; an empty value omits it.
 std::string with(std::string const& name, std::string const& value, members const& usual = llama) {
   std::string text = "{";
   bool replaced = false;
@@ -108,7 +108,7 @@ TEST_CASE("the configurations of real checkpoints are read") {
   CHECK(seed.residual_dropout == 0.0);
 }
 
-TEST_CASE("what a configuration leaves out is as in transformers") {
+TEST_CASE("missing fields have the defaults of transformers") {
   CHECK(read(with("rms_norm_eps", "")).rms_norm_epsilon == 1e-6);
   CHECK(read(with("rms_norm_eps", "", phi3)).rms_norm_epsilon == 1e-5);
   CHECK(read(with("sliding_window", "", mistral)).windows == std::vector<std::int32_t>{4096, 4096});
@@ -156,7 +156,7 @@ TEST_CASE("windows are read by layer") {
   CHECK(read(with("sliding_window", "null", sliding)).windows.empty());
 }
 
-TEST_CASE("a family of a user's own is read without a change of the library") {
+TEST_CASE("a user's own family is read without a change of the library") {
   constexpr auto reads = [](io::json_field const& document, model::config& c) {
     c.swiglu_limit = document["limit"].number(0.0, 10.0);
   };
@@ -185,13 +185,13 @@ TEST_CASE("a family of a user's own is read without a change of the library") {
   refuses(with("model_type", "\"gpt2\"", fields), "expected one of own, llama");
   CHECK(complaint(with("limit", "1", fields)).find("'own' is not supported") != std::string::npos);
 
-  own.model_type = "llama";  // goes before the library's
+  own.model_type = "llama";  // takes precedence over the library's
   own.name = "LlamaForCausalLM";
   own.read = nullptr;
   CHECK(read_own(with("attention_bias", "true")).head_dim == 64);
 }
 
-TEST_CASE("frequencies are stretched as Llama 3.1 does") {
+TEST_CASE("frequencies are scaled like Llama 3.1's") {
   model::config c;
   c.head_dim = 128;
   c.rope_theta = 5e5;
@@ -206,7 +206,7 @@ TEST_CASE("frequencies are stretched as Llama 3.1 does") {
   CHECK(f[63] == doctest::Approx(3.06892599e-07).epsilon(1e-8));
 }
 
-TEST_CASE("frequencies are stretched as yarn does") {
+TEST_CASE("frequencies are scaled by yarn") {
   model::config c;
   c.head_dim = 64;
   c.rope_theta = 150000;
@@ -327,7 +327,7 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
   }
 }
 
-TEST_CASE("no file and a file too large are refused") {
+TEST_CASE("a missing file and a file that is too large are refused") {
   scratch_directory const directory;
   CHECK_THROWS_AS(model::read_config(directory.path()), error);
   std::ofstream{directory.path() / "config.json"} << std::string(2 << 20, ' ');

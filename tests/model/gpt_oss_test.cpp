@@ -13,7 +13,7 @@ namespace {
 
 using namespace superoffload;
 
-/// A window on the first layer only, yarn, more experts than tokens choose.
+/// A window on the first layer only, yarn, more experts than a token chooses.
 model::config small() {
   auto c = test::small_config("gpt_oss");
   c.intermediate = 6;
@@ -22,7 +22,7 @@ model::config small() {
   c.experts = 5;
   c.experts_per_token = 2;
   c.normalizes_experts = true;
-  c.swiglu_limit = 0.4;  // so that a few values are beyond it
+  c.swiglu_limit = 0.4;  // a few values exceed it
   c.padding_token = 10;
   c.scaling.kind = model::rope_scaling::rule::yarn;
   c.scaling.factor = 8;
@@ -38,7 +38,7 @@ TEST_CASE("every parameter of a gpt-oss has the gradient that finite differences
 }
 
 TEST_CASE(
-    "whatever of a gpt-oss's blocks is kept, no bit of any gradient changes and the peak is as planned") {
+    "with any choice of kept activations in gpt-oss, no gradient's bits change and the peak is as planned") {
   auto const activations = test::check_recompute<model::gpt_oss>(small());
   // Two blocks of norm, qkv, attention, o, norm, experts; rotary works in place.
   REQUIRE(activations.size() == 12);
@@ -49,7 +49,7 @@ TEST_CASE(
   CHECK(experts.all_flops() == experts.flops + experts.grouped);
 }
 
-TEST_CASE("a gpt-oss whose window is longer than its documents has none") {
+TEST_CASE("a gpt-oss whose window is longer than its documents behaves as without a window") {
   auto c = small();
   c.windows = {64, 64};
   auto without = c;
@@ -65,8 +65,7 @@ TEST_CASE("gpt-oss keeps an architecture's contract") {
   conformance::architecture_keeps_its_contract<model::gpt_oss>(small());
 }
 
-TEST_CASE(
-    "a layer of gpt-oss is one unit under the names of its checkpoint, and FLOPs count active experts") {
+TEST_CASE("a layer of gpt-oss is one unit with the names of the checkpoint, and FLOPs count active experts") {
   model::gpt_oss const gpt_oss{small()};
   REQUIRE(gpt_oss.units().size() == 4);
   auto const& layer = gpt_oss.units()[1];

@@ -18,18 +18,18 @@ TEST_CASE("every parameter of a Llama has the gradient that finite differences g
   test::check_gradients<model::llama>(small(true));
 }
 
-TEST_CASE("whatever of the blocks is kept, no bit of any gradient changes and the peak is as planned") {
+TEST_CASE("with any choice of kept activations, no gradient's bits change and the peak is as planned") {
   for (bool const tied : {false, true}) {
     auto const activations = test::check_recompute<model::llama>(small(tied));
-    // Two blocks of norm, qkv, attention, o, norm, gate and up, down; rotary works in place, and swiglu is
-    // made for its product only.
+    // Two blocks of norm, qkv, attention, o, norm, gate and up, down; rotary works in place, and swiglu
+    // exists only during its GEMM.
     REQUIRE(activations.size() == 14);
     CHECK(activations[6].result);
     CHECK(activations[1].recompute.flops == 2.0 * 8 * 8 * 32);
   }
 }
 
-TEST_CASE("tensors of a layer lie side by side under their names in the checkpoint") {
+TEST_CASE("a layer's tensors are contiguous, with their names in the checkpoint") {
   model::llama const llama{small(false)};
   REQUIRE(llama.units().size() == 4);
   auto const& layer = llama.units()[1];
@@ -41,7 +41,7 @@ TEST_CASE("tensors of a layer lie side by side under their names in the checkpoi
   CHECK(model::llama{small(true)}.units()[3].tensors().size() == 1);
 }
 
-TEST_CASE("only what a head adds to, chunk by chunk, has a wide gradient") {
+TEST_CASE("only a parameter that the head accumulates into, chunk by chunk, has a wide gradient") {
   for (bool const tied : {false, true}) {
     model::llama const llama{small(tied)};
     CHECK(llama.units().front().wide_gradient() == tied);
@@ -55,7 +55,7 @@ TEST_CASE("Llama keeps an architecture's contract") {
   conformance::architecture_keeps_its_contract<model::llama>(small(true));
 }
 
-TEST_CASE("FLOPs count matrix products and causal attention, in a window where there is one") {
+TEST_CASE("FLOPs count GEMMs and causal attention, in a window if there is one") {
   auto config = small(false);
   // Per layer: q, o 8x16 each, k, v 8x8 each, gate, up, down 8x10 each; head 11x8.
   double const matrices = 2.0 * (2 * 8 * 16 + 2 * 8 * 8 + 3 * 8 * 10) + 11 * 8;

@@ -26,7 +26,7 @@ TEST_CASE("every parameter of a Mistral has the gradient that finite differences
   test::check_gradients<model::mistral>(small());
 }
 
-TEST_CASE("Mistral's blocks may be computed again") {
+TEST_CASE("Mistral's blocks can be recomputed") {
   CHECK(test::check_recompute<model::mistral>(small()).size() == 14);
 }
 
@@ -34,7 +34,7 @@ TEST_CASE("Mistral keeps an architecture's contract") {
   conformance::architecture_keeps_its_contract<model::mistral>(small());
 }
 
-TEST_CASE("a Mistral is a Llama unless its window is shorter than a document") {
+TEST_CASE("a Mistral equals a Llama unless its window is shorter than a document") {
   auto const gradients = []<class A>(std::type_identity<A>, std::vector<std::int32_t> const& windows) {
     auto c = test::small_config(A::model_type());
     c.windows = windows;

@@ -13,7 +13,7 @@ using namespace superoffload;
 
 model::config small() {
   auto config = test::small_config("phi3");
-  config.padding_token = 9;  // which the sample does not have: finite differences know of no padding
+  config.padding_token = 9;  // not in the sample: finite differences ignore padding
   config.windows = {2, 2};
   return config;
 }
@@ -22,7 +22,7 @@ TEST_CASE("every parameter of a Phi has the gradient that finite differences giv
   test::check_gradients<model::phi3>(small());
 }
 
-TEST_CASE("Phi's blocks may be computed again") {
+TEST_CASE("Phi's blocks can be recomputed") {
   CHECK(test::check_recompute<model::phi3>(small()).size() == 14);
 }
 

@@ -27,7 +27,9 @@ TEST_CASE("every parameter of a Qwen3 with experts has the gradient that finite 
   test::check_gradients<model::qwen3_moe>(small(false));
 }
 
-TEST_CASE("whatever of its blocks is kept, no bit of any gradient changes and the peak is as planned") {
+TEST_CASE(
+    "with any choice of kept activations in Qwen3 with experts, no gradient's bits change and the peak is as "
+    "planned") {
   auto const activations = test::check_recompute<model::qwen3_moe>(small(true));
   // Two blocks of norm, qkv, norm of heads, attention, o, norm, experts.
   REQUIRE(activations.size() == 14);
@@ -38,7 +40,8 @@ TEST_CASE("Qwen3 with experts keeps an architecture's contract") {
   conformance::architecture_keeps_its_contract<model::qwen3_moe>(small(true));
 }
 
-TEST_CASE("all experts of a layer are one parameter made of their own tensors, and FLOPs count active ones") {
+TEST_CASE(
+    "all experts of a layer are one parameter, read from their own tensors, and FLOPs count active ones") {
   model::qwen3_moe const model{small(true)};
   auto const& tensors = model.units()[1].tensors();
   auto const at = [&](std::string const& name) {

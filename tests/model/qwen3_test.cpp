@@ -18,7 +18,7 @@ TEST_CASE("every parameter of a Qwen3 has the gradient that finite differences g
   test::check_gradients<model::qwen3>(small(true));
 }
 
-TEST_CASE("Qwen3's blocks may be computed again") {
+TEST_CASE("Qwen3's blocks can be recomputed") {
   CHECK(test::check_recompute<model::qwen3>(small(false)).size() == 16);
 }
 

@@ -26,12 +26,12 @@ TEST_CASE(
   test::check_gradients<model::seed_oss>(small(0.3));
 }
 
-TEST_CASE("Seed-OSS's blocks may be computed again, and leave out the same elements") {
+TEST_CASE("Seed-OSS's blocks can be recomputed, and drop the same elements") {
   CHECK(test::check_recompute<model::seed_oss>(small(0.0)).size() == 14);
   CHECK(test::check_recompute<model::seed_oss>(small(0.3)).size() == 14);  // dropout works in place
 }
 
-TEST_CASE("dropout is for training, and another batch has another one") {
+TEST_CASE("dropout is for training, and every batch has its own") {
   test::small_model<model::seed_oss> with{small(0.3)}, without{small(0.0)};
   auto const copy_weights = [&] {
     for (auto const& unit : without.model.units()) {
@@ -62,7 +62,7 @@ TEST_CASE("dropout is for training, and another batch has another one") {
   CHECK(with.loss(true) != doctest::Approx(first));
 }
 
-TEST_CASE("Seed-OSS keeps an architecture's contract, with biases behind their matrices") {
+TEST_CASE("Seed-OSS keeps an architecture's contract, with biases after their matrices") {
   conformance::architecture_keeps_its_contract<model::seed_oss>(small(0.0));
   conformance::architecture_keeps_its_contract<model::seed_oss>(small(0.3));
   model::seed_oss const seed{small(0.0)};

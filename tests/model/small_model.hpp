@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A small model of any architecture in double, and what is checked of each.
+// A small model of any architecture in double, and the checks that all architectures share.
 #include <superoffload/autograd/activation_checkpointing.hpp>
 #include <superoffload/model/architecture.hpp>
 #include <superoffload/nn/batch.hpp>
@@ -87,7 +87,7 @@ struct small_model {
     loss(true);
     g.on.backward();
     g.stream.synchronize();
-    g.on.retain(nullptr);  // `kept` may end here
+    g.on.retain(nullptr);  // `kept` may be destroyed now
   }
   std::vector<double> all_gradients() {
     std::vector<double> all;
@@ -121,7 +121,8 @@ template <model::architecture A>
 void check_gradients(model::config const& c) {
   small_model<A> m{c};
   m.gradients();
-  bool const drops = c.attention_dropout > 0.0 || c.residual_dropout > 0.0;  // then only before a backward
+  bool const drops =
+      c.attention_dropout > 0.0 || c.residual_dropout > 0.0;  // then only if a backward follows
   std::vector<double> const gradients = m.all_gradients();
   std::int64_t unit_begin = 0;
   for (auto const& unit : m.model.units()) {
@@ -135,8 +136,8 @@ void check_gradients(model::config const& c) {
   }
 }
 
-/// Whatever of the blocks is kept, no bit of any gradient changes, and the peak is as planned. \returns what
-/// may be kept.
+/// With any choice of kept activations, no gradient's bits change, and the peak is as planned. \returns the
+/// activations that can be kept.
 template <model::architecture A>
 std::vector<autograd::activation> check_recompute(model::config const& c) {
   small_model<A> m{c};

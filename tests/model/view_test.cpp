@@ -21,7 +21,7 @@ model::config experts() {
   return c;
 }
 
-/// One function for all architectures, as code above models is.
+/// One function for all architectures, like the code that uses models.
 std::vector<double> train_by_view(test::graph& g, test::sample const& s, view const& model) {
   auto const tables = model.make_tables(g.device, g.stream, 8);
   g.on.reset(true);
@@ -70,7 +70,7 @@ void check(model::config const& c) {
   CHECK(dry.peak_bytes() == m.dry_peak({}));
 }
 
-TEST_CASE("through a view a model of any architecture gives what it gives itself") {
+TEST_CASE("a view gives the results of its model, for any architecture") {
   check<model::llama>(test::small_config("llama"));
   check<model::llama>(test::small_config("llama", true));
   check<model::qwen3_moe>(experts());

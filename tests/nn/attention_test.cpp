@@ -18,7 +18,7 @@ using superoffload::test::check_function;
 using superoffload::test::graph;
 namespace nn = superoffload::nn;
 
-/// The documents of a batch on the CPU, whose device memory is the host's.
+/// The documents of a batch on the CPU, whose device memory is host memory.
 struct documents {
   explicit documents(std::vector<std::int32_t> lengths) {
     starts.push_back(0);

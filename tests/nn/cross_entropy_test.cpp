@@ -17,7 +17,7 @@ using superoffload::test::check_derivatives;
 using superoffload::test::graph;
 namespace nn = superoffload::nn;
 
-/// A head of its own graph, with every third row without a target.
+/// A head with a graph of its own; every third row has no target.
 struct head_run {
   head_run(std::int64_t rows, std::int64_t vocabulary, std::int64_t width,
            std::size_t bytes = std::size_t{1} << 24)
@@ -33,7 +33,7 @@ struct head_run {
     batch.targets = targets.data();
   }
 
-  /// The loss divided by the batch's divisor, as its gradient is.
+  /// The loss divided by the batch's divisor, like its gradient.
   double loss(bool with_backward) {
     g.on.reset(with_backward);
     x = g.input(x_values, columns);

@@ -29,7 +29,7 @@ TEST_CASE("a layer with dropout onto a residual has the gradient of its formula"
   });
 }
 
-TEST_CASE("masks differ by batch and place, and nothing is left out where no backward follows") {
+TEST_CASE("masks differ by batch and site, and nothing is dropped where no backward follows") {
   graph g{{unit_layout{0, "unit"}}};
   nn::batch first, second;
   second.noise = 1;
@@ -48,7 +48,7 @@ TEST_CASE("masks differ by batch and place, and nothing is left out where no bac
   CHECK(nn::dropout{0.25, 0}.mask(g.on, first).dropped == 0);
 }
 
-TEST_CASE("rows and neighbours of a mask are drawn by themselves") {
+TEST_CASE("rows and neighbours of a mask are independent") {
   auto const mask = kernel::dropout_mask::with(0.5, 12345);
   constexpr int count = 4096;
   int both_rows = 0, both_neighbours = 0;
@@ -57,7 +57,7 @@ TEST_CASE("rows and neighbours of a mask are drawn by themselves") {
     both_rows += here && mask.of<float>(1, i) > 0.0F;
     both_neighbours += here && mask.of<float>(0, i + 1) > 0.0F;
   }
-  // A quarter, give or take five deviations.
+  // A quarter, within five standard deviations.
   CHECK(std::abs(both_rows - count / 4) < 140);
   CHECK(std::abs(both_neighbours - count / 4) < 140);
 }

@@ -31,7 +31,7 @@ struct sample {
   }
 };
 
-TEST_CASE("a row of the table gets the sum of the gradients of its tokens, also on top of another use") {
+TEST_CASE("a row of the table gets the sum of its tokens' gradients, also added to those of another use") {
   unit_layout unit{0, "unit"};
   nn::embedding const embedding{unit.add_matrix({{"table", 5}}, 3)};
   graph g{{unit}};

@@ -18,7 +18,7 @@ namespace nn = superoffload::nn;
 
 constexpr std::int64_t hidden = 6, intermediate = 5, count = 4;
 
-/// As qwen3_moe has them: no biases, matrices [out, in].
+/// As in qwen3_moe: no biases, matrices [out, in].
 nn::experts plain(unit_layout& unit, std::int32_t each, bool normalised) {
   return {.router = {unit.add_matrix({{"router", count}}, hidden)},
           .gate_up = unit.add_matrix({{"gate_up", count * 2 * intermediate}}, hidden),
@@ -29,7 +29,7 @@ nn::experts plain(unit_layout& unit, std::int32_t each, bool normalised) {
           .normalised = normalised};
 }
 
-/// As gpt_oss has them: biases everywhere, matrices [in, out], the clamped gate.
+/// As in gpt_oss: biases everywhere, matrices [in, out], the clamped gate.
 nn::experts with_biases(unit_layout& unit, std::int32_t each) {
   return {.router = {unit.add_matrix({{"router", count}}, hidden), unit.add_vector("router_bias", count)},
           .gate_up = unit.add_matrix({{"gate_up", count * hidden}}, 2 * intermediate),
@@ -61,12 +61,12 @@ TEST_CASE("a mixture of experts has the gradient of its formula") {
     graph g{{unit}};
     check_function(g, g.random(3 * hidden), hidden, [&](graph::variable x) { return e.onto(x, x); });
   }
-  SUBCASE("one token, whose other experts have none") {
+  SUBCASE("one token: most experts have none") {
     auto const e = plain(unit, 1, false);
     graph g{{unit}};
     check_function(g, g.random(hidden), hidden, [&](graph::variable x) { return e.onto(x, x); });
   }
-  SUBCASE("biases, matrices the other way around, and values beyond the clamp") {
+  SUBCASE("biases, transposed matrices, and values beyond the clamp") {
     auto const e = with_biases(unit, 2);
     graph g{{unit}};
     auto x_values = g.random(9 * hidden);
@@ -75,7 +75,7 @@ TEST_CASE("a mixture of experts has the gradient of its formula") {
   }
 }
 
-TEST_CASE("a mixture of experts adds the weighted results of the chosen to its residual") {
+TEST_CASE("a mixture of experts adds the weighted results of the chosen experts to its residual") {
   unit_layout unit{0, "unit"};
   auto const e = plain(unit, 2, true);
   graph g{{unit}};
@@ -119,7 +119,7 @@ TEST_CASE("a mixture of experts adds the weighted results of the chosen to its r
   }
 }
 
-TEST_CASE("experts without a token have a gradient of zero, also where another micro-batch's was there") {
+TEST_CASE("experts without a token have a gradient of zero, also after another micro-batch") {
   unit_layout unit{0, "unit"};
   auto const e = plain(unit, 1, true);
   graph g{{unit}};

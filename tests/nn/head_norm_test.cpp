@@ -16,7 +16,7 @@ using superoffload::test::check_function;
 using superoffload::test::graph;
 namespace nn = superoffload::nn;
 
-TEST_CASE("norms of heads that are turned have the gradient of their formula") {
+TEST_CASE("norms of rotated heads have the gradient of their formula") {
   constexpr nn::attention_heads heads{3, 2, 6};
   constexpr int columns = (3 + 2 * 2) * 6;
   unit_layout unit{0, "unit"};

@@ -13,14 +13,14 @@ using superoffload::test::check_function;
 using superoffload::test::graph;
 namespace nn = superoffload::nn;
 
-TEST_CASE("a linear layer with bias has the gradient of its product") {
+TEST_CASE("a linear layer with bias has the gradient of its formula") {
   unit_layout unit{0, "unit"};
   nn::linear const layer{unit.add_matrix({{"q", 3}, {"k", 4}}, 5), unit.add_vector("b", 7)};
   graph g{{unit}};
   check_function(g, g.random(4 * 5), 5, [&](graph::variable x) { return layer(x); });
 }
 
-TEST_CASE("a residual takes over the gradient of the product it was added to") {
+TEST_CASE("a residual takes over the gradient of the sum") {
   unit_layout unit{0, "unit"};
   nn::linear const inner{unit.add_matrix({{"a", 6}}, 5)};
   nn::linear const outer{unit.add_matrix({{"b", 5}}, 6)};
@@ -28,7 +28,7 @@ TEST_CASE("a residual takes over the gradient of the product it was added to") {
   check_function(g, g.random(3 * 5), 5, [&](graph::variable x) { return outer.onto(x, inner(x)); });
 }
 
-TEST_CASE("a residual that has a gradient already is added to") {
+TEST_CASE("a residual that already has a gradient accumulates") {
   unit_layout unit{0, "unit"};
   nn::linear const first{unit.add_matrix({{"a", 5}}, 5)};
   nn::linear const second{unit.add_matrix({{"b", 5}}, 5)};

@@ -21,7 +21,7 @@ TEST_CASE("rms_norm has the gradient of its formula, first writer or not") {
   SUBCASE("alone") {
     check_function(g, g.random(5 * 7), 7, [&](graph::variable x) { return norm(x); });
   }
-  SUBCASE("beside another use of its input") {
+  SUBCASE("with another use of its input") {
     check_function(g, g.random(5 * 7), 7, [&](graph::variable x) { return norm(x) + x; });
   }
   SUBCASE("over more rows than a block of partial sums") {

@@ -24,7 +24,7 @@ TEST_CASE("a linear layer of swiglu has the gradients of its formula") {
   check_function(g, g.random(4 * 10), 10, [&](graph::variable x) { return down(nn::swiglu(norm(x))); });
 }
 
-TEST_CASE("swiglu is in memory only while the layer behind it works") {
+TEST_CASE("swiglu is in memory only while the next layer runs") {
   unit_layout unit{0, "unit"};
   nn::linear const down{unit.add_matrix({{"down", 4}}, 640)};
   graph g{{unit}};

@@ -13,7 +13,7 @@ using namespace superoffload::text;
 
 namespace {
 
-/// Stretches as (text, id): an added token's own text, without the white space that it takes along.
+/// The pieces as (text, id): an added token has its own text, without the white space that it includes.
 std::vector<std::pair<std::string, int>> cut(std::vector<added_token> tokens, std::string_view text) {
   std::vector<std::pair<std::string, int>> out;
   for (auto const& [part, id] : added_token_finder{std::move(tokens)}(text)) { out.emplace_back(part, id); }
@@ -37,7 +37,7 @@ TEST_CASE("of equal contents the lowest id counts") {
   CHECK(cut({{"x", 7}, {"x", 5}}, "x") == stretches{{"x", 5}});
 }
 
-TEST_CASE("strips take all white space beside them, Unicode's too") {
+TEST_CASE("strips include all white space next to them, Unicode's too") {
   std::vector<added_token> const both{{.content = "<s>", .id = 1, .lstrip = true, .rstrip = true}};
   CHECK(cut(both, "a \t<s>\u00A0\nb") == stretches{{"a", -1}, {"<s>", 1}, {"b", -1}});
   CHECK(cut(both, "<s> <s> ") == stretches{{"<s>", 1}, {"<s>", 1}});
@@ -48,7 +48,7 @@ TEST_CASE("strips take all white space beside them, Unicode's too") {
         stretches{{"a ", -1}, {"<s>", 1}, {"b", -1}});
 }
 
-TEST_CASE("a single word has no word character beside it") {
+TEST_CASE("a single word has no word character next to it") {
   std::vector<added_token> const word{{.content = "cat", .id = 1, .single_word = true}};
   CHECK(cut(word, "cat, cat") == stretches{{"cat", 1}, {", ", -1}, {"cat", 1}});
   CHECK(cut(word, "cats") == stretches{{"cats", -1}});
@@ -64,7 +64,7 @@ TEST_CASE("word characters") {
   for (char32_t const c : {U' ', U'-', U'\u00BD', U'\u20AC', U'\u200B'}) {
     CHECK_FALSE(is_word_character(c));
   }
-  // As many as \w matches in Hugging Face tokenizers 0.23.
+  // The number of characters that \w matches in Hugging Face tokenizers 0.23.
   int count = 0;
   for (char32_t c = 0; c <= 0x10ffff; ++c) {
     count += (c < 0xd800 || c > 0xdfff) && is_word_character(c) ? 1 : 0;
@@ -72,7 +72,7 @@ TEST_CASE("word characters") {
   CHECK(count == 144'667);
 }
 
-TEST_CASE("a token of white space that strips does not walk over the same run again and again") {
+TEST_CASE("a stripping token of white space does not scan the same run repeatedly") {
   std::vector<added_token> const space{{.content = " ", .id = 1, .lstrip = true, .rstrip = true}};
   CHECK(added_token_finder{space}(std::string(1'000'000, ' ')).size() == 1'000'000);
 }

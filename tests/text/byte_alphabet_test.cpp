@@ -8,7 +8,7 @@
 
 using namespace superoffload::text;
 
-TEST_CASE("the alphabet gives every byte its own letter") {
+TEST_CASE("the alphabet has a letter for every byte") {
   CHECK(std::set<char32_t>(byte_alphabet.begin(), byte_alphabet.end()).size() == 256);
   CHECK(to_byte_alphabet(" ") == "\u0120");
   CHECK(to_byte_alphabet("\n") == "\u010A");
@@ -16,7 +16,7 @@ TEST_CASE("the alphabet gives every byte its own letter") {
   CHECK(to_byte_alphabet("\xad") == "\u0143");  // the last of the 68
 }
 
-TEST_CASE("letters give their bytes back, other characters nothing") {
+TEST_CASE("letters are converted back to bytes, other characters are refused") {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) { bytes += static_cast<char>(byte); }
   CHECK(from_byte_alphabet(to_byte_alphabet(bytes)) == bytes);

@@ -47,7 +47,7 @@ vocabulary random_vocabulary(unsigned seed, int count) {
   return out;
 }
 
-/// The definition, word by word.
+/// The definition, literally.
 std::vector<std::int32_t> merge_by_definition(vocabulary const& v, std::string_view piece) {
   std::vector<std::int32_t> ids;
   for (char const byte : piece) { ids.push_back(static_cast<unsigned char>(byte)); }
@@ -65,7 +65,7 @@ std::vector<std::int32_t> merge_by_definition(vocabulary const& v, std::string_v
     if (best == v.merges.size()) {
       return ids;
     }
-    ids[at] = v.merges[best].product;
+    ids[at] = v.merges[best].result;
     ids.erase(ids.begin() + static_cast<std::ptrdiff_t>(at) + 1);
   }
 }
@@ -78,7 +78,7 @@ std::vector<std::int32_t> encode(byte_pair_encoder const& encoder, std::string_v
 
 }  // namespace
 
-TEST_CASE("short and long pieces merge as the definition says") {
+TEST_CASE("short and long pieces merge as defined") {
   for (unsigned seed = 0; seed < 20; ++seed) {
     auto const v = random_vocabulary(seed, 40);
     byte_pair_encoder const encoder{v.tokens, v.merges, false};

@@ -25,7 +25,7 @@ TEST_CASE("the classes hold what the regular expressions of Hugging Face tokeniz
     }
   }
   auto const of = [&](character_class one) { return found[static_cast<std::size_t>(one)]; };
-  // Of the code points that match [\p{Lu}\p{Lt}], \p{Ll} and so on: their number and their sum.
+  // The number and the sum of the code points that match [\p{Lu}\p{Lt}], \p{Ll} and so on.
   CHECK(of(upper) == total{1889, 87144871});
   CHECK(of(lower) == total{2258, 104713123});
   CHECK(of(letter) == total{136881, 15049071264});
@@ -46,7 +46,7 @@ TEST_CASE("white space is in two classes") {
   }
 }
 
-TEST_CASE("planes beyond the dense part have their classes") {
+TEST_CASE("planes outside of the table have their classes") {
   auto const& table = character_table::unicode();
   CHECK(table[0x1ffff] == other);
   CHECK(table[0x20000] == letter);

@@ -9,7 +9,7 @@
 
 using namespace superoffload::text;
 
-TEST_CASE("form C composes, orders marks and keeps exclusions apart") {
+TEST_CASE("form C composes, orders marks and respects exclusions") {
   CHECK(to_nfc("cafe\u0301") == "caf\u00E9");
   CHECK(to_nfc("\u212B") == "\u00C5");                // singleton
   CHECK(to_nfc("q\u0307\u0323") == "q\u0323\u0307");  // marks in canonical order
@@ -21,7 +21,7 @@ TEST_CASE("form C composes, orders marks and keeps exclusions apart") {
   CHECK(to_nfc(std::string("a\0b", 3)) == std::string("a\0b", 3));
 }
 
-TEST_CASE("text that is plainly in form C is so, even beside any other character") {
+TEST_CASE("text that the quick check finds in form C is so, also next to any other character") {
   std::string all;
   for (char32_t c = 0; c < 0x300; ++c) { append_utf8(all, c); }
   CHECK(is_plainly_nfc(all));
@@ -43,7 +43,7 @@ TEST_CASE("form C of form C changes nothing") {
   }
 }
 
-TEST_CASE("a long run of marks in the worst order is no problem") {
+TEST_CASE("a long run of marks in the worst order is normalised fast") {
   // Alternating combining classes 232 and 220: quadratic for a sort that swaps neighbours.
   std::string marks = "a";
   for (int i = 0; i < 200'000; ++i) { marks += "\u0315\u0316"; }

@@ -13,7 +13,7 @@ TEST_CASE("deepspeed template") {
   CHECK(response == "3");
 }
 
-TEST_CASE("the deepspeed template leaves a blank input out, and only a blank one") {
+TEST_CASE("the deepspeed template omits a blank input, and only a blank one") {
   std::string const without = "### Instruction:\nAdd.\n\n### Response:\n";
   for (auto const* const blank : {"", " ", "\t\r\n ", "\u00A0\u2003\u3000", "\x1c\x1f", "\u0085"}) {
     CHECK(render(prompt_template::deepspeed, "Add.", blank, "").prompt == without);

@@ -15,8 +15,8 @@
 
 namespace superoffload::text {
 
-/// A regular expression that is matched by trying everything in order, in exponential time at worst: what
-/// text/split_pattern is compared with. It knows the syntax of the published split patterns and no more.
+/// A regular expression, matched by trying everything in order, in exponential time at worst: the reference
+/// for text/split_pattern. It supports only the syntax of the published split patterns.
 class reference_pattern {
 public:
   explicit reference_pattern(std::string_view pattern) : rest_{pattern}, root_{alternatives()} {
@@ -111,7 +111,7 @@ private:
     return what;
   }
 
-  /// As many as there are, then one less, and so on. `most` < 0: any number.
+  /// As many as possible, then one less, and so on. `most` < 0: any number.
   static node repeated(node const& what, int least, int most) {
     return [=](auto text, auto at, auto const& next) {
       std::function<bool(std::size_t, int)> const from = [&](std::size_t start, int count) {
@@ -154,7 +154,7 @@ private:
   test character() {
     if (!take("\\")) {
       auto const wanted = static_cast<unsigned char>(take_any());
-      // The one character beside A to Z that folds to a letter of the contractions is the long s.
+      // The only character outside of A to Z that folds to a letter of the contractions is the long s.
       auto const fold = [](char32_t c) { return c >= 'A' && c <= 'Z' ? c + 32 : c == 0x17f ? U's' : c; };
       return [=, folds = ignores_case_](char32_t c) { return (folds ? fold(c) : c) == wanted; };
     }
@@ -179,7 +179,7 @@ private:
     }
   }
 
-  /// Lu with Lt, and Lm with Lo, are one class each: no pattern has one without the other.
+  /// Lu and Lt form one class, and so do Lm and Lo: no pattern has one without the other.
   static character_set property(std::string_view name) {
     using enum character_class;
     std::vector<std::pair<std::string_view, character_set>> const known{{"L", set_of(upper, lower, letter)},
@@ -194,7 +194,7 @@ private:
     return found == known.end() ? throw std::invalid_argument{std::string{name}} : found->second;
   }
 
-  std::string_view rest_;  ///< what of the pattern is not read yet
+  std::string_view rest_;  ///< the rest of the pattern, not parsed yet
   bool ignores_case_ = false;
   node root_;
 };

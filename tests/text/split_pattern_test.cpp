@@ -119,7 +119,7 @@ TEST_CASE("pieces of Hugging Face tokenizers") {
          {"1", " ", "23", " ", "456", "7", "\u00A0", "8"}});
 }
 
-TEST_CASE("random text is cut as the published patterns say") {
+TEST_CASE("random text is cut as by the published patterns") {
   std::vector<std::string> const interesting{
       "'",      "'S",     "'t",     "'rE",     "'Ve",    "'m",         "'lL",       "'D",         "'\u017F",
       "'r",     "\u017F", "\u212A", "\u2019s", "e",      "l",          "A",         "b",          "AB",
@@ -150,7 +150,7 @@ TEST_CASE("random text is cut as the published patterns say") {
   }
 }
 
-TEST_CASE("invalid UTF-8 is cut as symbols are") {
+TEST_CASE("invalid UTF-8 is cut like symbols") {
   CHECK(llama("a\xff b\xe4\xbd") == pieces{"a", "\xff", " b", "\xe4\xbd"});
   CHECK(llama("\xffz") == pieces{"\xffz"});
   CHECK(gpt("'\xc5") == pieces{"'\xc5"});
@@ -174,7 +174,7 @@ TEST_CASE("the long s folds to s in contractions") {
   CHECK(gpt("it'\u017F ok") == pieces{"it'\u017F", " ok"});
 }
 
-TEST_CASE("white space is what the patterns were written for") {
+TEST_CASE("white space is what the patterns' engine takes for it") {
   for (char32_t c = 0x80; c <= 0x10ffff; ++c) {
     if (c >= 0xd800 && c <= 0xdfff) {
       continue;
@@ -182,7 +182,7 @@ TEST_CASE("white space is what the patterns were written for") {
     std::string text = "!";
     append_utf8(text, c);
     text += " !";
-    // White space after "!" is a piece of its own or joins the space; anything else joins "!" or is a letter
+    // White space after "!" is a piece of its own or joins the space. Anything else joins "!", or is a letter
     // or number.
     auto const with_space = std::string{text.substr(1, text.size() - 3)};
     auto const found = llama(text);
@@ -191,8 +191,7 @@ TEST_CASE("white space is what the patterns were written for") {
       FAIL("white space ", static_cast<std::uint32_t>(c));
     }
     if (!is_white_space(c) && found[0] == "!" && found[1] == with_space && c != 0x180e) {
-      auto const letter =
-          llama(with_space + "!");  // a letter or number stands alone; other characters join "!"
+      auto const letter = llama(with_space + "!");  // a letter or number is alone; other characters join "!"
       if (letter.size() != 2) {
         FAIL("not white space ", static_cast<std::uint32_t>(c));
       }

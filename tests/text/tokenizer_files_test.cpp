@@ -54,8 +54,8 @@ private:
   std::filesystem::path path_;
 };
 
-/// The message that loading ends with; it must be one line, bad input, and name the file and what was
-/// expected.
+/// The message of the error on loading; it must be one line, bad input, and name the file and the
+/// expectation.
 std::string complaint(std::filesystem::path const& directory, std::string const& file) {
   try {
     static_cast<void>(text::tokenizer::load(directory));
@@ -180,7 +180,7 @@ TEST_CASE("malformed tokenizer.json") {
   }
 }
 
-TEST_CASE("tokenizer.json that is no JSON document") {
+TEST_CASE("a tokenizer.json that is not a JSON document") {
   model_directory const directory;
   auto const whole = directory.read("tokenizer.json").dump();
   for (auto const& [text, says] : std::vector<std::pair<std::string, std::string>>{
@@ -198,7 +198,7 @@ TEST_CASE("tokenizer.json that is no JSON document") {
   }
 }
 
-TEST_CASE("random damage ends in an error or in a tokenizer, never otherwise") {
+TEST_CASE("random damage gives an error or a tokenizer, and nothing else") {
   model_directory const directory{"qwen3"};
   auto const whole = directory.read("tokenizer.json").dump();
   std::mt19937 random{3};
@@ -278,7 +278,7 @@ TEST_CASE("the configuration adds tokens and overrides their flags") {
   CHECK(tokenizer.encode("<new><|end_of_text|>  <new>", false) == std::vector<std::int32_t>{560, 549, 560});
 }
 
-TEST_CASE("a template may end a text, and a normalised token is found in its normalised form") {
+TEST_CASE("a template may add a suffix, and a normalised token is found in its normalised form") {
   model_directory const directory;
   directory.change("tokenizer.json", [](json& j) {
     j["normalizer"] = {{"type", "Sequence"}, {"normalizers", json::array({{{"type", "NFC"}}})}};

@@ -31,7 +31,7 @@ std::optional<std::int32_t> optional_id(io::json const& value) {
 
 }  // namespace
 
-TEST_CASE("every reference case is equal") {
+TEST_CASE("every reference case has equal ids") {
   for (std::string const family : families) {
     CAPTURE(family);
     auto const tokenizer = text::tokenizer::load(directory_of(family));
@@ -61,7 +61,7 @@ TEST_CASE("every reference case is equal") {
   }
 }
 
-TEST_CASE("random text comes back") {
+TEST_CASE("random text is decoded to itself") {
   std::mt19937 random{7};
   for (std::string const family : families) {
     if (family == "phi4" || family == "qwen3") {
@@ -85,7 +85,7 @@ TEST_CASE("random text comes back") {
   }
 }
 
-TEST_CASE("ids are appended, and nothing is when the text is refused") {
+TEST_CASE("ids are appended, and none when the text is refused") {
   auto const tokenizer = text::tokenizer::load(directory_of("llama3"));
   id_list ids{1, 2};
   tokenizer.encode("Hello", ids);
@@ -115,7 +115,7 @@ TEST_CASE("ids without a token decode to nothing") {
   CHECK(tokenizer.decode(id_list{-1, 1'000'000, static_cast<std::int32_t>(tokenizer.size())}) == "");
 }
 
-TEST_CASE("a megabyte of one character") {
+TEST_CASE("a megabyte of one character is encoded in time") {
   for (std::string const family : {"llama3", "qwen3", "gpt_oss"}) {
     auto const tokenizer = text::tokenizer::load(directory_of(family));
     for (std::string const unit : {"a", " ", "\n", "!", "1", "\u4F60", "<", "e\u0301"}) {
@@ -128,7 +128,7 @@ TEST_CASE("a megabyte of one character") {
   }
 }
 
-TEST_CASE("threads may share one tokenizer") {
+TEST_CASE("threads can share one tokenizer") {
   auto const tokenizer = text::tokenizer::load(directory_of("llama3"));
   std::string const text =
       "### Instruction:\nIdentify the odd one out.\n\n### Input:\nTwitter, Instagram, Telegram";

@@ -26,7 +26,7 @@ TEST_CASE("every code point survives being written and read") {
   }
 }
 
-TEST_CASE("what is not UTF-8 is found where it begins") {
+TEST_CASE("the first byte that is not UTF-8 is found") {
   auto const npos = std::string_view::npos;
   CHECK(find_invalid_utf8("") == npos);
   CHECK(find_invalid_utf8("caf\xc3\xa9 \xf0\x9f\x9a\x80") == npos);

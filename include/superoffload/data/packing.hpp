@@ -18,12 +18,12 @@ inline std::vector<std::int64_t> pack(example_set const& examples, std::span<std
                                       std::int64_t max_length) {
   std::vector<std::int64_t> starts;
   std::int64_t used = 0;
-  for (std::size_t place = 0; place < order.size(); ++place) {
-    auto const length = examples[order[place]].length();
-    expect(length <= max_length, exit_code::internal, "packing: row ", order[place], " has ", length,
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    auto const length = examples[order[i]].length();
+    expect(length <= max_length, exit_code::internal, "packing: row ", order[i], " has ", length,
            " tokens; expected at most max_length = ", max_length);
     if (starts.empty() || used + length > max_length) {
-      starts.push_back(static_cast<std::int64_t>(place));
+      starts.push_back(static_cast<std::int64_t>(i));
       used = 0;
     }
     used += length;

@@ -67,14 +67,14 @@ public:
   [[nodiscard]] std::vector<std::string> const& warnings() const noexcept { return warnings_; }
 
 private:
-  struct place {
+  struct location {
     std::size_t shard;
     tensor_info const* tensor;
   };
 
   struct quantised_matrix {
     tensor_info whole;  ///< the dequantised tensor
-    place blocks, scales;
+    location blocks, scales;
   };
   /// The matrix that was dequantised last.
   struct dequantised;
@@ -85,11 +85,11 @@ private:
   template <class Number>
   bool read_quantised(std::string_view name, std::uint64_t first, std::span<Number> to) const;
   void open_shards(std::filesystem::path const& index, hub_limits limits);
-  [[nodiscard]] place const& at(std::string_view name) const;
+  [[nodiscard]] location const& at(std::string_view name) const;
 
   std::filesystem::path directory_;
   std::vector<safetensors_file> shards_;
-  std::map<std::string, place, std::less<>> places_;
+  std::map<std::string, location, std::less<>> locations_;
   std::map<std::string, quantised_matrix, std::less<>> quantised_;
   std::shared_ptr<dequantised> dequantised_;
   std::vector<std::string> warnings_;

@@ -19,7 +19,7 @@ namespace superoffload::text {
 struct merge {
   std::int32_t left = 0;
   std::int32_t right = 0;
-  std::int32_t product = 0;
+  std::int32_t result = 0;
 };
 
 /// Byte-pair encoding of one piece of text: of all neighbouring pairs that have a merge, the one of lowest
@@ -41,7 +41,7 @@ private:
   struct pair_slot {
     std::uint64_t pair = 0;
     std::uint32_t rank = no_rank;  ///< no_rank: the slot is empty
-    std::int32_t product = 0;
+    std::int32_t result = 0;
   };
   struct string_hash {
     using is_transparent = void;

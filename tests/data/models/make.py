@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""Makes a small checkpoint with its expected.json; or checks the expected.json of one that is there.
+"""Makes a small checkpoint with its expected.json; or checks the expected.json of an existing one.
 
   make.py mistral --tokenizer llama   models/mistral has a config.json: gives it random weights, the tokenizer of
                                       models/llama, and expected.json with the runs `plain` and `schedule`
@@ -35,7 +35,7 @@ LOGITS_AT = [[0, 0], [0, 7], [0, 47], [1, 0], [1, 21], [1, 47]]
 
 
 def make_weights(directory, tokenizer):
-    """Of a size at which every part matters after two layers; norms and biases random, too."""
+    """Random weights, norms and biases included, large enough that every part matters after two layers."""
     torch.manual_seed(20)
     model = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.from_pretrained(directory))
     with torch.no_grad():
@@ -234,7 +234,7 @@ def make(directory):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("name", help="a directory beside this file")
+    parser.add_argument("name", help="a directory next to this file")
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--tokenizer", metavar="NAME", help="make the checkpoint, with the tokenizer of this one")
     what.add_argument("--check", action="store_true")

@@ -128,7 +128,7 @@ SUPEROFFLOAD_INLINE tuning::table tuning::table_of(std::string_view text, std::s
   constexpr std::size_t key_at = digits + 1 + digits * algorithm{}.size() + 1;
   auto const refuse = [&](std::size_t line, std::string_view expected) {
     fail(exit_code::bad_input, source, ", line ", line, ": expected ", expected,
-         ", as this library writes the algorithms of matrix products; delete it to have them measured again");
+         ", in a file of GEMM algorithms that this library wrote; delete it to have them measured again");
   };
   table choices;
   std::size_t line_number = 0;
@@ -173,7 +173,7 @@ SUPEROFFLOAD_INLINE void tuning::read_file() {
     return;
   }
   if (!std::filesystem::is_regular_file(path_, none) || size > detail::file_limit) {
-    warn("expected a file of algorithms of matrix products");
+    warn("expected a file of GEMM algorithms");
     return;
   }
   std::ifstream file{path_, std::ios::binary};

@@ -91,7 +91,7 @@ SUPEROFFLOAD_INLINE std::filesystem::path resolved_in_model(std::filesystem::pat
   while (above.has_relative_path() && above.filename() != "snapshots") { above = above.parent_path(); }
   bool const in_cache = above.has_relative_path() && lies_in(above.parent_path() / "blobs");
   expect(in_cache || lies_in(home), exit_code::bad_input, shown(path), ": is a symbolic link to ",
-         shown(target), ", outside of the model's directory; expected a file, or put a copy in its place");
+         shown(target), ", outside of the model's directory; expected a file; put a copy there");
   return target;
 }
 
@@ -105,7 +105,7 @@ SUPEROFFLOAD_INLINE hub_checkpoint hub_checkpoint::open(std::filesystem::path co
   if (std::filesystem::exists(directory / detail::single_file, failure)) {
     opened.shards_.push_back(safetensors_file::open(directory / detail::single_file, limits.safetensors));
     for (auto const& [name, tensor] : opened.shards_.back().tensors()) {
-      opened.places_.emplace(name, place{0, &tensor});
+      opened.locations_.emplace(name, location{0, &tensor});
     }
   } else if (std::filesystem::exists(directory / detail::index_file, failure)) {
     opened.open_shards(directory / detail::index_file, limits);
@@ -131,7 +131,7 @@ SUPEROFFLOAD_INLINE void hub_checkpoint::open_shards(std::filesystem::path const
     auto const field = weight_map[name];
     auto const& shard = field.text();
     expect(detail::is_basename(shard), exit_code::bad_input, field.where(),
-           ": expected the name of a file beside the index, found ", field.shown());
+           ": expected the name of a file next to the index, found ", field.shown());
     expect(!detail::is_pickled(shard), exit_code::bad_input, field.where(), ": ", field.shown(),
            " would be pickled weights, which can run code; expected a .safetensors file");
     if (shard_numbers.try_emplace(shard, shard_numbers.size()).second) {
@@ -151,7 +151,7 @@ SUPEROFFLOAD_INLINE void hub_checkpoint::open_shards(std::filesystem::path const
     auto const found = tensors.find(name);
     expect(found != tensors.end(), exit_code::bad_input, weight_map[name].where(), ": ",
            shown(shards_[number].path()), " has no tensor of that name");
-    places_.emplace(name, place{number, &found->second});
+    locations_.emplace(name, location{number, &found->second});
     total += found->second.end - found->second.begin;
   }
 
@@ -168,7 +168,7 @@ SUPEROFFLOAD_INLINE void hub_checkpoint::open_shards(std::filesystem::path const
 SUPEROFFLOAD_INLINE void hub_checkpoint::find_quantised() {
   constexpr std::string_view blocks_ending = "_blocks", scales_ending = "_scales";
   std::vector<std::string> pairs;
-  for (auto const& [name, where] : places_) {
+  for (auto const& [name, where] : locations_) {
     if (name.ends_with(blocks_ending) && where.tensor->type == dtype::u8) {
       pairs.push_back(name.substr(0, name.size() - blocks_ending.size()));
     }
@@ -176,10 +176,10 @@ SUPEROFFLOAD_INLINE void hub_checkpoint::find_quantised() {
   for (auto const& name : pairs) {
     auto const blocks_name = name + std::string{blocks_ending},
                scales_name = name + std::string{scales_ending};
-    auto const blocks = places_.at(blocks_name);
+    auto const blocks = locations_.at(blocks_name);
     auto const& file = shards_[blocks.shard].path();
-    auto const found = places_.find(scales_name);
-    expect(found != places_.end() && found->second.tensor->type == dtype::u8, exit_code::bad_input,
+    auto const found = locations_.find(scales_name);
+    expect(found != locations_.end() && found->second.tensor->type == dtype::u8, exit_code::bad_input,
            shown(file), ": tensor '", printable(blocks_name), "' is in MXFP4, but '", printable(scales_name),
            "' of dtype U8 is missing");
     auto const scales = found->second;
@@ -191,14 +191,14 @@ SUPEROFFLOAD_INLINE void hub_checkpoint::find_quantised() {
         std::equal(shape.begin(), shape.end() - 1, scales.tensor->shape.begin(), scales.tensor->shape.end()),
         exit_code::bad_input, shown(file), ": tensor '", printable(scales_name), "': expected the shape of '",
         printable(blocks_name), "' without its last extent");
-    expect(!places_.contains(name), exit_code::bad_input, shown(file), ": tensor '", printable(name),
-           "' is there beside its own MXFP4 blocks; expected one of them");
+    expect(!locations_.contains(name), exit_code::bad_input, shown(file), ": tensor '", printable(name),
+           "' exists, and so do its MXFP4 blocks; expected one of them");
     quantised_matrix matrix{
         {.type = dtype::bf16, .shape = {shape[0], shape[2] * mxfp4_block, shape[1]}}, blocks, scales};
     matrix.whole.end = 4 * (blocks.tensor->end - blocks.tensor->begin);  // four bits become sixteen
     quantised_.emplace(name, matrix);
-    places_.erase(blocks_name);
-    places_.erase(scales_name);
+    locations_.erase(blocks_name);
+    locations_.erase(scales_name);
   }
 }
 
@@ -221,7 +221,7 @@ bool hub_checkpoint::read_quantised(std::string_view name, std::uint64_t first, 
     auto const expert = (first + done) / size;
     if (kept.blocks != matrix.blocks.tensor || kept.expert != expert) {
       kept.blocks = nullptr;  // until it is complete
-      auto const read = [&](place const& from, std::vector<std::byte>& data) {
+      auto const read = [&](location const& from, std::vector<std::byte>& data) {
         auto const bytes =
             (from.tensor->end - from.tensor->begin) / static_cast<std::uint64_t>(matrix.whole.shape[0]);
         data.resize(bytes);
@@ -246,8 +246,8 @@ bool hub_checkpoint::read_quantised(std::string_view name, std::uint64_t first, 
 
 SUPEROFFLOAD_INLINE std::vector<std::string> hub_checkpoint::names() const {
   std::vector<std::string> sorted;
-  sorted.reserve(places_.size() + quantised_.size());
-  for (auto const& [name, where] : places_) { sorted.push_back(name); }
+  sorted.reserve(locations_.size() + quantised_.size());
+  for (auto const& [name, where] : locations_) { sorted.push_back(name); }
   for (auto const& [name, matrix] : quantised_) { sorted.push_back(name); }
   std::ranges::sort(sorted);
   return sorted;
@@ -257,13 +257,13 @@ SUPEROFFLOAD_INLINE tensor_info const* hub_checkpoint::find(std::string_view nam
   if (auto const matrix = quantised_.find(name); matrix != quantised_.end()) {
     return &matrix->second.whole;
   }
-  auto const found = places_.find(name);
-  return found == places_.end() ? nullptr : found->second.tensor;
+  auto const found = locations_.find(name);
+  return found == locations_.end() ? nullptr : found->second.tensor;
 }
 
-SUPEROFFLOAD_INLINE hub_checkpoint::place const& hub_checkpoint::at(std::string_view name) const {
-  auto const found = places_.find(name);
-  expect(found != places_.end(), exit_code::bad_input, shown(directory_), ": tensor '", printable(name),
+SUPEROFFLOAD_INLINE hub_checkpoint::location const& hub_checkpoint::at(std::string_view name) const {
+  auto const found = locations_.find(name);
+  expect(found != locations_.end(), exit_code::bad_input, shown(directory_), ": tensor '", printable(name),
          "' is missing");
   return found->second;
 }

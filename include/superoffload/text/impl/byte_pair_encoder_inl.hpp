@@ -33,10 +33,10 @@ SUPEROFFLOAD_INLINE byte_pair_encoder::byte_pair_encoder(std::span<std::string c
   std::random_device random;
   multiplier_ = (std::uint64_t{random()} << 32 | random()) | 1;
   std::uint32_t rank = 0;
-  for (auto const& [left, right, product] : merges) {
+  for (auto const& [left, right, result] : merges) {
     auto slot = slot_of(detail::pair_of(left, right));
     while (pairs_[slot].rank != no_rank) { slot = (slot + 1) & (slots - 1); }
-    pairs_[slot] = {detail::pair_of(left, right), rank++, product};
+    pairs_[slot] = {detail::pair_of(left, right), rank++, result};
   }
 
   for (std::size_t id = 0; id < tokens.size(); ++id) {
@@ -85,13 +85,13 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_short(std::string_view piece,
                                                         std::vector<std::int32_t>& ids) const {
   // By position; merged symbols stay in place. An entry is a rank and, to break ties, the position.
   std::array<std::int32_t, detail::short_piece> symbols;
-  std::array<std::int32_t, detail::short_piece> products;
+  std::array<std::int32_t, detail::short_piece> results;
   std::array<std::uint64_t, detail::short_piece> entries;
   std::array<std::uint8_t, detail::short_piece> previous, next;
   auto const size = piece.size();
   auto const look_up = [&](std::size_t i) {
     auto const& found = find(symbols[i], symbols[next[i]]);
-    products[i] = found.product;
+    results[i] = found.result;
     entries[i] = std::uint64_t{found.rank} << 8 | i;
   };
   for (std::size_t i = 0; i < size; ++i) {
@@ -109,7 +109,7 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_short(std::string_view piece,
     }
     auto const left = lowest & 0xff;
     auto const right = next[left];
-    symbols[left] = products[left];
+    symbols[left] = results[left];
     entries[left] = entries[right] = detail::no_entry;
     next[left] = next[right];
     if (next[left] < size) {
@@ -159,7 +159,7 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_long(std::string_view piece,
     if (found.rank != rank) {
       continue;
     }
-    symbols[left] = {found.product, symbols[left].previous, symbols[right].next};
+    symbols[left] = {found.result, symbols[left].previous, symbols[right].next};
     symbols[right].id = -1;
     if (symbols[left].next != end) {
       symbols[symbols[left].next].previous = left;

@@ -183,7 +183,7 @@ private:
   std::int32_t id_in_merge(std::string_view token, json_field const& field, std::size_t rank) const {
     auto const found = ids_.find(token);
     expect(found != ids_.end(), exit_code::bad_input, field[rank].where(), ": token '", printable(token, 60),
-           "' is not in model.vocab; expected both sides and their product there");
+           "' is not in model.vocab; expected both sides and the merged token there");
     return found->second;
   }
 
