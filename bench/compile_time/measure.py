@@ -28,7 +28,7 @@ CORE = "examples/finetune/core.cpp.in"  # what all of them share, in one precisi
 CONSUMER = "tests/consumer/project/trainer.cpp"
 HEADER_ONLY = CONSUMER + " (header-only)"
 BUDGETS = {UMBRELLA: 2.0, TRAINER: 25.0, MODEL: 12.0, CORE: 25.0, CONSUMER: 12.0, HEADER_ONLY: 60.0}
-# What other headers include.
+# Headers that other headers include.
 PARTS = re.compile(r"/(cpu/kernels|impl)/")
 
 

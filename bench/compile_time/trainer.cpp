@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What measure.py holds against its budget: everything that a program for one architecture instantiates, in
-// fp32 and bf16. Compiled, never run.
+// The program that measure.py measures against its budget: everything that a program for one architecture
+// instantiates, in fp32 and bf16. Compiled, never run.
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/engine.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// CPU Adam beside a plain pass over the same arrays by the same threads, in turns within one run: hosts of
-// one kind differ too much for figures of different runs to be compared. The plain pass reads and writes what
-// the kernel must and computes next to nothing; of its two orders, array by array and all at once, the faster
-// counts.
+// CPU Adam compared with a plain pass over the same arrays by the same threads, in turns within one run:
+// hosts of one kind differ too much to compare figures of different runs. The plain pass reads and writes the
+// same data and computes almost nothing. It runs in two orders, array by array and all at once; the faster
+// one counts.
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/memory_account.hpp>
 #include <superoffload/cpu/cores.hpp>
@@ -62,7 +62,7 @@ struct arrays {
 
 enum class order { by_array, at_once };
 
-/// What a kernel does to memory.
+/// A kernel's memory traffic.
 struct traffic {
   bool writes_state, reads_pending, reads_gradient, writes_weight;
 
@@ -117,7 +117,7 @@ double median(std::vector<double> values) {
 
 constexpr kernel::adamw_step step{0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F};
 
-/// `make(arrays)` gives the kernel's arguments.
+/// `make(arrays)` returns the kernel's arguments.
 template <element T, class Make>
 void measure(benchmark::State& state, traffic const& does, Make const& make) {
   auto const host = cpu::read_topology(cpu::allowed_processors());

@@ -34,8 +34,8 @@ struct heads {
             .out = out.template as<T>(),
             .log_sum_exp = log_sum_exp.template as<wide<T>>()};
   }
-  /// Multiplications and additions of one causal product of scores, half of the square.
-  static constexpr double product = 1.0 * documents * count * length * length * dim;
+  /// Multiplications and additions of one causal GEMM of scores, half of the square.
+  static constexpr double gemm = 1.0 * documents * count * length * length * dim;
 
   stage on;
   buffer<cpu::device> starts{on.device, (documents + 1) * sizeof(std::int32_t)};
@@ -48,7 +48,7 @@ template <element T>
 void attention_forward(benchmark::State& state) {
   heads<T> of{static_cast<int>(state.range(0))};
   of.on.measure(state, of.forward());
-  count_operations(state, 2 * heads<T>::product);
+  count_operations(state, 2 * heads<T>::gemm);
 }
 BENCHMARK(attention_forward<float>)->Apply(on_threads);
 BENCHMARK(attention_forward<bfloat16>)->Apply(on_threads);
@@ -67,7 +67,7 @@ void attention_backward(benchmark::State& state) {
                                                      .log_sum_exp = of.log_sum_exp.template as<wide<T>>(),
                                                      .delta = delta.template as<wide<T>>(),
                                                      .d_qkv = d_qkv.template as<T>()});
-  count_operations(state, 5 * H::product);
+  count_operations(state, 5 * H::gemm);
 }
 BENCHMARK(attention_backward<float>)->Apply(on_threads);
 BENCHMARK(attention_backward<bfloat16>)->Apply(on_threads);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// The kernels between the products; bytes as read and written once.
+// The kernels between the GEMMs. Bytes count each array as read or written once.
 #include "stage.hpp"
 
 #include <algorithm>
@@ -143,7 +143,7 @@ BENCHMARK(embedding_forward<bfloat16>)->Apply(on_threads);
 template <element T>
 void embedding_backward(benchmark::State& state) {
   stage on{static_cast<int>(state.range(0))};
-  std::int32_t const each = 4;  // rows of a token
+  std::int32_t const each = 4;  // rows per token
   auto const segments = static_cast<std::int32_t>(rows / each);
   auto const d_out = on.numbers<T>(cells);
   auto const gradient = on.numbers<T>(segments * columns);

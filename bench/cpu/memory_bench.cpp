@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// What the memory of this machine gives: the measure for every kernel that only streams.
+// The memory bandwidth of this machine: the reference for every streaming kernel.
 #include "stage.hpp"
 
 #include <atomic>

@@ -16,7 +16,7 @@
 
 namespace superoffload::bench {
 
-/// A device with as many threads as the benchmark's last argument says, and arrays on it.
+/// A device with as many threads as the benchmark's last argument, and arrays on it.
 struct stage {
   explicit stage(int threads) : device{threads}, stream{device} {}
 
@@ -36,7 +36,7 @@ struct stage {
     return memory;
   }
 
-  /// Launches and waits, once an iteration.
+  /// Launches and waits, once per iteration.
   template <class Arguments>
   void measure(benchmark::State& state, Arguments const& arguments) {
     launch(stream, arguments);

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// The matrix products of a model beside a square one of 8192.
+// The GEMMs of a model compared with a square one of 8192.
 #include <superoffload/core/error.hpp>
 
 #include "stage.hpp"
@@ -32,7 +32,7 @@ public:
     if (!on_.wants(full)) {
       return;
     }
-    // Beside each: the rate falls as the GPU warms up.
+    // Measured with each of them: the rate falls as the GPU warms up.
     auto const square = rate<bfloat16>({.m = 8192, .n = 8192, .k = 8192, .transpose_b = true});
     auto const reached = rate<Out>(s);
     auto const operations =

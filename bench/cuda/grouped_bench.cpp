@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// Products by expert, at the shapes of Qwen3-30B-A3B and gpt-oss-20b with 4 x 4096 tokens whose experts are
-// drawn at random, beside a square product; and what sorts tokens by expert and back, beside a plain copy.
+// GEMMs by expert, at the shapes of Qwen3-30B-A3B and gpt-oss-20b with 4 x 4096 tokens whose experts are
+// drawn at random, compared with a square GEMM; and the kernels that sort tokens by expert and back, compared
+// with a plain copy.
 #include <superoffload/core/error.hpp>
 
 #include "stage.hpp"
@@ -78,14 +79,14 @@ private:
       auto const a = on_.numbers<bfloat16>(choices() * k, 0.05);
       auto const b = on_.numbers<bfloat16>(of_.experts * n * k, 0.05);
       auto const c = on_.allocate(static_cast<std::size_t>(choices() * n) * 2);
-      kernel::grouped_gemm<bfloat16> const product{.of = groups(),
-                                                   .a = a.template as<bfloat16>(),
-                                                   .b = b.template as<bfloat16>(),
-                                                   .c = c.template as<bfloat16>(),
-                                                   .n = n,
-                                                   .k = k,
-                                                   .transpose_b = transpose_b};
-      return on_.seconds([&](int) { launch(on_.stream, product); });
+      kernel::grouped_gemm<bfloat16> const gemm{.of = groups(),
+                                                .a = a.template as<bfloat16>(),
+                                                .b = b.template as<bfloat16>(),
+                                                .c = c.template as<bfloat16>(),
+                                                .n = n,
+                                                .k = k,
+                                                .transpose_b = transpose_b};
+      return on_.seconds([&](int) { launch(on_.stream, gemm); });
     });
   }
 
@@ -96,14 +97,14 @@ private:
       auto const a = on_.numbers<bfloat16>(choices() * m, 0.05);
       auto const b = on_.numbers<bfloat16>(choices() * n, 0.05);
       auto const c = on_.numbers<bfloat16>(of_.experts * m * n, 0.05);
-      kernel::grouped_outer<bfloat16> const product{.of = groups(),
-                                                    .a = a.template as<bfloat16>(),
-                                                    .b = b.template as<bfloat16>(),
-                                                    .c = c.template as<bfloat16>(),
-                                                    .m = m,
-                                                    .n = n,
-                                                    .accumulate = accumulate};
-      return on_.seconds([&](int) { launch(on_.stream, product); });
+      kernel::grouped_outer<bfloat16> const outer{.of = groups(),
+                                                  .a = a.template as<bfloat16>(),
+                                                  .b = b.template as<bfloat16>(),
+                                                  .c = c.template as<bfloat16>(),
+                                                  .m = m,
+                                                  .n = n,
+                                                  .accumulate = accumulate};
+      return on_.seconds([&](int) { launch(on_.stream, outer); });
     });
   }
 

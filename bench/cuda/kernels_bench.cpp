@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that memory limits.
+// The kernels that are limited by memory.
 #include <superoffload/core/error.hpp>
 
 #include "stage.hpp"
@@ -17,13 +17,13 @@ namespace {
 constexpr std::int64_t rows = 8192, hidden = 4096, intermediate = 14336, vocabulary = 128256;
 constexpr std::int32_t heads = 32, kv_heads = 8, head_dim = 128;
 constexpr std::int64_t qkv_columns = std::int64_t{heads + 2 * kv_heads} * head_dim;
-/// As many tokens as head and loss take at a time.
+/// As many tokens as head and loss process at a time.
 constexpr std::int64_t chunk =
     static_cast<std::int64_t>(cuda::device::logits_chunk_bytes) / (vocabulary * 6) / 64 * 64;
 
 constexpr double bytes_of(std::int64_t elements, double size) { return static_cast<double>(elements) * size; }
 
-/// Runs a kernel on sets of arguments in turn; `make()` gives a set and keeps its arrays in `memory`.
+/// Runs a kernel on sets of arguments in turn; `make()` returns a set and keeps its arrays in `memory`.
 class rotation {
 public:
   rotation(stage& on, double bytes) : on_{on}, bytes_{bytes} {}
@@ -236,13 +236,15 @@ void activations(stage& on) {
     constexpr std::int64_t positions = 2048;
     constexpr std::int32_t turned = heads + kv_heads;
     rotation over{on, bytes_of(rows * turned * head_dim, 4)};
-    std::vector<std::int32_t> places(static_cast<std::size_t>(rows));
-    for (std::size_t i = 0; i < places.size(); ++i) { places[i] = static_cast<std::int32_t>(i % positions); }
+    std::vector<std::int32_t> token_positions(static_cast<std::size_t>(rows));
+    for (std::size_t i = 0; i < token_positions.size(); ++i) {
+      token_positions[i] = static_cast<std::int32_t>(i % positions);
+    }
     auto const* const cosines = over.numbers<float>(positions * head_dim / 2, 0.5);
     auto const* const sines = over.numbers<float>(positions * head_dim / 2, 0.5);
     over.report("rotary", "bf16", "8192x(40 of 48)x128", [&] {
       return kernel::rotary<bfloat16>{over.numbers<bfloat16>(rows * qkv_columns),
-                                      over.integers(places),
+                                      over.integers(token_positions),
                                       cosines,
                                       sines,
                                       rows,

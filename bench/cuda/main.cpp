@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Kernels and matrix products of a GPU at the shapes of Llama-8B with 8192 tokens, one line of JSON each:
-// cuda_bench [PART_OF_A_NAME]. Streaming kernels stand beside a plain copy in the same run, products beside a
-// large square one.
+// Kernels and GEMMs of a GPU at the shapes of Llama-8B with 8192 tokens, one line of JSON each: cuda_bench
+// [PART_OF_A_NAME]. Streaming kernels are compared with a plain copy in the same run, GEMMs with a large
+// square one.
 #include <superoffload/core/error.hpp>
 
 #include "stage.hpp"

@@ -24,7 +24,7 @@ void check(cudaError_t status, std::string_view call) { cuda::detail::check(stat
 
 cudaEvent_t event(void* handle) { return static_cast<cudaEvent_t>(handle); }
 
-/// Standard normal numbers, of which arrays are made by repeating them.
+/// Standard normal numbers; arrays repeat them.
 std::vector<float> const& normal_numbers() {
   static std::vector<float> const numbers = [] {
     std::vector<float> values(block_elements);
@@ -120,7 +120,7 @@ double stage::seconds(std::function<void(int)> const& work) {
     check(cudaEventElapsedTime(&milliseconds, event(begin_), event(end_)), "cudaEventElapsedTime");
     return static_cast<double>(milliseconds) * 1e-3 / calls;
   };
-  run(3);  // warm: kernels are loaded, algorithms chosen
+  run(3);  // warm-up: loads kernels, chooses algorithms
   auto const calls = std::max(1, static_cast<int>(std::ceil(seconds_of_a_run / run(3))));
   std::vector<double> times;
   for (int i = 0; i < runs; ++i) { times.push_back(run(calls)); }

@@ -15,10 +15,10 @@
 
 namespace superoffload::bench {
 
-/// A GPU, random arrays on it, and the time that work takes there.
+/// A GPU, random arrays on it, and the time of work on it.
 class stage {
 public:
-  /// `only`: of the cases, those whose name contains it; all when it is empty.
+  /// `only` selects the cases whose name contains it; all when it is empty.
   explicit stage(std::string only = {});
   stage(stage const&) = delete;
   stage& operator=(stage const&) = delete;
@@ -29,24 +29,24 @@ public:
 
   [[nodiscard]] bool wants(std::string_view name) const { return name.find(only_) != std::string_view::npos; }
 
-  /// Bytes read and written in a second by a copy of 1 GiB within the device's memory, measured when it is
-  /// first asked for.
+  /// Bytes read and written per second by a copy of 1 GiB within the device's memory, measured at the first
+  /// call.
   [[nodiscard]] double copy_rate();
 
   /// Normal numbers times `deviation`.
   template <class T>
   buffer<cuda::device> numbers(std::int64_t count, double deviation = 1);
   buffer<cuda::device> integers(std::vector<std::int32_t> const& values);
-  /// As `numbers`, squared.
+  /// Like `numbers`, squared.
   buffer<cuda::device> squares(std::int64_t count, double deviation);
   buffer<cuda::device> allocate(std::size_t bytes) { return {device, bytes}; }
 
-  /// How many sets of arrays to go through in turn, so that no set of `bytes` is still in the L2 cache when
-  /// its turn comes again.
+  /// How many sets of arrays to use in turn, so that a set of `bytes` has left the L2 cache before its next
+  /// turn.
   [[nodiscard]] static int sets_of(double bytes);
 
   /// Seconds of one call of `work(turn)`, turn = 0, 1, 2 ...: the median of several runs, each of many calls
-  /// queued behind one another between two events.
+  /// queued one after the other between two events.
   double seconds(std::function<void(int)> const& work);
 
   /// Times `work` and prints its line: `bytes` as each input read once and each output written once.

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Times attention in bfloat16, forward and backward, by the device's own kernels (flash) and by cuDNN, and
-// prints one line of JSON for each. TFLOPS count 2 products forward and 5 backward on the scores that are
-// seen.
+// prints one line of JSON for each. TFLOPS count 2 GEMMs forward and 5 backward on the visible scores.
 #include <superoffload/core/error.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/cudnn/attention.hpp>
@@ -66,7 +65,7 @@ void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::set
     starts.push_back(starts.back() + length);
     double const whole = length;
     double const window = c.window > 0 ? std::min<double>(c.window, whole) : whole;
-    squares += 2 * window * whole - window * window;  // twice the scores that are seen
+    squares += 2 * window * whole - window * window;  // twice the visible scores
   }
   auto const device_starts = on.integers(starts);
   so::kernel::attention_shape const shape{.starts = device_starts.as<std::int32_t>(),
@@ -101,7 +100,7 @@ void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::set
   forward.scratch = backward.scratch = {scratch.data(), scratch.bytes()};
   auto const forward_ms = 1e3 * on.seconds([&](int) { launch(on.stream, forward); });
   auto const backward_ms = 1e3 * on.seconds([&](int) { launch(on.stream, backward); });
-  auto const product = squares / 2 * 2 * c.heads * c.head_dim;
+  auto const gemm = squares / 2 * 2 * c.heads * c.head_dim;
   bool const supported = with_cudnn && device.attention()->supports(shape);
   std::printf(
       R"({"case": "%s", "implementation": "%s", "documents": %zu, "rows": %lld, "heads": %d, "kv_heads": %d, )"
@@ -110,7 +109,7 @@ void measure(attention_case const& c, bool with_cudnn, so::cudnn::attention::set
       "\n",
       c.name.c_str(), supported ? device.attention()->name().c_str() : "flash", c.lengths.size(),
       static_cast<long long>(shape.rows), c.heads, c.kv_heads, c.head_dim, c.window, forward_ms,
-      2 * product / forward_ms * 1e-9, backward_ms, 5 * product / backward_ms * 1e-9, scratch.bytes());
+      2 * gemm / forward_ms * 1e-9, backward_ms, 5 * gemm / backward_ms * 1e-9, scratch.bytes());
   std::fflush(stdout);
 }
 
@@ -121,11 +120,11 @@ int main(int argc, char** argv) try {
   so::cudnn::attention::settings settings;
   std::size_t workspace_mib = settings.workspace_bytes >> 20;
   CLI::App app{"Times attention in bfloat16, forward and backward."};
-  app.add_option("--implementation", implementation, "both beside each other without it")
+  app.add_option("--implementation", implementation, "default: both")
       ->check(CLI::IsMember({"flash", "cudnn"}));
   std::vector<std::string> names;
   for (auto const& c : cases) { names.push_back(c.name); }
-  app.add_option("--case", name, "all of them without it")->check(CLI::IsMember(names));
+  app.add_option("--case", name, "default: all")->check(CLI::IsMember(names));
   app.add_option("--workspace_mib", workspace_mib, "for cuDNN's backward")->capture_default_str();
   app.add_option("--streams", settings.streams, "that cuDNN's backward uses")
       ->check(CLI::Range(1, 16))

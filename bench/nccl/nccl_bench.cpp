@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What ranks with a GPU each exchange for the units of Llama-8B in bfloat16, beside NCCL's own calls of the
-// same sizes in the same run, one line of JSON each: nccl_bench --gpus 2. Then what exchanges of a block and
-// products of its sizes leave of each other's rate. --ctas bounds what exchanges take of a GPU, but not
-// NCCL's own calls.
+// The collectives of ranks with a GPU each for the units of Llama-8B in bfloat16, compared with NCCL's own
+// calls of the same sizes in the same run, one line of JSON each: nccl_bench --gpus 2. Then collectives of a
+// block concurrent with GEMMs of its sizes: how much of each other's rate they leave. --ctas limits the
+// thread blocks of collectives, but not of NCCL's own calls.
 //
-// Bytes a second are those that leave a GPU, or come to it: of a unit, all but one part. A reduce-scatter
-// stands beside the bare exchange of its parts, and beside NCCL's own, which rounds at every hop.
+// Bytes per second are those that leave or reach a GPU: of a unit, all but one part. A reduce-scatter is
+// compared with the bare exchange of its parts, and with NCCL's own, which rounds at every hop.
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/launcher.hpp>
 #include <superoffload/comm/rendezvous.hpp>
@@ -46,7 +46,7 @@ void check(ncclResult_t status, std::string_view call) {
              " failed: ", std::string_view{ncclGetErrorString(status)});
 }
 
-/// NCCL as anybody would use it.
+/// Plain use of NCCL.
 class plain_nccl {
 public:
   explicit plain_nccl(so::nccl::communicator& group) {
@@ -123,7 +123,7 @@ public:
     report("reduce_scatter", unit, bytes, summed, plainly_summed);
   }
 
-  /// What exchanges of the unit and products of so many rows and columns leave of each other.
+  /// How much of each other's rate collectives of the unit and GEMMs with so many rows and columns leave.
   void beside_gemms(so::autograd::unit_layout const& unit, std::int64_t rows, std::int64_t columns) {
     auto const count = so::zero::shard_elements(unit, group_.ranks());
     auto const bytes = static_cast<std::size_t>(count) * sizeof(so::bfloat16);
@@ -154,7 +154,7 @@ public:
     auto const flops = 2e-12 * static_cast<double>(rows) * static_cast<double>(columns * columns);
     auto const measure = [&](std::string_view operation, auto const& exchange) {
       auto const alone = seconds(transfer_, exchange, nothing);
-      // What is beside the one that is timed goes on for longer, though that one be slowed down by a half.
+      // The concurrent work must last longer than the timed one, even if that is slowed down by half.
       auto const longer = [](double timed, double other) {
         return static_cast<int>(std::ceil(2.0 * calls * timed / other)) + 1;
       };
@@ -182,7 +182,7 @@ private:
   static constexpr int calls = 10, runs = 7;
   static constexpr auto nothing = [] {};
 
-  /// No zeros, with which products take less power, and less time.
+  /// Not zeros: GEMMs of zeros take less power, and less time.
   so::buffer<so::cuda::device> numbers(std::int64_t count) {
     so::buffer<so::cuda::device> there{device_, static_cast<std::size_t>(count) * sizeof(so::bfloat16)};
     so::buffer<so::cuda::device> const here{device_, there.bytes(), so::memory::host};
@@ -195,13 +195,13 @@ private:
     return there;
   }
 
-  /// Of one exchange behind others of its kind.
+  /// Seconds of one operation that follows others of its kind.
   template <class Call>
   double seconds(Call&& call) {
     return seconds(transfer_, call, nothing);
   }
-  /// Of one call on `stream`, beside what `others` queues before on the other one: the median of several
-  /// runs, each that of the slowest rank.
+  /// Seconds of one call on `stream`, with what `others` queues before on the other stream: the median of
+  /// several runs, each that of the slowest rank.
   template <class Call, class Others>
   double seconds(so::cuda::stream& stream, Call&& call, Others&& others) {
     so::cuda::timed_event begin{device_}, end{device_};
@@ -258,7 +258,7 @@ void measure(so::comm::environment const& run, int ctas) {
   so::cuda::device device{so::nccl::gpu_of(run)};
   so::nccl::communicator group{shared, run.rank, device, {.max_ctas = ctas}};
   auto config = so::bench::shapes.at("llama-8b");
-  config.layers = 1;  // with what is before and behind the blocks
+  config.layers = 1;  // plus the embedding and the head
   auto const model = so::train::lay_out<so::model::llama>(config, {}, {});
   bench on{device, group, ctas};
   so::comm::abort_on_exception const guard{group};
@@ -270,9 +270,9 @@ void measure(so::comm::environment const& run, int ctas) {
 
 int main(int argc, char** argv) try {
   int gpus = 2, ctas = so::nccl::options{}.max_ctas;
-  CLI::App app{"What GPUs exchange for the units of Llama-8B, beside NCCL's own calls."};
+  CLI::App app{"Times the collectives for the units of Llama-8B, and NCCL's own calls."};
   app.add_option("--gpus", gpus)->check(CLI::Range(2, 1024))->capture_default_str();
-  app.add_option("--ctas", ctas, "thread blocks of an exchange at most; 0: as many as NCCL likes")
+  app.add_option("--ctas", ctas, "thread blocks of a collective at most; 0: NCCL chooses")
       ->check(CLI::Range(0, 64))
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);

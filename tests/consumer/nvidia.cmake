@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The component COMPONENT, cudnn or nccl, of an install tree, in a project that has no language but C++: its library and
-# a source that uses it are compiled. Linking a program would compile the kernels, too, which tests/<component> does.
-# DEFINITIONS say where what the component needs is.
+# The component COMPONENT, cudnn or nccl, of an install tree, in a project whose only language is C++: compiles its library
+# and a source that uses it. Linking a program would compile the kernels, too, which tests/<component> does. DEFINITIONS locate the
+# libraries that the component needs.
 
 set(home ${ROOT}/${COMPONENT})
 file(REMOVE_RECURSE ${home})
@@ -28,7 +28,7 @@ add_dependencies(compiled superoffload_${COMPONENT} uses)
 ")
 set(cudnn "#include <superoffload/cudnn/choose.hpp>
 #ifndef SUPEROFFLOAD_HAS_CUDNN
-#error \"the component does not say that it is there\"
+#error \"the component does not define its macro\"
 #endif
 std::string attend(superoffload::cuda::device& device) {
   return superoffload::cudnn::choose_attention(device, superoffload::kernel::attention_implementation::automatic,
@@ -38,9 +38,9 @@ std::string attend(superoffload::cuda::device& device) {
 ")
 set(nccl "#include <superoffload/nccl/communicator.hpp>
 #ifndef SUPEROFFLOAD_HAS_NCCL
-#error \"the component does not say that it is there\"
+#error \"the component does not define its macro\"
 #endif
-int ranks(superoffload::comm::region& shared, superoffload::cuda::device& device) {
+int ranks(superoffload::comm::shared_segment& shared, superoffload::cuda::device& device) {
   return superoffload::nccl::communicator{shared, 0, device}.ranks();
 }
 ")

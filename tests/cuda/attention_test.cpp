@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Attention in bfloat16 at the head dimensions that have a kernel of their own: it rounds weights to
-// bfloat16, so it is held against the same in float by the size of the whole error, not element by element.
-// A build for another architecture than 90a (SUPEROFFLOAD_CUDA_ARCHITECTURES=90-real, say) tests the kernels
-// with mma.sync on a Hopper GPU.
+// Attention in bfloat16 for the head dimensions that have their own kernel. It rounds weights to bfloat16, so
+// it is compared with the same in float by the norm of the error, not element by element. A build for another
+// architecture than 90a (such as SUPEROFFLOAD_CUDA_ARCHITECTURES=90-real) tests the kernels with mma.sync on
+// a Hopper GPU.
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
 
@@ -21,7 +21,7 @@ using namespace superoffload;
 using conformance::relative_error;
 using lab = conformance::lab<cuda::device>;
 
-/// Twice in bfloat16, to the same bits, and close to the same in float.
+/// Runs twice in bfloat16, with the same bits, and compares with float.
 void check(cuda::device& device, conformance::attention_case const& c) {
   CAPTURE(c);
   lab first{device}, second{device}, reference{device};
@@ -36,7 +36,7 @@ void check(cuda::device& device, conformance::attention_case const& c) {
     CHECK(conformance::sinks_error(actual, expected) < 1e-2);
   }
   if (c.window == 1 || *std::max_element(c.lengths.begin(), c.lengths.end()) == 1) {
-    // One weight of 1: no gradient but rounding.
+    // One weight of 1: the gradient is rounding error only.
     return;
   }
   CHECK(relative_error(actual.d_q, expected.d_q) < 1e-2);
@@ -90,7 +90,7 @@ TEST_CASE("attention in bfloat16 on the matrix units, random shapes") {
   }
 }
 
-TEST_CASE("a document that is not finite leaves its neighbours alone") {
+TEST_CASE("a document that is not finite does not change its neighbours") {
   cuda::device device;
   for (std::size_t const spoiled : {0U, 1U, 3U}) {
     conformance::check_isolation<float>(device, {{130, 70, 0, 200}, 4, 2, 64, 0, true}, spoiled);

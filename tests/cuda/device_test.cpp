@@ -23,7 +23,7 @@
 
 using namespace superoffload;
 
-/// A kernel that fails takes the device with it, so there is no `fail`.
+/// A failing kernel would lose the device, so there is no `fail`.
 template <>
 struct conformance::tasks<cuda::device> {
   static void delay(cuda::stream& queue) {
@@ -34,7 +34,7 @@ struct conformance::tasks<cuda::device> {
 
 TEST_CASE_TEMPLATE_INVOKE(device_conformance, cuda::device);
 
-TEST_CASE("what other ranks wait for, and weights that come ahead of use, go before other work") {
+TEST_CASE("collectives and prefetched weights have priority over other work") {
   cuda::device device;
   auto const priority_of = [](cuda::stream const& stream) {
     int priority = 1;
@@ -50,7 +50,7 @@ TEST_CASE("what other ranks wait for, and weights that come ahead of use, go bef
   CHECK(priority_of(ahead.transfer()) == highest);
 }
 
-TEST_CASE("small copies are whole, wherever they begin and whatever memory they are of") {
+TEST_CASE("small copies are complete, at any address and from any memory") {
   cuda::device device;
   cuda::stream stream{device};
   constexpr std::size_t most = cuda::most_small_copy + 64;
@@ -117,10 +117,10 @@ TEST_CASE("a GPU counts its memory by kind") {
   CHECK(device.peak_bytes(memory::host) == 300 + (9U << 20));
 }
 
-TEST_CASE("memory in use is not available, and what is released is again") {
+TEST_CASE("memory in use is not available, and released memory is again") {
   cuda::device device;
   auto const before = device.available_bytes();
-  auto const bytes = before / 4;  // others use the memory too, but hardly so much of it
+  auto const bytes = before / 4;  // other programs may use memory, too, but hardly this much
   std::size_t during = 0;
   {
     buffer<cuda::device> const block{device, bytes};

@@ -46,7 +46,7 @@ TEST_CASE_TEMPLATE("on a GPU, loss, gradients of every parameter and logits are 
   check<Precision, model::gpt_oss>("gpt_oss_mxfp4");
 }
 
-TEST_CASE_TEMPLATE("on a GPU, the plan is what is then allocated", Precision, precision::fp32,
+TEST_CASE_TEMPLATE("on a GPU, the plan equals what is then allocated", Precision, precision::fp32,
                    precision::bf16) {
   reference_model<cuda::device, Precision> m{"llama"};
   m.train(2);
@@ -55,12 +55,12 @@ TEST_CASE_TEMPLATE("on a GPU, the plan is what is then allocated", Precision, pr
 }
 
 TEST_CASE_TEMPLATE("on a GPU, recompute changes no bit", Precision, precision::fp32, precision::bf16) {
-  reference_model<cuda::device, Precision> kept{"llama"}, again{"llama", recompute::choice::every_block};
-  test::check_recompute(kept, again);
+  reference_model<cuda::device, Precision> kept{"llama"}, recomputed{"llama", recompute::choice::every_block};
+  test::check_recompute(kept, recomputed);
 }
 
-TEST_CASE_TEMPLATE("training on a GPU repeats bit for bit, and goes as on the CPU", Precision,
-                   precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("training on a GPU repeats bit for bit, and follows the CPU's", Precision, precision::fp32,
+                   precision::bf16) {
   constexpr int steps = 8;
   reference_model<cuda::device, Precision> once{"llama"}, again{"llama"};
   reference_model<cpu::device, Precision> on_cpu{"llama"};

@@ -15,7 +15,7 @@ using cuda_lab = conformance::lab<cuda::device>;
 static_assert(launches<cuda::device, kernel::gemm<bfloat16, float>>);
 static_assert(!launches<cuda::device, kernel::gemm<double, float>>);
 
-/// Runs `check(lab)` twice: the second time must give the same bits.
+/// Runs `check(lab)` twice: the second run must give the same bits.
 template <class Check>
 void twice(Check check) {
   cuda::device device;
@@ -103,7 +103,7 @@ TEST_CASE_TEMPLATE("rows as models have them", T, bfloat16, float, double) {
   });
 }
 
-TEST_CASE("products as models have them") {
+TEST_CASE("GEMMs as models have them") {
   twice([](auto& lab) {
     conformance::gemm_case const cases[] = {
         {256, 384, 512, false, true, false, false, false}, {256, 384, 512, false, false, true, false, false},
@@ -119,7 +119,7 @@ TEST_CASE("products as models have them") {
   });
 }
 
-// Widths that Hopper's kernel serves: groups end inside of a tile, results inside of one too.
+// Widths that Hopper's kernel supports: groups end inside of a tile, and so do results.
 TEST_CASE("groups as models have them") {
   twice([](auto& lab) {
     conformance::grouped_case const cases[] = {{{0, 130, 1, 64, 300, 0}, 320, 192},

@@ -12,7 +12,7 @@
 
 int main(int argc, char** argv) {
   constexpr int skipped = 77;
-  setenv("SUPEROFFLOAD_TUNING", "", 0);  // tests leave the user's files alone
+  setenv("SUPEROFFLOAD_TUNING", "", 0);  // tests do not touch the user's files
   doctest::Context context{argc, argv};
   char const* const suite = std::getenv("SUPEROFFLOAD_TEST_SUITE");
   if (suite != nullptr && std::string{suite} == "host") {

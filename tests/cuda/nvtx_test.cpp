@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What NVIDIA's tools are told: this program is such a tool, linked in as NVTX lets tools be. Needs no GPU.
+// What NVIDIA's tools receive: this program is such a tool, linked in as NVTX allows. Needs no GPU.
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #define NVTX_NO_IMPL
 #include <superoffload/cuda/nvtx.hpp>
@@ -54,7 +54,7 @@ NvtxInitializeInjectionNvtxFunc_t InitializeInjectionNvtx2_fnptr = &initialize;
 }
 
 TEST_SUITE("host") {
-  TEST_CASE("while a session lives, ranges are NVTX's, in a domain of their own") {
+  TEST_CASE("while a session lives, ranges are NVTX ranges in a domain of their own") {
     namespace profile = superoffload::profile;
     {
       profile::range const before{"before"};

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weights in host memory on a GPU: the store's contract, and whole steps against those with everything on it.
+// Weights in host memory on a GPU: the store's contract, and whole steps against those with all weights on
+// the GPU.
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/model/llama.hpp>
@@ -24,7 +25,7 @@ using namespace superoffload;
 using test::arranging;
 using test::some_weights;
 
-TEST_CASE_TEMPLATE("the streamed store keeps a store's contract on a GPU", T, float, bfloat16, double) {
+TEST_CASE_TEMPLATE("the offloaded store keeps a store's contract on a GPU", T, float, bfloat16, double) {
   cuda::device device;
   for (bool const gradients : {false, true}) {
     zero::offloaded_units const f{
@@ -67,7 +68,7 @@ train::engine_options options_with(double max_norm, bool accumulates) {
   return {.max_grad_norm = max_norm, .max_rows = 12, .max_positions = 12, .accumulates = accumulates};
 }
 
-/// `steps` of a simple engine, and the same of others.
+/// Runs `steps` of a simple engine, and compares other engines with it.
 template <class P>
 void check_bits(train::engine_options options, int steps, bool faults, std::vector<arranging> const& all) {
   cuda::device device;
@@ -78,8 +79,8 @@ void check_bits(train::engine_options options, int steps, bool faults, std::vect
   CHECK((expected.free > 0) == (options.max_grad_norm != always));
 }
 
-TEST_CASE_TEMPLATE("on a GPU, hundreds of steps give the same bits wherever state and weights are", P,
-                   precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("on a GPU, hundreds of steps give the same bits for every placement of state and weights",
+                   P, precision::fp32, precision::bf16) {
   for (double const max_norm : {never, sometimes, always}) {
     check_bits<P>(options_with(max_norm, false), 200, true,
                   {{.offloaded = units::none, .tiers = "h"},
@@ -95,7 +96,7 @@ TEST_CASE_TEMPLATE("on a GPU, hundreds of steps give the same bits wherever stat
   }
 }
 
-TEST_CASE_TEMPLATE("on a GPU, the same with micro-batches, whose sums may be in host memory", P,
+TEST_CASE_TEMPLATE("on a GPU, the same with micro-batches, with sums on the device or in host memory", P,
                    precision::fp32, precision::bf16) {
   check_bits<P>(options_with(sometimes, true), 60, true,
                 {{.offloaded = units::none, .tiers = "hhsr"},
@@ -103,7 +104,7 @@ TEST_CASE_TEMPLATE("on a GPU, the same with micro-batches, whose sums may be in 
                  {.offloaded = units::all, .tiers = "hs", .gradient_buffers = 3}});
 }
 
-TEST_CASE_TEMPLATE("on a GPU, the same where buckets are updated as their gradients come", P, precision::fp32,
+TEST_CASE_TEMPLATE("on a GPU, the same with immediate updates of buckets", P, precision::fp32,
                    precision::bf16) {
   for (bool const accumulates : {false, true}) {
     check_bits<P>(options_with(0.0, accumulates), 60, false,

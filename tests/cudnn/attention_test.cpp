@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// cuDNN's attention against the device's own: both round weights to bfloat16, so each is held against the
-// same in float by the size of the whole error.
+// cuDNN's attention against the device's own: both round weights to bfloat16, so each is compared with the
+// same in float by the norm of the error.
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/cudnn/attention.hpp>
@@ -39,7 +39,7 @@ void check_against_float(conformance::attention_case const& c, cudnn::attention:
     CHECK(conformance::sinks_error(actual, same) < 2e-2);
   }
   if (*std::max_element(c.lengths.begin(), c.lengths.end()) ==
-      1) {  // one weight of 1: no gradient but rounding
+      1) {  // one weight of 1: the gradient is rounding error only
     return;
   }
   CHECK(conformance::relative_error(actual.d_q, expected.d_q) < 1e-2);
@@ -47,7 +47,7 @@ void check_against_float(conformance::attention_case const& c, cudnn::attention:
 }
 
 TEST_SUITE("gpu") {
-  TEST_CASE("cuDNN's attention is that in float, and repeats bit for bit") {
+  TEST_CASE("cuDNN's attention is close to that in float, and repeats bit for bit") {
     conformance::attention_case const cases[] = {
         {{128}, 1, 1, 64, 0, false},        {{256, 256, 256}, 4, 2, 128, 0, false},
         {{1024, 1024}, 8, 1, 64, 0, false}, {{1, 63, 200, 0, 65}, 4, 2, 64, 0, false},
@@ -80,7 +80,7 @@ TEST_SUITE("gpu") {
     }
   }
 
-  TEST_CASE("a backward in pieces, beside each other on streams, is the same") {
+  TEST_CASE("a backward in pieces, concurrent on streams, is the same") {
     // The whole takes 37, 26 and 48 MiB.
     for (int const streams : {1, 2, 3}) {
       CAPTURE(streams);
@@ -91,7 +91,7 @@ TEST_SUITE("gpu") {
     }
   }
 
-  TEST_CASE("cuDNN is chosen by name, and without a name where the device's own kernels are slower") {
+  TEST_CASE("cuDNN is chosen by name, or where the device's own kernels are slower") {
     using wanted = kernel::attention_implementation;
     cuda::device device;
     std::int32_t rows = 1;
@@ -122,7 +122,7 @@ TEST_SUITE("gpu") {
     CHECK(choose(wanted::automatic, 96, true));
   }
 
-  TEST_CASE("what is too long or too scattered is left to the device's own kernels") {
+  TEST_CASE("the device's own kernels compute documents that are too long or too many") {
     cuda::device device;
     cudnn::attention const attention{device};
     kernel::attention_shape shape{.starts = nullptr,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Training with cuDNN's attention against training with the device's own, batches of changing shapes.
+// Training with cuDNN's attention against training with the device's own, with batches of changing shapes.
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/cudnn/attention.hpp>
@@ -81,7 +81,7 @@ struct run {
 };
 
 TEST_SUITE("gpu") {
-  TEST_CASE("training with cuDNN's attention repeats bit for bit, and goes as with the device's own") {
+  TEST_CASE("training with cuDNN's attention repeats bit for bit, and follows that with the device's own") {
     run const own{false, recompute::choice::none}, once{true, recompute::choice::none},
         twice{true, recompute::choice::none}, again{true, recompute::choice::every_block};
     CHECK(once.losses == twice.losses);
@@ -90,7 +90,7 @@ TEST_SUITE("gpu") {
     for (std::size_t i = 0; i < own.losses.size(); ++i) {
       CHECK(once.losses[i] == doctest::Approx(own.losses[i]).epsilon(1e-2));
     }
-    // The workspace is part of the plan, and the engine's arena held it.
+    // The workspace is part of the plan, and was in the engine's arena.
     CHECK(once.activations > own.activations);
   }
 }

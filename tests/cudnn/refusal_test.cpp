@@ -40,7 +40,7 @@ TEST_SUITE("host") {
     CHECK(contains(cudnn::refusal_of(100000), "cuDNN 10.0.0 is of another major version"));
   }
 
-  TEST_CASE("cuDNN has the attention of the models on Hopper, and says what it has not") {
+  TEST_CASE("cuDNN has the models' attention on Hopper, and names what it does not support") {
     for (std::int32_t const head_dim : {64, 80, 96, 128, 256}) {
       for (std::int32_t const window : {0, 128}) {
         CHECK(cudnn::refusal_of(shape_of(32, 8, head_dim, window), false, 90) == "");
@@ -53,7 +53,7 @@ TEST_SUITE("host") {
     CHECK(contains(cudnn::refusal_of(shape_of(8, 8, 128), false, 75), "on this GPU"));
   }
 
-  TEST_CASE("a batch that cuDNN is not given is refused by the bound that it exceeds") {
+  TEST_CASE("a batch that cuDNN does not compute is refused with the limit that it exceeds") {
     auto const refusal = [](std::int64_t documents, std::int32_t longest, std::int32_t heads,
                             std::int64_t rows = 0) {
       auto s = shape_of(heads, 8, 128);

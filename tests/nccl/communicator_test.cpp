@@ -19,14 +19,14 @@ using namespace superoffload;
 using namespace std::chrono_literals;
 
 TEST_SUITE("one_gpu") {
-  TEST_CASE("a GPU alone computes what it says") {
+  TEST_CASE("a single GPU computes the collectives' results") {
     test::gpu_processes groups;
     conformance::communicator_computes_what_it_says(groups, 1);
     conformance::communicator_agrees_on_the_host(groups, 1);
     conformance::communicator_keeps_the_order_of_streams(groups, 1);
   }
 
-  TEST_CASE("ranks that have one GPU together are told so, on both") {
+  TEST_CASE("ranks with the same GPU get an error, on both") {
     struct on_the_first {
       static void run(comm::shared_segment& shared, int rank, int&) {
         cuda::device own{0};
@@ -42,7 +42,7 @@ TEST_SUITE("one_gpu") {
 }
 
 TEST_SUITE("gpus") {
-  TEST_CASE_TEMPLATE("ranks with a GPU each compute what they say", Group, test::gpu_processes,
+  TEST_CASE_TEMPLATE("ranks with a GPU each compute the collectives' results", Group, test::gpu_processes,
                      test::gpu_threads) {
     Group groups;
     for (int ranks = 2; ranks <= test::gpus(); ++ranks) {
@@ -53,7 +53,7 @@ TEST_SUITE("gpus") {
   }
 
   TEST_CASE("processes with a GPU each end together") {
-    test::processes_on_gpus<true> groups;  // some queue what differs
+    test::processes_on_gpus<true> groups;  // some ranks queue other operations
     conformance::communicator_ends_together(groups, test::gpus(), 0);
   }
 
@@ -62,7 +62,7 @@ TEST_SUITE("gpus") {
     conformance::communicator_ends_together(groups, test::gpus(), 1);
   }
 
-  TEST_CASE("a group ends while NCCL launches on streams that go then") {
+  TEST_CASE("a group ends while NCCL launches on streams that are then destroyed") {
     for (int const turn : {0, 1, 2}) {
       CAPTURE(turn);
       test::gpu_processes groups;
@@ -76,7 +76,7 @@ TEST_SUITE("gpus") {
           cuda::stream stream{device};
           buffer<cuda::device> const all{device, static_cast<std::size_t>(group.ranks())};
           comm::abort_on_exception const guard{group};
-          while (true) {  // nearly all of the time it is in a call of NCCL
+          while (true) {  // it is nearly always inside a call of NCCL
             group.queue(stream, comm::all_gather{all.template as<std::byte>() + group.rank(), all.data(), 1});
           }
         } catch (...) {
@@ -91,7 +91,7 @@ TEST_SUITE("gpus") {
     }
   }
 
-  TEST_CASE("the end of a rank with a GPU ends all others by its name") {
+  TEST_CASE("when a rank with a GPU ends, all others end with a message that names it") {
     using test::fault;
     for (auto const what : {fault::killed, fault::exits, fault::throws, fault::stops, fault::hangs}) {
       for (int const phase : {0, 1, 2}) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A library of version FAKE_NCCL_VERSION that can say so and nothing else; without one, not even that.
+// A library that only reports version FAKE_NCCL_VERSION; without one, not even that.
 
 extern "C" {
 #if defined(FAKE_NCCL_VERSION)

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ranks with a GPU each. All of them run in processes forked from this one, which must not use CUDA itself: a
-// forked process cannot use it then.
+// Ranks with a GPU each. All of them run in processes forked from this one. This process must not use CUDA:
+// its forks could not use it then.
 
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
@@ -32,7 +32,7 @@ struct rank_on_gpu {
   }
 };
 
-/// What hangs ends before the test is ended.
+/// A test that hangs ends before CTest ends it.
 inline constexpr std::chrono::seconds gpu_patience{60};
 
 template <bool compares_first>

@@ -29,7 +29,7 @@ int so::test::gpus() {
 
 int main(int argc, char** argv) {
   constexpr int skipped = 77;
-  setenv("SUPEROFFLOAD_TUNING", "", 0);  // tests leave the user's files alone
+  setenv("SUPEROFFLOAD_TUNING", "", 0);  // tests do not touch the user's files
   doctest::Context context{argc, argv};
   char const* const variable = std::getenv("SUPEROFFLOAD_TEST_SUITE");
   std::string const suite = variable != nullptr ? variable : "";

@@ -18,7 +18,7 @@ bool contains(std::string const& text, std::string const& part) {
 }
 
 TEST_SUITE("host") {
-  TEST_CASE("a library that is not the NCCL that is needed is refused, and why") {
+  TEST_CASE("a library that is not a usable NCCL is refused with the reason") {
     CHECK(contains(nccl::refusal_of("/nowhere/libnccl.so.2"), "/nowhere/libnccl.so.2 cannot be loaded ("));
     CHECK(nccl::refusal_of(SUPEROFFLOAD_OLD_NCCL) == "NCCL 2.17.3 is too old: expected 2.18 or newer");
     CHECK(contains(nccl::refusal_of(SUPEROFFLOAD_OTHER_LIBRARY), " has no ncclGetVersion: is it NCCL?"));

@@ -18,7 +18,8 @@ namespace {
 using namespace superoffload;
 using conformance::require;
 
-/// The sum of `ranks` parts, the one of `rank` apart, -1: none is, against that of the CPU.
+/// The sum of `ranks` parts, with the part of `rank` stored separately (-1: none is), against that of the
+/// CPU.
 template <element From, element To>
 void sums(cuda::device& device, int ranks, int rank, std::int64_t count, std::size_t offset) {
   cuda::stream stream{device};
@@ -51,7 +52,7 @@ void sums(cuda::device& device, int ranks, int rank, std::int64_t count, std::si
                                         .accumulate = accumulate});
     comm::sum_in_order<From>(at, expected.data() + offset, count, accumulate);
     require(to.holds(expected), "the sum of ", ranks, " parts of ", count, " ", name_of(dtype_of<From>),
-            " as ", name_of(dtype_of<To>), ", of which ", rank, " is apart");
+            " as ", name_of(dtype_of<To>), ", of which ", rank, " is separate");
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// nccl::communicator itself, on GPUs and an NCCL that are threads of the host.
+// nccl::communicator itself, on GPUs and an NCCL that are simulated by threads of the host.
 #include "conformance/communicator.hpp"
 
 #include <superoffload/nccl/communicator.hpp>
@@ -36,7 +36,7 @@ struct rank_on_host {
 };
 using ranks_on_host = test::threads_of<rank_on_host<false>>;
 
-TEST_CASE("the communicator computes what it says with NCCL's calls") {
+TEST_CASE("the communicator computes the collectives' results with NCCL's calls") {
   ranks_on_host groups;
   for (int const ranks : {1, 2, 3, 4}) {
     conformance::communicator_computes_what_it_says(groups, ranks);
@@ -45,7 +45,7 @@ TEST_CASE("the communicator computes what it says with NCCL's calls") {
   }
 }
 
-TEST_CASE("sums are made in pieces, as memory for the other ranks' parts allows") {
+TEST_CASE("sums are computed in pieces that fit the memory for the other ranks' parts") {
   test::threads_of<rank_on_host<false, 4096>> groups;
   for (int const ranks : {1, 2, 3}) {
     conformance::communicator_computes_what_it_says(groups, ranks);
@@ -61,7 +61,7 @@ TEST_CASE("sums are made in pieces, as memory for the other ranks' parts allows"
   }
 }
 
-TEST_CASE("a communicator refuses to sum nothing at a time") {
+TEST_CASE("a communicator refuses to sum zero bytes at a time") {
   for (std::size_t const bytes : {0U, 4U, 4100U}) {
     comm::shared_segment shared{{.ranks = 1}};
     cuda::device own{0};
@@ -69,8 +69,8 @@ TEST_CASE("a communicator refuses to sum nothing at a time") {
   }
 }
 
-TEST_CASE("ranks that exchange by NCCL end together") {
-  test::threads_of<rank_on_host<true>> groups;  // some queue what differs
+TEST_CASE("ranks that communicate by NCCL end together") {
+  test::threads_of<rank_on_host<true>> groups;  // some ranks queue other operations
   for (int const ranks : {2, 4}) {
     for (int const culprit : {0, ranks - 1}) {
       conformance::communicator_ends_together(groups, ranks, culprit);
@@ -78,7 +78,7 @@ TEST_CASE("ranks that exchange by NCCL end together") {
   }
 }
 
-/// What no other rank has sent, read.
+/// Reads data that no other rank has sent.
 template <class Group>
 void wait_for(cuda::device& device, Group& group) {
   cuda::stream stream{device};
@@ -90,7 +90,7 @@ void wait_for(cuda::device& device, Group& group) {
   fail(exit_code::internal, "a result");
 }
 
-TEST_CASE("who waits for a device whose exchange was ended is told so") {
+TEST_CASE("a wait for a device whose operation was ended throws the reason") {
   ranks_on_host groups;
   auto const outcomes = groups.run(2, [](auto& device, auto& group) {
     if (group.rank() == 1) {
@@ -103,10 +103,10 @@ TEST_CASE("who waits for a device whose exchange was ended is told so") {
   CHECK(outcomes[0].find("rank 1 has left before all_gather of 1 bytes (call 1") == 0);
 }
 
-TEST_CASE("a stream outlives what NCCL has yet to launch on it when its group ends") {
+TEST_CASE("a stream outlives the operations that NCCL has yet to launch on it when its group ends") {
   ranks_on_host groups;
   auto const outcomes = groups.run(2, [](auto& device, auto& group) {
-    group.barrier();  // its members have launched what they do first
+    group.barrier();  // its members have launched their first operations
     launch_within(200ms);
     std::thread other{[&] {
       std::this_thread::sleep_for(50ms);
@@ -126,7 +126,7 @@ TEST_CASE("a stream outlives what NCCL has yet to launch on it when its group en
   }
 }
 
-TEST_CASE("what NCCL finds wrong behind its calls ends all by the rank that has it") {
+TEST_CASE("an asynchronous error of NCCL ends all ranks, with the rank's name") {
   ranks_on_host groups;
   auto const outcomes = groups.run(2, [](auto& device, auto& group) {
     group.barrier();
@@ -143,7 +143,7 @@ TEST_CASE("what NCCL finds wrong behind its calls ends all by the rank that has 
   }
 }
 
-TEST_CASE("a rank that queues an exchange and lives, but never comes to it, is given up") {
+TEST_CASE("a live rank that never queues the operation is named after the patience") {
   ranks_on_host groups;
   groups.settings.patience = 1s;
   auto const outcomes = groups.run(2, [](auto& device, auto& group) {
@@ -156,7 +156,7 @@ TEST_CASE("a rank that queues an exchange and lives, but never comes to it, is g
   CHECK(outcomes[1] == outcomes[0]);
 }
 
-TEST_CASE("ranks that have one GPU together are told so, on both") {
+TEST_CASE("ranks with the same GPU get an error, on both") {
   struct on_the_first {
     static void run(comm::shared_segment& shared, int rank, int&) {
       cuda::device own{0};
@@ -169,7 +169,7 @@ TEST_CASE("ranks that have one GPU together are told so, on both") {
   }
 }
 
-TEST_CASE("NCCL is told how many thread blocks an exchange takes, where that is asked for") {
+TEST_CASE("NCCL gets the limit of thread blocks, if one is set") {
   struct with_options {
     static void run(comm::shared_segment& shared, int rank, nccl::options const& o) {
       cuda::device own{rank};
@@ -180,14 +180,14 @@ TEST_CASE("NCCL is told how many thread blocks an exchange takes, where that is 
   conformance::all_succeeded(groups.run(2, nccl::options{.max_ctas = 8}));
   CHECK(last_max_ctas() == 8);
   conformance::all_succeeded(groups.run(2, nccl::options{}));
-  CHECK(last_max_ctas() < 0);  // as many as it likes
+  CHECK(last_max_ctas() < 0);  // NCCL chooses
   for (auto const& said : groups.run(2, nccl::options{.max_ctas = -1})) {
     CAPTURE(said);
     CHECK(said.find("exchanges in -1 thread blocks: expected 1 or more") != std::string::npos);
   }
 }
 
-TEST_CASE("who starts ranks is told that there are fewer GPUs") {
+TEST_CASE("the program that starts ranks gets an error if there are fewer GPUs") {
   nccl::expect_gpus(8);
   try {
     nccl::expect_gpus(9);
@@ -198,7 +198,7 @@ TEST_CASE("who starts ranks is told that there are fewer GPUs") {
   }
 }
 
-TEST_CASE("a rank has the GPU of its place on the host, or the only one that it sees") {
+TEST_CASE("a rank has the GPU of its local rank, or the only visible one") {
   comm::environment run;
   run.rank = 9;
   run.local_rank = 1;

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// GPUs that are threads of the host: what is behind the handles of cuda::stream and cuda::event here.
+// GPUs simulated by threads of the host: the implementation behind the handles of cuda::stream and
+// cuda::event.
 
 #include <superoffload/cpu/stream.hpp>
 #include <superoffload/cpu/threads.hpp>

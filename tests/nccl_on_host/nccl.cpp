@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// As libnccl.so.2, what the component uses of NCCL, between threads of one process whose GPUs are threads,
-// too. It keeps NCCL's manners: calls return before they are done, which a thread of its own does behind
-// them; the end of a communicator that others do not end, and an operation that they do not have, wait for
-// ever, and whoever waits is let go by an abort alone, without a result. NCCL may do anything with operations
-// that do not match: this one ends the program.
+// A libnccl.so.2 with the functions that the component uses, between threads of one process whose GPUs are
+// threads, too. It behaves like NCCL: calls return before they are done, and a thread of its own completes
+// them. Ending a communicator that the others do not end, and an operation that they do not queue, wait for
+// ever; only an abort ends such waits, without a result. NCCL's behaviour is undefined for operations that do
+// not match; this one ends the program.
 #include "gpu.hpp"
 
 #include <atomic>
@@ -25,7 +25,7 @@
 
 namespace {
 
-/// An operation of one rank: what it gives to each and takes from each; null: nothing.
+/// An operation of one rank: the data for and from each rank; null: none.
 struct operation {
   enum class kind { gather, exchange } what;
   std::size_t bytes;
@@ -52,10 +52,10 @@ struct member {
   std::shared_ptr<world> all;
   int rank = 0;
   std::uint64_t issued = 0;
-  int polls = 0;  ///< for which the last call is not done
+  int polls = 0;  ///< during which the last call is not done
   bool finalizes = false;
   bool aborted = false;
-  std::thread launching;  ///< the last operation, onto its stream
+  std::thread launching;  ///< launches the last operation on its stream
   std::atomic<bool> launched{true};
 
   void end_launch() {
@@ -74,7 +74,7 @@ thread_local operation* group = nullptr;
 thread_local cudaStream_t group_stream = nullptr;
 thread_local ncclComm_t group_comm = nullptr;
 
-/// Runs on the stream: waits for the others, takes what they have, waits for them to have taken theirs.
+/// Runs on the stream: waits for the others, reads their data, waits until they have read this rank's.
 void run(member& m, std::uint64_t number, operation const& own) {
   auto& w = *m.all;
   std::unique_lock lock{w.mutex};
@@ -154,11 +154,11 @@ std::size_t count_of(ncclComm_t comm) { return static_cast<std::size_t>(comm->m-
 
 extern "C" {
 
-/// Lets the links of a rank break; -1: of none.
+/// Breaks the links of a rank; -1: of none.
 void break_links_of(int rank) { broken_rank = rank; }
-/// From now on its threads take so long.
+/// From now on its threads take this long to launch.
 void launch_within(std::chrono::milliseconds time) { launch_time = time; }
-/// How many thread blocks the last communicator was to take at most.
+/// The last communicator's limit of thread blocks.
 int last_max_ctas() { return asked_ctas; }
 
 ncclResult_t ncclGetVersion(int* version) {
@@ -178,7 +178,7 @@ char const* ncclGetLastError(ncclComm_t) { return "the link is down"; }
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t* config) {
   if (config->blocking != 0) {
-    return ncclInvalidArgument;  // nothing here may
+    return ncclInvalidArgument;  // no caller here may pass anything else
   }
   asked_ctas = config->maxCTAs;
   std::lock_guard const lock{worlds_mutex};
