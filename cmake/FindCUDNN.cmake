@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# CUDNN::frontend, the headers of cuDNN and of its front end; CUDNN_LIBRARY, where the library is now; CUDNN_VERSION,
-# CUDNN_FRONTEND_VERSION; CUDNN_REASON where CUDNN_FOUND is false. Nothing is linked: the front end loads the library.
+# CUDNN::frontend, the headers of cuDNN and of its front end; CUDNN_LIBRARY, the path of the library on this machine;
+# CUDNN_VERSION, CUDNN_FRONTEND_VERSION; CUDNN_REASON if CUDNN_FOUND is false. Nothing is linked: the front end loads the
+# library.
 #
-# Beside the toolkit, and as pip lays them out: with S the site-packages, nvidia-cudnn-frontend is found by
-# CMAKE_PREFIX_PATH=S, and nvidia-cudnn-cu13, which has no libcudnn.so, by S/nvidia/cudnn.
+# Searches next to the toolkit, and in pip's layout: with S the site-packages, CMAKE_PREFIX_PATH=S finds nvidia-cudnn-frontend,
+# and S/nvidia/cudnn finds nvidia-cudnn-cu13, which has no libcudnn.so.
 
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-nvidia.cmake)
 

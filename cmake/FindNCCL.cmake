@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# NCCL::headers; NCCL_LIBRARY, where the library is now; NCCL_VERSION; NCCL_REASON where NCCL_FOUND is false. Nothing is
-# linked: programs load the library.
+# NCCL::headers; NCCL_LIBRARY, the path of the library on this machine; NCCL_VERSION; NCCL_REASON if NCCL_FOUND is false.
+# Nothing is linked: programs load the library.
 #
-# Beside the toolkit, in the system's directories, and as pip lays it out: with S the site-packages, nvidia-nccl-cu13 is
-# found by CMAKE_PREFIX_PATH=S/nvidia/nccl.
+# Searches next to the toolkit, in the system's directories, and in pip's layout: with S the site-packages,
+# CMAKE_PREFIX_PATH=S/nvidia/nccl finds nvidia-nccl-cu13.
 
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-nvidia.cmake)
 

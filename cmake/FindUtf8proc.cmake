@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Utf8proc::utf8proc. Without pkg-config, which a bare machine need not have.
+# Utf8proc::utf8proc. Does not use pkg-config, which a bare machine may lack.
 
 find_path(Utf8proc_INCLUDE_DIR utf8proc.h)
 find_library(Utf8proc_LIBRARY utf8proc)

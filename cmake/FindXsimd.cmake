@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Xsimd::xsimd, Xsimd_VERSION. Not the library's own configuration: Debian's names a target that links a library "xtl".
+# Xsimd::xsimd, Xsimd_VERSION. Not the library's own configuration: in Debian, it names a target that links a library "xtl".
 
 find_path(Xsimd_INCLUDE_DIR xsimd/xsimd.hpp)
 mark_as_advanced(Xsimd_INCLUDE_DIR)

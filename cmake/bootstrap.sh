@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# For tests/run.sh and examples/quickstart.sh: what a bare Debian 12 or Ubuntu 24.04 lacks, whether CUDA is built, the build.
+# For tests/run.sh and examples/quickstart.sh: installs what a bare Debian 12 or Ubuntu 24.04 lacks, decides about CUDA, builds.
 
 # The caller runs in the repository's root, under `set -euo pipefail`.
 jobs=$(nproc)
@@ -12,8 +12,8 @@ say() { printf '==> %s\n' "$*"; }
 # version_at_least FOUND LEAST
 version_at_least() { [[ $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 
-# missing_packages PACKAGE:COMMAND or PACKAGE@HEADER...: the Debian packages, one a line, whose command or header is not
-# there. One that is there counts, wherever it came from.
+# missing_packages PACKAGE:COMMAND or PACKAGE@HEADER...: prints the Debian packages, one a line, whose command or header is
+# missing. A command or header counts wherever it came from.
 missing_packages() {
   local spec
   for spec in "$@"; do
@@ -25,7 +25,7 @@ missing_packages() {
   done
 }
 
-# What the caller asks for later and can do without: in the line for a user who may not install, which is to be run once.
+# Optional packages that the caller asks for later. The line for a user who may not install includes them.
 optional_packages=()
 
 # ensure_packages PACKAGE:COMMAND or PACKAGE@HEADER...: installs those that are missing.
@@ -35,7 +35,7 @@ ensure_packages() {
   if ((${#missing[@]} == 0)); then
     return
   fi
-  # Not needed, but the next build is a quick one.
+  # Not required, but it makes the next build fast.
   mapfile -t -O "${#missing[@]}" missing < <(missing_packages ccache:ccache)
 
   local install=(apt-get install -y --no-install-recommends "${missing[@]}")
@@ -64,7 +64,7 @@ ensure_packages() {
   fi
 }
 
-# What building the programs needs; make, where CMake is called without a preset. CXX, if set, is respected.
+# The packages for building the programs, and make, for CMake without a preset. CXX, if set, is respected.
 ensure_build_packages() {
   ensure_packages g++:"${CXX:-g++}" cmake:cmake make:make ninja-build:ninja \
     libeigen3-dev@eigen3/Eigen/Core libxsimd-dev@xsimd/xsimd.hpp nlohmann-json3-dev@nlohmann/json.hpp \
@@ -77,8 +77,8 @@ ensure_build_packages() {
   fi
 }
 
-# choose_cuda toolkit|gpu: sets cuda_options for CMake, and says why. With `gpu`, CUDA is built where a GPU is there to use
-# it; with `toolkit`, wherever it compiles.
+# choose_cuda toolkit|gpu: sets cuda_options for CMake, and prints why. With `gpu`, CUDA is built if there is a GPU; with
+# `toolkit`, wherever it compiles.
 choose_cuda() {
   local needs=$1 nvcc toolkit='' gpu
   for nvcc in "$(command -v nvcc || true)" "${CUDA_HOME:-}/bin/nvcc" "${CUDA_PATH:-}/bin/nvcc" /usr/local/cuda/bin/nvcc; do
@@ -96,7 +96,7 @@ choose_cuda() {
   else
     cuda_options=(-D SUPEROFFLOAD_CUDA=ON)
     if [[ -n $gpu ]]; then
-      # What is compiled for 9.0 and later uses instructions of that processor alone.
+      # Code compiled for 9.0 and later uses instructions of exactly that processor.
       local architecture=${gpu##*, }
       architecture=${architecture/./}
       ((architecture < 90)) || architecture+=a

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Targets `format` (rewrites) and `format-check` (fails and names the lines). Other versions format otherwise.
+# Targets `format` (rewrites) and `format-check` (fails and prints the lines). Other versions format differently.
 find_program(SUPEROFFLOAD_CLANG_FORMAT clang-format-19)
 mark_as_advanced(SUPEROFFLOAD_CLANG_FORMAT)
 if(NOT SUPEROFFLOAD_CLANG_FORMAT)

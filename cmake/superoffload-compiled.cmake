@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # superoffload::compiled: one translation unit per component, which includes its impl/*_inl.hpp, and one per instruction set
-# of the CPU's kernels, of which the program chooses at run time.
+# of the CPU's kernels; the program chooses among the sets at run time.
 
 # Kernels:
-# -ffp-contract=off, -fno-fast-math: every set must give the same bits, whatever the consumer's flags are.
+# -ffp-contract=off, -fno-fast-math: every set must give the same bits, with any flags of the consumer.
 # -fno-math-errno: a square root is one instruction. -O3: Eigen without optimisation is 25 times slower.
 # Eigen=...: Eigen's functions are inline; under one name the linker would keep one set's code for all sets.
-# Under sanitizers -O3 takes minutes a source; -O1 finds as much.
+# Under sanitizers -O3 takes minutes a source; -O1 finds the same errors.
 set(superoffload_kernel_flags -ffp-contract=off -fno-fast-math -fno-math-errno)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
   list(PREPEND superoffload_kernel_flags -O1)
@@ -22,7 +22,7 @@ set(superoffload_kernel_flags_avx512 -mavx2 -mfma -mavx512f -mavx512cd -mavx512d
 set(superoffload_kernel_flags_neon)
 
 
-# superoffload_write_source(VARIABLE NAME LINES...): a source of the consuming build, made of these lines.
+# superoffload_write_source(VARIABLE NAME LINES...): writes a source of these lines into the consuming build.
 function(superoffload_write_source variable name)
   set(source ${CMAKE_BINARY_DIR}/superoffload/${name})
   list(JOIN ARGN "\n" content)
@@ -30,8 +30,8 @@ function(superoffload_write_source variable name)
   set(${variable} ${source} PARENT_SCOPE)
 endfunction()
 
-# superoffload_write_implementation(VARIABLE COMPONENT): a source with the implementation of all its headers; empty where
-# there is none.
+# superoffload_write_implementation(VARIABLE COMPONENT): a source with the implementation of all the component's headers;
+# empty if there is none.
 function(superoffload_write_implementation variable component)
   set(rescan)
   if(superoffload_OWN_BUILD)
@@ -61,7 +61,7 @@ function(superoffload_add_compiled_library target)
   endif()
 endfunction()
 
-# superoffload_set_up_compiled(TARGET SOURCES...): a static library, whatever the consumer's defaults are.
+# superoffload_set_up_compiled(TARGET SOURCES...): makes it a static library, independent of the consumer's defaults.
 function(superoffload_set_up_compiled target)
   add_library(${target} STATIC EXCLUDE_FROM_ALL ${ARGN})
   set_target_properties(${target} PROPERTIES

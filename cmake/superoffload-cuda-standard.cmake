@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# CMake 3.25 knows no flag of nvcc's for C++20, which nvcc has since 12.0. Then no target that has CUDA sources, or
-# objects made of them, can be generated with Makefiles, and none of a consumer's that links ours can with any generator:
-# C++20, which our targets ask for, is asked of CUDA, too.
+# CMake 3.25 knows no nvcc flag for C++20, although nvcc has one since 12.0. Our targets require C++20, and so it is required
+# for CUDA, too. Without the flag, no target with CUDA sources or objects can be generated with Makefiles, and no consumer's
+# target that links ours can be generated at all.
 #
-# In the cache, as the directories of a consumer's targets must see it, and this one may be below them.
+# In the cache, because the directories of a consumer's targets must see it, and this one may be below them.
 
 if(CMAKE_CUDA_COMPILER_ID STREQUAL "NVIDIA" AND CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.0
     AND NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

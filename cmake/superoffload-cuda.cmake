@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The component cuda, which only machines with a CUDA toolkit have. Its kernels are one source of one include for nvcc,
-# compiled into a static library of the consuming build with its own standard and architectures, also where the consumer's
-# project has not enabled the language. superoffload::compiled_cuda has the host's code compiled as well.
+# The component cuda, which needs a CUDA toolkit. Its kernels are one source with one include for nvcc, compiled into a static
+# library of the consuming build with its own standard and architectures, also if the consumer's project has not enabled the
+# language. superoffload::compiled_cuda contains the compiled host code as well.
 
 set(SUPEROFFLOAD_CUDA_ARCHITECTURES 90a-real CACHE STRING "What superoffload's kernels are compiled for")
 
-# superoffload_add_cuda(): sets superoffload_cuda_FOUND, and superoffload_cuda_REASON where it is false. A macro, as a
-# language is enabled at file scope only: call it there.
+# superoffload_add_cuda(): sets superoffload_cuda_FOUND, and superoffload_cuda_REASON if that is false. It is a macro to be
+# called at file scope, because a language can only be enabled there.
 macro(superoffload_add_cuda)
   set(superoffload_cuda_FOUND FALSE)
   unset(superoffload_cuda_REASON)
@@ -40,13 +40,13 @@ macro(superoffload_add_cuda)
   endif()
 endmacro()
 
-# superoffload_add_device_code(TARGET HEADER): an object library of what nvcc compiles, TARGET_kernels, and a static library
+# superoffload_add_device_code(TARGET HEADER): an object library of the code for nvcc, TARGET_kernels, and a static library
 # of it, TARGET_device_code.
 function(superoffload_add_device_code name header)
   set(target ${name}_kernels)
   superoffload_write_source(source ${name}.cu "#include <${header}>")
-  # Apart from the rest and linked to nothing: where CMake knows no flag for C++20 with this nvcc (3.25 and 13.0), the
-  # standard that our targets ask for must not reach it.
+  # Separate and linked to nothing: where CMake knows no flag for C++20 with this nvcc (3.25 and 13.0), the standard that our
+  # targets require must not reach it.
   unset(CMAKE_CUDA_STANDARD)
   unset(CMAKE_CUDA_EXTENSIONS)
   unset(CMAKE_CUDA_SEPARABLE_COMPILATION)
@@ -54,7 +54,7 @@ function(superoffload_add_device_code name header)
   set_target_properties(${target} PROPERTIES
     POSITION_INDEPENDENT_CODE ON UNITY_BUILD OFF CUDA_ARCHITECTURES "${SUPEROFFLOAD_CUDA_ARCHITECTURES}")
   target_include_directories(${target} PRIVATE ${superoffload_INCLUDE_DIR})
-  # -O3: device code without optimisation is hundreds of times slower. What must not be fused says so itself.
+  # -O3: device code without optimisation is hundreds of times slower. Code that must not be fused prevents it itself.
   if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
     set_target_properties(${target} PROPERTIES CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON)
   else()
@@ -74,7 +74,7 @@ function(_superoffload_add_cuda_library)
   superoffload_add_device_code(superoffload_cuda superoffload/cuda/kernels.cuh)
   set(needs superoffload::kernel CUDA::cudart CUDA::cublasLt)
   set(parts device gemms tuning)
-  if(TARGET CUDA::nvtx3)  # where the toolkit has its headers; else there is no profile::nvtx
+  if(TARGET CUDA::nvtx3)  # if the toolkit has its headers; otherwise there is no profile::nvtx
     list(APPEND needs CUDA::nvtx3 ${CMAKE_DL_LIBS})
     list(APPEND parts nvtx)
   endif()
@@ -86,7 +86,7 @@ function(_superoffload_add_cuda_library)
   add_library(superoffload::cuda INTERFACE IMPORTED GLOBAL)
   target_link_libraries(superoffload::cuda INTERFACE superoffload_cuda)
   if(NOT TARGET superoffload::compiled)
-    return()  # which was not asked for
+    return()  # it was not requested
   endif()
   superoffload_set_up_compiled(superoffload_compiled_cuda ${source} $<TARGET_OBJECTS:superoffload_cuda_kernels>)
   set_target_properties(superoffload_compiled_cuda PROPERTIES LINKER_LANGUAGE CXX)

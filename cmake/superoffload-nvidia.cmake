@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The components cudnn and nccl, beside cuda and where the headers of that library of NVIDIA's are. The library itself is
-# loaded when a program asks for it: nothing is linked. And what FindCUDNN.cmake and FindNCCL.cmake share.
+# The components cudnn and nccl: they need the component cuda and the headers of the library, cuDNN or NCCL. Nothing links the
+# library: a program loads it when it needs it. Also the functions that FindCUDNN.cmake and FindNCCL.cmake share.
 
-# superoffload_add_nvidia(COMPONENT): sets superoffload_<component>_FOUND, and superoffload_<component>_REASON where it
-# is false. A macro, as superoffload_add_cuda() is one.
+# superoffload_add_nvidia(COMPONENT): sets superoffload_<component>_FOUND, and superoffload_<component>_REASON if that is
+# false. A macro, like superoffload_add_cuda().
 macro(superoffload_add_nvidia component)
   superoffload_add_components(${superoffload_${component}_LINKS})
   superoffload_add_cuda()
@@ -20,8 +20,8 @@ macro(superoffload_add_nvidia component)
   endif()
 endmacro()
 
-# _superoffload_complete_nvidia(COMPONENT PACKAGE): says that the component is there and where its library is, and adds what
-# has to be compiled: the source that has cuDNN's front end; NCCL's kernels, and superoffload::compiled_nccl.
+# _superoffload_complete_nvidia(COMPONENT PACKAGE): defines the component's macros, among them the library's path, and adds its
+# compiled code: the source with cuDNN's front end; NCCL's kernels, and superoffload::compiled_nccl.
 function(_superoffload_complete_nvidia component package)
   string(TOUPPER ${component} name)
   set(library superoffload_${component})
@@ -51,8 +51,8 @@ function(_superoffload_complete_nvidia component package)
   endif()
 endfunction()
 
-# superoffload_read_version(VARIABLE FILE MACROS...): the numbers of these macros, with dots between them; empty where
-# there is no such file.
+# superoffload_read_version(VARIABLE FILE MACROS...): the numbers of these macros, joined with dots; empty if there is no such
+# file.
 function(superoffload_read_version variable file)
   set(version)
   if(EXISTS ${file})
@@ -66,8 +66,8 @@ function(superoffload_read_version variable file)
   set(${variable} "${version}" PARENT_SCOPE)
 endfunction()
 
-# superoffload_found_headers(PACKAGE TARGET DIRECTORIES...): the end of a find module: <PACKAGE>_FOUND, by <PACKAGE>_REASON
-# and whether there is a CUDA toolkit, and the target, which is headers.
+# superoffload_found_headers(PACKAGE TARGET DIRECTORIES...): the end of a find module: sets <PACKAGE>_FOUND, by
+# <PACKAGE>_REASON and whether there is a CUDA toolkit, and adds the target for the headers.
 macro(superoffload_found_headers package target)
   if(NOT ${package}_REASON AND NOT CUDAToolkit_FOUND)
     set(${package}_REASON "${package} needs a CUDA toolkit 12 or newer; install one or set CUDAToolkit_ROOT")

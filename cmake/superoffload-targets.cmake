@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The targets superoffload::<component>. This project's CMakeLists.txt and the package configuration both include this
-# file, so that a consumer gets the same targets from a build tree, an install tree or a subdirectory.
+# The targets superoffload::<component>. This project's CMakeLists.txt and the package configuration both include this file,
+# so that a consumer gets the same targets from a build tree, an install tree or a subdirectory.
 #
-# A component is a directory of headers, and header-only. Beside them is superoffload::compiled: the same functions in one
+# A component is a directory of headers, and header-only. superoffload::compiled is an alternative: the same functions in one
 # static library, which the consuming build compiles with its own compiler and flags (superoffload-compiled.cmake).
 
 # In the order of their dependencies.
@@ -24,12 +24,12 @@ set(superoffload_nn_LINKS autograd)
 set(superoffload_model_LINKS nn io)
 set(superoffload_train_LINKS model data offload)
 set(superoffload_compiled_LINKS train)
-# Added by superoffload-nvidia.cmake alone.
+# Only superoffload-nvidia.cmake adds these.
 set(superoffload_nvidia_COMPONENTS cudnn nccl)
 set(superoffload_cudnn_LINKS cuda)
 set(superoffload_nccl_LINKS cuda comm)
 
-# What comes from outside.
+# Dependencies outside of this project.
 set(superoffload_core_NEEDS Threads)
 set(superoffload_io_NEEDS nlohmann_json)
 set(superoffload_text_NEEDS Utf8proc)
@@ -54,8 +54,8 @@ include(${CMAKE_CURRENT_LIST_DIR}/superoffload-compiled.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-cuda.cmake OPTIONAL)
 include(${CMAKE_CURRENT_LIST_DIR}/superoffload-nvidia.cmake OPTIONAL)
 
-# superoffload_add_components(components...): these and what they link. Sets superoffload_<component>_FOUND in the
-# caller's scope, and superoffload_<component>_REASON where it is false.
+# superoffload_add_components(components...): adds these and those that they link. Sets superoffload_<component>_FOUND in the
+# caller's scope, and superoffload_<component>_REASON if that is false.
 function(superoffload_add_components)
   set(wanted ${ARGN})
   set(in_reverse ${superoffload_COMPONENTS})
@@ -73,7 +73,7 @@ function(superoffload_add_components)
     endif()
   endforeach()
 
-  # The umbrella needs everything, as its header includes everything.
+  # The umbrella target needs all components, since its header includes all of them.
   if(NOT TARGET superoffload::superoffload)
     set(all)
     foreach(component IN LISTS superoffload_COMPONENTS)
@@ -99,7 +99,7 @@ function(_superoffload_add_component name)
     endif()
   endforeach()
 
-  # The packages are looked for in every call: their targets must be seen in every directory that asks for ours.
+  # Packages are searched for in every call: every directory that uses our targets must see theirs.
   set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
   list(PREPEND CMAKE_MODULE_PATH ${superoffload_CMAKE_DIR})
   set(needs)
@@ -139,10 +139,10 @@ function(_superoffload_add_component name)
     target_link_libraries(${library} INTERFACE ${links} ${needs})
   endif()
   if(name STREQUAL "cpu")
-    # AdamW gives the same bits on every processor; where a product and a sum are rounded once, it does not.
+    # AdamW gives the same bits on every processor, but not if a product and a sum are fused and rounded once.
     target_compile_options(${library} INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-ffp-contract=off>)
   endif()
-  # Imported, so that a consumer can export a library of its own that links it.
+  # Imported, so that a consumer can export its own library that links it.
   add_library(superoffload::${name} INTERFACE IMPORTED GLOBAL)
   target_link_libraries(superoffload::${name} INTERFACE ${library})
 endfunction()

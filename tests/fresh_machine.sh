@@ -7,20 +7,20 @@ usage() {
   cat <<'END'
 Usage: tests/fresh_machine.sh [--tests]
 
-Runs the README's first commands on a bare Debian 12, alone and from nothing: a minimal root, a clone of the current
-commit, no compiler, no ccache's store. A package that a command uses and does not install fails it.
+Runs the README's first commands on a bare Debian 12, each from scratch: a minimal root, a clone of the current
+commit, no compiler, no ccache store. A package that a command uses and does not install fails it.
 
-  (nothing)  examples/quickstart.sh: as root, after whom CMake configures with the release preset and without one; and as
-             a user without sudo, who gets exit code 4 and the line to run: root runs that very line, and the user's
-             command then comes as far as compiling
-  --tests    the same of tests/run.sh, too
+  (nothing)  examples/quickstart.sh: as root, and then CMake configures with the release preset and without one; and as a
+             user without sudo: the command ends with exit code 4 and the line to run; root runs that line, and the user's
+             next run reaches compilation
+  --tests    tests/run.sh in the same way, too
   --help     this text
 
 Needs root, mmdebstrap (installed with apt where it is missing) or debootstrap, and the network; without them it is
-skipped. Package sources, proxies and resolver are this machine's. The bare root is kept in
-${XDG_CACHE_HOME:-~/.cache}/superoffload; delete it there to have a new one. Logs of what failed are printed.
+skipped. It uses this machine's package sources, proxies and resolver. The bare root is kept in
+${XDG_CACHE_HOME:-~/.cache}/superoffload; delete it there to get a new one. Logs of what failed are printed.
 
-The last line is the sum. Exit status: 0 all passed, 1 a command failed, 2 a wrong argument, 77 all were skipped.
+The last line is the total. Exit status: 0 all passed, 1 a command failed, 2 a wrong argument, 77 all were skipped.
 END
 }
 
@@ -39,8 +39,8 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/superoffload
 passed=0 failed=0 skipped=0
 
 say() { printf '==> %s\n' "$*"; }
-# verdict CASE passed|FAILED|skipped [DETAIL]
-verdict() { say "fresh machine: $1: $2${3:+ ($3)}"; }
+# result CASE passed|FAILED|skipped [DETAIL]
+result() { say "fresh machine: $1: $2${3:+ ($3)}"; }
 finish() {
   say "fresh machine: $passed passed, $failed failed, $skipped skipped"
   ((failed == 0)) || exit 1
@@ -48,17 +48,17 @@ finish() {
   exit 0
 }
 skip() {
-  local command who
+  local command user
   for command in "${commands[@]}"; do
-    for who in root 'a user without sudo'; do
-      verdict "$command as $who" skipped "$1"
+    for user in root 'a user without sudo'; do
+      result "$command as $user" skipped "$1"
       skipped=$((skipped + 1))
     done
   done
   finish
 }
 
-# What is running ends with this script, whatever ends it. Mounts are those of its namespace alone, and end with it.
+# Everything that runs ends with this script, however it ends. Mounts belong to its namespace and end with it.
 running=
 scratch=
 clean_up() {
@@ -74,7 +74,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# limited SECONDS COMMAND...: in the background and waited for, so that a signal is not put off until it has ended.
+# limited SECONDS COMMAND...: runs it in the background and waits, so that a signal is handled before it has ended.
 limited() {
   local status=0
   timeout --kill-after=5 "$@" </dev/null &
@@ -98,7 +98,7 @@ chmod 755 "$scratch"
 settings=$scratch/settings  # this machine's, for every root
 mkdir -p "$settings/etc/apt/sources.list.d" "$settings/etc/apt/apt.conf.d" "$settings/etc/ssl/certs"
 
-# The sources that have this release of Debian; those of others are nothing that a bare machine has.
+# The sources with this release of Debian; a bare machine has no others.
 has_word() { grep -qE "(^|[[:space:]])($1)([[:space:]]|\$)" "$2"; }
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
   if [[ ! -e $file ]] || ! has_word "$release(-updates|-security)?" "$file" || ! has_word main "$file"; then
@@ -114,7 +114,7 @@ if [[ -z $(ls "$settings/etc/apt/sources.list.d") && ! -s $settings/etc/apt/sour
 fi
 apt-config dump 2>/dev/null | grep -E '^Acquire::(https?::|Check-|Retries|ForceIPv)' >"$settings/etc/apt/apt.conf.d/90host" || true
 for file in /etc/resolv.conf /etc/hosts; do
-  [[ ! -e $file ]] || cp "$file" "$settings$file"  # what a link points to
+  [[ ! -e $file ]] || cp "$file" "$settings$file"  # the target of a link
 done
 if grep -rqs https: "$settings/etc/apt" && [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then
   cp /etc/ssl/certs/ca-certificates.crt "$settings/etc/ssl/certs"
@@ -145,11 +145,11 @@ if [[ ! -s $bare ]]; then
   say "making a bare root: $bare"
   make_bare_root || {
     rm -f "$bare.$$.tar"
-    skip "a bare root could not be made: the network, the package sources, or what stands above"
+    skip "a bare root could not be made: the network, the package sources, or the messages above"
   }
 fi
 
-# new_machine UID: the bare root, and a clone that this user has at home.
+# new_machine UID: the bare root, with a clone in this user's home.
 machine=$scratch/machine
 log=$scratch/log
 new_machine() {
@@ -158,12 +158,12 @@ new_machine() {
     limited 300 tar -C "$machine" -xf "$bare" &&
     rm -rf "$machine"/etc/apt/sources.list* &&
     cp -r "$settings/etc" "$machine" &&
-    mkdir -p "$machine/home/someone" &&
-    limited 120 git clone -q "file://$PWD" "$machine/home/someone/superoffload" &&
-    chown -R "$1:$1" "$machine/home/someone"
+    mkdir -p "$machine/home/user" &&
+    limited 120 git clone -q "file://$PWD" "$machine/home/user/superoffload" &&
+    chown -R "$1:$1" "$machine/home/user"
 }
 
-# on_machine UID SECONDS SCRIPT: SCRIPT runs in the clone, with its output in the log. What it leaves running ends with it.
+# on_machine UID SECONDS SCRIPT: runs SCRIPT in the clone, with its output in the log. Processes that it leaves end with it.
 on_machine() {
   local user=$1 seconds=$2 script=$3
   # shellcheck disable=SC2016
@@ -174,11 +174,11 @@ on_machine() {
     shift 2
     exec chroot --userspec="$user:$user" "$root" "$@"' \
     mounts "$machine" "$user" \
-    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/someone "${proxies[@]}" \
-    bash -c "cd /home/someone/superoffload && { $script; }" >>"$log" 2>&1
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/user "${proxies[@]}" \
+    bash -c "cd /home/user/superoffload && { $script; }" >>"$log" 2>&1
 }
 
-# as_root COMMAND SECONDS: it ends well, and shows it.
+# as_root COMMAND SECONDS: checks that it succeeds, and that its output shows it.
 as_root() {
   new_machine 0 && on_machine 0 "$2" "$1" || return
   case $1 in
@@ -186,12 +186,12 @@ as_root() {
       grep -q '^exported to quickstart-output/model' "$log" &&
         on_machine 0 120 'cmake --preset release && cmake -S . -B build'
       ;;
-    # A test that is skipped lacks something.
+    # A skipped test means that a package is missing.
     tests/run.sh) grep -q '^==> all passed' "$log" && ! grep -qF '***Skipped' "$log" ;;
   esac
 }
 
-# as_user COMMAND: it is refused with the line to run, and then compiles.
+# as_user COMMAND: checks that it stops with the line to run, and then compiles.
 as_user() {
   local line status=0
   new_machine 1000 || return
@@ -207,7 +207,7 @@ as_user() {
   on_machine 1000 300 "$1 >/tmp/log 2>&1 & command=\$!
     while kill -0 \$command 2>/dev/null && ! grep -q '^==> building with' /tmp/log; do sleep 1; done
     cat /tmp/log; grep -q '^==> building with' /tmp/log" || return
-  ! grep -q '^apt-get ' "$log"  # that line was all that was missing
+  ! grep -q '^apt-get ' "$log"  # that line was enough
 }
 
 # check CASE FUNCTION ARGUMENTS...
@@ -217,17 +217,17 @@ check() {
   : >"$log"
   "$@" || status=$?
   if ((status == 0)); then
-    verdict "$name" passed "$((SECONDS - begin)) s"
+    result "$name" passed "$((SECONDS - begin)) s"
     passed=$((passed + 1))
   else
     tail -n 60 "$log" | sed 's/^/  | /'
-    verdict "$name" FAILED "after $((SECONDS - begin)) s, status $status"
+    result "$name" FAILED "after $((SECONDS - begin)) s, status $status"
     failed=$((failed + 1))
   fi
   rm -rf --one-file-system "$machine"
 }
 
-say "on a bare Debian 12: $(git rev-parse --short HEAD)$([[ -z $(git status --porcelain) ]] || echo ', without the changes that are not committed')"
+say "on a bare Debian 12: $(git rev-parse --short HEAD)$([[ -z $(git status --porcelain) ]] || echo ', without uncommitted changes')"
 for command in "${commands[@]}"; do
   seconds=2400
   [[ $command != tests/run.sh ]] || seconds=7200

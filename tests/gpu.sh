@@ -7,34 +7,34 @@ usage() {
   cat <<'END'
 Usage: tests/gpu.sh [STAGE...] [-- CMAKE_ARGUMENTS...]
 
-Checks and measures what needs an NVIDIA GPU, stage by stage, each with a time limit of its own: time on a GPU may come
-in pieces of some minutes. Without a stage: build, tests, and all that measure. Results go through bench/record.py to
+Checks and measures what needs an NVIDIA GPU, stage by stage, each with its own time limit: GPU time may be available
+only in pieces of some minutes. Without a stage: build, tests, and all that measure. Results go through bench/record.py to
 bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fails does not stop the next.
 
   build            configures and builds in $SUPEROFFLOAD_GPU_BUILD (build/gpu)
   tests            cuda_tests, cudnn_tests
   examples         CTest's examples.cuda.*: the programs
-  nccl_tests       several ranks: needs two GPUs or more, as the next ones
-  collectives      what two GPUs exchange for the units of Llama-8B, beside NCCL's own calls
+  nccl_tests       several ranks: needs two GPUs or more, like the next stages
+  collectives      collectives of two GPUs for the units of Llama-8B, compared with NCCL's own calls
   collectives_4_gpus
-                   the same of four
+                   the same with four GPUs
   train_2_gpus     steps of the Llama-8B shape on one GPU, and on two with a batch each
   train_4_gpus     the same with four
-  models_2_gpus    of the published shapes that are for two GPUs, as planned: gpu_model_<shape>_2_gpus.json
-  train_70b        of the Llama-70B shape on four, as planned: at once without clipping, and with it
+  models_2_gpus    steps of the published shapes for two GPUs, as planned: gpu_model_<shape>_2_gpus.json
+  train_70b        steps of the Llama-70B shape on four, as planned: without clipping and with it
   memcheck racecheck initcheck synccheck
                    compute-sanitizer over the suites of the library's own kernels, one by one
   train_8_layers train_32_layers train_accumulated train_8192 train_32768
                    steps of the Llama-8B shape, with the bound that the run itself measures
   offload_8_layers offload_32_layers offload_planned offload_14b offload_largest
-                   the same with state in host memory, clipped never and always, updated in several ways; with state
-                   streamed; as planned; of a model whose state does not fit the GPU, as planned; and the largest by
-                   layers beside 125 GiB of host memory
-  models_1_gpu     steps of the published shapes that are for one GPU, as planned: gpu_model_<shape>.json
-  kernels          every kernel beside a copy, every product beside a square one
+                   the same with state in host memory, clipped never and always, updated in several ways; with
+                   device-updated state; as planned; a model whose state does not fit the GPU, as planned; and the most
+                   layers that 125 GiB of host memory allow
+  models_1_gpu     steps of the published shapes for one GPU, as planned: gpu_model_<shape>.json
+  kernels          every kernel compared with a copy, every GEMM with a square one
   attention        the device's own attention and cuDNN's
 
-A host that lacks libraries, or whose cuDNN is refused (9.14.0): give another, -- -DCMAKE_PREFIX_PATH=<prefix>.
+If the host lacks libraries, or its cuDNN is refused (9.14.0), name others: -- -DCMAKE_PREFIX_PATH=<prefix>.
 Exit status: 0 all stages passed, 1 one failed, 2 a wrong argument.
 END
 }
@@ -66,7 +66,7 @@ limited() {
   timeout --kill-after=10 "$seconds" "$@"
 }
 
-# measured STAGE SECONDS COMMAND...: keeps what it prints.
+# measured STAGE SECONDS COMMAND...: records its output.
 measured() {
   local name=$1 seconds=$2
   shift 2
@@ -108,7 +108,7 @@ kernel_cases=(adamw attention cross_entropy dropout elementwise embedding expert
   reduction rms_norm rotary routing swiglu 'groups as models have them'
   'attention in bfloat16 on the matrix units is that in float')
 
-# sanitized TOOL SECONDS_FOR_A_CASE: the library's own kernels alone.
+# sanitized TOOL SECONDS_FOR_A_CASE: only the library's own kernels.
 sanitized() {
   local tool=$1 seconds=$2 name status=0
   for name in "${kernel_cases[@]}"; do
@@ -194,7 +194,7 @@ stage() {
         --warm_up 5 --steps 4 --offload auto --max_grad_norm 1
       ;;
     models_1_gpu)
-      # Of gpt-oss what fits beside 125 GiB of host memory.
+      # Of gpt-oss, the shape that 125 GiB of host memory allow.
       models 1 llama-8b:4x4096 phi-4:4x4096 qwen3-14b:4x4096 gpt-oss-20b:1x8192
       ;;
     models_2_gpus) models 2 seed-oss-36b:4x4096 qwen3-30b-a3b:4x4096 gpt-oss-20b:4x8192 ;;

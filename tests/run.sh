@@ -10,10 +10,10 @@ Usage: tests/run.sh [--sanitizers]
 Builds and runs the tests, from a fresh clone on a bare Debian 12 or Ubuntu 24.04: missing packages are installed with
 apt when this user may, else the line to run is printed.
 
-  (nothing)      the whole suite, optimised, in build/release; with the tests on a GPU where there is a CUDA toolkit:
-                 without a GPU they are skipped, and say so
+  (nothing)      the whole suite, optimised, in build/release; with the GPU tests if there is a CUDA toolkit:
+                 without a GPU they are skipped
   --sanitizers   the suite under AddressSanitizer and UndefinedBehaviorSanitizer (build/asan), then under
-                 ThreadSanitizer (build/tsan), without the tests labelled slow, and there without code of one thread
+                 ThreadSanitizer (build/tsan), without the tests labelled slow; the latter without single-threaded code
   --help         this text
 
 Exit status: 0 all passed, 1 a build or a test failed, 2 a wrong argument, 4 a package is missing.
@@ -44,11 +44,11 @@ fi
 choose_cuda toolkit
 
 failed=()
-# check PRESET [ctest arguments...]: builds and tests; a failure is remembered, and what comes after it is still run.
+# check PRESET [ctest arguments...]: builds and tests; a failure is recorded, and the next steps still run.
 check() {
   local preset=$1
   shift
-  # In an `if`, errexit is off inside functions: a subshell with its own keeps it.
+  # In an `if`, errexit is off inside functions: a subshell keeps its own.
   set +e
   (
     set -e
@@ -61,9 +61,9 @@ check() {
     return
   fi
   say "testing '$preset'"
-  # One more than there are cores: some tests mostly wait.
+  # One job more than cores: some tests mostly wait.
   local run=(ctest --preset "$preset" -j$((jobs + 1)) "$@")
-  # ThreadSanitizer needs a memory layout that kernels with much randomisation do not give.
+  # ThreadSanitizer cannot use the memory layouts of kernels with much address randomisation.
   if [[ $preset == tsan ]] && setarch -R true 2>/dev/null; then
     run=(setarch -R "${run[@]}")
   fi

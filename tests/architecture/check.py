@@ -37,9 +37,9 @@ ALLOWED = {
     "train": "core kernel cpu comm io text data autograd optim zero offload nn model",
 }
 HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|utf8proc|cudnn|nccl)")
-# The headers whose purpose is a heavy one, the bodies of kernels, and implementations.
+# Headers with a heavy one as their purpose, bodies of kernels, and implementations.
 HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/kernels/.*|\w+/(\w+/)?impl/\w+_inl\.hpp)$")
-# How a header includes its implementation: at its end, and not where that is compiled apart.
+# How a header includes its implementation: at its end, unless that is compiled separately.
 GUARDED = re.compile(r"\n#ifndef SUPEROFFLOAD_COMPILED\n#include <(superoffload/\w+/(?:\w+/)?impl/\w+_inl\.hpp)>\n#endif\n$")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
@@ -109,7 +109,7 @@ def check_streams(name, text):
 
 
 def check_sizes(text):
-    """A class that one reads at a sitting."""
+    """A class that is short enough to read at once."""
     code = NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
     for match in CLASS.finditer(code):
         depth, end = 0, match.end() - 1
@@ -179,7 +179,7 @@ def check_circles(includes):
     def visit(name):
         if name in path:
             circle = path[path.index(name):]
-            # Bodies of kernels are included by their implementation alone.
+            # Only their implementation includes the bodies of kernels.
             if any("/impl/" not in header and "/cpu/kernels/" not in header and after in includes[header][0]
                    for header, after in zip(circle, circle[1:] + circle[:1])):
                 yield circle

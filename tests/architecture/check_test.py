@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""The checker finds planted violations, one by one, and nothing in a tree without any."""
+"""The checker finds planted violations, one by one, and none in a clean tree."""
 
 import pathlib
 import runpy

@@ -28,7 +28,7 @@ def main():
         elif current and (weak := WEAK.match(line)):
             name = weak.group(1)
             named = f"cpu::{current}::" in name or f"eigen_{current}::" in name
-            # The scalar set has the flags of everything else, so its copies harm nobody.
+            # The scalar set has the flags of everything else, so its copies do no harm.
             if not named and current != "scalar" and not name.startswith("DW.ref."):
                 strays.append(f"kernels_{current}.cpp: {name}")
     seen.discard(None)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""check.py CLANG COMPILE_COMMANDS ROOT: has clang read every source of the library and of the programs that another
-compiler was told to compile, with the same definitions and directories. Nothing is generated."""
+"""check.py CLANG COMPILE_COMMANDS ROOT: lets clang check every source of the library and of the programs that another
+compiler was told to compile, with the same definitions and directories. No code is generated."""
 
 import concurrent.futures
 import json
@@ -14,7 +14,7 @@ KEPT = ("-D", "-I", "-isystem", "-std=", "-m")
 
 
 def arguments_of(command):
-    """What matters to a compiler's reading, of a command line."""
+    """The arguments of a command line that affect the front end."""
     words = shlex.split(command)
     kept = []
     for word, following in zip(words, words[1:] + [""]):
@@ -32,7 +32,7 @@ def main():
     sources = {}
     for entry in entries:
         path = os.path.relpath(entry["file"], root)
-        # As CMake makes them: the implementations of a component, and one architecture's program.
+        # Sources that CMake generates: the implementations of a component, and one architecture's program.
         made = os.path.basename(os.path.dirname(path)) in ("superoffload", "finetune_llama")
         if path.endswith(".cpp") and (path.startswith("examples/") or made):
             sources.setdefault(entry["file"], (entry["directory"], arguments_of(entry["command"])))

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What an offload policy lacks is said before anything is made of it.
+// The missing part of an offload policy is named before the policy is used.
 // error: an offload policy must have what offload::offload_policy asks for
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/engine.hpp>

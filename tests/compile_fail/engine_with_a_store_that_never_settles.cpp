@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The sink of a store must have been told of all gradients when a step's last backward is over.
+// When a step's last backward is over, a store must have reported all gradients to its sink.
 // error: a sharding policy must have what zero::sharding_policy asks for
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/engine.hpp>

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Who would update weights in host memory?
-// error: zero::streamed needs offload::super
+// Nothing would update weights in host memory.
+// error: needs offload::super
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/zero/offloaded.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Which of two would be meant?
+// Two precisions would be ambiguous.
 // error: train::engine takes at most one precision
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/engine.hpp>

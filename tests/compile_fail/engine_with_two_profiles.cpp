@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Nothing and something cannot both be told of ranges.
+// Two profile policies would be ambiguous.
 // error: train::engine takes at most one profile policy
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/engine.hpp>

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// An engine has to know what it trains.
+// An engine must know what it trains.
 // error: train::engine needs exactly one model architecture
 #include <superoffload/train/engine.hpp>
 

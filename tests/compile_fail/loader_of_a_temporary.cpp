@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A loader refers to its examples: they have to outlive it.
+// A loader refers to its examples, which must outlive it.
 // error: (use of deleted function|call to deleted constructor)
 #include <superoffload/data/loader.hpp>
 

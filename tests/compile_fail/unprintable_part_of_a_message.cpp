@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A message is made of texts and numbers: a pointer in it would print an address nobody can use.
+// A message is made of texts and numbers: a pointer would print a meaningless address.
 // error: no matching function for call to .append
 #include <superoffload/core/error.hpp>
 

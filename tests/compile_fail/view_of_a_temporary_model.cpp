@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A view does not keep its model.
+// A view does not own its model.
 // error: use of deleted function
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/model/llama.hpp>

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# CUDA with Makefiles, which ask more of a target than Ninja does, and CMake as its users call it: `cmake -S . -B build`.
-# This project with its programs and tests; then a consumer with CUDA sources of its own, once of an install tree and once
-# with this project as a subdirectory, which has to be C++20 for nvcc, too. Of each a CUDA source is compiled that takes
+# CUDA with Makefiles, which require more of a target than Ninja does, and CMake as users call it: `cmake -S . -B build`.
+# This project with its programs and tests; then a consumer with CUDA sources of its own, once with an install tree and once
+# with this project as a subdirectory, which must be C++20 for nvcc, too. From each, a CUDA source is compiled that takes
 # seconds.
 
 set(home ${ROOT}/cuda)

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What the package says of components that are not there, in configurations that compile nothing.
+# The package's messages about missing components, in configurations that compile nothing.
 
 set(home ${ROOT}/messages)
 file(REMOVE_RECURSE ${home})
@@ -23,7 +23,7 @@ expect_message(unknown_component OFF "superoffload::cud is not available: there 
   "find_package(superoffload CONFIG REQUIRED COMPONENTS cud)")
 expect_message(missing_dependency OFF "superoffload::data is not available: it needs text: Utf8proc was not found; install it [(]Debian, Ubuntu: apt install libutf8proc-dev[)]"
   "find_package(superoffload CONFIG REQUIRED COMPONENTS io data)" -D CMAKE_DISABLE_FIND_PACKAGE_Utf8proc=ON)
-# Only what was asked for has to be there, and no more is looked for.
+# Only the requested components must exist, and no other dependency is searched for.
 expect_message(unrelated_dependency ON "io=TRUE text="
   "find_package(superoffload CONFIG REQUIRED COMPONENTS io)
    message(STATUS \"io=\${superoffload_io_FOUND} text=\${superoffload_text_FOUND}\")"

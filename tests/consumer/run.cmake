@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # cmake -D WAY=build_tree|install_tree|moved_tree|subdirectory ... -P run.cmake
-# Every way puts what it consumes at ROOT/WAY/superoffload and the consumer at ROOT/WAY/build, so that ccache, which is
-# told to see relative paths, compiles once for all. The library is compiled and the programs run where it is a
-# subdirectory and where the package was moved; the other two find the package elsewhere, and compile a source with it.
+# Every way puts the package at ROOT/WAY/superoffload and the consumer at ROOT/WAY/build, so that ccache, which is set to
+# relative paths, compiles once for all. For subdirectory and moved_tree the library is compiled and the programs run; the
+# other two find the package elsewhere, and compile one source with it.
 
 set(home ${ROOT}/${WAY})
 set(tree ${home}/superoffload)
@@ -47,15 +47,15 @@ endif()
 set(finds_only FALSE)
 if(WAY MATCHES "^(build|install)_tree$")
   set(finds_only TRUE)
-  list(APPEND consumer_options -D CMAKE_OPTIMIZE_DEPENDENCIES=ON)  # a static library needs none of those that it links
+  list(APPEND consumer_options -D CMAKE_OPTIMIZE_DEPENDENCIES=ON)  # a static library does not wait for those that it links
 endif()
 
 set(ENV{CCACHE_BASEDIR} /)
 set(ENV{CCACHE_NOHASHDIR} 1)
-# The project is copied too: its own files are then at the same relative place.
+# The project is copied, too: its own files are then at the same relative path.
 file(COPY ${SOURCE}/tests/consumer/project DESTINATION ${home})
 run(${CMAKE_COMMAND} -S ${home}/project -B ${home}/build ${toolchain} ${consumer_options})
-# What was found is what this test put there, not a package of the machine.
+# Checks that the package found is this test's, not one of the machine.
 if(NOT WAY STREQUAL "subdirectory")
   file(STRINGS ${home}/build/CMakeCache.txt found REGEX "^superoffload_DIR:")
   string(FIND "${found}" "=${tree}/" at)
@@ -83,7 +83,7 @@ run(${home}/build/of_two_libraries ${model})
 set(losses)
 cmake_host_system_information(RESULT processor QUERY OS_PLATFORM)
 if(processor MATCHES "^(x86_64|AMD64|amd64)$")
-  # The set of the header-only one, whose flags name no other. Products of other sets are rounded otherwise.
+  # The instruction set of the header-only program, whose flags name no other. GEMMs of other sets round differently.
   set(ENV{SUPEROFFLOAD_ISA} scalar)
 endif()
 foreach(trainer trainer compiled_trainer)
@@ -92,7 +92,7 @@ foreach(trainer trainer compiled_trainer)
   if(NOT EXISTS ${home}/trained_by_${trainer}/model.safetensors)
     message(FATAL_ERROR "${WAY}: ${trainer} left no ${home}/trained_by_${trainer}/model.safetensors")
   endif()
-  # Not the plan, whose times are measured.
+  # Without the plan, whose times are measured.
   string(REGEX MATCHALL "step [0-9]+ loss [^\n]*" steps "${output}")
   list(LENGTH steps number)
   if(NOT number EQUAL 10 OR NOT output MATCHES "plan for llama")

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A trainer inside a static library, with an offload policy and an architecture of its own: only what it
-// includes is asked of the package, no umbrella.
+// A trainer inside a static library, with its own offload policy and architecture: it includes only what it
+// uses, not the umbrella header.
 #include "library.hpp"
 
 #include <superoffload/data/examples.hpp>

@@ -8,9 +8,9 @@ struct losses {
   double first, last;
 };
 
-/// Ten steps of a Llama of the size in MODEL_DIRECTORY/config.json, from random weights.
+/// Ten steps of a Llama with the sizes in MODEL_DIRECTORY/config.json, from random weights.
 losses train_from_scratch(std::filesystem::path const& model_directory,
                           std::filesystem::path const& instructions);
-/// The same of own_architecture.hpp.
+/// The same for the architecture of own_architecture.hpp.
 losses train_own_architecture(std::filesystem::path const& model_directory,
                               std::filesystem::path const& instructions);

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// of_two_libraries MODEL: two shared libraries and this program have the header-only library each, and agree.
+// of_two_libraries MODEL: two shared libraries and this program each contain the header-only library, and
+// agree.
 #include <superoffload/superoffload.hpp>
 
 #include <cstdint>

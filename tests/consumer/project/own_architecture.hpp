@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An architecture of a user's own, with a model_type that the library does not know.
+// A user's own architecture, with a model_type that the library does not know.
 #include <superoffload/core/error.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/model/decoder.hpp>

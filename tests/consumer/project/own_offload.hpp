@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An offload policy of a user's own: the optimizer's state in std::vector, updated by a loop after the
+// A user's own offload policy: the optimizer's state in std::vector, updated by a loop after the gradient
 // check.
 #include <superoffload/offload/offload_policy.hpp>
 

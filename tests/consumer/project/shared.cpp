@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-/// The tokens that `text` has for the model in `directory`.
+/// The tokens of `text` for the model in `directory`.
 std::vector<std::int32_t> NAME(std::string const& directory, std::string const& text) {
   return superoffload::text::tokenizer::load(directory).encode(text);
 }

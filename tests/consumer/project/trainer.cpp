@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A trainer of its own loop, as a user of the package writes it, whose optimizer's state is off the device:
+// A trainer with its own loop, as a user of the package writes it, with the optimizer's state off the device:
 // trainer MODEL DATASET OUTPUT.
 #include <superoffload/superoffload.hpp>
 
