@@ -15,7 +15,7 @@ namespace {
 
 using namespace superoffload;
 
-/// Keeps the lines of its life.
+/// Collects the lines that are logged during its life.
 struct collected {
   std::vector<std::string> lines;
   log_sink before;
@@ -59,7 +59,7 @@ std::string standard_error_of(Body const& body) {
   return all;
 }
 
-TEST_CASE("a sink gets every line with its level, from any thread, until another takes its place") {
+TEST_CASE("a sink gets every line with its level, from any thread, until it is replaced") {
   {
     collected seen{true};
     CHECK(log_is_live());
@@ -85,7 +85,7 @@ TEST_CASE("lines below the level are dropped, and a program may have no sink") {
   CHECK(seen.lines.size() == 1);
 }
 
-TEST_CASE("standard error names notes and warnings, and shows no status where it is no terminal") {
+TEST_CASE("standard error names notes and warnings, and shows no status unless it is a terminal") {
   auto const text = standard_error_of([] {
     set_log_sink(standard_error_sink());
     if (!log_is_live()) {
@@ -98,7 +98,7 @@ TEST_CASE("standard error names notes and warnings, and shows no status where it
   CHECK(text == "a line\nnote: one\nwarning: two\nthree\n");
 }
 
-TEST_CASE("a program does not wait for a reader: lines that a full pipe keeps out are counted") {
+TEST_CASE("a program does not wait for a reader: lines that a full pipe does not take are counted") {
   auto const text = standard_error_of([] {
     set_log_sink(standard_error_sink());
     std::string const line(1000, 'x');

@@ -11,12 +11,11 @@ namespace superoffload::io::testing {
 
 /// What happens to the operations while an `injection` lives. Plain data, since the hook is a plain function.
 struct fault_plan {
-  long at = -1;             ///< the operation, counted from 0, that fails; -1: none, count only
-  int with = 0;             ///< errno, or short_transfer
-  bool persistent = false;  ///< all later ones fail as well
-  bool exits = false;       ///< the process ends instead
-  bool no_exchange =
-      false;  ///< exchanging names fails, as on file systems without it; it is not counted then
+  long at = -1;              ///< the operation, counted from 0, that fails; -1: none, count only
+  int with = 0;              ///< errno, or short_transfer
+  bool persistent = false;   ///< all later ones fail as well
+  bool exits = false;        ///< the process ends instead
+  bool no_exchange = false;  ///< names cannot be exchanged; attempts are not counted then
 };
 
 class injection {

@@ -121,8 +121,7 @@ template <model::architecture A>
 void check_gradients(model::config const& c) {
   small_model<A> m{c};
   m.gradients();
-  bool const drops =
-      c.attention_dropout > 0.0 || c.residual_dropout > 0.0;  // then only if a backward follows
+  bool const drops = c.attention_dropout > 0.0 || c.residual_dropout > 0.0;  // if a backward follows
   std::vector<double> const gradients = m.all_gradients();
   std::int64_t unit_begin = 0;
   for (auto const& unit : m.model.units()) {
@@ -136,8 +135,8 @@ void check_gradients(model::config const& c) {
   }
 }
 
-/// With any choice of kept activations, no gradient's bits change, and the peak is as planned. \returns the
-/// activations that can be kept.
+/// Checks that the choice of kept activations changes no bit of a gradient, and that the peak is as planned.
+/// \returns the activations that can be kept.
 template <model::architecture A>
 std::vector<autograd::activation> check_recompute(model::config const& c) {
   small_model<A> m{c};

@@ -10,27 +10,25 @@
 
 namespace superoffload {
 
-/// How much a line of the library matters. A status, such as how far a run is, takes the place of the one
-/// before it.
+/// The importance of a line. A status, such as the progress of a run, replaces the one before it.
 enum class log_level { status, info, note, warning, error };
 
-/// Where the library's lines go. `write` gets one line without its end, from any thread, but from one at a
-/// time; it neither throws nor logs. The library itself writes nowhere else.
+/// Where the library's lines go. `write` gets one line without its end, from any thread, but one at a time;
+/// it must not throw or log. The library itself writes nowhere else.
 struct log_sink {
   void (*write)(void* self, log_level level, std::string_view line) noexcept = nullptr;  ///< null: nowhere
   void* self = nullptr;
-  bool live =
-      false;  ///< shows a status in the place of the one before; else a run logs plain lines now and then
+  bool live = false;  ///< a status replaces the one before it; otherwise a run logs plain lines now and then
 };
 
-/// The sink of a program that sets none: standard error, where notes and warnings begin with that word. The
-/// program never waits for a reader, as of a stopped terminal or of a full pipe: up to 64 KiB of lines are
-/// kept until they can be written, others are left out and counted. Live where standard error is a terminal.
+/// The default sink: standard error, where notes and warnings begin with that word. The program never waits
+/// for a reader, such as a stopped terminal or a full pipe: up to 64 KiB of lines are kept until they can be
+/// written; others are dropped and counted. Live if standard error is a terminal.
 [[nodiscard]] log_sink standard_error_sink() noexcept;
 
-/// Replaces the sink of the whole program. \returns the one before. Waits for a line that is being written.
+/// Replaces the sink of the whole program, after a line that is being written. \returns the previous sink.
 log_sink set_log_sink(log_sink sink) noexcept;
-/// Lines below `least` are dropped; at first none are. \returns the level before.
+/// Lines below `least` are dropped; by default none are. \returns the previous level.
 log_level set_log_level(log_level least) noexcept;
 
 /// Is the sink live?
@@ -38,7 +36,7 @@ log_level set_log_level(log_level least) noexcept;
 
 /// Hands a line to the sink. Any thread may call it.
 void log_line(log_level level, std::string_view line) noexcept;
-/// The parts as one line, as concat() writes them.
+/// The parts as one line, joined by concat().
 template <class... Parts>
 void log(log_level level, Parts const&... parts) noexcept {
   try {
@@ -46,8 +44,8 @@ void log(log_level level, Parts const&... parts) noexcept {
   } catch (...) {}  // no memory for the line
 }
 
-/// Writes what the sink of standard error still keeps, and waits for its reader: at the end of a run, and
-/// before a program writes to standard error by itself.
+/// Writes the lines that the sink of standard error still keeps, and waits for its reader. For the end of a
+/// run, and before a program itself writes to standard error.
 void flush_log() noexcept;
 
 }  // namespace superoffload

@@ -111,9 +111,8 @@ SUPEROFFLOAD_INLINE void send_answer(int to, std::string text, int fd) {
     head->cmsg_len = CMSG_LEN(sizeof(int));
     std::memcpy(CMSG_DATA(head), &fd, sizeof fd);
   }
-  uninterrupted([&] {
-    return ::sendmsg(to, &message, MSG_NOSIGNAL);
-  });  // if the rank has ended, the group notices later
+  // If the rank has ended, the group notices later.
+  uninterrupted([&] { return ::sendmsg(to, &message, MSG_NOSIGNAL); });
 }
 
 /// Receives the descriptor of an answer; throws the answer's text if it has one.

@@ -44,7 +44,7 @@ public:
     text += line;
     text += '\n';
     keep(text);
-    if (level == log_level::error) {  // after which a program may end at once
+    if (level == log_level::error) {  // the program may end right after it
       flush();
     }
   }
@@ -60,8 +60,8 @@ public:
 
 private:
   static constexpr auto clear_line = "\r\x1b[2K";
-  static constexpr std::size_t most_waiting = std::size_t{64} << 10;
-  static constexpr std::size_t piece = 512;  // for which a pipe that is ready has room
+  static constexpr std::size_t max_waiting = std::size_t{64} << 10;
+  static constexpr std::size_t piece = 512;  // a pipe that is ready takes that much
 
   void draw(std::string_view line) {
     if (write_waiting(0)) {
@@ -70,7 +70,7 @@ private:
     }
   }
   void keep(std::string_view text) {
-    if (waiting_.size() > most_waiting) {
+    if (waiting_.size() > max_waiting) {
       ++left_out_;
       return;
     }
@@ -80,8 +80,7 @@ private:
     waiting_ += text;
     write_waiting(0);
   }
-  /// Writes as long as a piece finds room within `timeout` ms; -1: waits for it. \returns whether that was
-  /// all.
+  /// Writes until a piece must wait longer than `timeout` ms; -1: no limit. \returns whether all is written.
   bool write_waiting(int timeout) noexcept {
     while (!waiting_.empty()) {
       pollfd about{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
@@ -96,7 +95,7 @@ private:
         }
         continue;
       }
-      // Where writing fails, as to a pipe that is closed, there is no reader for the rest either.
+      // If writing fails, as to a closed pipe, the rest has no reader either.
       waiting_.erase(0, written < 0 ? waiting_.size() : static_cast<std::size_t>(written));
     }
     return true;
@@ -104,7 +103,7 @@ private:
 
   std::string waiting_;  // to be written
   std::int64_t left_out_ = 0;
-  bool live_ = false;  // the last that was drawn is a status
+  bool live_ = false;  // the last line written is a status
 };
 
 struct log_of_program {
@@ -147,7 +146,7 @@ SUPEROFFLOAD_INLINE bool log_is_live() noexcept {
   return log.sink.live;
 }
 
-// Device code of a program calls it, which nvcc compiles apart.
+// Device code calls it, which nvcc compiles separately.
 SUPEROFFLOAD_EMITTED void log_line(log_level level, std::string_view line) noexcept {
   auto& log = detail::program_log();
   std::lock_guard const lock{log.mutex};

@@ -13,8 +13,7 @@
 namespace superoffload::text {
 namespace detail {
 
-inline constexpr std::size_t short_piece =
-    48;  // up to this length a scan for the lowest rank is faster than a heap
+inline constexpr std::size_t short_piece = 48;  // up to here a scan for the lowest rank beats a heap
 
 inline constexpr std::uint64_t no_entry = std::uint64_t{std::numeric_limits<std::uint32_t>::max()} << 8;
 
