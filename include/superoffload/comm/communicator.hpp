@@ -14,11 +14,11 @@ namespace superoffload::comm {
 
 /// One rank of a group that computes together.
 /// 1. queue(stream, operation): the operations of operations.hpp, in the order of the stream. They run in the
-/// order of the calls: a caller that uses several streams orders them by events;
+///    order of the calls: a caller that uses several streams orders them by events;
 /// 2. scratch_bytes(reduce_scatter): device memory that the operation needs beside its arrays;
 /// 3. gather(from, to, bytes) and barrier(): an all-gather of some bytes in ordinary memory, and one of no
-/// bytes. They run at once, apart from what is queued. For counts and agreements, not for tensors. One thread
-/// at a time;
+///    bytes. They run at once, apart from what is queued. For counts and agreements, not for tensors. One
+///    thread at a time;
 /// 4. abort(reason): this rank cannot go on; every wait of the other ranks fails, now or later;
 /// 5. check(): throws when a rank has aborted.
 ///

@@ -11,7 +11,7 @@ namespace superoffload::comm {
 /// The rank of this process, from environment variables of its launcher. The first of these that is set
 /// counts:
 /// 1. RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE or LOCAL_SIZE: torchrun, DeepSpeed's launcher, and
-/// `launch` of this library, which adds SUPEROFFLOAD_SEGMENT. MASTER_PORT names the job;
+///    `launch` of this library, which adds SUPEROFFLOAD_SEGMENT. MASTER_PORT names the job;
 /// 2. OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK and _LOCAL_SIZE: Open MPI. PMIX_NAMESPACE names the job;
 /// 3. PMI_RANK, PMI_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS: MPICH and Intel MPI;
 /// 4. SLURM_STEP_ID, SLURM_STEP_NUM_TASKS, SLURM_PROCID, SLURM_LOCALID, SLURM_NODEID and

@@ -16,21 +16,21 @@ namespace superoffload {
 /// 1. device memory, and host memory that it copies fast ("pinned"); both aligned to 256 bytes or more;
 /// 2. streams: queues whose tasks run one after the other; nothing else is ordered;
 /// 3. events: a point in a stream that another stream, or the host, can wait for. Waiting for an event that
-/// was never recorded breaks the contract and ends the program;
+///    was never recorded breaks the contract and ends the program;
 /// 4. `logits_chunk_bytes`: the memory to give a chunk of logits, so that its GEMMs are not too small;
-/// `gemm_workspace_bytes`: device memory that a stream takes with its first GEMM and keeps;
+///    `gemm_workspace_bytes`: device memory that a stream takes with its first GEMM and keeps;
 /// 5. `flops_per_byte`: about how many FLOPs of a GEMM take as long as one byte of the device's memory;
-/// `settling_time`: the seconds of work after which the device runs at its lasting speed;
+///    `settling_time`: the seconds of work after which the device runs at its lasting speed;
 /// 6. `available_bytes`: how much of its memory may still be allocated; plans are checked against it;
-/// `description`: a text for people;
+///    `description`: a text for people;
 /// 7. `host_account`: counts the host memory in use for the device, from `allocate_host` and from other
-/// owners; `pci_address`: its address on the PCI bus, such as "0000:1b:00.0", or empty: host threads use it
-/// to find the device's NUMA node; `lockable_bytes`: how much host memory can be pinned;
+///    owners; `pci_address`: its address on the PCI bus, such as "0000:1b:00.0", or empty: host threads use
+///    it to find the device's NUMA node; `lockable_bytes`: how much host memory can be pinned;
 /// 8. timed events: events that also know when their stream reached them;
 /// 9. kernels: `launch(stream, arguments)`, found by argument-dependent lookup, for the argument structs of
-/// kernel/. For arguments with a member `scratch` there is also `scratch_bytes(device, arguments)`: how much
-/// the kernel needs. It never falls with more rows or a longer document, and depends on nothing else of the
-/// documents.
+///    kernel/. For arguments with a member `scratch` there is also `scratch_bytes(device, arguments)`: how
+///    much the kernel needs. It never falls with more rows or a longer document, and depends on nothing else
+///    of the documents.
 ///
 /// Errors of asynchronous work surface as exceptions from `synchronize` of its stream or `wait` of a later
 /// event. The device outlives everything made with it.

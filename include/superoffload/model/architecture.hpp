@@ -20,9 +20,9 @@ using visible_pairs = std::function<std::int64_t(std::int32_t window)>;
 
 /// A family of decoders. An architecture
 /// 1. is built from a checked configuration and lays out its parameters in units, in the order in which
-/// forward uses them;
-/// 2. defines its forward once, as templates over device and element type:
-///    `loss(tape, batch, tables)` -> nn::loss_sum, and `logits(tape, batch, tables)` -> variable;
+///    forward uses them;
+/// 2. defines its forward once, as templates over device and element type: `loss(tape, batch, tables)` ->
+///    nn::loss_sum, and `logits(tape, batch, tables)` -> variable;
 /// 3. builds the constant tables that its forward needs: `tables<D, T>(device, stream, positions)`;
 /// 4. counts the FLOPs of its forward.
 template <class A>
