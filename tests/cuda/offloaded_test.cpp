@@ -28,7 +28,7 @@ using test::some_weights;
 TEST_CASE_TEMPLATE("the offloaded store keeps a store's contract on a GPU", T, float, bfloat16, double) {
   cuda::device device;
   for (bool const gradients : {false, true}) {
-    zero::offloaded_units const f{
+    zero::offloaded_units const offloaded{
         .weights = {true, true}, .gradients = {gradients, gradients}, .weight_buffers = 2};
     for (int const micro_batches : {1, 2}) {
       conformance::unit_store_keeps_its_contract<T>(
