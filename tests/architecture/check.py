@@ -6,7 +6,7 @@
 Includes go downward only and never in a circle, docs/design.md has the same table and names every sub-directory,
 include/ is headers alone, heavy third-party headers stay in implementations (impl/*_inl.hpp), no class of include/ has a
 body of more than 350 lines and no function one of more than 60 (unless the line above it says why), every source names
-its licence, and nothing refers to a place outside the project. Prints one line per violation; the exit status is 1 if
+its licence, and nothing refers to a path outside the project. Prints one line per violation; the exit status is 1 if
 there was any.
 """
 
@@ -45,7 +45,7 @@ GUARDED = re.compile(r"\n#ifndef SUPEROFFLOAD_COMPILED\n#include <(superoffload/
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 SPDX = ("SPDX-FileCopyrightText:", "SPDX-License-Identifier: Apache-2.0")
 SOURCES = {".hpp", ".cuh", ".cpp", ".cmake", ".py", ".sh", ".in"}
-# What may hold braces that are no code's, and the begin of a class's body. `class T` of a template's parameters has none.
+# Text whose braces are not code, and the beginning of a class's body. `class T` of a template's parameters has none.
 NO_CODE = re.compile(r'R"(\w*)\((?s:.*?)\)\1"|//[^\n]*|/\*(?s:.*?)\*/|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'')
 # Lines go to the log's sink.
 STANDARD_STREAM = re.compile(r"\b(?:stderr|stdout|std::cerr|std::clog|std::cout)\b")
@@ -53,7 +53,7 @@ SINK = "superoffload/core/impl/log_inl.hpp"
 CLASS = re.compile(r"\b(?:class|struct|union)\s+(?:alignas\([^)]*\)\s*|\[\[[^\]]*\]\]\s*)*"
                    r"([\w:]+)(?:<[^;{}]*?>)?(?:\s+final)?\s*(?::[^:;{}][^;{}]*)?\{")
 MOST_LINES = 350
-# What else holds declarations, and the last line of the comment above a function that may be long: it says why.
+# Other scopes of declarations, and the last line of the comment above a function that may be long, which says why.
 SCOPE = re.compile(r"(?:\bnamespace\b[\w:\s]*|\bextern\s*|\benum\b[^;{}()]*)\{")
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.MULTILINE)
 ONE_PIECE = re.compile(r"^[ \t]*///? one piece: ", re.MULTILINE)

@@ -36,8 +36,8 @@ TEST_CASE_TEMPLATE("the offloaded store keeps a store's contract on a GPU", T, f
           [&](auto& d, auto& stream, auto const& units, bool accumulates,
               zero::gradient_sink<cuda::stream> sink) {
             return std::make_unique<zero::offloaded_store<cuda::device, T>>(
-                d, stream, units, zero::store_options{.accumulates = accumulates, .offloaded = f}, nullptr,
-                sink);
+                d, stream, units, zero::store_options{.accumulates = accumulates, .offloaded = offloaded},
+                nullptr, sink);
           },
           micro_batches);
     }

@@ -165,13 +165,13 @@ using pipe = int[2];
 inline constexpr int read_end = 0;
 inline constexpr int write_end = 1;
 
-/// What a rank is started with: all that allocates happens before the fork.
+/// The prepared start of a rank: everything that allocates happens before the fork.
 struct preparation {
   int rank;
   std::string const& program;
   std::vector<std::string> variables;
   std::vector<char*> argv, envp;
-  std::vector<cpu_set_t> processors;  ///< empty: it is bound to none
+  std::vector<cpu_set_t> processors;  ///< empty: not bound
   pipe out{-1, -1}, err{-1, -1};      ///< of every rank but the first
   pipe failure{-1, -1};               ///< for the number of an error before the program runs
 };
@@ -254,20 +254,20 @@ private:
     if (settings_->processors.empty()) {
       return {};
     }
-    std::vector<cpu_set_t> processors(8);  // enough for 8192
+    std::vector<cpu_set_t> processors(8);  // 8192 processors
     for (int const id : settings_->processors.at(static_cast<std::size_t>(rank))) {
       CPU_SET_S(static_cast<std::size_t>(id), processors.size() * sizeof(cpu_set_t), processors.data());
     }
     return processors;
   }
 
-  /// In the new process: allocates nothing.
+  /// Runs in the new process; allocates nothing.
   [[noreturn]] void run_program(preparation const& p) const {
     ::setpgid(0, group_);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    std::signal(SIGTTOU, SIG_IGN);  // its group is in the background: stty tostop would stop what it says
+    std::signal(SIGTTOU, SIG_IGN);  // the group is in the background: with stty tostop, output would stop it
     if (::getppid() != own_) {
-      ::_exit(static_cast<int>(exit_code::io_failure));  // it ended before it was watched
+      ::_exit(static_cast<int>(exit_code::io_failure));  // the launcher has ended already
     }
     if (int const nothing = ::open("/dev/null", O_RDONLY); nothing < 0 || ::dup2(nothing, 0) < 0) {
       give_up(p);
@@ -287,10 +287,9 @@ private:
     give_up(p);
   }
 
-  /// Waits until the new process runs its program; returns the number of the error that kept it from that, or
-  /// 0.
+  /// Waits until the new process runs its program; returns 0, or the number of the error that prevented it.
   int wait_for_program(pid_t process, preparation const& p) {
-    ::setpgid(process, group_);  // the new process does so too: the group exists once either has
+    ::setpgid(process, group_);  // here and in the child: either may run first
     if (group_ == 0) {
       group_ = process;
     }
@@ -385,7 +384,7 @@ private:
       return;
     }
     if (ended_by_itself(end) && status == static_cast<int>(exit_code::rank_failed)) {
-      limit_time();  // it has said which rank failed, which is still to be seen here
+      limit_time();  // it has reported the failed rank, whose end is not seen here yet
     } else if (!failed_ && !killing_) {
       mark_failed(rank, ended_by_itself(end)
                             ? concat("ended with exit code ", status)
@@ -457,7 +456,7 @@ private:
     }
   }
 
-  /// Waits for the readers of our output, unless a signal says otherwise.
+  /// Waits until our output is read, unless a signal interrupts.
   void write_the_rest() {
     while (out_.waits() || err_.waits()) {
       for (int number = signals_.next(); number != 0; number = signals_.next()) {
@@ -469,7 +468,7 @@ private:
     }
   }
 
-  /// No process of the group lives when this returns.
+  /// Ends every process of the group before it returns.
   void end_all() {
     if (group_ > 0) {
       ::kill(-group_, SIGKILL);

@@ -263,8 +263,8 @@ struct gemms::state {
     float milliseconds;
   };
 
-  /// Times the candidates that are close to the best again at work, in turns there and back: a GPU at its
-  /// power limit lowers its clock the more, the more a kernel draws, and while it gets warmer. Drops the
+  /// Times the candidates that are close to the best again under load, forwards and backwards in turn: a GPU
+  /// at its power limit lowers its clock with the power that a kernel draws, and as it gets warmer. Drops the
   /// others.
   void time_at_work(kind const& p, recipe const& r, operands const& o, CUstream_st* on, stopwatch& watch,
                     std::vector<timed_algorithm>& candidates) const {
@@ -289,8 +289,8 @@ struct gemms::state {
     }
   }
 
-  /// The fastest of several on the very operands, in a few rounds that leave the slow ones behind. Where a
-  /// GEMM is large enough to warm the GPU up, those that are left are timed again at work.
+  /// The fastest of several algorithms, measured on the actual operands in a few rounds that drop the slow
+  /// ones. If a GEMM is large enough to warm up the GPU, the rest are timed again under load.
   [[nodiscard]] cublasLtMatmulAlgo_t fastest(kind const& p, recipe const& r,
                                              std::vector<cublasLtMatmulAlgo_t> const& proposed, operands o,
                                              CUstream_st* on) const {
@@ -311,7 +311,7 @@ struct gemms::state {
     }
     std::vector<timed_algorithm> candidates;
     for (auto const& algorithm : proposed) {
-      if (multiply(p, r, algorithm, o, on) == CUBLAS_STATUS_SUCCESS) {  // loads its code too
+      if (multiply(p, r, algorithm, o, on) == CUBLAS_STATUS_SUCCESS) {  // loads its code, too
         candidates.push_back({&algorithm, 1e30F});
       }
     }

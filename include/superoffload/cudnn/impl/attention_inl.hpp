@@ -135,9 +135,9 @@ struct built_graph {
 
 /// Describes the operation, its tensors and its masks; nothing is checked yet.
 ///
-/// Rows of queries, keys and values are side by side, rows of documents one behind the other: strides say so.
-/// The statistics (log-sum-exp) of documents of one length are [documents, heads, longest], else [rows,
-/// heads].
+/// Queries, keys and values lie side by side in a row, and documents one after the other: the strides express
+/// both. The statistics (log-sum-exp) are [documents, heads, longest] when all documents have one length,
+/// else [rows, heads].
 class description {
 public:
   description(kind const& k, graph::Graph& g) : k_{k}, g_{g} {
@@ -179,7 +179,7 @@ private:
     auto const d_y = input("d_out", d_out, k_.heads, out_width_);
     graph::Tensor_attributes stats;
     shape_statistics(stats.set_name("statistics"));
-    // Sinks are in the statistics, which is all that these gradients need of them.
+    // The statistics include the sinks, and these gradients need no more of them.
     auto attributes =
         graph::SDPA_backward_attributes{}.set_name("attention_backward").set_deterministic_algorithm(true);
     configure(attributes);
@@ -544,7 +544,8 @@ bool attention::supports(kernel::attention_shape const& s) const { return refusa
 
 void attention::declined(kernel::attention_shape const& s) {
   if (settings_.by_name && s.rows > 0 && !noted_.exchange(true)) {
-    log(log_level::note, refusal_of(s, settings_), "; the device's own kernels compute it, and others like it");
+    log(log_level::note, refusal_of(s, settings_),
+        "; the device's own kernels compute it, and others like it");
   }
 }
 
