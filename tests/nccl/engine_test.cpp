@@ -122,7 +122,8 @@ TEST_SUITE("gpus") {
         ranked::settings const s{.tied = tied, .immediate = true, .layers = 6};
         auto const stays = offloading<P>(device, group, s, 0);
         for (int const buffers : {1, 3}) {
-          require(offloading<P>(device, group, s, buffers) == stays, "tied ", tied, ", ", buffers, " rooms");
+          require(offloading<P>(device, group, s, buffers) == stays, "tied ", tied, ", ", buffers,
+                  " gather buffers");
         }
       }
     });
@@ -136,9 +137,9 @@ TEST_SUITE("gpus") {
         auto const expected = sharded<P>(device, group, s);
         for (int const buffers : {5, 99}) {
           s.weight_buffers = buffers;
-          require(sharded<P>(device, group, s) == expected, "tied ", tied, ", ", buffers, " rooms");
+          require(sharded<P>(device, group, s) == expected, "tied ", tied, ", ", buffers, " gather buffers");
           require(sharded<P, offload::super>(device, group, s) == expected, "tied ", tied, ", ", buffers,
-                  " rooms, offload");
+                  " gather buffers, offload");
         }
       }
     });
