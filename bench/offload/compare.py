@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts a run's timeline beside its plan: bench/offload/compare.py PLAN.json TRACE.json [--skip N]
 
-The files are those that a fine-tuner's --plan and --trace write. The first N traced steps (default 2), in which things
-settle, are left out. For each thing that is done: how often in a step, its milliseconds in all, and those of one, as
-planned and as measured; those of CPU Adam are the mean of its threads. Below: the share of the step in which each lane
-was busy, and what no lane explains: from the last backward of a step to the first forward of the next, and between
-forwards and backwards beyond the waits for weights.
+The files are those that a fine-tuner's --plan and --trace write. The first N traced steps (default 2) are a warm-up and
+are left out. Each activity has its number in a step, its total milliseconds and those of one, as planned and as
+measured; CPU Adam's are the mean of its threads. Below are the share of the step in which each lane was busy, and the
+time that no lane explains: from the last backward of a step to the first forward of the next, and between forwards and
+backwards beyond the waits for weights.
 """
 
 import argparse
@@ -17,9 +17,9 @@ import pathlib
 import statistics
 
 CPU_ADAM = {
-    "emit of ": "emit",
+    "speculative update of ": "emit",
     "commit of ": "commit",
-    "commit and emit of ": "commit + emit",
+    "commit and speculative update of ": "commit + emit",
     "commit and update of ": "commit + update",
     "update of ": "update",
     "old weights of ": "old weights",
@@ -84,7 +84,7 @@ def measured(trace, skip):
 
 
 def gaps(compute):
-    """Between the things that the device does: at the turn of the step, and elsewhere; ms of each."""
+    """The device's idle ms between two activities: at the turn of the step, and elsewhere."""
     turns, others = [], []
     for (_, end, kind), (begin, _, following) in zip(compute, compute[1:]):
         turn = kind == "backward" and following in ("forward", "wait")

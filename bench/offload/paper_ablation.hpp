@@ -12,13 +12,13 @@
 #include <vector>
 
 // The ablation of the SuperOffload paper (arXiv 2509.21271, table 2): 5e9 parameters on one GH200, batch 8.
-// Its policies are imitated with the rates that the paper publishes; the library's own follow on the same
+// The paper's policies are imitated with its published rates. This library's policies follow on the same
 // machine.
 namespace superoffload::bench {
 
 struct ablation_row {
   std::string name;
-  double published = 0.0;  ///< TFLOPS, nothing computed again; 0: not in the paper
+  double published = 0.0;  ///< TFLOPS, without recompute; 0: not in the paper
   double tflops = 0.0;
   offload::timeline step;
 };
@@ -36,8 +36,8 @@ public:
     all.push_back(row("+ GraceAdam", 128.23, m, s));
     m = published_rates(grace_adam, cast_by_gpu);
     all.push_back(row("+ superchip-aware casting", 144.49, m, s));
-    // Speculation-then-validation: buckets are updated as they come and return one by one; the check is
-    // looked at later, and a roll back is rare enough to be left out (93 of 79,000 steps).
+    // Speculation, then validation: buckets are updated as their gradients arrive and return one by one. The
+    // check comes later; roll-backs are rare enough to be ignored (93 of 79,000 steps).
     s.imitates.returns_last = s.imitates.checks_on_host = false;
     s.state.immediate = true;
     all.push_back(row("+ speculation, then validation", 209.36, m, s));
@@ -49,13 +49,13 @@ public:
     return all;
   }
 
-  /// Of a step, forward and backward, attention not halved, as Megatron-DeepSpeed counts.
+  /// FLOPs of a step's forward and backward as Megatron-DeepSpeed counts them, without halving attention.
   [[nodiscard]] static double model_flops() {
     double const attention = 4.0 * layers * hidden * sequence;
     return 3.0 * tokens() * (2.0 * parameters() + attention);
   }
-  /// The paper does not say how fast its GPU runs forward and backward with nothing offloaded. Its last row
-  /// leaves next to nothing exposed, so that gives the time; everything else follows from published rates.
+  /// Seconds of the GPU's forward and backward. The paper does not publish them. In its last row next to
+  /// nothing is exposed, so that row gives the time.
   [[nodiscard]] static double gpu_time() { return model_flops() / 238.92e12; }
 
 private:
@@ -65,10 +65,10 @@ private:
   static double layer_parameters() { return 12.0 * hidden * hidden; }
   static double parameters() { return layers * layer_parameters() + vocabulary * hidden; }
 
-  // Table 3, seconds for one parameter at 4 to 8e9 of them.
+  // Table 3: seconds for a parameter, at 4 to 8e9 parameters.
   static constexpr double cpu_adam = 0.0975e-9, grace_adam = 0.0780e-9;
-  // Figure 9, read off at 2 GB: cast and copy take 63 ms with the CPU's cast and 33 ms with the GPU's. Bytes
-  // per second of the fp32 tensor.
+  // Figure 9, read off at 2 GB: cast and copy take 63 ms with the CPU's cast and 33 ms with the GPU's. In
+  // bytes per second of the fp32 tensor.
   static constexpr double cast_by_cpu = 2.0 / 0.063 * 1e9, cast_by_gpu = 2.0 / 0.033 * 1e9;
 
   [[nodiscard]] offload::machine published_rates(double adam, double cast_and_copy) const {
@@ -80,8 +80,8 @@ private:
     return m;
   }
 
-  /// Units of the size of the artifact's sub-groups, one bucket each, with the GPU's time by their
-  /// parameters; three quarters of it in backward, which computes the forward again.
+  /// Units of the size of the artifact's sub-groups, one bucket each. The GPU's time is split by parameters;
+  /// three quarters of it are backward, which recomputes the forward.
   [[nodiscard]] static offload::schedule imitated() {
     constexpr double sub_group = 6e8;
     offload::schedule s;
@@ -101,7 +101,7 @@ private:
     return s;
   }
 
-  /// Layers as units, buckets of at most 32 MiB.
+  /// This library's schedule: layers as units, buckets of at most 32 MiB.
   [[nodiscard]] offload::schedule own(double gpu_seconds) const {
     constexpr double bucket = 1 << 24;
     offload::schedule s;
@@ -123,7 +123,7 @@ private:
     return s;
   }
 
-  /// The state of the first units stays on the device: of as many as are best, as the paper's search has it.
+  /// The state of the first units stays on the device, of the best number of units, as in the paper's search.
   static ablation_row repartitioned(std::string const& name, double published, offload::machine const& m,
                                     offload::schedule s) {
     auto best = row(name, published, m, s);

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Times training steps of a model shape on random weights and prints one line of JSON, beside the rate that a
-// plain matrix product reaches in the same run, and beside what the step's products and its attention take
-// when nothing else runs: bench_train --shape tiny --batch 8 --seq 256 --dtype bf16. With --gpus every GPU
-// has a batch and a shard of everything; TFLOPS and bytes are those of one.
+// Times training steps of a model shape on random weights and prints one line of JSON. The line also has the
+// rate of a plain GEMM in the same run, and the time of the step's GEMMs and attention alone: bench_train
+// --shape tiny --batch 8 --seq 256 --dtype bf16. With --gpus every GPU has a batch and a shard of everything;
+// TFLOPS and bytes are those of one GPU.
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/launcher.hpp>
 #include <superoffload/core/error.hpp>
@@ -36,6 +36,7 @@ std::map<std::string, void (*)(so::bench::job const&, std::optional<so::comm::en
 
 }  // namespace
 
+// one piece: the list of flags, and their effect on the job.
 int main(int argc, char** argv) try {
   so::bench::job j;
   bool dropout = false;
@@ -48,7 +49,7 @@ int main(int argc, char** argv) try {
   app.add_option("--gpus", j.gpus, "as many processes, with a shard of everything each")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--ctas", j.ctas, "thread blocks of an exchange at most; 0: as many as NCCL likes")
+  app.add_option("--ctas", j.ctas, "most thread blocks of a collective; 0: NCCL decides")
       ->check(CLI::Range(0, 64));
   app.add_option("--layers", j.layers, "0: as the shape has")
       ->check(CLI::Range(0, 1000))
@@ -66,7 +67,7 @@ int main(int argc, char** argv) try {
       {"none", so::recompute::choice::none},
       {"every_block", so::recompute::choice::every_block},
       {"auto", so::recompute::choice::automatic}};
-  app.add_option("--recompute", j.recompute, "what is computed again; auto: as little as the memory allows")
+  app.add_option("--recompute", j.recompute, "what is recomputed; auto: as little as the memory allows")
       ->transform(CLI::CheckedTransformer(choices));
   std::map<std::string, so::offload::mode> const modes{{"auto", so::offload::mode::automatic},
                                                        {"none", so::offload::mode::none},
@@ -76,26 +77,27 @@ int main(int argc, char** argv) try {
   app.add_option("--ratio", j.ratio, "share of the parameters whose state is off the device; else as planned")
       ->check(CLI::Range(0.0, 1.0));
   app.add_option("--device_updated_share,--streamed_share", j.device_updated_share,
-                 "of those, the share that is streamed; else as planned")
+                 "of those, the share that the device updates; else as planned")
       ->check(CLI::Range(0.0, 1.0));
-  std::map<std::string, so::offload::choice> const streams{{"auto", so::offload::choice::automatic},
-                                                           {"on", so::offload::choice::on},
-                                                           {"off", so::offload::choice::off}};
+  std::map<std::string, so::offload::choice> const weight_choices{{"auto", so::offload::choice::automatic},
+                                                                  {"on", so::offload::choice::on},
+                                                                  {"off", so::offload::choice::off}};
   app.add_option("--offload_weights,--stream_weights", j.offload_weights,
                  "weights of blocks on the host; auto: as planned")
-      ->transform(CLI::CheckedTransformer(streams));
+      ->transform(CLI::CheckedTransformer(weight_choices));
   app.add_option("--hit_rate,--acceptance", j.hit_rate,
                  "share of steps that the plan expects not to be clipped")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
-  app.add_option("--max_grad_norm", j.max_grad_norm, "0: no clipping, buckets are updated as they come")
+  app.add_option("--max_grad_norm", j.max_grad_norm,
+                 "0: no clipping, buckets are updated as their gradients arrive")
       ->check(CLI::Range(0.0, 1e30))
       ->capture_default_str();
   app.add_option("--bucket_mib", j.bucket_mib)->check(CLI::Range(1, 4096))->capture_default_str();
   app.add_option("--pinned_buffers,--slots", j.pinned_buffers, "0: as planned")->check(CLI::Range(0, 100000));
   app.add_option("--workers", j.workers, "0: as planned")->check(CLI::Range(0, 1024));
   app.add_option("--weight_buffers,--weight_rooms", j.weight_buffers,
-                 "units of a rank that are whole at once; 0: as planned")
+                 "units that a rank gathers at once; 0: as planned")
       ->check(CLI::Range(0, 100000));
   app.add_option("--speculation", j.speculation)
       ->check(CLI::IsMember({"on", "off", "adaptive"}))
@@ -107,9 +109,9 @@ int main(int argc, char** argv) try {
       ->transform(CLI::CheckedTransformer(implementations));
   app.add_option(
       "--trace", j.trace,
-      "a file for what device, links and CPU Adam did in two steps, as trace events; costs a little");
+      "a file for the activity of device, links and CPU Adam in two steps, as trace events; costs some time");
   app.add_option("--plan", j.plan, "a file for the plan, as JSON");
-  app.add_option("--timeline", j.timeline, "a file for what the GPU did in two steps, as trace events");
+  app.add_option("--timeline", j.timeline, "a file for the GPU's activity in two steps, as trace events");
   app.add_flag("--dropout", dropout, "with the dropout that the model is trained with");
   CLI11_PARSE(app, argc, argv);
   j.config = so::bench::shapes.at(j.shape);

@@ -19,9 +19,9 @@
 
 namespace superoffload::bench {
 
-/// Seconds that a step takes at least: matrix products and attention of its micro-batches alone, the FLOPs
-/// that are computed again at the rate of those products, and the update of the state on the device; each
-/// kind timed by itself, at the speed that the device keeps.
+/// A measured lower bound of a step's seconds: GEMMs and attention of its micro-batches, recomputed FLOPs at
+/// the GEMMs' rate, and the update of the state on the device. Each kind is timed alone, at the speed that
+/// the device sustains.
 struct step_bound {
   double gemms = 0.0, attention = 0.0, recompute = 0.0, update = 0.0;
   [[nodiscard]] double total() const { return gemms + attention + recompute + update; }
@@ -30,16 +30,16 @@ struct step_bound {
 template <element T, device_policy D>
 class bound_measurement {
 public:
-  /// Of micro-batches of so many documents.
+  /// For micro-batches of `documents` documents of `longest` tokens.
   bound_measurement(D& device, model::config const& config, std::int64_t documents, std::int64_t longest)
       : device_{device}, config_{config}, documents_{documents}, longest_{longest} {}
 
-  /// Of so many micro-batches, each with `recomputed_flops`, and of an update of so many parameters.
+  /// The bound of a step of `micro_batches`, each with `recomputed_flops`, and an update of `parameters`.
   step_bound measure(std::int64_t micro_batches, double recomputed_flops, double parameters) {
     auto const rows = documents_ * longest_;
     auto const heads = config_.heads * config_.head_dim;
     auto const hidden = config_.hidden, intermediate = config_.intermediate;
-    // Of experts, as if one product could do all of them.
+    // Experts are counted as one GEMM of all their rows.
     auto const expert_rows = rows * std::max<std::int64_t>(1, config_.experts_per_token);
     struct layer {
       std::int64_t out, in, rows;
@@ -79,7 +79,7 @@ private:
     bool transpose_a = false, transpose_b = false, accumulate = false;
   };
 
-  /// Small numbers in all of it: a million of them, again and again.
+  /// A buffer of small numbers: a million of them, repeated.
   buffer<D> numbers(std::int64_t count, std::size_t size) {
     buffer<D> memory{device_, static_cast<std::size_t>(count) * size};
     static std::vector<T> const block = [] {
@@ -101,8 +101,8 @@ private:
     return memory;
   }
 
-  /// On average over as many runs as the device settles in, after as many others; the very first ones load
-  /// code and choose algorithms.
+  /// Mean seconds over as many runs as the device needs to settle, after as many others. The very first runs
+  /// load code and choose algorithms.
   template <class Run>
   double seconds(Run&& run) {
     auto const of = [&](int times) {
@@ -117,7 +117,7 @@ private:
     return of(settling);
   }
 
-  /// Of so many, or enough that no cache holds them.
+  /// Seconds of the update of one parameter, measured on `parameters`, or on enough to exceed all caches.
   double update_of_one(double parameters) {
     auto const count = static_cast<std::int64_t>(std::min(parameters, 0x1p26));
     auto const weights = numbers(count, sizeof(T)), low = numbers(count, sizeof(std::uint16_t)),
@@ -141,19 +141,19 @@ private:
     auto const a = numbers(s.m * s.k, sizeof(T)), b = numbers(s.k * s.n, sizeof(T));
     buffer<D> const c{device_, static_cast<std::size_t>(s.m * s.n) * sizeof(Out)};
     stream_.fill_zero(c.data(), c.bytes());
-    kernel::gemm<T, Out> const product{.a = a.template as<T>(),
-                                       .b = b.template as<T>(),
-                                       .c = c.template as<Out>(),
-                                       .m = s.m,
-                                       .n = s.n,
-                                       .k = s.k,
-                                       .transpose_a = s.transpose_a,
-                                       .transpose_b = s.transpose_b,
-                                       .accumulate = s.accumulate};
-    return seconds([&] { launch(stream_, product); });
+    kernel::gemm<T, Out> const gemm{.a = a.template as<T>(),
+                                    .b = b.template as<T>(),
+                                    .c = c.template as<Out>(),
+                                    .m = s.m,
+                                    .n = s.n,
+                                    .k = s.k,
+                                    .transpose_a = s.transpose_a,
+                                    .transpose_b = s.transpose_b,
+                                    .accumulate = s.accumulate};
+    return seconds([&] { launch(stream_, gemm); });
   }
 
-  /// In chunks, as the loss takes it.
+  /// Seconds of the head's GEMMs, in chunks as in the loss.
   double head() {
     auto const rows = documents_ * longest_;
     auto const chunk = std::clamp<std::int64_t>(

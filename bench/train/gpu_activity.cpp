@@ -12,7 +12,7 @@
 namespace superoffload::bench {
 namespace {
 
-// CUPTI's callbacks take no argument of ours.
+// Global, since CUPTI's callbacks take no user argument.
 std::vector<gpu_activity::interval> seen;
 
 void check(CUptiResult result, char const* call) {

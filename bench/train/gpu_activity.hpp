@@ -8,8 +8,8 @@
 
 namespace superoffload::bench {
 
-/// What a GPU did between begin and end of its life, read through CUPTI: every kernel, copy and fill of this
-/// process. Observing costs a few microseconds a launch, so times are better measured without.
+/// Records every kernel, copy and fill of this process on the GPU during the object's lifetime, through
+/// CUPTI. This costs a few microseconds a launch, so time measurements should not use it.
 class gpu_activity {
 public:
   struct interval {
@@ -23,7 +23,7 @@ public:
   gpu_activity& operator=(gpu_activity const&) = delete;
   ~gpu_activity();
 
-  /// Ends the observation; in order of their begin. The device must be idle.
+  /// Ends the recording. \returns the intervals by begin. The device must be idle.
   std::vector<interval> const& finish();
 
   /// The share of the time from the first begin to the last end in which nothing ran.

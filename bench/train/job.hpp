@@ -16,14 +16,14 @@ namespace superoffload::bench {
 
 namespace so = superoffload;
 
-/// What is to be measured.
+/// The options of a measurement.
 struct job {
   model::config config;
   std::string shape = "tiny";
   std::string device = "cpu";
   std::string dtype = "bf16";
   int gpus = 1;
-  std::optional<int> ctas;  // of an exchange; none: as many as the communicator lets it have
+  std::optional<int> ctas;  // most thread blocks of a collective; none: the communicator's default
   std::int64_t layers = 0;  // 0: as the shape has
   std::int64_t batch = 8;
   std::int64_t seq = 256;
@@ -45,8 +45,8 @@ struct job {
   std::string speculation = "adaptive";
 };
 
-/// Times training steps of one architecture and prints one line of JSON; as one of several ranks where there
-/// is such a run. Each architecture is instantiated in a source of its own.
+/// Times training steps of one architecture and prints one line of JSON. `run`: of several ranks, this
+/// process's; none: a single rank. Each architecture is instantiated in its own source.
 void measure_llama(job const& j, std::optional<comm::environment> const& run);
 void measure_mistral(job const& j, std::optional<comm::environment> const& run);
 void measure_phi3(job const& j, std::optional<comm::environment> const& run);

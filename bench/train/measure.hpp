@@ -66,8 +66,8 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// A deterministic sequence in place of weights, small enough to train: one million numbers, begun at
-/// another place for each piece. Biases of routers are zero, so that experts have about as many tokens each.
+/// Deterministic weights, small enough to train: one million numbers, from a different offset for each piece.
+/// Biases of routers are zero, so that experts get about equally many tokens.
 inline void random_weights(std::string const& name, std::int64_t first, std::span<float> to) {
   if (name.ends_with("router.bias")) {
     std::fill(to.begin(), to.end(), 0.0F);
@@ -92,7 +92,7 @@ inline void random_weights(std::string const& name, std::int64_t first, std::spa
   }
 }
 
-/// What the flags say about offloading.
+/// The settings of offloading in the flags.
 inline so::offload::settings settings_of(job const& j) {
   so::offload::settings s;
   s.how = j.offload;
@@ -106,7 +106,7 @@ inline so::offload::settings settings_of(job const& j) {
   return s;
 }
 
-/// The configuration that was planned, with what the flags override.
+/// The planned configuration, with the overrides of the flags.
 inline so::offload::configuration configured(job const& j, so::offload::configuration a) {
   a.pinned_buffers = j.pinned_buffers > 0 ? j.pinned_buffers : a.pinned_buffers;
   a.workers = j.workers > 0 ? j.workers : a.workers;
@@ -134,9 +134,9 @@ inline so::data::batch random_batch(so::model::config const& config, job const& 
   return b;
 }
 
-/// TFLOP/s of one square product in T: what training could reach at best.
+/// TFLOP/s of a square GEMM in T: an upper bound for training.
 template <class T, class D>
-double product_tflops(D& device, std::int64_t n) {
+double gemm_tflops(D& device, std::int64_t n) {
   typename D::stream stream{device};
   auto const elements = static_cast<std::size_t>(n * n);
   so::buffer<D> const a{device, elements * sizeof(T)}, b{device, elements * sizeof(T)},
@@ -166,7 +166,8 @@ double product_tflops(D& device, std::int64_t n) {
   return 2.0 * size * size * size / median(times) * 1e-12;
 }
 
-/// Where `group` is null, of one alone.
+/// Measures an engine and prints the line. `group` is null for a single rank.
+// one piece: the order of plan, measurements and line, whose results each later step needs.
 template <class Engine, class D = typename Engine::device_type>
 void measure(job const& j, D& device, typename Engine::group_type* group, std::int64_t gemm_size,
              std::string const& processor) {
@@ -175,7 +176,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   auto const ranks = so::comm::host_group_of(group);
   auto const kernels = so::train::attention_of(device);
   auto const attention = kernels.empty() ? std::string{D::name()} : kernels;
-  double const bound = product_tflops<element>(device, gemm_size);
+  double const bound = gemm_tflops<element>(device, gemm_size);
   so::train::engine_options options{.max_grad_norm = j.max_grad_norm,
                                     .max_rows = j.batch * j.seq,
                                     .max_positions = j.seq,
@@ -237,9 +238,9 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     engine.synchronize();
     return median(times);
   };
-  // From check to check: a step's update runs while the next one's batch is being made.
+  // From check to check: a step's update overlaps the making of the next batch.
   double const seconds = median_of(one_step);
-  auto const device_bytes = device.bytes_in_use();  // an engine gives nothing back
+  auto const device_bytes = device.bytes_in_use();  // an engine frees nothing while it lives
   if (auto* const times = engine.times(); times != nullptr && ranks.is_first()) {
     std::vector<std::string> units;
     for (auto const& unit : engine.model().units()) { units.push_back(unit.name()); }
@@ -247,7 +248,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     for (int i = 0; i < 3; ++i) {
       one_step();
       auto seen = times->collect();
-      if (i > 0) {  // the first one has all the steps before in it
+      if (i > 0) {  // the first recording has all earlier steps
         std::fprintf(stderr, "%s\n",
                      describe(so::train::break_down(seen, times->tracks(), units.size()), units).c_str());
         trace.add(i, std::move(seen));
@@ -268,12 +269,12 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     }
   }
 #endif
-  auto service =
+  auto offloading =
       so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
                  ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * made.measuring, ", ");
   if (ranks.ranks() > 1) {
     auto const& p = machine.peers;
-    service += so::concat(
+    offloading += so::concat(
         j.ctas ? so::concat("\"max_ctas\": ", *j.ctas, ", ") : "", "\"weight_rooms\": ",
         std::min(engine.options().configuration.buffers.weights, planned.gathered_units),
         ", \"exchanged_bytes\": ", planned.exchanged, ", \"exchange_ms\": ", 1e3 * planned.collective_time,
@@ -286,7 +287,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   if constexpr (Engine::configures) {
     auto const counts = engine.state().counts();
     auto const& a = engine.options().configuration;
-    service += so::concat(
+    offloading += so::concat(
         "\"resident\": ", planned.resident, ", \"host\": ", planned.host,
         ", \"streamed\": ", planned.device_updated, ", \"weight_bytes_on_host\": ", planned.on_host.weights,
         ", \"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
@@ -297,12 +298,12 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
         ", \"sent_again\": ", counts.resent,
         ", \"machine\": ", so::train::to_json(machine, "measured when this run began"), ", ");
   } else {
-    // The same without the optimizer, whose time depends on the number of ranks.
+    // The time without the optimizer, whose time depends on the number of ranks.
     auto const without = median_of([&] {
       forward_and_backward(std::nullopt);
       engine.synchronize();
     });
-    service += so::concat("\"forward_backward_ms\": ", 1e3 * without, ", ");
+    offloading += so::concat("\"forward_backward_ms\": ", 1e3 * without, ", ");
   }
   if (!ranks.is_first()) {
     return;
@@ -311,7 +312,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   double const model = 3.0 * engine.model().forward_flops(tokens, [&](std::int32_t window) {
     return j.accumulation * j.batch * so::kernel::visible_pairs(j.seq, window);
   });
-  double const again = allocated.recomputed_flops_per_token * static_cast<double>(tokens);
+  double const recomputed = allocated.recomputed_flops_per_token * static_cast<double>(tokens);
   std::printf(
       "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"attention\": "
       "\"%s\", \"gpus\": %d, \"layers\": %lld, "
@@ -332,13 +333,13 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       static_cast<long long>(j.accumulation), static_cast<long long>(allocated.results),
       static_cast<long long>(allocated.results_recomputed), static_cast<long long>(allocated.parameters),
       static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens * ranks.ranks()) / seconds,
-      static_cast<double>(tokens) / seconds, model / seconds * 1e-12, (model + again) / seconds * 1e-12,
-      bound, (model + again) / seconds * 1e-12 / bound, 1e3 * least.total(), 1e3 * least.gemms,
+      static_cast<double>(tokens) / seconds, model / seconds * 1e-12, (model + recomputed) / seconds * 1e-12,
+      bound, (model + recomputed) / seconds * 1e-12 / bound, 1e3 * least.total(), 1e3 * least.gemms,
       1e3 * least.attention, 1e3 * least.recompute, 1e3 * least.update, least.total() / seconds, device_bytes,
-      allocated.total(), so::train::peak_resident_bytes(), idle.c_str(), service.c_str(), loss);
+      allocated.total(), so::train::peak_resident_bytes(), idle.c_str(), offloading.c_str(), loss);
 }
 
-/// Llama with state on the device is measured without what serves state elsewhere, too.
+/// Llama without offloading is measured with an engine without offload policy.
 template <class Architecture, class Precision, class D>
 void measure_alone(job const& j, D& device, std::int64_t gemm_size, std::string const& processor) {
   using so::train::engine;
@@ -353,7 +354,7 @@ void measure_alone(job const& j, D& device, std::int64_t gemm_size, std::string 
       j, device, nullptr, gemm_size, processor);
 }
 
-/// Calls with(precision), the one that the flags name; float32 is for Llama.
+/// Calls with(precision) with the precision of the flags. float32 is for Llama only.
 template <class Architecture, class With>
 void with_precision(job const& j, With&& with) {
   if (j.dtype == "bf16") {
@@ -412,12 +413,12 @@ void measure_on_cuda(job const&) {
 #endif
 
 #if defined(SUPEROFFLOAD_HAS_NCCL)
-/// As one of several ranks.
+/// Measures as one of several ranks.
 template <class Architecture>
 void measure_as_rank(job const& j, so::comm::environment const& run) {
   using so::train::engine;
   using sharded = so::zero::sharded<so::nccl::gpus>;
-  using lets_gradients_go = so::zero::offloaded_or_sharded<so::nccl::gpus>;
+  using offloads_gradients = so::zero::offloaded_or_sharded<so::nccl::gpus>;
   auto shared = so::comm::rendezvous(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
   choose_attention(j, device);
@@ -433,7 +434,7 @@ void measure_as_rank(job const& j, so::comm::environment const& run) {
         return;
       }
     }
-    measure<engine<Architecture, so::cuda::device, P, lets_gradients_go, so::offload::super, profile>>(
+    measure<engine<Architecture, so::cuda::device, P, offloads_gradients, so::offload::super, profile>>(
         j, device, &group, gemm_size_on_cuda, so::cuda::device::name());
   });
 }

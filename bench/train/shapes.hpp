@@ -11,14 +11,14 @@
 
 namespace superoffload::bench {
 
-/// A window on the layers 0, 2, 4 ...
+/// Windows on layers 0, 2, 4 ...
 inline std::vector<std::int32_t> on_every_other(std::int32_t window, std::int64_t layers) {
   std::vector<std::int32_t> windows;
   for (std::int64_t i = 0; i < layers; ++i) { windows.push_back(i % 2 == 0 ? window : 0); }
   return windows;
 }
 
-/// By their names, as --shape takes them: those of published models, and of one that trains in seconds.
+/// The values of --shape: published models, and one that trains in seconds.
 inline std::map<std::string, model::config> const shapes{
     {"tiny",  // examples/models/tiny_llama, which the quickstart trains
      {.model_type = "llama",

@@ -11,7 +11,7 @@ namespace {
 using superoffload::autograd::activation_arena;
 using superoffload::autograd::node_arena;
 
-TEST_CASE("without memory the same calls tell the peak that they reach with it") {
+TEST_CASE("a dry arena has the same peak as one with memory") {
   alignas(256) static std::byte memory[4096];
   activation_arena dry;
   activation_arena real{memory, sizeof memory};
@@ -31,13 +31,13 @@ TEST_CASE("without memory the same calls tell the peak that they reach with it")
   CHECK(real.peak() == dry.peak());
 }
 
-TEST_CASE("more than was planned is refused with both numbers") {
+TEST_CASE("an allocation beyond the arena is refused with both numbers") {
   alignas(256) static std::byte memory[512];
   activation_arena arena{memory, sizeof memory};
   CHECK_THROWS_WITH_AS(arena.allocate<float>(1000), doctest::Contains("512"), superoffload::error);
 }
 
-TEST_CASE("nodes keep their place over many chunks and come back after release") {
+TEST_CASE("nodes stay valid over many chunks, and released memory is reused") {
   struct node {
     int value;
     char filling[500];

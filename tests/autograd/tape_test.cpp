@@ -18,7 +18,7 @@ using namespace superoffload;
 using autograd::pass;
 using test::graph;
 
-/// A store that writes down what it is asked and lends the buffers of another.
+/// A store that logs its calls and forwards acquire and release to another store.
 struct recording_store {
   zero::resident_store<cpu::device, double>* behind;
   std::string log;
@@ -82,7 +82,7 @@ TEST_CASE("units are acquired around their uses, and reduced after the last one 
   }
 }
 
-TEST_CASE("from the second run on the store is told of the next unit ahead of its use") {
+TEST_CASE("from the second run on the next unit is prefetched") {
   model m;
   m.run(true);
   m.store.log.clear();
@@ -91,26 +91,26 @@ TEST_CASE("from the second run on the store is told of the next unit ahead of it
         "a0f p1f r0f a1f p2+ r1f a2+ p0+ a0+ p2b r2+ r0+ a2b p0b a0b p1b r2b g2 r0b a1b p0b r1b g1 a0b r0b "
         "g0 ");
   m.store.log.clear();
-  m.run(false);  // another sequence: learnt on its own
+  m.run(false);  // another sequence has its own order
   CHECK(m.store.log.find('p') == std::string::npos);
 }
 
-TEST_CASE("the last range is the unit that was entered last, and in which pass") {
+TEST_CASE("the last range names the last entered unit and its pass") {
   model m;
   m.run(false);
-  CHECK(last_range() == "forward of a");  // the last unit's partner
+  CHECK(last_range() == "forward of a");  // which the last unit shares
   m.run(true);
   CHECK(last_range() == "backward of a");
 }
 
-TEST_CASE("a weight used outside of its scope is a broken promise, said in words") {
+TEST_CASE("a weight used outside its scope is an error") {
   model m;
   m.tape.reset();
   auto const x = m.tape.make(2, 3);
   CHECK_THROWS_WITH_AS(m.first(x), doctest::Contains("outside of its scope"), error);
 }
 
-TEST_CASE("a forward without backward needs the memory of one block, not of all") {
+TEST_CASE("a forward without a backward needs the memory of one block, not of all") {
   struct block {
     nn::linear wide, narrow;
     graph::variable operator()(graph::variable x) const { return narrow.onto(x, wide(x)); }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every architecture must keep, as one function to be called from a doctest case for each configuration.
+// The contract of every architecture, as a function for a doctest case with each configuration.
 
 #include <superoffload/model/architecture.hpp>
 

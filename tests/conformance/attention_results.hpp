@@ -16,11 +16,12 @@ namespace superoffload::conformance {
 
 struct attention_results {
   std::vector<double> out, log_sum_exp, d_q, d_k, d_v, d_sinks;
-  std::vector<double> sinks_size;  ///< root of the sum of squares of what d_sinks sums up
+  std::vector<double> sinks_size;  ///< root of the sum of squares of the terms of d_sinks
 };
 
-/// Attention and its gradient on inputs drawn in bfloat16 and, where T is wider, widened: the same for every
-/// type and every implementation. The document `spoiled` holds nothing finite.
+/// Attention and its gradient on inputs drawn in bfloat16 and widened to T: the same for every type and every
+/// implementation. The document `spoiled` has no finite value.
+// one piece: draws, launches and results of one attention, which share all of its arrays.
 template <element T, device_policy D>
 attention_results attend(lab<D>& in, attention_case const& c,
                          std::optional<std::size_t> spoiled = std::nullopt) {
@@ -102,7 +103,7 @@ attention_results attend(lab<D>& in, attention_case const& c,
   return r;
 }
 
-/// A document whose values are not finite leaves the results of all others as they are, bit for bit.
+/// Checks that a document with values that are not finite changes no bit of other documents' results.
 template <element T, device_policy D>
 void check_isolation(D& device, attention_case const& c, std::size_t spoiled) {
   CAPTURE(c);
@@ -125,8 +126,8 @@ void check_isolation(D& device, attention_case const& c, std::size_t spoiled) {
   CHECK(same(actual.d_v, expected.d_v));
 }
 
-/// The largest error of a sink's gradient, by the size of what is summed up: of the sum itself little may be
-/// left.
+/// The largest error of a sink's gradient, relative to the size of its terms, since the sum itself may
+/// cancel.
 inline double sinks_error(attention_results const& actual, attention_results const& expected) {
   double worst = 0;
   for (std::size_t i = 0; i < expected.d_sinks.size(); ++i) {
@@ -136,7 +137,7 @@ inline double sinks_error(attention_results const& actual, attention_results con
   return worst;
 }
 
-/// |actual - expected| / |expected|, infinite where something is not a number.
+/// |actual - expected| / |expected|; infinite if any value is NaN.
 inline double relative_error(std::vector<double> const& actual, std::vector<double> const& expected) {
   double error = 0, size = 0;
   for (std::size_t i = 0; i < actual.size(); ++i) {

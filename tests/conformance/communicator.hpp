@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every communicator must keep, as functions to be called from doctest cases with a way to run a group:
+// The contract of every communicator, as functions for doctest cases that have a way to run a group:
 //   struct my_group {
 //     std::vector<std::string> run(int ranks, Body body);   // body(device&, communicator&) as each rank
 //   };
-// `run` gives for each rank "" or what() of the exception that its body ended with. A body runs as a thread
-// or in a process of its own and says what is wrong by `require`.
+// `run` gives for each rank "" or what() of the exception that ended its body. A body runs in its own thread
+// or process and reports failures by `require`.
 
 #include <superoffload/comm/communicator.hpp>
 #include <superoffload/core/buffer.hpp>
@@ -40,8 +40,8 @@ inline void all_succeeded(std::vector<std::string> const& outcomes) {
   }
 }
 
-/// Numbers of rank `rank` in exchange `seed`, whose sum depends on the order of adding: every process can
-/// compute those of every rank.
+/// Numbers of rank `rank` in collective `seed`. Their sum depends on the order of adding, and every process
+/// can compute those of every rank.
 template <element T>
 std::vector<T> numbers_of(int rank, std::uint32_t seed, std::size_t count) {
   std::mt19937 random{seed * 1009 + static_cast<std::uint32_t>(rank)};
@@ -55,7 +55,7 @@ std::vector<T> numbers_of(int rank, std::uint32_t seed, std::size_t count) {
   return values;
 }
 
-/// As the contract says it, element by element.
+/// The expected result by the contract, element by element.
 template <element To, element From>
 To sum_of(std::vector<From> const& values, To const* addend) {
   auto sum = static_cast<wide<From>>(values[0]);
@@ -66,7 +66,7 @@ To sum_of(std::vector<From> const& values, To const* addend) {
   return To(sum);
 }
 
-/// Device memory with given contents, to be compared with what ought to be there.
+/// Device memory with given contents, to be compared with expected contents.
 template <device_policy D, class T>
 class array {
 public:
@@ -113,7 +113,7 @@ inline bytes joined(bytes a, bytes const& b) {
   return a;
 }
 
-/// One of every operation that moves bytes, on `count` of them.
+/// Checks each operation that moves bytes, on `count` bytes.
 template <device_policy D, comm::communicator<D> C>
 void moves_bytes(D& device, C& group, std::uint32_t seed, std::size_t count) {
   typename D::stream stream{device};
@@ -164,7 +164,7 @@ void reduces(D& device, C& group, std::uint32_t seed, std::size_t count) {
   require(from.holds(all[own]), "reduce_scatter changed what it sums");
 }
 
-/// Results: every operation, of every type and of sizes from nothing to several pieces.
+/// Checks the results of every operation, in every type and in sizes from zero to several pieces.
 template <class Group>
 void communicator_computes_what_it_says(Group& groups, int ranks) {
   CAPTURE(ranks);
@@ -183,7 +183,7 @@ void communicator_computes_what_it_says(Group& groups, int ranks) {
   }));
 }
 
-/// What the host exchanges, also while streams are busy with operations of their own.
+/// Checks collectives of the host, also while streams run operations.
 template <class Group>
 void communicator_agrees_on_the_host(Group& groups, int ranks) {
   CAPTURE(ranks);
@@ -207,11 +207,12 @@ void communicator_agrees_on_the_host(Group& groups, int ranks) {
     }
     bytes expected;
     for (int r = 0; r < group.ranks(); ++r) { expected = joined(expected, bytes_of(r, 1, 5000)); }
-    require(gathered.holds(expected), "all_gather beside the host's exchanges");
+    require(gathered.holds(expected), "all_gather beside the host's collectives");
   }));
 }
 
-/// A value goes around on two streams that only events order, and what follows an operation sees its result.
+/// Passes a value around on two streams that are ordered by events only. Work queued after an operation must
+/// see its result.
 template <class Group>
 void communicator_keeps_the_order_of_streams(Group& groups, int ranks) {
   CAPTURE(ranks);
@@ -220,14 +221,14 @@ void communicator_keeps_the_order_of_streams(Group& groups, int ranks) {
     constexpr int rounds = 200;
     constexpr std::size_t count = 700;
     typename D::stream compute{device};
-    typename D::stream exchange{device};
+    typename D::stream transfer{device};
     typename D::event ready{device};
     typename D::event done{device};
     auto const all = count * static_cast<std::size_t>(group.ranks());
     array<D, float> shard{device, compute, std::vector<float>(count, static_cast<float>(group.rank() + 1))};
     array<D, float> whole{device, compute, std::vector<float>(all)};
     for (int i = 0; i < rounds; ++i) {
-      auto& on = i % 3 == 2 ? compute : exchange;  // both queue operations
+      auto& on = i % 3 == 2 ? compute : transfer;  // both queue operations
       compute.record(ready);
       on.wait(ready);
       group.queue(on, comm::all_gather{shard.data(), whole.data(), count * sizeof(float)});
@@ -238,17 +239,17 @@ void communicator_keeps_the_order_of_streams(Group& groups, int ranks) {
     }
     auto const value = static_cast<float>((group.rank() + rounds) % group.ranks() + 1);
     require(shard.holds(std::vector<float>(count, value)), "the value did not go around");
-    exchange.synchronize();
+    transfer.synchronize();
   }));
 }
 
-/// For groups of two and more: `culprit` fails in the middle in every way that its communicator sees, and
-/// all others end with its name and the reason.
+/// For groups of two and more: `culprit` fails in every way that its communicator can see. All others must
+/// end with its name and the reason.
 template <class Group>
 void communicator_ends_together(Group& groups, int ranks, int culprit) {
   CAPTURE(ranks);
   CAPTURE(culprit);
-  // Bodies go on for ever unless they are ended.
+  // Bodies run until they are ended.
   auto const work = [](auto& device, auto& group, auto&& between) {
     using D = std::remove_reference_t<decltype(device)>;
     typename D::stream stream{device};
@@ -285,7 +286,7 @@ void communicator_ends_together(Group& groups, int ranks, int culprit) {
                           [&](auto&, int i) { require(i != 9 || group.rank() != culprit, "no more"); });
                    }),
         "no more", {name, "failed", "exception"});
-  // A reason that it gives itself, while the others wait on the host.
+  // It gives the reason itself, while the others wait on the host.
   check(groups.run(ranks,
                    [=](auto&, auto& group) {
                      if (group.rank() == culprit) {
@@ -294,13 +295,13 @@ void communicator_ends_together(Group& groups, int ranks, int culprit) {
                      while (true) { group.barrier(); }
                    }),
         "disk is full", {name, "failed", "the disk is full\\x0a"});
-  // It is done too early.
+  // It leaves too early.
   check(groups.run(ranks,
                    [=](auto&, auto& group) {
                      for (int i = 0; i < 5 || group.rank() != culprit; ++i) { group.barrier(); }
                    }),
         "", {name, "has left", "barrier (call 6"});
-  // Another operation, another size, another type, a sum that is added to what is there.
+  // It calls another operation, with another size or type, or with accumulation.
   for (int const difference : {0, 1, 2, 3}) {
     CAPTURE(difference);
     auto const outcomes = groups.run(ranks, [=](auto& device, auto& group) {

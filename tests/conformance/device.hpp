@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every device must keep, as one doctest case. To use it:
+// The contract of every device, as one doctest case. To use it:
 //   template <> struct superoffload::conformance::tasks<my::device> { ... };
 //   TEST_CASE_TEMPLATE_INVOKE(device_conformance, my::device);
 
@@ -26,13 +26,13 @@
 
 namespace superoffload::conformance {
 
-/// What the suite needs beyond the contract:
+/// Tasks that the suite needs beyond the contract:
 ///   static void delay(D::stream&);   occupies the stream for a few milliseconds
-///   static void fail(D::stream&);    a task that fails; left out where a failure cannot be survived
+///   static void fail(D::stream&);    a task that fails; left out if the process cannot survive it
 template <class D>
 struct tasks;
 
-/// The standard error of a process that ran `body` and had to abort; nothing if it ended otherwise.
+/// The standard error of a process that runs `body` and must abort; none if it ends otherwise.
 template <class Body>
 std::optional<std::string> last_words(Body body) {
   std::array<int, 2> ends{};
@@ -67,8 +67,8 @@ inline std::vector<std::uint8_t> random_bytes(std::size_t count, std::uint32_t s
   return bytes;
 }
 
-/// Random copies between a few cells of device memory on several streams, ordered by nothing but the events
-/// that a correct program needs; every event is recorded many times over. Ends as if done one by one.
+/// Random copies between a few cells of device memory on several streams, ordered only by the events that a
+/// correct program needs. Every event is recorded many times. The result must be that of copies one by one.
 template <device_policy D>
 void random_schedule(D& device, std::uint32_t seed) {
   constexpr std::size_t streams = 4;
@@ -118,7 +118,7 @@ void random_schedule(D& device, std::uint32_t seed) {
     auto& queue = *queues[s];
     std::size_t const from = random() % cells;
     std::size_t const to = (from + 1 + random() % (cells - 1)) % cells;
-    std::size_t const half = random() % 2 * cell_bytes / 2;  // so that cells are not soon all equal
+    std::size_t const half = random() % 2 * cell_bytes / 2;  // half cells: cells stay different
     bool const zero = random() % 16 == 0;
     wait(queue, actual[to].written);
     for (auto& reader : actual[to].read) { wait(queue, reader); }
@@ -160,7 +160,7 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
 
   D device;
 
-  // Device memory with one number in it, and host memory to show it in.
+  // Device memory with one number, and host memory to copy it to.
   struct number {
     explicit number(D& d) : there{d, sizeof(int)}, here{d, sizeof(int), memory::host} {}
     void set(stream& queue, buffer<D> const& value) { queue.copy(there.data(), value.data(), sizeof(int)); }
@@ -203,12 +203,12 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
     }
   }
 
-  SUBCASE("it says what it is, and has memory") {
+  SUBCASE("a device has a description and memory") {
     CHECK(device.available_bytes() > 0);
     CHECK_FALSE(std::string{device.description()}.empty());
   }
 
-  SUBCASE("a buffer moves, and nothing has no address") {
+  SUBCASE("a buffer moves, and an empty one has no address") {
     buffer<D> first{device, 100};
     void* const address = first.data();
     buffer<D> second{std::move(first)};
@@ -250,7 +250,7 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
     }
   }
 
-  SUBCASE("a stream keeps its order, however much is queued") {
+  SUBCASE("a stream keeps its order with any number of tasks") {
     constexpr int count = 5000;
     buffer<D> source{device, count * sizeof(int), memory::host};
     buffer<D> back{device, count * sizeof(int), memory::host};
@@ -277,7 +277,7 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
     CHECK(cell.shown() == 1);
   }
 
-  SUBCASE("an event holds another stream back") {
+  SUBCASE("an event makes another stream wait") {
     number cell{device};
     stream writer{device};
     stream reader{device};
@@ -291,7 +291,7 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
     CHECK(cell.shown() == 1);
   }
 
-  SUBCASE("an event holds the host back") {
+  SUBCASE("an event makes the host wait") {
     number cell{device};
     stream queue{device};
     event shown{device};
@@ -303,7 +303,7 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
     shown.wait();
     CHECK(shown.done());
     CHECK(cell.shown() == 1);
-    shown.wait();  // again, and at once
+    shown.wait();  // a second wait returns at once
   }
 
   SUBCASE("a timed event knows when it was reached, across streams and in either direction") {
@@ -324,7 +324,7 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
     CHECK(other.seconds_since(end) >= 0.0);
     CHECK(other.seconds_since(begin) >= end.seconds_since(begin));
     auto const before = end.seconds_since(begin);
-    first.record(end);  // again: the later point counts
+    first.record(end);  // recorded twice: the later point counts
     first.synchronize();
     CHECK(end.seconds_since(begin) >= before);
   }
@@ -342,7 +342,7 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
     reader.wait(written);
     cell.show(reader);
     reader.record(read);
-    writer.wait(read);  // with the later point in the reader's place this would never end
+    writer.wait(read);  // waiting for the later point would be a deadlock
     cell.set(writer, two);
     writer.record(written);
     reader.wait(written);
@@ -414,7 +414,7 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
     CHECK(std::memcmp(source.data(), back.data(), source.bytes()) == 0);
   }
 
-  SUBCASE("a random schedule ends as if done one by one") {
+  SUBCASE("a random schedule gives the results of copies one by one") {
     for (std::uint32_t const seed : {1U, 2U, 3U}) { conformance::random_schedule(device, seed); }
   }
 
@@ -430,7 +430,7 @@ TEST_CASE_TEMPLATE_DEFINE("a device keeps its contract", D, device_conformance) 
   }
 
   if constexpr (requires(stream& queue) { tasks::fail(queue); }) {
-    SUBCASE("a failure surfaces where it is waited for") {
+    SUBCASE("a failure is thrown by a wait for it") {
       number cell{device};
       stream queue{device};
       stream follower{device};

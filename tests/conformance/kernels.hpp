@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The kernels that every device has, each against a reference in double. A device that has them all includes
-// this and calls the checks with a lab of its own; so do the tests of one family.
+// Checks of the kernels of every device, each against a reference in double. A device with all kernels
+// includes this and calls the checks with a lab.
 
 #include "conformance/kernels/adamw.hpp"
 #include "conformance/kernels/attention.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every store must keep, as one function to be called from a doctest case for each element type.
+// The contract of every store, as a function for a doctest case with each element type.
 
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
@@ -37,7 +37,7 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
   using autograd::pass;
   typename D::stream stream{device};
   auto const units = store_units();
-  // A gradient may be gone when another one has come: whoever is told of it takes it.
+  // A gradient may be overwritten by the next one: the sink copies it.
   struct arrival {
     int unit;
     zero::unit_gradient gradient;
@@ -109,7 +109,7 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
         }
         put(buffers.gradient, values);
       };
-      // Where numbers are added up, no bit of them may be lost.
+      // Sums must not lose a bit.
       CHECK((buffers.gradient_is_wide || std::is_same_v<T, wide<T>> ||
              (micro_batches == 1 && !units[static_cast<std::size_t>(unit)].wide_gradient())));
       if (buffers.gradient_is_wide) {

@@ -22,7 +22,7 @@
 namespace {
 
 using namespace superoffload;
-using test::arranging;
+using test::offloading_case;
 using test::some_weights;
 
 TEST_CASE_TEMPLATE("the offloaded store keeps a store's contract on a GPU", T, float, bfloat16, double) {
@@ -60,7 +60,7 @@ template <class P>
 using simple_engine = train::engine<model::llama, cuda::device, P>;
 template <class P>
 using placed_engine = train::engine<model::llama, cuda::device, P, zero::offloaded, offload::super>;
-using units = arranging::units;
+using units = offloading_case::units;
 
 constexpr double never = 1e9, sometimes = 0.6, always = 0.05;
 
@@ -70,7 +70,8 @@ train::engine_options options_with(double max_norm, bool accumulates) {
 
 /// Runs `steps` of a simple engine, and compares other engines with it.
 template <class P>
-void check_bits(train::engine_options options, int steps, bool faults, std::vector<arranging> const& all) {
+void check_bits(train::engine_options options, int steps, bool faults,
+                std::vector<offloading_case> const& all) {
   cuda::device device;
   auto const expected =
       test::check_same_bits<simple_engine<P>, placed_engine<P>>(device, small(), options, steps, faults, all);

@@ -147,7 +147,7 @@ TEST_CASE("the first rank tells of a run, and what it tells is of all") {
   CHECK(plan["activities"]["gather"]["count"] >= plan["activities"]["reduce"]["count"]);
 
   // As many exchanges as planned were made, and the step says how much of it they took.
-  CHECK(contains(done.err, "ranks exchanged for "));
+  CHECK(contains(done.err, ", collectives "));
   for (auto const& line : metrics_in(output.path())) {
     CHECK(line["breakdown"]["busy"]["exchange"] > 0);
     CHECK(line["breakdown"]["busy"]["link_up"] == 0);

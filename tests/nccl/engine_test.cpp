@@ -49,7 +49,7 @@ ranked::record sharded(cuda::device& device, nccl::communicator& group, ranked::
   return ranked::train(e, s, group.rank(), group.ranks());
 }
 
-/// In the immediate mode, with gradients that share so many buffers; 0: each unit has its own.
+/// In the immediate mode, with gradients that take turns in so many buffers; 0: they stay.
 template <class P>
 ranked::record offloading(cuda::device& device, nccl::communicator& group, ranked::settings const& s,
                           int buffers) {
@@ -73,8 +73,7 @@ ranked::settings const cases[] = {{},
                                   {.max_grad_norm = 0.0, .speculates = false}};
 
 TEST_SUITE("one_gpu") {
-  TEST_CASE_TEMPLATE("one rank gives the bits of an engine without ranks on a GPU", P, precision::fp32,
-                     precision::bf16) {
+  TEST_CASE_TEMPLATE("one rank gives the bits of no ranks on a GPU", P, precision::fp32, precision::bf16) {
     test::gpu_processes groups;
     conformance::all_succeeded(groups.run(1, [](auto& device, auto& group) {
       for (bool const tied : {false, true}) {
@@ -87,7 +86,7 @@ TEST_SUITE("one_gpu") {
   }
 }
 
-/// Calls on_rank(device, group) on every rank, with two GPUs and more.
+/// on_rank(device, group) on every rank of two GPUs and more.
 template <class Test>
 void on_gpus(Test const& on_rank) {
   test::gpu_processes groups;
@@ -99,7 +98,7 @@ void on_gpus(Test const& on_rank) {
 }
 
 TEST_SUITE("gpus") {
-  TEST_CASE_TEMPLATE("ranks with a GPU each train like one, and repeat bit for bit", P, precision::fp32,
+  TEST_CASE_TEMPLATE("ranks with a GPU each train as one does, and repeat bit for bit", P, precision::fp32,
                      precision::bf16) {
     on_gpus([](auto& device, auto& group) {
       double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
@@ -116,21 +115,21 @@ TEST_SUITE("gpus") {
     });
   }
 
-  TEST_CASE_TEMPLATE("gradients offloaded from ranks' GPUs as they are computed change no bit", P,
-                     precision::fp32, precision::bf16) {
+  TEST_CASE_TEMPLATE("gradients that leave ranks' GPUs as they come change no bit", P, precision::fp32,
+                     precision::bf16) {
     on_gpus([](auto& device, auto& group) {
       for (bool const tied : {false, true}) {
         ranked::settings const s{.tied = tied, .immediate = true, .layers = 6};
         auto const stays = offloading<P>(device, group, s, 0);
         for (int const buffers : {1, 3}) {
           require(offloading<P>(device, group, s, buffers) == stays, "tied ", tied, ", ", buffers,
-                  " buffers");
+                  " gather buffers");
         }
       }
     });
   }
 
-  TEST_CASE_TEMPLATE("gathered weights that stay on ranks' GPUs from forward to backward change no bit", P,
+  TEST_CASE_TEMPLATE("whole weights that stay on ranks' GPUs from forward to backward change no bit", P,
                      precision::fp32, precision::bf16) {
     on_gpus([](auto& device, auto& group) {
       for (bool const tied : {false, true}) {
@@ -138,15 +137,15 @@ TEST_SUITE("gpus") {
         auto const expected = sharded<P>(device, group, s);
         for (int const buffers : {5, 99}) {
           s.weight_buffers = buffers;
-          require(sharded<P>(device, group, s) == expected, "tied ", tied, ", ", buffers, " buffers");
+          require(sharded<P>(device, group, s) == expected, "tied ", tied, ", ", buffers, " gather buffers");
           require(sharded<P, offload::super>(device, group, s) == expected, "tied ", tied, ", ", buffers,
-                  " buffers, offload");
+                  " gather buffers, offload");
         }
       }
     });
   }
 
-  TEST_CASE("threads with a GPU each train like processes") {
+  TEST_CASE("threads with a GPU each train as processes do") {
     ranked::settings const s{.tied = true, .micro_batches = 2};
     test::gpu_threads groups;
     conformance::all_succeeded(groups.run(2, [s](auto& device, auto& group) {

@@ -18,7 +18,7 @@ namespace {
 
 using namespace superoffload;
 
-/// State over the conformance units, with gradients that the test writes. Device memory is the host's.
+/// State of the conformance units, with gradients that the test writes. The CPU is the device.
 template <class T>
 struct harness {
   cpu::device device{2};
@@ -54,7 +54,7 @@ struct harness {
   }
 };
 
-TEST_CASE("the check is the norm over all units, and tells a single bad number") {
+TEST_CASE("the gradient check gives the norm over all units and finds a single bad number") {
   harness<float> h;
   h.gradients[0][0] = 3.0F;
   h.gradients[1][2] = 4.0F;
@@ -69,7 +69,7 @@ TEST_CASE("the check is the norm over all units, and tells a single bad number")
   CHECK(h.check_gradient().finite);
 }
 
-TEST_CASE("an update moves trainable tensors by the rule and leaves frozen ones, in both precisions") {
+TEST_CASE("an update changes trainable tensors by AdamW and leaves frozen ones, in both precisions") {
   harness<bfloat16> h{false};
   for (auto& unit : h.gradients) {
     for (auto& g : unit) { g = bfloat16{1.0F}; }
@@ -90,8 +90,9 @@ TEST_CASE("an update moves trainable tensors by the rule and leaves frozen ones,
   CHECK(h.weights[1][0] == bfloat16::of_master(h.read(1, offload::state_part::master)[0]));
 }
 
-TEST_CASE_TEMPLATE("state is written and read in pieces, in fp32, and the weights follow the masters", T,
-                   float, bfloat16) {
+TEST_CASE_TEMPLATE(
+    "state is written and read in pieces, in fp32, and a written master sets its working weight", T, float,
+    bfloat16) {
   using offload::state_part;
   harness<T> h;
   auto const elements = h.units[0].elements();
@@ -117,7 +118,7 @@ TEST_CASE_TEMPLATE("state is written and read in pieces, in fp32, and the weight
   CHECK(h.read(1, state_part::master) == std::vector<float>(static_cast<std::size_t>(h.units[1].elements())));
 }
 
-TEST_CASE("beside a weight the state takes 10 bytes in bfloat16 and 8 in float, and a cell of the norm") {
+TEST_CASE("the state of a weight takes 10 bytes in bfloat16 and 8 in float, beside the cells of the norm") {
   auto const units = conformance::store_units();
   std::size_t elements = 0, cells = 0;
   for (auto const& unit : units) {

@@ -10,7 +10,7 @@ namespace {
 
 using namespace superoffload;
 
-TEST_CASE("buckets cover every trainable unit once, on the grid of the norm, and are of one size") {
+TEST_CASE("buckets cover every trainable unit once, on the grid of the norm, and have one size") {
   std::vector<autograd::unit_layout> units;
   units.emplace_back(0, "small").add_vector("a", 10);
   units.emplace_back(1, "large").add_matrix({{"b", 1000}}, 1999);
@@ -49,7 +49,7 @@ double share(offload::placement const& buckets, offload::tier where) {
   return here / all;
 }
 
-TEST_CASE("shares are met within a bucket; what stays on the device is first needed, or around the turn") {
+TEST_CASE("shares are met within a bucket; the first units and the last stay on the device") {
   std::vector<autograd::unit_layout> units;
   for (int i = 0; i < 10; ++i) { units.emplace_back(i, "unit").add_matrix({{"w", 1024}}, 1024); }
   auto buckets = offload::buckets_of(units, 4 * kernel::norm_grid);

@@ -14,8 +14,8 @@ namespace superoffload::test {
 
 inline constexpr std::size_t gib = std::size_t{1} << 30;
 
-/// An H200 on PCIe 5 with 16 cores, as in bench/hardware.
-inline offload::machine worker() {
+/// A machine with an H200 on PCIe 5 and 16 cores, as in bench/hardware.
+inline offload::machine h200_machine() {
   offload::machine m;
   m.name = "server";
   m.device = {.memory = 140 * gib,
@@ -34,7 +34,7 @@ inline offload::machine worker() {
   return m;
 }
 
-/// A decoder of the given size, embedding and head untied, and a step of it.
+/// A decoder of the given size, with untied embeddings, and the workload of a step.
 struct planned_model {
   std::vector<autograd::unit_layout> units;
   offload::workload work;
@@ -57,15 +57,15 @@ struct planned_model {
     }
     units.emplace_back(layers + 1, "head", true).add_matrix({{"head", vocabulary}}, hidden);
     work.units.push_back({{6.0 * logits * number(hidden), 0.0, 14.0 * logits}, {}});
-    auto const kept = [&](double rows, double again) {
+    auto const kept = [&](double rows, double recomputed) {
       return static_cast<std::size_t>(
-          rows * number(hidden) * (2.0 * layers + (1.0 - again) * layers * 30.0 + 30.0) + 2e9);
+          rows * number(hidden) * (2.0 * layers + (1.0 - recomputed) * layers * 30.0 + 30.0) + 2e9);
     };
-    for (double const again : {0.0, 0.5, 1.0}) {
+    for (double const recomputed : {0.0, 0.5, 1.0}) {
       auto& level = work.levels.emplace_back();
-      level.name = again == 0.0 ? "none" : again == 1.0 ? "every block" : "half";
-      level.activations = kept(number(tokens), again);
-      level.recompute.assign(units.size(), {again * gemms, again * attention, again * bytes});
+      level.name = recomputed == 0.0 ? "none" : recomputed == 1.0 ? "every block" : "half";
+      level.activations = kept(number(tokens), recomputed);
+      level.recompute.assign(units.size(), {recomputed * gemms, recomputed * attention, recomputed * bytes});
       level.recompute.front() = level.recompute.back() = {};
     }
     work.tokens = tokens;

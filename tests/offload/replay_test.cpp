@@ -24,23 +24,24 @@ namespace {
 using namespace superoffload;
 using namespace superoffload::offload;
 
-/// What a server told its scheduler and what that answered, in order: to be replayed on another one.
+/// The events that a worker reported to its scheduler and the scheduler's decisions, in order: to be replayed
+/// on another scheduler.
 struct recording {
   std::vector<std::function<void(scheduler&)>> events;
   std::vector<worker_task> tasks;
-  std::vector<std::size_t> checks;  // how many tasks there were at each
+  std::vector<std::size_t> checks;  // the number of tasks before each check
   std::size_t fetches = 0, uploads = 0;
 
   std::mutex mutex;
-  std::condition_variable news;
-  bool quiet = false;  // everything is done that can be without a new gradient or a check
+  std::condition_variable changed;
+  bool quiet = false;  // nothing can be done without a new gradient or a check
 };
 recording* now_recorded = nullptr;
 
-/// A scheduler that notes all of that.
-class noting_scheduler : public scheduler {
+/// A scheduler that records all of that.
+class recording_scheduler : public scheduler {
 public:
-  explicit noting_scheduler(configuration const& a) : scheduler{a}, to_{*now_recorded} {}
+  explicit recording_scheduler(configuration const& a) : scheduler{a}, to_{*now_recorded} {}
 
   void announce() {
     note([](scheduler& s) { s.announce(); });
@@ -148,7 +149,7 @@ private:
       std::lock_guard const lock{to_.mutex};
       to_.quiet = quiet;
     }
-    to_.news.notify_all();
+    to_.changed.notify_all();
   }
 
   recording& to_;
@@ -158,8 +159,8 @@ private:
 
 constexpr int units = 4;
 
-/// Units of two buckets. A letter for each bucket: h: on the host, s: streamed, r: resident; the weights of
-/// units with a 1 live in host memory.
+/// Units of two buckets. `tiers` has a letter for each bucket: h: on the host, s: device-updated, r:
+/// resident. `on_host` has a 1 for each unit whose weights live in host memory.
 std::vector<autograd::unit_layout> some_units() {
   std::vector<autograd::unit_layout> all;
   for (int u = 0; u < units; ++u) {
@@ -167,11 +168,11 @@ std::vector<autograd::unit_layout> some_units() {
   }
   return all;
 }
-configuration configured(std::string const& places, std::string const& on_host, int pinned_buffers) {
+configuration configured(std::string const& tiers, std::string const& on_host, int pinned_buffers) {
   configuration a;
   a.buckets = buckets_of(some_units(), kernel::norm_grid);
   for (std::size_t i = 0; i < a.buckets.size(); ++i) {
-    char const c = places[i % places.size()];
+    char const c = tiers[i % tiers.size()];
     a.buckets[i].where = c == 'h' ? tier::host : c == 's' ? tier::device_updated : tier::resident;
   }
   for (char const c : on_host) { a.offloaded.weights.push_back(c == '1'); }
@@ -180,24 +181,24 @@ configuration configured(std::string const& places, std::string const& on_host, 
   return a;
 }
 
-/// A server on the CPU whose steps' gradients are zero.
+/// A worker on the CPU device, whose gradients are zero.
 struct recorded_worker {
   recording notes;
   cpu::device device{1};
   cpu::stream stream{device};
   std::vector<autograd::unit_layout> layouts = some_units();
   std::vector<float> memory = std::vector<float>(2 * units * 2 * kernel::norm_grid);
-  std::optional<worker<cpu::device, float, noting_scheduler>> state;
+  std::optional<worker<cpu::device, float, recording_scheduler>> state;
 
   explicit recorded_worker(configuration const& a) {
     now_recorded = &notes;
     state.emplace(device, stream, layouts, a, [this](int u) { return &memory[at(u)]; });
   }
-  /// What was noted may be read from now on.
+  /// Ends the worker. The recording may be read then.
   void end() { state.reset(); }
   static std::size_t at(int unit) { return static_cast<std::size_t>(unit) * 2 * kernel::norm_grid; }
 
-  /// `paced`: whatever can be done is, before the next gradient comes.
+  /// `paced`: all possible work is done before the next gradient.
   void step(check_result result, bool paced) {
     for (int u = 0; u < units; ++u) { state->await(u, stream); }
     step_record record;
@@ -218,19 +219,19 @@ struct recorded_worker {
   }
   void wait_until_quiet() {
     std::unique_lock lock{notes.mutex};
-    notes.news.wait(lock, [this] { return notes.quiet; });
+    notes.changed.wait(lock, [this] { return notes.quiet; });
   }
 };
 
 TEST_CASE("a recorded run, replayed event by event, makes the same decisions in the same order") {
-  for (auto const* places : {"h", "hs", "hhsr"}) {
+  for (auto const* tiers : {"h", "hs", "hhsr"}) {
     for (auto const* on_host : {"0000", "0110"}) {
       for (bool const immediate : {false, true}) {
         for (int const pinned_buffers : {3, 20}) {
-          CAPTURE(std::string{places});
+          CAPTURE(std::string{tiers});
           CAPTURE(std::string{on_host});
           CAPTURE(immediate);
-          auto a = configured(places, on_host, pinned_buffers);
+          auto a = configured(tiers, on_host, pinned_buffers);
           a.immediate = immediate;
           for (auto& b : a.buckets) {
             b.where = a.weights_offloaded(b) && b.where == tier::resident ? tier::host : b.where;
@@ -247,13 +248,13 @@ TEST_CASE("a recorded run, replayed event by event, makes the same decisions in 
           }
           run.state->flush();
           run.end();
-          scheduler again{a};
-          for (auto const& event : run.notes.events) { event(again); }
-          CHECK(again.settled());
+          scheduler replayed{a};
+          for (auto const& event : run.notes.events) { event(replayed); }
+          CHECK(replayed.settled());
           CHECK(run.notes.fetches > 0);
           CHECK(run.notes.tasks.size() > 12);
-          CHECK((run.notes.uploads > 0) == (std::string{places} != "h"));
-          auto const counts = again.counts();
+          CHECK((run.notes.uploads > 0) == (std::string{tiers} != "h"));
+          auto const counts = replayed.counts();
           CHECK(counts.speculated - counts.resent == counts.committed);
         }
       }
@@ -261,10 +262,10 @@ TEST_CASE("a recorded run, replayed event by event, makes the same decisions in 
   }
 }
 
-/// What CPU Adam does for which units in a step of the simulator, in order.
+/// The tasks of CPU Adam in a step, with their units, in order.
 using services = std::vector<std::pair<activity, int>>;
 services simulated(configuration const& a, double hit_rate) {
-  // Whatever can be done is, long before the next gradient comes.
+  // All possible work is done long before the next gradient.
   machine m;
   m.device.bandwidth = 1e15;
   m.device.round_trip = 0.1;
@@ -302,7 +303,7 @@ activity activity_of(adam_task task) {
       return activity::update;
   }
 }
-/// The same of the server, from one check to the next.
+/// The same for the worker, from one check to the next.
 services served(configuration const& a, check_result result) {
   recorded_worker run{a};
   for (int t = 0; t < 4; ++t) { run.step(result, true); }
@@ -315,19 +316,19 @@ services served(configuration const& a, check_result result) {
   return done;
 }
 
-TEST_CASE("server and simulator do the same things in the same order") {
-  for (auto const* places : {"h", "hs", "hhr", "hrhh"}) {
+TEST_CASE("worker and simulator do the same tasks in the same order") {
+  for (auto const* tiers : {"h", "hs", "hhr", "hrhh"}) {
     for (auto const* on_host : {"0000", "0110"}) {
       for (bool const immediate : {false, true}) {
         for (bool const clipped : {false, true}) {
           if (immediate && clipped) {
             continue;
           }
-          CAPTURE(std::string{places});
+          CAPTURE(std::string{tiers});
           CAPTURE(std::string{on_host});
           CAPTURE(immediate);
           CAPTURE(clipped);
-          auto a = configured(places, on_host, 20);
+          auto a = configured(tiers, on_host, 20);
           a.immediate = immediate;
           for (auto& b : a.buckets) {
             b.where = a.weights_offloaded(b) && b.where == tier::resident ? tier::host : b.where;

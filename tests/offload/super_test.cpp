@@ -31,7 +31,7 @@ using namespace superoffload;
 using offload::state_part;
 using offload::tier;
 
-/// Units of two cells of the norm's grid: one with tensors that do not decay or do not train; one frozen.
+/// Units on the grid of the norm: one has a tensor without decay and a frozen one; one unit is frozen.
 std::vector<autograd::unit_layout> some_units() {
   std::vector<autograd::unit_layout> units{
       autograd::unit_layout{0, "first"}, autograd::unit_layout{1, "second"},
@@ -47,8 +47,7 @@ std::vector<autograd::unit_layout> some_units() {
   return units;
 }
 
-/// Numbers of a normal distribution, made once: making them is what would take these tests most of their
-/// time.
+/// Numbers of a normal distribution, made once, since making them takes most of the time of these tests.
 struct normal_numbers {
   static constexpr std::size_t count = std::size_t{1} << 16;
   std::vector<float> values;
@@ -58,14 +57,14 @@ struct normal_numbers {
     std::normal_distribution<float> normal;
     for (std::size_t i = 0; i < count; ++i) { values.push_back(normal(generator)); }
   }
-  /// The i-th of the stream that `seed` begins.
+  /// The i-th number of the sequence with this seed.
   [[nodiscard]] float at(std::size_t seed, std::size_t i) const {
     return values[(i * 2654435761U + seed * 40503U) % count];
   }
 };
 normal_numbers const normal;
 
-/// A state and the working weights and gradients it is about. Device memory is the host's.
+/// A state with its working weights and gradients. The CPU is the device.
 template <class State, class T, class G, class D = cpu::device>
 struct trained {
   D device{2};
@@ -99,12 +98,12 @@ struct trained {
     return all;
   }
 
-  /// One step as an engine makes it: weights are used, gradients come last unit first, the check. `bad` is
-  /// put into the gradient when it is not 0.
+  /// One step as an engine makes it: weights are used, gradients become final from the last unit to the
+  /// first, then the check. `bad` is put into the gradient if it is not 0.
   double step(int t, double max_norm, float bad, bool announced) {
     for (int u = 0; u < 4; ++u) { state.await(u, stream); }
     stream.synchronize();
-    offload::step_record record{.settings = {.weight_decay = 0.1}, .rate = 1e-3 / t, .t = accepted + 1};
+    offload::step_record record{.settings = {.weight_decay = 0.1}, .rate = 1e-3 / t, .t = steps_done + 1};
     if (announced) {
       state.announce(record);
     }
@@ -116,11 +115,11 @@ struct trained {
       auto& gradient = gradients[static_cast<std::size_t>(u)];
       auto const seed = static_cast<std::size_t>(4 * t + u);
       float const scale = t % 4 == 2 ? 2e-3F : 1e-3F;
-      state.await_gradient(u, stream);  // as if it had been another's place meanwhile
+      state.await_gradient(u, stream);  // as if another unit had used its buffer
       stream.synchronize();
       for (auto const& tensor : unit.tensors()) {
         for (std::int64_t i = 0; i < tensor.count(); ++i) {
-          // A gradient depends on the weight, as real ones do.
+          // As in training, a gradient depends on the weight.
           auto const at = static_cast<std::size_t>(tensor.offset + i);
           float const weight = float{weights[static_cast<std::size_t>(u)][at]};
           gradient[at] = tensor.trainable ? G(0.01F * weight + scale * normal.at(seed, at)) : G(0.0F);
@@ -135,7 +134,7 @@ struct trained {
     if (gradient_check.finite) {
       record.factor = optim::clip_factor(gradient_check.norm, max_norm);
       state.update(record);
-      ++accepted;
+      ++steps_done;
     } else {
       state.skip();
     }
@@ -157,7 +156,7 @@ struct trained {
     return all;
   }
 
-  std::int64_t accepted = 0;
+  std::int64_t steps_done = 0;
 };
 
 bool same_bits(std::vector<float> const& a, std::vector<float> const& b) {
@@ -166,23 +165,22 @@ bool same_bits(std::vector<float> const& a, std::vector<float> const& b) {
 
 struct run {
   double max_norm;  ///< the gradients' norm is about .35, and .65 in every fourth step
-  bool faults;      ///< Inf and NaN now and then
+  bool faults;      ///< some gradients have Inf or NaN
   bool announced;
 
   friend auto operator<=>(run const&, run const&) = default;
 };
 
-/// What is put into the gradient of step t.
+/// The bad number in the gradient of step t; 0: none.
 float fault_of(run const& r, int t) {
   return !r.faults || t % 7 != 3 ? 0.0F
          : t % 2 == 0            ? std::numeric_limits<float>::infinity()
                                  : std::numeric_limits<float>::quiet_NaN();
 }
-/// Steps after which the whole state is looked at, as a checkpoint does in the middle of whatever is put off.
-bool looks_at(int t, int steps) { return t % 40 == 0 || t == steps; }
+/// Is the whole state read after step t? A checkpoint does so while state is pending.
+bool reads_state(int t, int steps) { return t % 40 == 0 || t == steps; }
 
-/// What the simple path makes of a run: norms of all steps, states of those that are looked at, weights in
-/// the end.
+/// The results of a run of the simple path: all norms, the states that are read, the final weights.
 template <class T>
 struct simple_path {
   std::vector<double> norms;
@@ -197,7 +195,7 @@ simple_path<T> const& simple_path_of(run const& r, int steps) {
     trained<offload::device_state<cpu::device, T>, T, G> simple{{}};
     for (int t = 1; t <= steps; ++t) {
       at->second.norms.push_back(simple.step(t, r.max_norm, fault_of(r, t), r.announced));
-      if (looks_at(t, steps)) {
+      if (reads_state(t, steps)) {
         at->second.states.push_back(simple.everything());
       }
     }
@@ -207,7 +205,8 @@ simple_path<T> const& simple_path_of(run const& r, int steps) {
   return at->second;
 }
 
-/// Every step gives the norm, the weights and in the end the state of the simple path, bit for bit.
+/// Checks that every norm, every state that is read and the final weights equal those of the simple path, bit
+/// for bit.
 template <class T, class G, class D = cpu::device>
 offload::worker_counts check_exact(offload::configuration const& a, run const& r, int steps) {
   auto const& expected = simple_path_of<T, G>(r, steps);
@@ -218,7 +217,7 @@ offload::worker_counts check_exact(offload::configuration const& a, run const& r
     double const simple_norm = expected.norms[static_cast<std::size_t>(t - 1)];
     double const norm = placed.step(t, r.max_norm, fault_of(r, t), r.announced);
     REQUIRE(((norm == simple_norm) || (std::isnan(norm) && std::isnan(simple_norm))));
-    if (looks_at(t, steps)) {
+    if (reads_state(t, steps)) {
       REQUIRE(same_bits(*state++, placed.everything()));
     }
   }
@@ -234,11 +233,11 @@ offload::worker_counts check_exact(offload::configuration const& a, run const& r
   return placed.state.counts();
 }
 
-offload::configuration configured(std::string const& places, int pinned_buffers = 4) {
+offload::configuration configured(std::string const& tiers, int pinned_buffers = 4) {
   offload::configuration a;
   a.buckets = offload::buckets_of(some_units(), kernel::norm_grid);
   for (std::size_t i = 0; i < a.buckets.size(); ++i) {
-    char const c = places[i % places.size()];
+    char const c = tiers[i % tiers.size()];
     a.buckets[i].where = c == 'h' ? tier::host : c == 's' ? tier::device_updated : tier::resident;
   }
   a.pinned_buffers = pinned_buffers;
@@ -246,10 +245,11 @@ offload::configuration configured(std::string const& places, int pinned_buffers 
   return a;
 }
 
-/// The same with the weights of some units in host memory: '1' says of which. What would be resident of them
-/// is on the host. `held`: gradients leave the device as they come, and have slots until the check.
-offload::configuration offloading(std::string const& places, std::string const& units, bool held) {
-  auto a = configured(places);
+/// The same with the weights of some units, those with a '1', in host memory. Their resident buckets move to
+/// the host. `held`: gradients leave the device when they are final, and are held in pinned buffers until the
+/// check.
+offload::configuration offloading(std::string const& tiers, std::string const& units, bool held) {
+  auto a = configured(tiers);
   for (std::size_t u = 0; u < 4; ++u) { a.offloaded.weights.push_back(units[u] == '1'); }
   a.offloaded.gradients.assign(4, held);
   for (auto& b : a.buckets) {
@@ -270,14 +270,14 @@ constexpr int slower = test::under_thread_sanitizer ? 3 : 1;  // fewer steps
 
 constexpr double never = 1e9, sometimes = 0.5, always = 0.1;
 
-TEST_CASE_TEMPLATE("every mixture of places gives the bits of the simple path", T, float, bfloat16) {
-  for (auto const* places : {"h", "s", "r", "hs", "hr", "rs", "hhsr"}) {
+TEST_CASE_TEMPLATE("every mixture of memory tiers gives the bits of the simple path", T, float, bfloat16) {
+  for (auto const* tiers : {"h", "s", "r", "hs", "hr", "rs", "hhsr"}) {
     for (double const max_norm : {never, sometimes, always}) {
       for (bool const faults : {false, true}) {
-        CAPTURE(std::string{places});
+        CAPTURE(std::string{tiers});
         CAPTURE(max_norm);
         CAPTURE(faults);
-        check_exact<T, T>(configured(places), {max_norm, faults, true}, 12 / slower);
+        check_exact<T, T>(configured(tiers), {max_norm, faults, true}, 12 / slower);
       }
     }
   }
@@ -286,35 +286,35 @@ TEST_CASE_TEMPLATE("every mixture of places gives the bits of the simple path", 
 TEST_CASE_TEMPLATE("weights in host memory give the bits of the simple path, in every mixture", T, float,
                    bfloat16) {
   for (auto const* units : {"1111", "0100", "1001"}) {
-    for (auto const* places : {"h", "s", "hs", "hr", "rs", "hhsr"}) {
+    for (auto const* tiers : {"h", "s", "hs", "hr", "rs", "hhsr"}) {
       for (bool const held : {false, true}) {
         for (double const max_norm : {never, sometimes, always}) {
           CAPTURE(std::string{units});
-          CAPTURE(std::string{places});
+          CAPTURE(std::string{tiers});
           CAPTURE(held);
           CAPTURE(max_norm);
-          check_exact<T, T>(offloading(places, units, held), {max_norm, true, true}, 12 / slower);
+          check_exact<T, T>(offloading(tiers, units, held), {max_norm, true, true}, 12 / slower);
         }
       }
     }
   }
 }
 
-TEST_CASE("weights in host memory over hundreds of steps, beside others") {
+TEST_CASE("weights in host memory beside others stay exact over hundreds of steps") {
   auto const counts = check_exact<bfloat16, bfloat16>(offloading("hhsr", "0100", true),
                                                       {sometimes, true, true}, 240 / slower);
   CHECK(counts.speculated > 0);
   CHECK(counts.updated > 0);
 }
 
-TEST_CASE("nothing of a weight in host memory is emitted: it is itself half of its master") {
+TEST_CASE("a weight in host memory gets no speculative update, since it is half of its master") {
   auto const a = offloading("h", "1111", true);
   auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 20);
   CHECK(counts.speculated == 0);
   CHECK(counts.updated == 20 * static_cast<std::int64_t>(a.buckets.size()));
 }
 
-TEST_CASE("weights in host memory take no second master, and gradients that were added up are rounded") {
+TEST_CASE("weights in host memory need no second master, and wide gradients are rounded") {
   auto const beside = offloading("h", "1111", false), apart = configured("h");
   using state = offload::placed_state<cpu::device, bfloat16>;
   std::size_t elements = 0;
@@ -351,7 +351,7 @@ TEST_CASE(
   refused(held, "its state is updated there");
 }
 
-TEST_CASE("over hundreds of steps of all kinds, with every way to serve a bucket in use") {
+TEST_CASE("hundreds of steps use every kind of update and stay exact") {
   auto const counts =
       check_exact<bfloat16, bfloat16>(configured("hhsr", 6), {sometimes, true, true}, 240 / slower);
   CHECK(counts.speculated > 0);
@@ -360,7 +360,7 @@ TEST_CASE("over hundreds of steps of all kinds, with every way to serve a bucket
   CHECK(counts.resent > 0);
 }
 
-TEST_CASE("speculation that never fails updates nothing after the check, and commits all") {
+TEST_CASE("if every speculative update is confirmed, all of them are committed") {
   auto a = configured("h", 10);
   auto const buckets = static_cast<std::int64_t>(a.buckets.size());
   auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 20);
@@ -370,14 +370,14 @@ TEST_CASE("speculation that never fails updates nothing after the check, and com
   CHECK(counts.speculated > 0);
 }
 
-TEST_CASE("two slots are enough, and gradients of several micro-batches are rounded on their way") {
+TEST_CASE("two pinned buffers are enough, and wide gradients are rounded when they are copied") {
   for (double const max_norm : {never, sometimes}) {
     check_exact<bfloat16, bfloat16>(configured("h", 2), {max_norm, true, true}, 30);
     check_exact<bfloat16, float>(configured("hsr", 3), {max_norm, true, true}, 30);
   }
 }
 
-TEST_CASE("a step that was not announced, or a configuration that does not speculate, waits for the check") {
+TEST_CASE("a step that was not announced, or a configuration without speculation, waits for the check") {
   CHECK(check_exact<float, float>(configured("hs"), {sometimes, true, false}, 20).speculated == 0);
   auto a = configured("hs");
   a.speculates = false;
@@ -387,7 +387,7 @@ TEST_CASE("a step that was not announced, or a configuration that does not specu
   CHECK(counts.committed == 0);
 }
 
-TEST_CASE("without clipping, buckets may be updated as they come") {
+TEST_CASE("in the immediate mode buckets are updated as their gradients arrive") {
   auto a = configured("hhr");
   a.immediate = true;
   auto const counts = check_exact<bfloat16, bfloat16>(a, {never, false, true}, 30);
@@ -397,12 +397,13 @@ TEST_CASE("without clipping, buckets may be updated as they come") {
                                              [](auto const& b) { return b.where == tier::host; }));
 }
 
-TEST_CASE("buckets of all places may be updated as they come, and their gradients leave at once") {
-  for (auto const* places : {"r", "s", "hsr"}) {
+TEST_CASE(
+    "in the immediate mode buckets of all tiers are updated at once, and their gradients leave the device") {
+  for (auto const* tiers : {"r", "s", "hsr"}) {
     for (auto const* units : {"0000", "1111", "0100"}) {
-      CAPTURE(std::string{places});
+      CAPTURE(std::string{tiers});
       CAPTURE(std::string{units});
-      auto a = offloading(places, units, false);
+      auto a = offloading(tiers, units, false);
       a.immediate = true;
       a.offloaded.gradients.assign(4, true);
       a.pinned_buffers = 2;
@@ -412,15 +413,15 @@ TEST_CASE("buckets of all places may be updated as they come, and their gradient
   }
 }
 
-TEST_CASE("where clipping fires at every step, speculation ends") {
-  // The estimate falls below one half in the seventh step; how much is emitted until then is a matter of
-  // time.
+TEST_CASE("if every step is clipped, speculation ends") {
+  // The hit rate falls below one half in the seventh step. The number of speculative updates until then
+  // varies.
   auto const a = configured("h");
   auto const counts = check_exact<float, float>(a, {always, false, true}, 60);
   CHECK(counts.speculated <= 7 * static_cast<std::int64_t>(a.buckets.size()));
 }
 
-TEST_CASE("speculation that does not adapt goes on, and changes no bit") {
+TEST_CASE("speculation that does not adapt continues, and changes no bit") {
   auto a = configured("h", 10);
   a.adapts = false;
   auto const counts = check_exact<bfloat16, bfloat16>(a, {always, true, true}, 40);
@@ -428,7 +429,7 @@ TEST_CASE("speculation that does not adapt goes on, and changes no bit") {
   CHECK(counts.committed < counts.speculated);
 }
 
-TEST_CASE("the memory that is taken is the memory announced") {
+TEST_CASE("a state takes the memory that bytes() announces") {
   for (auto const& a :
        {configured("hhsr", 5), offloading("hhsr", "1001", true), offloading("s", "1111", false)}) {
     auto const units = some_units();
@@ -444,10 +445,10 @@ TEST_CASE("the memory that is taken is the memory announced") {
   }
 }
 
-TEST_CASE("a thread of CPU Adam that fails ends the run with its error, which never hangs") {
+TEST_CASE("a failing thread of CPU Adam ends the run with its error and without a deadlock") {
   for (int good_steps = 0; good_steps < 3; ++good_steps) {
     trained<offload::placed_state<cpu::device, float>, float, float> run{configured("hhs")};
-    auto const go_on = [&] {
+    auto const train = [&] {
       for (int t = 1; t <= 5; ++t) {
         if (t == good_steps + 1) {
           run.state.workers()->threads().submit([](int thread, int) {
@@ -459,12 +460,12 @@ TEST_CASE("a thread of CPU Adam that fails ends the run with its error, which ne
         run.step(t, sometimes, 0.0F, true);
       }
     };
-    CHECK_THROWS_WITH_AS(go_on(), "a core broke", error);
-    CHECK_THROWS_WITH_AS(go_on(), "a core broke", error);  // and so does everything from then on
+    CHECK_THROWS_WITH_AS(train(), "a core broke", error);
+    CHECK_THROWS_WITH_AS(train(), "a core broke", error);  // every later call throws it again
   }
 }
 
-TEST_CASE("there are threads of CPU Adam only where a bucket is on the host, and they say what they lack") {
+TEST_CASE("CPU Adam has threads only if a bucket is on the host, and notes missing ones") {
   auto const units = some_units();
   cpu::device device{1};
   cpu::stream stream{device};
@@ -484,7 +485,7 @@ TEST_CASE("there are threads of CPU Adam only where a bucket is on the host, and
   stream.synchronize();
 }
 
-/// A device whose copies fail when `left` of them are done.
+/// A device whose copies fail after `left` of them.
 struct failing_stream : cpu::stream {
   static inline std::atomic<int> left{0};
 
@@ -502,7 +503,7 @@ struct failing_device : cpu::device {
   using stream = failing_stream;
 };
 
-/// A device of which the host hears late that a copy is done.
+/// A device whose waits for copies return late.
 struct late_event : cpu::event {
   using cpu::event::event;
   void wait() const {
@@ -530,13 +531,13 @@ struct late_device::stream : cpu::stream {
   bool computes;
 };
 
-TEST_CASE("gradients of a step that was skipped may still be on their way when the next step's are final") {
+TEST_CASE("gradients of a skipped step may still be copied when the next step's are final") {
   for (auto const& a : {configured("h"), configured("hs"), offloading("h", "1111", true)}) {
     check_exact<float, float, late_device>(a, {sometimes, true, true}, 5);
   }
 }
 
-TEST_CASE("a failure behind the scenes reaches the thread that trains, which never hangs") {
+TEST_CASE("a failed copy reaches the training thread as an error, without a deadlock") {
   int failed = 0;
   for (int copies = 0; copies < 42; copies += 2) {
     failing_stream::left = 1 << 30;

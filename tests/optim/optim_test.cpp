@@ -15,7 +15,7 @@ namespace {
 using namespace superoffload;
 using optim::schedule;
 
-TEST_CASE("schedules follow transformers: warm-up from 0, then constant, linear or cosine to the end") {
+TEST_CASE("schedules give the rates of transformers: warm-up from 0, then constant, linear or cosine") {
   schedule s{.kind = schedule::shape::cosine, .peak = 5e-4, .warmup_steps = 4, .total_steps = 12};
   CHECK(s(0) == 0.0);
   CHECK(s(1) == doctest::Approx(1.25e-4));
@@ -30,7 +30,7 @@ TEST_CASE("schedules follow transformers: warm-up from 0, then constant, linear 
   CHECK(s(100) == 5e-4);
 }
 
-TEST_CASE("DeepSpeed's schedules give the rates that its own schedulers set") {
+TEST_CASE("DeepSpeed's schedules give the rates of DeepSpeed's schedulers") {
   using d = optim::deepspeed_schedule;
   struct {
     d schedule;
@@ -82,7 +82,7 @@ TEST_CASE("the first step of AdamW moves by lr against the sign of the gradient"
   CHECK(v == doctest::Approx(0.009F));
 }
 
-TEST_CASE("settings that AdamW is not defined for are refused by name") {
+TEST_CASE("settings for which AdamW is not defined are refused by name") {
   CHECK_THROWS_WITH_AS(optim::check({.beta1 = 1.0}), doctest::Contains("--adam_beta1"), error);
   CHECK_THROWS_WITH_AS(optim::check({.epsilon = 0.0}), doctest::Contains("--adam_eps"), error);
   CHECK_THROWS_WITH_AS(optim::check({.weight_decay = -1.0}), doctest::Contains("--weight_decay"), error);

@@ -18,8 +18,7 @@
 
 namespace superoffload::test {
 
-/// Everything a differentiable function needs to run on the CPU, in double: units with random weights and a
-/// tape.
+/// Runs differentiable functions on the CPU, in double: units with random weights and a tape.
 class graph {
 public:
   using tape = autograd::tape<cpu::device, double>;
@@ -97,8 +96,8 @@ void check_derivatives(std::span<double> variables, std::span<double const> grad
   }
 }
 
-/// Checks the gradients of y = body(x) towards x and towards all parameters of unit 0, with a random linear
-/// functional of y as the loss. `columns` of x.
+/// Checks the gradients of y = body(x) with respect to x and to all parameters of unit 0. The loss is a
+/// random linear functional of y. `columns`: of x.
 template <class Body>
 void check_function(graph& g, std::vector<double> x_values, std::int64_t columns, Body&& body) {
   std::vector<double> functional;

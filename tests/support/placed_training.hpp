@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Engines whose state and weights are here and there train as simple ones do, on any device: the runs, and
-// all that must be equal after them.
+// Trains engines with state and weights in several memory tiers, on any device, and compares all results with
+// those of a simple engine.
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/offload/configuration.hpp>
@@ -23,8 +23,8 @@
 
 namespace superoffload::test {
 
-/// Units whose weights live in host memory, and where the state of all goes in turn: h, s, r.
-struct arranging {
+/// Which units' weights live in host memory, and the tiers of all buckets in turn: h, s, r.
+struct offloading_case {
   enum class units { none, blocks, all };
   units offloaded = units::blocks;
   std::string tiers = "h";
@@ -34,14 +34,14 @@ struct arranging {
 };
 
 inline offload::configuration configure(std::vector<autograd::unit_layout> const& units,
-                                        arranging const& how) {
+                                        offloading_case const& how) {
   offload::configuration a;
   a.buckets = offload::buckets_of(units, 1);
   auto const last = static_cast<int>(units.size()) - 1;
   for (int u = 0; u <= last; ++u) {
     bool const is_block = u > 0 && u < last;
-    a.offloaded.weights.push_back(how.offloaded == arranging::units::all ||
-                                  (how.offloaded == arranging::units::blocks && is_block));
+    a.offloaded.weights.push_back(how.offloaded == offloading_case::units::all ||
+                                  (how.offloaded == offloading_case::units::blocks && is_block));
     a.offloaded.gradients.push_back(how.gradient_buffers > 0);
   }
   for (std::size_t i = 0; i < a.buckets.size(); ++i) {
@@ -83,7 +83,7 @@ struct history {
   friend bool operator==(history const&, history const&) = default;
 };
 
-/// Many steps, some of them with a gradient that is not finite.
+/// Trains many steps, some of them with a gradient that is not finite.
 template <class Engine>
 history train(Engine& e, int first, int steps, bool accumulates, bool faults) {
   history h;
@@ -130,10 +130,11 @@ std::vector<std::byte> everything(Engine& e) {
   return all;
 }
 
-/// Trains a simple engine, and ones that are arranged otherwise: all have the same bits. What came of it.
+/// Trains a simple engine and engines with other configurations, and checks that all have the same bits.
+/// \returns their results.
 template <class Simple, class Placed, class Device>
 history check_same_bits(Device& device, model::config const& config, train::engine_options options, int steps,
-                        bool faults, std::vector<arranging> const& all) {
+                        bool faults, std::vector<offloading_case> const& all) {
   Simple simple{device, config, options};
   simple.initialize(some_weights);
   auto const expected = train(simple, 0, steps, options.accumulates, faults);

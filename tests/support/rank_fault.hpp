@@ -9,7 +9,7 @@
 
 namespace superoffload::test {
 
-/// What a rank that is a process does wrong.
+/// The fault of a rank that is a process.
 enum class fault { killed, exits, throws, stops, hangs };
 
 inline void commit(fault what) {

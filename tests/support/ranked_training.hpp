@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A short training that any number of ranks does together, on any device.
+// A short training by any number of ranks, on any device.
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/data/batch.hpp>
@@ -25,7 +25,7 @@
 
 namespace superoffload::test::ranked {
 
-/// Its units have one to four cells of the norm's grid: shards of all sizes, and empty ones.
+/// A model whose units have one to four cells of the norm's grid: shards of all sizes, also empty ones.
 inline model::config config_of(bool tied, int layers = 2) {
   return {.model_type = "llama",
           .vocabulary = 701,
@@ -59,7 +59,7 @@ inline std::vector<std::vector<std::int32_t>> sequences_of(int step) {
 }
 inline bool has_targets(int sequence) { return sequence != 3; }
 
-/// Sequences [begin, end) of a step, none of them an empty batch.
+/// Sequences [begin, end) of a step; an empty range is an empty batch.
 inline data::batch batch_of(int step, std::size_t begin, std::size_t end) {
   data::batch b;
   b.starts = {0};
@@ -83,10 +83,11 @@ struct settings {
   recompute::choice recompute = recompute::choice::none;
   double max_grad_norm = 1.0;
   bool speculates = true;
-  /// Without clipping: the learning rate is announced, and gradients are used up as they come.
+  /// The immediate mode: no clipping, the learning rate is announced, and gradients are used as they become
+  /// final.
   bool immediate = false;
   int layers = 2;
-  int weight_buffers = 3;  ///< units that are whole at once
+  int weight_buffers = 3;  ///< units that are gathered at once
 };
 
 struct record {
@@ -107,7 +108,7 @@ inline superoffload::train::engine_options options_of(settings const& s) {
 
 inline constexpr int steps = under_sanitizer ? 3 : 6;
 
-/// Steps of an engine of which this is rank `rank` of `ranks`.
+/// Trains the engine of rank `rank` of `ranks`.
 template <class Engine>
 record train(Engine& e, settings const& s, int rank, int ranks) {
   record r;
@@ -123,7 +124,7 @@ record train(Engine& e, settings const& s, int rank, int ranks) {
       e.backward();
     }
     auto const result = e.step(2e-4);
-    conformance::require(result.accepted, "step ", step, " was not accepted");
+    conformance::require(result.accepted, "step ", step, " was skipped");
     r.losses.push_back(loss);
     r.norms.push_back(result.grad_norm);
   }
@@ -148,7 +149,7 @@ record train(Engine& e, settings const& s, int rank, int ranks) {
   return r;
 }
 
-/// Some buckets in each place, others on other ranks.
+/// Some buckets in each tier, others on each rank.
 inline offload::placement mixed(std::vector<autograd::unit_layout> const& shards, int rank) {
   auto buckets = offload::buckets_of(shards, 1);
   constexpr offload::tier tiers[] = {offload::tier::host, offload::tier::device_updated,

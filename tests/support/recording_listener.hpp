@@ -14,7 +14,7 @@
 
 namespace superoffload::test {
 
-/// Keeps the names of ranges, two spaces deeper for each range that they are in.
+/// Records the names of ranges, indented by two spaces for each enclosing range.
 class recording_listener final : public profile::listener {
 public:
   void begin(std::string_view what, std::string_view of) noexcept override {
@@ -29,7 +29,7 @@ public:
 
   [[nodiscard]] std::vector<std::string> of_this_thread() const { return names(true); }
   [[nodiscard]] std::vector<std::string> of_others() const { return names(false); }
-  /// Did every range end that began, and none else?
+  /// Did every range end exactly once?
   [[nodiscard]] bool balanced() const {
     std::lock_guard const lock{mutex_};
     bool all = balanced_;
@@ -59,7 +59,7 @@ private:
   bool balanced_ = true;
 };
 
-/// The policy of an engine that is listened to.
+/// The profile policy of an engine with this listener.
 struct recorded {
   using policy_category = category::profile;
   static inline recording_listener* heard = nullptr;

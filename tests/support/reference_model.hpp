@@ -70,7 +70,7 @@ struct reference_model {
     return all;
   }
 
-  /// The losses of a few steps, and the weights behind them.
+  /// The losses of a few steps, and the final weights.
   std::vector<double> train(int steps) {
     std::vector<double> numbers;
     for (int i = 0; i < steps; ++i) {
@@ -91,12 +91,12 @@ struct reference_model {
   }
 };
 
-/// How far values may be from those of transformers in float32, as parts of a tensor's norm.
+/// The tolerances against transformers in float32, relative to a tensor's norm.
 struct tolerances {
   double loss, gradient, first, sum, logits;
 };
-/// In bfloat16 a token may choose another expert, whose gradients, of few tokens here, then differ as a
-/// whole.
+/// In bfloat16 a token may choose another expert. That expert's gradients, of few tokens here, then differ
+/// entirely.
 template <class Model>
 tolerances tolerances_of(Model& l) {
   if (std::is_same_v<typename Model::engine::element_type, float>) {
@@ -106,7 +106,7 @@ tolerances tolerances_of(Model& l) {
                                                   : tolerances{2e-3, 2e-2, 2e-2, 1e-1, 1e-2};
 }
 
-/// Loss and the gradients of every parameter are those of transformers.
+/// Checks the loss and the gradients of every parameter against transformers.
 template <class Model>
 void check_loss_and_gradients(Model& l) {
   auto const allowed = tolerances_of(l);
@@ -142,7 +142,7 @@ void check_loss_and_gradients(Model& l) {
   CHECK(checked == forward["gradients"].size());
 }
 
-/// So are logits, as samples and as a whole.
+/// Checks samples of the logits, and their norm.
 template <class Model>
 void check_logits(Model& l) {
   auto const allowed = tolerances_of(l);
@@ -163,14 +163,14 @@ void check_logits(Model& l) {
   }
 }
 
-/// Computing blocks again gives the same loss and gradients bit for bit, in less memory.
+/// Checks that recompute gives the same bits of loss and gradients, in less memory.
 template <class Model>
-void check_recompute(Model& kept, Model& again) {
-  CHECK(again.trained.allocation().activations < kept.trained.allocation().activations);
-  CHECK(kept.trained.forward(kept.batch) == again.trained.forward(again.batch));
+void check_recompute(Model& kept, Model& recomputed) {
+  CHECK(recomputed.trained.allocation().activations < kept.trained.allocation().activations);
+  CHECK(kept.trained.forward(kept.batch) == recomputed.trained.forward(recomputed.batch));
   kept.trained.backward();
-  again.trained.backward();
-  CHECK(kept.gradients() == again.gradients());
+  recomputed.trained.backward();
+  CHECK(kept.gradients() == recomputed.gradients());
 }
 
 }  // namespace superoffload::test

@@ -4,8 +4,8 @@
 
 namespace superoffload::test {
 
-/// Sanitizers and emulators make a test ten and more times as long. What goes through many cases that differ
-/// in numbers alone goes through fewer of them then: every way through the code stays.
+/// Sanitizers and emulators make a test at least ten times as slow. Tests with many cases that differ only in
+/// numbers take fewer of them then; every path through the code stays covered.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SUPEROFFLOAD_TEST_THREADS

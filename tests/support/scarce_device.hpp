@@ -14,8 +14,8 @@
 
 namespace superoffload::test {
 
-/// The CPU, as a device that refuses one allocation, whose copies take a while, and that counts what is
-/// released while a stream of its own still works: whoever does that has memory used after its end.
+/// The CPU as a device that refuses one allocation, with slow copies. It counts releases of memory while one
+/// of its streams still works: each is a use after free.
 class scarce_device : public cpu::device {
 public:
   class stream : public cpu::stream {
@@ -90,8 +90,8 @@ private:
 };
 static_assert(device_policy<scarce_device>);
 
-/// Calls work(device), refusing one allocation after the other, until it is not refused any. \returns how
-/// many were.
+/// Calls work(device) and refuses one allocation after the other, until none is refused. \returns the number
+/// of refused allocations.
 template <class Work, class Check>
 int refuse_each_allocation(Work&& work, Check&& check) {
   for (int allowed = 0;; ++allowed) {

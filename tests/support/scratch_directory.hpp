@@ -11,7 +11,7 @@
 
 namespace superoffload::test {
 
-/// A directory that is gone at the end of the test.
+/// A directory that is removed at the end of the test.
 class scratch_directory {
 public:
   scratch_directory() {

@@ -9,7 +9,7 @@
 
 namespace superoffload::test {
 
-/// A few steps of the small llama checkpoint on some of the Alpaca rows.
+/// Options for a few steps of the small llama checkpoint on some of the Alpaca rows.
 inline train::training_options short_run(std::filesystem::path const& output, std::int64_t steps) {
   train::training_options o;
   o.model = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama";

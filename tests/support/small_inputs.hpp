@@ -13,14 +13,14 @@
 
 namespace superoffload::test {
 
-/// Weights without a file: a fixed sequence by name and place.
+/// Weights without a file: a fixed sequence by name and position.
 inline void some_weights(std::string const& name, std::int64_t first, std::span<float> to) {
   for (auto& value : to) {
     value = 0.1F * std::sin(static_cast<float>(first++) + static_cast<float>(name.size()));
   }
 }
 
-/// One sequence, each of whose tokens is to be followed by the next.
+/// A batch of one sequence, whose targets are the next tokens.
 inline data::batch batch_of(std::vector<std::int32_t> const& tokens) {
   data::batch b;
   b.tokens = tokens;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a plan takes a rank to exchange is what its engine queues, in that order.
+// The collectives of a plan are those that an engine queues, in the same order.
 #include <superoffload/comm/single.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/model/llama.hpp>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace superoffload;
 
-/// One rank that writes down what it is told to exchange: addresses of shards, and bytes.
+/// One rank that records its collectives: addresses of shards, and bytes.
 template <class D>
 class writing_communicator : public comm::single_communicator<D> {
 public:
@@ -52,8 +52,8 @@ struct writing {
   using communicator = writing_communicator<D>;
 };
 
-/// Such as "g0 128": unit 0 is gathered, 128 bytes. Units are known by their shards' addresses, whose order
-/// is theirs.
+/// For example "g0 128": unit 0 is gathered, 128 bytes. Units are identified by their shards' addresses,
+/// which have the units' order.
 template <class Entries>
 std::vector<std::string> words_of(Entries const& all, std::vector<int> const& trained) {
   std::map<void const*, int> weights, gradients;
@@ -70,7 +70,7 @@ std::vector<std::string> words_of(Entries const& all, std::vector<int> const& tr
   return words;
 }
 
-TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", P, precision::fp32,
+TEST_CASE_TEMPLATE("a plan's collectives are those of an engine, in their order", P, precision::fp32,
                    precision::bf16) {
   using T = typename P::element;
   struct choice {
@@ -93,7 +93,7 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
                                            {false, 1, 6, {}, 701, 5},
                                            {true, 2, 6, {}, 2000, 5},
                                            {false, 3, 4, {"layers.1."}, 2000, 5},
-                                           {false, 1, 6, {}, 2000, 8},  // as many as units
+                                           {false, 1, 6, {}, 2000, 8},  // as many buffers as units
                                            {true, 1, 6, {}, 701, 8},
                                            {false, 2, 4, {"embed_tokens"}, 701, 99}}) {
     CAPTURE(c.tied);
@@ -132,7 +132,7 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
     std::vector<int> trained;
     auto planned = train::detail::collectives_of<T>(units, e.model().settings().tied_head, 2);
     for (std::size_t u = 0; u < units.size(); ++u) {
-      // Of two ranks, what leaves one is the other's half; this one has it all.
+      // Of two ranks, each sends one half; this single one has both.
       auto const whole = static_cast<double>(zero::shard_elements(units[u], 1));
       auto const half = static_cast<double>(zero::shard_elements(units[u], 2));
       planned.units[u].weights *= whole / half;
@@ -152,7 +152,8 @@ TEST_CASE_TEMPLATE("a plan's exchanges are those of an engine, in their order", 
     std::vector<std::string> const last(all.begin() + static_cast<std::ptrdiff_t>(begin), all.end());
     CHECK(last == expected);
     CHECK(order.announcements.size() == trained.size());
-    if (c.buffers >= static_cast<int>(units.size())) {  // each once, but frozen ones, which never change
+    if (c.buffers >=
+        static_cast<int>(units.size())) {  // each is gathered once, except frozen ones, which never change
       CHECK(order.operations.size() == 2 * trained.size() + (c.micro_batches - 1U) * trained.size());
     }
   }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A device that fails for good in the middle of a run, at every point where the host waits for it: the run
-// ends with its own exit code and names the last checkpoint, from which another run goes on bit for bit.
+// A device is lost in the middle of a run, at each wait of the host for it. The run ends with the exit code
+// for it and names the last checkpoint, from which another run continues bit for bit.
 #include <superoffload/io/hub.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/trainer.hpp>
@@ -22,13 +22,13 @@ namespace {
 using namespace superoffload;
 namespace fs = std::filesystem;
 
-/// The CPU, as a device that is lost when the host has waited for it so many times.
+/// The CPU as a device that is lost after a number of waits.
 struct fragile_device : cpu::device {
   class stream : public cpu::stream {
   public:
     explicit stream(fragile_device& device) : cpu::stream{device}, device_{&device} {}
     void synchronize() {
-      cpu::stream::synchronize();  // a lost device does nothing any more, behind anybody's back
+      cpu::stream::synchronize();  // a lost device works no more: nothing runs after the loss
       if (device_->waits == 0) {
         fail(exit_code::device_lost, "the device is lost");
       }
@@ -68,7 +68,8 @@ std::vector<float> exported_weights(fs::path const& model) {
   return all;
 }
 
-TEST_CASE("a device lost anywhere in a run ends it, and the last checkpoint goes on bit for bit") {
+TEST_CASE(
+    "a device lost anywhere in a run ends it, and a run from the last checkpoint continues bit for bit") {
   constexpr int plenty = 1'000'000;
   test::scratch_directory const whole;
   fragile_device sound{plenty};
@@ -77,7 +78,7 @@ TEST_CASE("a device lost anywhere in a run ends it, and the last checkpoint goes
   auto const expected = exported_weights(whole.path() / "model");
   REQUIRE(waits > 50);
 
-  // The last wait is the engine's at its end, when the run is over: nothing is lost by it.
+  // The last wait is the engine's destructor's, after the run: nothing is lost.
   int named = 0;
   for (int lost_after = 3; lost_after + 1 < waits; lost_after += test::under_sanitizer ? 13 : 7) {
     CAPTURE(lost_after);

@@ -52,7 +52,7 @@ std::vector<float> all_weights(Engine& e) {
   return all;
 }
 
-TEST_CASE_TEMPLATE("the plan is what is then allocated", P, precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("an engine allocates what its plan says", P, precision::fp32, precision::bf16) {
   for (auto const recompute : {recompute::choice::none, recompute::choice::every_block}) {
     for (bool const accumulates : {false, true}) {
       cpu::device device{2};
@@ -74,7 +74,7 @@ TEST_CASE_TEMPLATE("the plan is what is then allocated", P, precision::fp32, pre
   }
 }
 
-/// The CPU, but a stream takes memory with its first kernel and keeps it, as a GPU's does.
+/// The CPU, whose streams take and keep memory at their first kernel, as a GPU's do.
 struct keeping_device : cpu::device {
   using cpu::device::device;
   static constexpr std::size_t gemm_workspace_bytes = 3'000'000;
@@ -92,7 +92,7 @@ struct keeping_device : cpu::device {
   };
 };
 
-TEST_CASE("what a stream keeps for matrix products is in the plan") {
+TEST_CASE("the plan includes a stream's memory for GEMMs") {
   keeping_device device{2};
   train::engine<model::llama, keeping_device> e{device, small(), {.max_rows = 24, .max_positions = 12}};
   CHECK(e.allocation().workspaces == keeping_device::gemm_workspace_bytes);
@@ -104,7 +104,7 @@ TEST_CASE("what a stream keeps for matrix products is in the plan") {
   CHECK(device.peak_bytes() == e.allocation().total());
 }
 
-TEST_CASE("automatic recompute uses the memory that there is, and no more") {
+TEST_CASE("automatic recompute uses the available memory, and no more") {
   cpu::device device{2};
   train::engine<model::llama> e{
       device, small(), {.max_rows = 24, .max_positions = 12, .recompute = recompute::choice::automatic}};
@@ -125,7 +125,7 @@ TEST_CASE("automatic recompute uses the memory that there is, and no more") {
   }
 }
 
-TEST_CASE_TEMPLATE("training lowers the loss of a batch it sees again", P, precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("training lowers the loss of a repeated batch", P, precision::fp32, precision::bf16) {
   cpu::device device{2};
   train::engine<model::llama, P> e{device, small(), {.max_rows = 12, .max_positions = 12}};
   e.initialize(some_weights);
@@ -145,7 +145,7 @@ TEST_CASE_TEMPLATE("training lowers the loss of a batch it sees again", P, preci
   CHECK(e.accepted_steps() == 60);
 }
 
-TEST_CASE("what an engine queues is named for the errors of its device") {
+TEST_CASE("errors of a device name the engine's queued work") {
   cpu::device device{1};
   train::engine<model::llama> e{device, small(), {.max_rows = 8, .max_positions = 8}};
   e.initialize(some_weights);
@@ -160,12 +160,12 @@ TEST_CASE("what an engine queues is named for the errors of its device") {
 }
 
 TEST_CASE(
-    "a profiler hears of every unit's forward and backward, of check and update, and of the host's tasks") {
+    "a profiler gets ranges for every unit's passes, the gradient check, the update and the host's tasks") {
   test::recording_listener heard;
   test::recorded::heard = &heard;
   std::vector<std::string> const step{"forward of embedding", "forward of layer 0",    "forward of layer 1",
                                       "forward of head",      "backward of head",      "backward of layer 1",
-                                      "backward of layer 0",  "backward of embedding", "verdict",
+                                      "backward of layer 0",  "backward of embedding", "gradient check",
                                       "optimizer step"};
   {
     cpu::device device{2};
@@ -222,8 +222,8 @@ TEST_CASE("a step without labels, or with a gradient that is not finite, changes
   CHECK(e.accepted_steps() == 0);
 }
 
-TEST_CASE_TEMPLATE("state is master, m and v in fp32, and carries a run over bit for bit", P, precision::fp32,
-                   precision::bf16) {
+TEST_CASE_TEMPLATE("state is master, m and v in fp32, and another engine continues from it bit for bit", P,
+                   precision::fp32, precision::bf16) {
   cpu::device device{2};
   auto const freezes_embedding = [](autograd::tensor_entry const& t) {
     return t.name.find("embed") == std::string::npos;
@@ -286,7 +286,7 @@ TEST_CASE("a micro-batch without rows takes part with a zero gradient") {
   CHECK(train_on({empty, batch}) == expected);
 }
 
-TEST_CASE("frozen tensors keep their bits, and are left out of the norm") {
+TEST_CASE("frozen tensors keep their bits and are not in the norm") {
   cpu::device device{2};
   auto const frozen = [](autograd::tensor_entry const& t) {
     return t.name.find("q_proj") != std::string::npos || t.name.find("embed") != std::string::npos;
@@ -320,7 +320,7 @@ TEST_CASE("frozen tensors keep their bits, and are left out of the norm") {
   }
 }
 
-TEST_CASE("what does not fit the plan, or the contract, is refused in words") {
+TEST_CASE("calls that do not fit the plan or the contract are refused with a message") {
   cpu::device device{1};
   CHECK_THROWS_WITH_AS((train::engine<model::llama>{device, small(), {}}),
                        doctest::Contains("at least one token"), error);
@@ -338,7 +338,7 @@ TEST_CASE("what does not fit the plan, or the contract, is refused in words") {
   CHECK_THROWS_WITH_AS(e.begin_step(4, 2), doctest::Contains("accumulates"), error);
 }
 
-/// Three steps of two micro-batches in a loop, with clipping that fires now and then.
+/// Three steps of two micro-batches in a loop. Some steps are clipped.
 template <class Engine>
 std::vector<double> train_for_a_while(Engine& e, int steps) {
   std::vector<double> numbers;
@@ -359,7 +359,7 @@ std::vector<double> train_for_a_while(Engine& e, int steps) {
   return numbers;
 }
 
-TEST_CASE_TEMPLATE("an engine with its state off the device trains bit for bit like one with all on it", P,
+TEST_CASE_TEMPLATE("an engine with its state off the device trains bit for bit like one with state on it", P,
                    precision::fp32, precision::bf16) {
   cpu::device device{2};
   train::engine_options options{
@@ -383,7 +383,7 @@ TEST_CASE_TEMPLATE("an engine with its state off the device trains bit for bit l
   }
 }
 
-TEST_CASE("where buckets are updated as they come, a gradient that is not finite is the end") {
+TEST_CASE("in the immediate mode a gradient that is not finite ends the run") {
   cpu::device device{2};
   train::engine_options options{.max_grad_norm = 0.0, .max_rows = 12, .max_positions = 12};
   options.configuration.buckets = offload::buckets_of(model::llama{small()}.units(), 1);

@@ -19,11 +19,11 @@
 namespace {
 
 using namespace superoffload;
-using test::arranging;
 using test::batch_of;
 using test::configure;
 using test::everything;
 using test::move_state;
+using test::offloading_case;
 using test::some_weights;
 using test::train;
 
@@ -65,9 +65,9 @@ TEST_CASE_TEMPLATE("an engine with its weights in host memory trains bit for bit
       auto const expected = test::check_same_bits<simple_engine<P>, offloading_engine<P>>(
           device, deep(tied), options_with(max_norm, false), steps, true,
           {{},
-           {.offloaded = arranging::units::all, .weight_buffers = 2},
+           {.offloaded = offloading_case::units::all, .weight_buffers = 2},
            {.tiers = "s", .weight_buffers = 1},
-           {.offloaded = arranging::units::all, .tiers = "hs", .gradient_buffers = 3},
+           {.offloaded = offloading_case::units::all, .tiers = "hs", .gradient_buffers = 3},
            {.tiers = "rhs", .weight_buffers = 9, .gradient_buffers = 2}});
       CHECK((expected.clipped > 0) == (max_norm != never));
       CHECK((expected.free > 0) == (max_norm != always));
@@ -82,10 +82,10 @@ TEST_CASE_TEMPLATE("sums in host memory give the bits of those that stay on the 
   for (bool const tied : {false, true}) {
     for (double const max_norm : {never, sometimes, always}) {
       int const steps = tied ? 25 : many_steps;
-      // A tied table's gradient is written from the first of a backward to its last.
-      std::vector<arranging> const all{
+      // A tied table's gradient is written by the first and by the last unit of a backward.
+      std::vector<offloading_case> const all{
           {.gradient_buffers = tied ? 2 : 1},
-          {.offloaded = arranging::units::all, .tiers = "hs", .gradient_buffers = 3},
+          {.offloaded = offloading_case::units::all, .tiers = "hs", .gradient_buffers = 3},
           {.tiers = "rh", .weight_buffers = 2, .gradient_buffers = 9}};
       for (auto const& how : all) {
         auto const leave = configure(model::llama{deep(tied)}.units(), how).offloaded.gradients;
@@ -100,7 +100,7 @@ TEST_CASE_TEMPLATE("sums in host memory give the bits of those that stay on the 
   }
 }
 
-TEST_CASE("whatever is computed again, and however many micro-batches are added up") {
+TEST_CASE("offloaded weights are exact with every recompute and number of micro-batches") {
   cpu::device device{2};
   for (auto const recompute :
        {recompute::choice::none, recompute::choice::automatic, recompute::choice::every_block}) {
@@ -120,7 +120,7 @@ TEST_CASE("whatever is computed again, and however many micro-batches are added 
   }
 }
 
-TEST_CASE("buckets of all places are updated as their gradients come, which share two buffers") {
+TEST_CASE("buckets of all tiers are updated as their gradients become final, in two gradient buffers") {
   cpu::device device{2};
   for (bool const accumulates : {false, true}) {
     for (auto const* tiers : {"h", "s", "rhs"}) {
@@ -141,7 +141,7 @@ TEST_CASE("buckets of all places are updated as their gradients come, which shar
   }
 }
 
-TEST_CASE("state moves between engines with weights here and there, in the middle of a run") {
+TEST_CASE("state moves between engines with weights in different memories, in the middle of a run") {
   cpu::device device{2};
   auto options = options_with(sometimes, false);
   simple_engine<precision::bf16> simple{device, deep(false), options};
@@ -162,10 +162,10 @@ TEST_CASE("state moves between engines with weights here and there, in the middl
   CHECK(everything(offloading) == everything(simple));
 }
 
-TEST_CASE("the plan of flowing weights and gradients is what is then allocated, of both memories") {
-  for (arranging const& how :
-       {arranging{}, arranging{.tiers = "s", .weight_buffers = 2},
-        arranging{.offloaded = arranging::units::all, .tiers = "hs", .gradient_buffers = 2}}) {
+TEST_CASE("an engine with offloaded weights and gradients allocates what its plan says, of both memories") {
+  for (offloading_case const& how :
+       {offloading_case{}, offloading_case{.tiers = "s", .weight_buffers = 2},
+        offloading_case{.offloaded = offloading_case::units::all, .tiers = "hs", .gradient_buffers = 2}}) {
     for (bool const accumulates : {false, true}) {
       cpu::device device{2};
       auto options = options_with(1.0, accumulates);
@@ -183,7 +183,7 @@ TEST_CASE("the plan of flowing weights and gradients is what is then allocated, 
   }
 }
 
-TEST_CASE("a step without labels changes nothing, also where nothing waits for the check") {
+TEST_CASE("a step without labels changes nothing, also in the immediate mode") {
   cpu::device device{2};
   auto options = options_with(0.0, false);
   options.configuration =
@@ -205,14 +205,14 @@ TEST_CASE("a step without labels changes nothing, also where nothing waits for t
   CHECK(everything(e) != before);
 }
 
-TEST_CASE("what cannot flow is refused in words") {
+TEST_CASE("offloading that an engine does not support is refused with a message") {
   cpu::device device{1};
   auto const units = model::llama{deep(false)}.units();
   auto options = options_with(1.0, false);
   options.configuration = configure(units, {.gradient_buffers = 2});
   using resident = train::engine<model::llama, precision::fp32, offload::super>;
-  CHECK_THROWS_WITH_AS((resident{device, deep(false), options}), doctest::Contains("expected zero::streamed"),
-                       error);
+  CHECK_THROWS_WITH_AS((resident{device, deep(false), options}),
+                       doctest::Contains("expected zero::offloaded"), error);
   offloading_engine<precision::fp32> e{device, deep(false), options};
   e.initialize(some_weights);
   train(e, 0, 1, false, false);

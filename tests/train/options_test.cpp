@@ -76,7 +76,7 @@ TEST_CASE("each wrong value is refused by the name of its flag") {
   }
 }
 
-TEST_CASE("flags of offloading that agree are accepted, out of range they are not") {
+TEST_CASE("consistent flags of offloading are valid, values out of range are not") {
   auto o = usual();
   o.offload.how = offload::mode::none;
   o.offload.ratio = 0.0;
@@ -87,7 +87,7 @@ TEST_CASE("flags of offloading that agree are accepted, out of range they are no
   CHECK_THROWS_WITH_AS(train::check(o), doctest::Contains("--ratio is 1.5"), error);
 }
 
-TEST_CASE("freezing goes by shell patterns over the whole name") {
+TEST_CASE("freezing uses shell patterns over the whole name") {
   CHECK(train::matches("model.layers.0.*", "model.layers.0.mlp.up_proj.weight"));
   CHECK_FALSE(train::matches("model.layers.0.*", "model.layers.10.mlp.up_proj.weight"));
   CHECK(train::matches("*norm.weight", "model.norm.weight"));

@@ -35,7 +35,7 @@ struct own_block : model::llama_block {
 };
 using own = model::decoder<own_block>;
 
-/// Of all tensors, after two steps.
+/// The weights of all tensors after two steps.
 template <class Architecture>
 std::vector<float> trained(fs::path const& model, fs::path const& output) {
   auto o = test::short_run(output, 2);
@@ -52,7 +52,7 @@ std::vector<float> trained(fs::path const& model, fs::path const& output) {
   return all;
 }
 
-TEST_CASE("an architecture of a user's own is planned and trained by the family that it declares") {
+TEST_CASE("a user's own architecture is planned and trained by the family that it declares") {
   test::scratch_directory const scratch;
   auto const llama = fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama", model = scratch.path() / "own";
   fs::copy(llama, model);

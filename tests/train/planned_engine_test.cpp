@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Engines that are made and planned in one call: they are arranged as their plan says, train bit for bit like
-// one whose state stays on the device, and are refused where they do not fit.
+// Engines that are constructed and planned in one call: they are configured by their plan, train bit for bit
+// like an engine with state on the device, and are refused if they do not fit.
 #include <superoffload/core/error.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
@@ -43,12 +43,12 @@ train::engine_options options(bool accumulates) {
           .recompute = recompute::choice::automatic};
 }
 
-/// Rates of a machine that is described: nothing is measured.
+/// Settings with the rates of a described machine: nothing is measured.
 offload::settings described() {
   return {.hardware = std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "gh200.json"};
 }
 
-/// What a call throws: its code and its line.
+/// The code and message of the error that a call throws.
 template <class Call>
 error refused(Call const& call) {
   try {
@@ -57,7 +57,7 @@ error refused(Call const& call) {
   return error{exit_code::ok, "nothing was thrown"};
 }
 
-TEST_CASE("a planned engine is arranged as its plan says and trains like one that keeps everything") {
+TEST_CASE("a planned engine is configured by its plan and trains like one with state on the device") {
   cpu::device device{2};
   for (bool const accumulates : {false, true}) {
     CAPTURE(accumulates);
@@ -92,7 +92,7 @@ TEST_CASE("a planned engine is arranged as its plan says and trains like one tha
   }
 }
 
-TEST_CASE("an engine whose plan does not fit is refused with what would") {
+TEST_CASE("an engine whose plan does not fit is refused, with what would help") {
   auto large = small();
   large.hidden = 1 << 14;
   large.intermediate = 1 << 16;
@@ -106,7 +106,7 @@ TEST_CASE("an engine whose plan does not fit is refused with what would") {
   CHECK(std::string{thrown.what()}.find("GiB") != std::string::npos);
 }
 
-TEST_CASE("settings that an engine cannot obey are refused") {
+TEST_CASE("settings that an engine does not support are refused") {
   cpu::device device{2};
   auto const planning = [&]<class E>(train::plan_options const& o) {
     return refused([&] { train::planned_engine<E>{device, small(), options(false), o}; });

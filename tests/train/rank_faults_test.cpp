@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Ranks that end, fail or stop while an engine trains, as processes: every other one says who it was.
+// Ranks, as processes, that end, fail or stop while an engine trains: every other rank names the culprit.
 #include <superoffload/comm/shared.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
@@ -33,7 +33,7 @@ using engine =
     train::engine<model::llama, precision::bf16, zero::offloaded_or_sharded<comm::shared>, offload::super>;
 
 using test::fault;
-/// Where in its work a rank is when it happens: `anywhere` by a clock that nothing waits for.
+/// The point of a step at which the fault happens; `anywhere`: by a timer.
 enum class phase {
   loading,
   before_forward,
@@ -45,7 +45,7 @@ enum class phase {
 };
 constexpr int phases = 7;
 
-/// Its first unit has a cell of the norm's grid for each rank, so that all have something to read.
+/// A model whose first unit has a cell of the norm's grid for each rank, so that all ranks read weights.
 model::config tiny() {
   return {.model_type = "llama",
           .vocabulary = 2100,
@@ -59,7 +59,7 @@ model::config tiny() {
           .tied_head = true};
 }
 
-/// Trains, and is `what` in `where` of step `when`, if it is the one.
+/// Trains; the culprit has fault `what` at point `where` of step `when`.
 void train_until(engine& e, bool is_victim, fault what, phase where, int when, int delay_us) {
   auto const at = [&](phase here, int now) {
     if (is_victim && here == where && now == when) {
@@ -96,7 +96,7 @@ void train_until(engine& e, bool is_victim, fault what, phase where, int when, i
   }
 }
 
-TEST_CASE("the end of a rank in training ends all others by its name") {
+TEST_CASE("the end of a rank in training ends all others with its name") {
   std::mt19937 random{5};
   constexpr int cases = test::under_sanitizer ? 32 : 64;
   constexpr int ranks = 3;

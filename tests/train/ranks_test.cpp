@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Whole runs whose ranks are threads of this process: what they share, save and read again. The same by
-// programs and processes: tests/examples/ranks_test.cpp.
+// Whole runs whose ranks are threads of this process: what they share, save and resume.
+// tests/examples/ranks_test.cpp has the same with processes.
 #include <superoffload/comm/shared.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/model/llama.hpp>
@@ -47,7 +47,7 @@ train::training_options options(fs::path const& output, std::int64_t steps) {
   return o;
 }
 
-/// What a run leaves: the state of all units, whole, and how it ended.
+/// The results of a run: the whole state of all units, and the summary.
 struct outcome {
   std::vector<std::byte> state;
   train::run_summary summary;
@@ -63,7 +63,7 @@ std::vector<std::byte> state_of(Trainer& trainer) {
   return all;
 }
 
-/// What was said on each rank: nothing where it came to its end.
+/// The error message of each rank; empty if it succeeded.
 template <class P>
 std::vector<std::string> try_on(int ranks, train::training_options o, outcome& done,
                                 std::function<void(train::training_options&)> const& change = {}) {
@@ -126,7 +126,8 @@ void write_held_out(fs::path const& file) {
   }
 }
 
-TEST_CASE_TEMPLATE("a run on any number of ranks is the run of one", P, precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("a run on any number of ranks gives the results of a single rank", P, precision::fp32,
+                   precision::bf16) {
   double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
   for (bool const offloads : {false, true}) {
     CAPTURE(offloads);
@@ -173,7 +174,7 @@ TEST_CASE_TEMPLATE("a run on any number of ranks is the run of one", P, precisio
   }
 }
 
-TEST_CASE("the same run on several ranks gives the same bits, and leaves nothing aside") {
+TEST_CASE("the same run on several ranks gives the same bits, and leaves no other files") {
   test::scratch_directory const first, second;
   auto const state = [](fs::path const& output) {
     auto o = options(output, 4);
@@ -190,16 +191,15 @@ TEST_CASE("the same run on several ranks gives the same bits, and leaves nothing
   CHECK(left == std::vector<std::string>{"checkpoint-4", "metrics.jsonl", "model", "run.json"});
 }
 
-TEST_CASE(
-    "what one number of ranks saves another goes on from: the same bits, and no sample lost or repeated") {
+TEST_CASE("a run resumes on another number of ranks: the same bits, and no sample lost or repeated") {
   test::scratch_directory const unbroken;
   auto const whole = options(unbroken.path(), 6);
   run_alone<precision::fp32>(whole);
   test::scratch_directory const constant;
   auto same = options(constant.path(), 6);
-  same.scheduler = optim::schedule::shape::constant;  // does not know how long the run is
+  same.scheduler = optim::schedule::shape::constant;  // does not depend on the length of the run
   run_alone<precision::fp32>(same);
-  // From one to several, to fewer and to more, and back to one below.
+  // From one rank to several, to fewer and to more, and below back to one.
   auto const all_savers = test::under_sanitizer ? std::vector{1, 3} : std::vector{1, 2, 4};
   auto const all_readers = test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 4};
   for (int const savers : all_savers) {
@@ -223,7 +223,7 @@ TEST_CASE(
       CHECK(series(next, "label_tokens") == std::vector<double>(tokens.begin() + 3, tokens.end()));
       CHECK(series(next, "epoch").back() == series(whole, "epoch").back());
     }
-    // Alone, and in the whole run's way to the end.
+    // On a single rank, with the whole run's schedule to the end.
     auto alone = o;
     alone.resume = "auto";
     alone.max_steps = 6;
@@ -237,7 +237,7 @@ TEST_CASE("a checkpoint that one rank cannot read is passed over by all") {
   auto o = options(output.path(), 4);
   o.save_steps = 2;
   run_on<precision::fp32>(2, o);
-  auto const damaged = output.path() / "checkpoint-4" / "rank-00000.bin";  // all that there is
+  auto const damaged = output.path() / "checkpoint-4" / "rank-00000.bin";  // the first rank's part
   REQUIRE(fs::file_size(damaged) > 100);
   std::fstream file{damaged, std::ios::in | std::ios::out | std::ios::binary};
   file.seekp(64);
@@ -245,13 +245,12 @@ TEST_CASE("a checkpoint that one rank cannot read is passed over by all") {
   file.close();
   o.resume = "auto";
   o.save_steps = 0;
-  auto const again = run_on<precision::fp32>(2, o);
-  CHECK(again.summary.checkpoint.filename() == "checkpoint-2");
+  auto const resumed = run_on<precision::fp32>(2, o);
+  CHECK(resumed.summary.checkpoint.filename() == "checkpoint-2");
   CHECK(series(o, "loss").size() == 4);
 }
 
-TEST_CASE(
-    "ranks that were told different things, or see different files, are refused on all with one sentence") {
+TEST_CASE("ranks with different options or files are all refused with one message") {
   struct difference {
     std::string said;
     std::function<void(train::training_options&, fs::path const&)> change;
@@ -292,7 +291,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what only one rank cannot read is told by all") {
+TEST_CASE("a file that only one rank cannot read ends all ranks with its error") {
   test::scratch_directory const output;
   outcome none;
   auto const outcomes = try_on<precision::fp32>(3, options(output.path(), 2), none, [&](auto& o) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A whole run on the CPU device with its state in every place: what its metrics and its timeline say of it.
+// Metrics and timeline of a whole run on the CPU device with state in every memory tier.
 #include <superoffload/io/json.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
@@ -50,7 +50,7 @@ outcome run(train::training_options const& o) {
   cpu::device device{2};
   train::trainer<engine> trainer{device, o};
   trainer.run();
-  float master = 0.0F;  // to read one commits what is pending, which an export of working weights does not
+  float master = 0.0F;  // reading one commits pending state, which an export of working weights does not
   trainer.engine().read_weights(trainer.engine().model().units().front(), 0, {&master, 1});
   outcome done{.lines = {},
                .counts = trainer.engine().state().counts(),
@@ -69,7 +69,7 @@ io::json read_json(fs::path const& file) {
   return io::json::parse(text.str());
 }
 
-TEST_CASE("a resumed run is planned for as much clipping as there was before it") {
+TEST_CASE("a resumed run is planned for the saved hit rate") {
   test::scratch_directory const scratch;
   auto o = options(scratch.path());
   o.offload.device_updated_share = 0.0;
@@ -96,7 +96,7 @@ TEST_CASE("a resumed run is planned for as much clipping as there was before it"
   CHECK_THROWS_WITH_AS(speculated(), doctest::Contains("nothing/manifest.json"), error);
 }
 
-TEST_CASE("what is said of every step adds up, and to be watched changes no bit") {
+TEST_CASE("metrics of all steps add up, and recording changes no bit") {
   test::scratch_directory const plain, watched;
   auto o = options(watched.path());
   o.wall_clock_breakdown = true;
@@ -111,7 +111,7 @@ TEST_CASE("what is said of every step adds up, and to be watched changes no bit"
     CHECK(line["loss"] == without.lines[i]["loss"]);
     CHECK(line["grad_norm"] == without.lines[i]["grad_norm"]);
     CHECK_FALSE(without.lines[i].contains("breakdown"));
-    CHECK(without.lines[i]["buckets"].size() == 4);  // what costs nothing is always there
+    CHECK(without.lines[i]["buckets"].size() == 4);  // counts are always there
     CHECK(line["acceptance"].get<double>() > 0.9);
     auto const& b = line["breakdown"];
     for (auto const* const name : {"device", "device_adam", "link_down", "link_up", "cpu_adam"}) {
@@ -138,7 +138,7 @@ TEST_CASE("what is said of every step adds up, and to be watched changes no bit"
     CAPTURE(name);
     CHECK(sum > 0.0);
   }
-  // All is served in the end; what came after the last line is in the counts only.
+  // All buckets are updated in the end; updates after the last line are in the counts only.
   auto const host =
       static_cast<double>(std::count_if(with.buckets.begin(), with.buckets.end(),
                                         [](auto const& b) { return b.where == offload::tier::host; }));
@@ -198,7 +198,7 @@ TEST_CASE("a timeline that cannot be written ends the run before its first step"
   CHECK(trainer.engine().accepted_steps() == 0);
 }
 
-TEST_CASE("where every bucket is updated before the step ends, each line has them all") {
+TEST_CASE("if every bucket is updated before the step ends, each line has them all") {
   test::scratch_directory const output;
   auto o = options(output.path());
   o.offload.how = offload::mode::zero;
@@ -210,10 +210,11 @@ TEST_CASE("where every bucket is updated before the step ends, each line has the
   o.offload.ratio = 0.0;
   o.offload.device_updated_share = 0.0;
   o.overwrite_output = true;
-  CHECK_FALSE(run(o).lines.back().contains("buckets"));  // all is on the device
+  CHECK_FALSE(run(o).lines.back().contains("buckets"));  // all state is on the device
 }
 
-TEST_CASE("a timeline of more steps than there are is written at the end, and recording alone says nothing") {
+TEST_CASE(
+    "a timeline of a shorter run is written at its end, and recording alone adds nothing to the metrics") {
   test::scratch_directory const output;
   auto o = options(output.path());
   o.trace = output.path() / "trace.json";
@@ -221,7 +222,7 @@ TEST_CASE("a timeline of more steps than there are is written at the end, and re
   auto const done = run(o);
   CHECK_FALSE(done.lines.back().contains("breakdown"));
   int traced = 0;
-  auto const trace = read_json(o.trace);  // which lives as long as the loop
+  auto const trace = read_json(o.trace);  // a range-for does not extend a temporary's lifetime
   for (auto const& event : trace["traceEvents"]) {
     traced += event["ph"] == "X" && event["name"].get<std::string>().starts_with("step ");
   }

@@ -43,7 +43,7 @@ TEST_CASE_TEMPLATE("loss, gradients of every parameter and logits are those of t
   check<Precision, model::gpt_oss>("gpt_oss_mxfp4");
 }
 
-TEST_CASE("an export of MXFP4 holds the dequantised weights, and says nothing of a quantisation") {
+TEST_CASE("an export of MXFP4 has the dequantised weights and no quantization_config") {
   test::scratch_directory const output;
   test::reference_model<cpu::device, precision::fp32, model::gpt_oss> m{"gpt_oss_mxfp4"};
   auto const to = output.path() / "model";
@@ -71,8 +71,9 @@ TEST_CASE("an export of MXFP4 holds the dequantised weights, and says nothing of
 }
 
 TEST_CASE_TEMPLATE("recompute changes no bit", Precision, precision::fp32, precision::bf16) {
-  test::reference_model<cpu::device, Precision> kept{"llama"}, again{"llama", recompute::choice::every_block};
-  test::check_recompute(kept, again);
+  test::reference_model<cpu::device, Precision> kept{"llama"},
+      recomputed{"llama", recompute::choice::every_block};
+  test::check_recompute(kept, recomputed);
 }
 
 }  // namespace

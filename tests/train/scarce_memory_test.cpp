@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// A device that refuses one allocation, each of them once, while a run is measured, planned and begun: the
-// run ends with the code for it, and nothing that is queued outlives the memory it works on.
+// A device refuses each allocation once while a run is measured, planned and begun. The run ends with the
+// exit code for it, and no queued work outlives its memory.
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/trainer.hpp>
@@ -35,7 +35,7 @@ void check_run(offload::mode how) {
   CHECK(refused >= 25);
 }
 
-TEST_CASE("a run that finds no memory ends with what it has queued") {
+TEST_CASE("a run without memory ends after its queued work") {
   using test::scarce_device;
   SUBCASE("state on the device") {
     check_run<train::engine<model::llama, scarce_device, precision::bf16, offload::super>>(

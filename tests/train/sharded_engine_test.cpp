@@ -49,7 +49,7 @@ record resident(settings const& s) {
   return train(e, s, 0, 1);
 }
 
-/// What every rank got, which must be the same.
+/// The results of every rank, which must be the same.
 template <class P, class Offload = offload::none>
 record sharded(int ranks, settings const& s) {
   test::threads_of_a_process groups;
@@ -76,7 +76,7 @@ record sharded(int ranks, settings const& s) {
   return *all;
 }
 
-TEST_CASE_TEMPLATE("any number of ranks trains as one does", P, precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("any number of ranks trains as a single rank does", P, precision::fp32, precision::bf16) {
   double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
   for (auto const& s :
        {settings{}, settings{.tied = true}, settings{.micro_batches = 2},
@@ -93,7 +93,8 @@ TEST_CASE_TEMPLATE("any number of ranks trains as one does", P, precision::fp32,
       CHECK(worst(all.norms, one.norms) < 20 * tolerance);
       CHECK(all.weights.size() == one.weights.size());
       CHECK(all.moments.size() == one.moments.size());
-      if (ranks == 1 && (s.micro_batches == 1 || tolerance < 1e-4)) {  // the same numbers, added alike
+      if (ranks == 1 &&
+          (s.micro_batches == 1 || tolerance < 1e-4)) {  // the same numbers, added in the same order
         CHECK((s.micro_batches > 1 || all == one));
       }
     }
@@ -114,7 +115,7 @@ TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P, 
 
 std::vector<int> const numbers_of_ranks = test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 3};
 
-TEST_CASE_TEMPLATE("whole weights that stay from forward to backward change no bit", P, precision::fp32,
+TEST_CASE_TEMPLATE("weights that stay gathered from forward to backward change no bit", P, precision::fp32,
                    precision::bf16) {
   for (auto s : {settings{.layers = 6}, settings{.tied = true, .micro_batches = 2, .layers = 5},
                  settings{.micro_batches = 3, .recompute = recompute::choice::every_block, .layers = 4}}) {
@@ -133,7 +134,7 @@ TEST_CASE_TEMPLATE("whole weights that stay from forward to backward change no b
   }
 }
 
-/// In the immediate mode, with gradients that take turns in so many buffers; 0: they stay.
+/// Results of the immediate mode with gradients that share `buffers` device buffers; 0: they stay.
 template <class P>
 record offloading(int ranks, settings const& s, int buffers, bool blocks_only = false) {
   test::threads_of_a_process groups;
@@ -169,8 +170,7 @@ record offloading(int ranks, settings const& s, int buffers, bool blocks_only = 
   return *all;
 }
 
-TEST_CASE_TEMPLATE("gradients of shards that leave as they come change no bit", P, precision::fp32,
-                   precision::bf16) {
+TEST_CASE_TEMPLATE("offloaded gradients of shards change no bit", P, precision::fp32, precision::bf16) {
   for (auto const& s :
        {settings{.immediate = true, .layers = 6},
         settings{
@@ -189,7 +189,7 @@ TEST_CASE_TEMPLATE("gradients of shards that leave as they come change no bit", 
   }
 }
 
-TEST_CASE("a rank's engine refuses what its shards cannot do") {
+TEST_CASE("a rank's engine refuses offloading that shards do not support") {
   cpu::device device{1};
   comm::single_communicator<cpu::device> group;
   auto const refused = [&](bool several, auto const& change) {
@@ -229,7 +229,7 @@ TEST_CASE("the same run on several ranks gives the same bits") {
   CHECK(sharded<precision::bf16>(3, s) == sharded<precision::bf16>(3, s));
 }
 
-TEST_CASE("a state that one number of ranks has is another's, bit for bit") {
+TEST_CASE("the state of one number of ranks is that of another, bit for bit") {
   auto const state_of = [](int ranks, std::vector<float> const* from) {
     test::threads_of_a_process groups;
     groups.settings.piece_bytes = 1U << 18;
@@ -246,7 +246,7 @@ TEST_CASE("a state that one number of ranks has is another's, bit for bit") {
       for (auto const& field : e.state_fields()) {
         std::vector<float> values(field.bytes / sizeof(float));
         if (from != nullptr) {
-          // In pieces that know nothing of shards.
+          // In pieces that do not match shards.
           for (std::size_t first = 0; first < values.size(); first += 30011) {
             auto const n = std::min<std::size_t>(30011, values.size() - first);
             e.write_state(field, first * sizeof(float),
@@ -263,7 +263,7 @@ TEST_CASE("a state that one number of ranks has is another's, bit for bit") {
     return read;
   };
   auto state = state_of(1, nullptr);
-  // Padding is zero in every state, and stays so.
+  // Padding is zero in every state and stays zero.
   for (std::size_t i = 0; i < state.size(); ++i) {
     if (state[i] != 0.0F) {
       state[i] += 1e-3F * static_cast<float>(i % 17);
@@ -275,7 +275,8 @@ TEST_CASE("a state that one number of ranks has is another's, bit for bit") {
   }
 }
 
-TEST_CASE("a step without labels, and one whose gradient is not finite on one rank, change nothing on any") {
+TEST_CASE(
+    "a step without labels, or with a gradient that is not finite on one rank, changes nothing on any rank") {
   test::threads_of_a_process groups;
   conformance::all_succeeded(groups.run(2, [&](auto& device, auto& group) {
     train::engine<model::llama, zero::sharded<comm::shared>> e{device, group, config_of(false),
@@ -284,7 +285,7 @@ TEST_CASE("a step without labels, and one whose gradient is not finite on one ra
     e.initialize([](std::string const& name, std::int64_t first, std::span<float> to) {
       some_weights(name, first, to);
       if (name == "model.norm.weight" && first == 0) {
-        to[0] = 3e38F;  // whose products overflow
+        to[0] = 3e38F;  // GEMMs with it overflow
       }
     });
     auto const weights = [&] {
@@ -309,7 +310,7 @@ TEST_CASE("a step without labels, and one whose gradient is not finite on one ra
   }));
 }
 
-TEST_CASE("a rank's plan is what it allocates, and shrinks with the number of ranks") {
+TEST_CASE("a rank allocates what its plan says, and less with more ranks") {
   std::vector<std::size_t> states;
   for (int const ranks : {1, 2, 4}) {
     CAPTURE(ranks);
@@ -321,7 +322,7 @@ TEST_CASE("a rank's plan is what it allocates, and shrinks with the number of ra
           device, group, config_of(false), options_of({})};
       auto const of_three = e.allocation().weights;
       offload::configuration a;
-      a.buffers.weights = group.ranks();  // another number in each run
+      a.buffers.weights = group.ranks();  // a different number in each run
       e.configure(std::move(a), std::numeric_limits<std::size_t>::max());
       require((e.allocation().weights > of_three) == (group.ranks() == 4), "buffers take ",
               e.allocation().weights);
@@ -339,7 +340,8 @@ TEST_CASE("a rank's plan is what it allocates, and shrinks with the number of ra
   CHECK(states[2] < states[1]);
 }
 
-TEST_CASE("ranks of different configurations are told what differs, before anything is allocated") {
+TEST_CASE(
+    "ranks with different configurations are refused with the difference, before anything is allocated") {
   auto const outcomes_of = [](auto&& change) {
     test::threads_of_a_process groups;
     return groups.run(2, [&](auto& device, auto& group) {
@@ -368,7 +370,7 @@ TEST_CASE("ranks of different configurations are told what differs, before anyth
   check([](auto&, auto& o) { o.adamw.weight_decay = 0.25; }, "ranks differ in the settings of AdamW");
   check([](auto&, auto& o) { o.accumulates = true; }, "ranks differ in accumulates: rank 0 has 'false'");
   check([](auto&, auto& o) { o.configuration.buffers.weights = 4; },
-        "ranks differ in buffers: rank 0 has '3 3' (3 bytes), rank 1 has '4 3'");
+        "ranks differ in gather buffers: rank 0 has '3 3' (3 bytes), rank 1 has '4 3'");
 }
 
 TEST_CASE("an exception on one rank ends the training of all") {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// What a device chose goes with the checkpoints, and comes back before a resumed run computes anything.
+// Checkpoints contain a device's tuning, and a resumed run loads it before it computes anything.
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/trainer.hpp>
 
@@ -19,7 +19,7 @@ namespace {
 using namespace superoffload;
 namespace fs = std::filesystem;
 
-/// The CPU, as a device that chooses something at its first kernel, unless it was told.
+/// The CPU as a device that makes a choice at its first kernel, unless a choice was loaded.
 struct choosy_device : cpu::device {
   struct choices {
     std::string chosen, from;
@@ -61,7 +61,7 @@ train::run_summary run(Device& device, fs::path const& output, std::int64_t step
   return train::trainer<train::engine<model::llama, Device>>{device, o}.run();
 }
 
-TEST_CASE("a resumed run goes on with what the device chose at first") {
+TEST_CASE("a resumed run continues with the device's first choice") {
   test::scratch_directory const scratch;
   choosy_device first{"first choice"};
   auto const saved = run(first, scratch.path(), 1, false).checkpoint;
@@ -71,7 +71,7 @@ TEST_CASE("a resumed run goes on with what the device chose at first") {
   CHECK(second.made.from == saved.string() + ": 'tuning'");
 }
 
-TEST_CASE("a checkpoint that says nothing of it is accepted, and one that says nonsense is passed over") {
+TEST_CASE("a checkpoint without tuning is resumed, and one with invalid tuning is passed over") {
   test::scratch_directory const scratch;
   cpu::device untuned{1};
   run(untuned, scratch.path(), 1, false);
@@ -89,7 +89,7 @@ TEST_CASE("a checkpoint that says nothing of it is accepted, and one that says n
                        doctest::Contains("expected what this device writes"), error);
 }
 
-TEST_CASE("a device that does not choose goes on from a checkpoint of one that does") {
+TEST_CASE("a device without tuning resumes from a checkpoint of one with tuning") {
   test::scratch_directory const scratch;
   choosy_device first{"a choice"};
   run(first, scratch.path(), 1, false);

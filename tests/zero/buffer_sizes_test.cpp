@@ -26,30 +26,30 @@ std::vector<int> suiting(sizes const& s, std::size_t wanted) {
   return all;
 }
 using buffers = std::vector<std::size_t>;
-using places = std::vector<int>;
+using numbers = std::vector<int>;
 
-TEST_CASE("one buffer is for the ends of a model, the others for what lies between") {
+TEST_CASE("one buffer is for the embedding and the head, the others are for blocks") {
   sizes const s{{40, 7, 10, 8, 30}, 3, false};
   CHECK(of(s) == buffers{40, 10, 10});
   CHECK(s.total() == 60);
-  CHECK(suiting(s, 40) == places{0});
-  CHECK(suiting(s, 30) == places{0});
-  CHECK(suiting(s, 10) == places{1, 2});
-  CHECK(suiting(s, 1) == places{1, 2});
+  CHECK(suiting(s, 40) == numbers{0});
+  CHECK(suiting(s, 30) == numbers{0});
+  CHECK(suiting(s, 10) == numbers{1, 2});
+  CHECK(suiting(s, 1) == numbers{1, 2});
 }
 
-TEST_CASE("a head that is used with the embedding at once goes with the blocks") {
+TEST_CASE("a tied head counts as a block") {
   sizes const s{{40, 7, 10, 12}, 3, true};
   CHECK(of(s) == buffers{40, 12, 12});
-  CHECK(suiting(s, 12) == places{1, 2});
+  CHECK(suiting(s, 12) == numbers{1, 2});
   CHECK(of({{40, 7, 10, 40}, 3, true}) == buffers{40, 40, 40});
 }
 
-TEST_CASE("buffers are alike where blocks are largest, or where there are fewer than three") {
+TEST_CASE("buffers have one size if blocks are largest, or if there are fewer than three") {
   sizes const blocks{{4, 10, 9, 2}, 3, false};
   CHECK(of(blocks) == buffers{10, 10, 10});
-  CHECK(suiting(blocks, 10) == places{0, 1, 2});
-  CHECK(suiting(blocks, 2) == places{0, 1, 2});
+  CHECK(suiting(blocks, 10) == numbers{0, 1, 2});
+  CHECK(suiting(blocks, 2) == numbers{0, 1, 2});
   CHECK(of({{40, 7, 10, 30}, 2, false}) == buffers{40, 40});
   CHECK(of({{40, 7, 10, 30}, 1, false}) == buffers{40});
   CHECK(of({40, 4}) == buffers{40, 40, 40, 40});
@@ -57,7 +57,7 @@ TEST_CASE("buffers are alike where blocks are largest, or where there are fewer 
   CHECK(of(sizes::alike({7, 40, 10, 30}, 2)) == buffers{40, 40});
 }
 
-TEST_CASE("there are no more buffers than units that want one") {
+TEST_CASE("there are no more buffers than units that need one") {
   CHECK(of({{40, 30}, 3, false}) == buffers{40, 40});
   CHECK(of({{40, 0, 0, 30}, 3, false}) == buffers{40, 40});
   CHECK(of({{0, 5, 6, 0}, 3, false}) == buffers{6, 6});
@@ -65,13 +65,13 @@ TEST_CASE("there are no more buffers than units that want one") {
   CHECK(sizes{{0, 0}, 3, false}.total() == 0);
 }
 
-TEST_CASE("where every unit has a buffer, so have both ends") {
+TEST_CASE("if every unit has a buffer, embedding and head have one each") {
   CHECK(of({{40, 7, 10, 8, 30}, 4, false}) == buffers{40, 10, 10, 10});
   for (int const many : {5, 9}) {
     sizes const all{{40, 7, 10, 8, 30}, many, false};
     CHECK(of(all) == buffers{40, 40, 10, 10, 10});
     CHECK(all.total() == 110);
-    CHECK(suiting(all, 30) == places{0, 1});
+    CHECK(suiting(all, 30) == numbers{0, 1});
   }
   CHECK(of({{40, 7, 10, 8, 3}, 5, false}) == buffers{40, 10, 10, 10, 10});
   CHECK(of({{40, 7, 10, 8, 12}, 5, true}) == buffers{40, 12, 12, 12, 12});

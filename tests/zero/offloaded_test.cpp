@@ -24,7 +24,7 @@ using autograd::pass;
 template <class T>
 using store_of = zero::offloaded_store<cpu::device, T>;
 
-TEST_CASE_TEMPLATE("the streamed store keeps a store's contract", T, float, bfloat16, double) {
+TEST_CASE_TEMPLATE("the offloaded store keeps a store's contract", T, float, bfloat16, double) {
   cpu::device device{2};
   std::vector<bool> const nothing{}, first{true, false}, all{true, true};
   for (auto const& weights : {nothing, first, all}) {
@@ -46,7 +46,7 @@ TEST_CASE_TEMPLATE("the streamed store keeps a store's contract", T, float, bflo
   }
 }
 
-TEST_CASE("the streamed store takes the bytes it announces, of both memories") {
+TEST_CASE("the offloaded store takes the bytes that it announces, of both memories") {
   cpu::device device{1};
   cpu::stream stream{device};
   auto const units = conformance::store_units();
@@ -79,7 +79,7 @@ TEST_CASE("the streamed store takes the bytes it announces, of both memories") {
   CHECK(sums.host == (2 + 4) * elements[0] + 2 * elements[1]);
 }
 
-/// Units of equal weights, gradients that a reader of its own takes when it likes.
+/// Units of one size, whose gradients a separate stream reads at its own pace.
 struct offloading {
   cpu::device device{2};
   cpu::stream compute{device}, reader{device};
@@ -129,7 +129,7 @@ struct offloading {
     reader.copy(all.data(), gradient.data, all.size() * sizeof(float));
     reader.record(*read[static_cast<std::size_t>(unit)]);
   }
-  /// Adds the value to a gradient, or writes it; `next` is the unit whose turn it is then, if any.
+  /// Adds the value to a gradient, or writes it. `next` is the next unit, if any.
   void backward(int unit, float value, bool adds = false, int next = -1) {
     auto* const gradient = static_cast<float*>(store->acquire(unit, pass::backward).gradient);
     if (next >= 0) {
@@ -148,7 +148,7 @@ struct offloading {
   }
 };
 
-TEST_CASE("gradients take turns in their buffers, behind whoever reads them, whatever their number") {
+TEST_CASE("gradients take turns in any number of buffers, after their readers") {
   for (int const buffers : {1, 2, 3, 4, 9}) {
     CAPTURE(buffers);
     offloading f{4, buffers};
@@ -160,7 +160,7 @@ TEST_CASE("gradients take turns in their buffers, behind whoever reads them, wha
       f.compute.synchronize();
       f.reader.synchronize();
       for (int u = 0; u < 4; ++u) { CHECK(f.all_are(u, static_cast<float>(10 * step + u))); }
-      // A buffer is asked for exactly when it is given to another gradient.
+      // `taken` is called exactly when a buffer goes to another gradient.
       auto const first_step = buffers == 1 ? "321" : buffers == 2 ? "32" : buffers == 3 ? "3" : "";
       CHECK(f.taken.size() == (step == 0 ? std::string{first_step}.size() : 4));
       if (step == 0) {
@@ -170,7 +170,7 @@ TEST_CASE("gradients take turns in their buffers, behind whoever reads them, wha
   }
 }
 
-TEST_CASE("a gradient that has left is not there any more") {
+TEST_CASE("a gradient that has left the device cannot be read") {
   offloading f{3, 2};
   for (int u = 2; u >= 0; --u) { f.backward(u, 1.0F); }
   CHECK(f.store->gradient(2).data == nullptr);
@@ -187,11 +187,11 @@ TEST_CASE("more unfinished gradients than buffers are refused") {
   }
 }
 
-TEST_CASE("sums go home and come back between micro-batches, whatever the number of buffers and of hints") {
+TEST_CASE("sums go to the host and back between micro-batches, with any number of buffers and hints") {
   constexpr int micro_batches = 4,
-                elements = 1 << 15;  // so that a copy takes as long as what it must not meet
+                elements = 1 << 15;  // so that copies and writes would overlap
   for (int const buffers : {1, 2, 3, 4, 9}) {
-    for (int const hints : {0, 1, 2}) {  // none, right ones, wrong ones
+    for (int const hints : {0, 1, 2}) {  // none, right, wrong
       CAPTURE(buffers);
       CAPTURE(hints);
       offloading f{4, buffers, true, elements};
@@ -199,7 +199,7 @@ TEST_CASE("sums go home and come back between micro-batches, whatever the number
         f.may_read = step % 2 == 0;
         for (int k = 0; k < micro_batches; ++k) {
           f.store->set_last_micro_batch(k + 1 == micro_batches);
-          // In another order each time.
+          // In a different order each time.
           for (int i = 0; i < 4; ++i) {
             int const u = (31 - i - k * step) % 4, next = (30 - i - k * step) % 4;
             f.may_read = f.may_read || (k + 1 == micro_batches && i >= std::min(buffers, 3));
@@ -216,11 +216,10 @@ TEST_CASE("sums go home and come back between micro-batches, whatever the number
   }
 }
 
-TEST_CASE(
-    "a sum comes while the unit before it is computed, and after the last micro-batch leaves for good") {
+TEST_CASE("a sum is copied back while the unit before is computed, and not after the last micro-batch") {
   using namespace std::chrono_literals;
   offloading f{5, 3, true};
-  std::vector<int> came;  // to the device, in this order
+  std::vector<int> came;  // copied to the device, in this order
   auto const look = [&] {
     auto const tracks = f.times.tracks();
     for (auto const& s : f.times.collect().spans) {
@@ -241,7 +240,7 @@ TEST_CASE(
         }
         f.backward(u, 1.0F, k > 0, u - 1);
         if (watched) {
-          // That of 2 may be noted late.
+          // The sum of 2 may be recorded late.
           for (int i = 0; i < 10000 && (came.empty() || came.back() != 1); ++i) {
             std::this_thread::sleep_for(1ms);
             look();
@@ -262,8 +261,7 @@ TEST_CASE(
   CHECK(came == all);
 }
 
-TEST_CASE(
-    "weights that were updated in host memory are fetched after the gradient, and before it they stay") {
+TEST_CASE("updated weights in host memory are fetched anew after the gradient is final, and not before") {
   cpu::device device{2};
   cpu::stream compute{device};
   std::vector<autograd::unit_layout> units{autograd::unit_layout{0, "unit"}};
@@ -283,7 +281,7 @@ TEST_CASE(
   store.expect_writes(0);
   *store.weights(0) = 1.0F;
   CHECK(value(pass::forward) == 1.0F);
-  *store.weights(0) = 2.0F;  // which nobody may do now: so it is seen that nothing is fetched
+  *store.weights(0) = 2.0F;  // forbidden at this point: it shows that nothing is fetched
   CHECK(value(pass::backward) == 1.0F);
   store.reduce(0);
   CHECK(value(pass::forward) == 2.0F);

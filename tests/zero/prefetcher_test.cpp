@@ -16,7 +16,7 @@ namespace {
 
 using namespace superoffload;
 
-/// Units of one number each, and the order in which they are fetched.
+/// Units of one number each. Records the order of fetches.
 struct fetching {
   cpu::device device{2};
   cpu::stream compute{device};
@@ -49,7 +49,7 @@ struct fetching {
   }
 };
 
-TEST_CASE("units are fetched once for each pass, and those of the turn once for both") {
+TEST_CASE("units are fetched once for each pass, and those around the turn once for both") {
   auto const order = [](int buffers) {
     fetching f{buffers};
     for (int const u : {0, 1, 2, 3, 4, 5, 5, 4, 3, 2, 1, 0}) { CHECK(f.read(u) == 100 + u); }
@@ -61,24 +61,24 @@ TEST_CASE("units are fetched once for each pass, and those of the turn once for 
   CHECK(order(6) == "012345");
 }
 
-TEST_CASE("a fetch ahead of use takes the buffer that was left longest ago, and none that is in use") {
+TEST_CASE("a prefetch takes the buffer that was left longest ago, and none in use") {
   fetching f{2};
   f.acquire(0);
   CHECK(f.fetch(1));
-  CHECK(f.fetch(1));  // is there
+  CHECK(f.fetch(1));  // is fetched already
   CHECK(f.fetched == "01");
   f.acquire(1);
   CHECK_FALSE(f.fetch(2));
   f.ahead.release(1);
-  CHECK(f.fetch(2));  // in the place of 1
+  CHECK(f.fetch(2));  // in the buffer of 1
   CHECK(f.read(2) == 102);
   f.ahead.release(0);
   CHECK(f.fetched == "012");
-  CHECK(f.read(0) == 100);  // still there
+  CHECK(f.read(0) == 100);  // still fetched
   CHECK(f.fetched == "012");
 }
 
-TEST_CASE("acquiring nests, and more units at once than buffers are refused") {
+TEST_CASE("acquire nests, and more units at once than buffers are refused") {
   fetching f{1};
   auto const* const buffer = f.acquire(3);
   CHECK(f.acquire(3) == buffer);
@@ -94,7 +94,7 @@ TEST_CASE("acquiring nests, and more units at once than buffers are refused") {
   CHECK(f.read(4) == 104);
 }
 
-TEST_CASE("what is out of date is fetched again") {
+TEST_CASE("a unit that is out of date is fetched anew") {
   fetching f{3};
   CHECK(f.read(1) == 101);
   f.ahead.drop(1);
@@ -106,7 +106,7 @@ TEST_CASE("what is out of date is fetched again") {
   f.ahead.release(1);
 }
 
-TEST_CASE("a buffer is not filled anew while work that was queued before its release still reads it") {
+TEST_CASE("a buffer is not refilled while work that was queued before its release still reads it") {
   for (int const buffers : {1, 2}) {
     fetching f{buffers};
     std::atomic<bool> may_read{false};
@@ -118,7 +118,7 @@ TEST_CASE("a buffer is not filled anew while work that was queued before its rel
     });
     f.ahead.release(0);
     for (int u = 1; u <= buffers; ++u) { CHECK(f.fetch(u)); }
-    std::this_thread::sleep_for(std::chrono::milliseconds{20});  // for a copy that does not wait
+    std::this_thread::sleep_for(std::chrono::milliseconds{20});  // time for a wrong copy
     may_read = true;
     f.compute.synchronize();
     CHECK(seen == 100);

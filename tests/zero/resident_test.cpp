@@ -29,8 +29,7 @@ TEST_CASE_TEMPLATE("the resident store keeps a store's contract", T, float, bflo
   }
 }
 
-TEST_CASE(
-    "the store takes the bytes it announces, and none for gradients of a unit that is frozen as a whole") {
+TEST_CASE("the store takes the bytes that it announces, and none for gradients of a frozen unit") {
   cpu::device device{1};
   cpu::stream stream{device};
   auto units = conformance::store_units();

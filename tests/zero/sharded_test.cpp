@@ -27,8 +27,8 @@ using namespace superoffload;
 using autograd::pass;
 using conformance::require;
 
-/// A unit of several cells of the norm's grid with a frozen tensor, a small one, one with a wide gradient,
-/// and one that is frozen as a whole.
+/// Units: one of several cells of the norm's grid with a frozen tensor, a small one, one with a wide
+/// gradient, and a frozen one.
 std::vector<autograd::unit_layout> some_units() {
   std::vector<autograd::unit_layout> units{
       autograd::unit_layout{0, "large"}, autograd::unit_layout{1, "small"},
@@ -46,8 +46,8 @@ std::vector<autograd::unit_layout> some_units() {
 
 float weight_of(int unit, std::int64_t element) { return static_cast<float>((element * 7 + unit) % 128); }
 
-/// Of one micro-batch on one rank: 256 on the first and little on the others, which bfloat16 must not lose
-/// one by one.
+/// Gradients of one micro-batch on one rank: 256 on the first rank and small numbers on the others, which
+/// would be lost if they were added one by one in bfloat16.
 float gradient_of(int rank, int micro_batch, int unit, std::int64_t element) {
   return rank == 0 ? 256.0F : static_cast<float>((element + rank + unit + micro_batch) % 3) * 0.5F;
 }
@@ -109,7 +109,7 @@ struct store_and_sink {
     }
   }
 
-  /// Writes what a backward writes, and garbage where it writes nothing.
+  /// Writes what a backward writes, and garbage elsewhere.
   void write_gradient(int unit, autograd::unit_buffers const& to, int micro_batch) {
     auto const whole = shard(unit) * group->ranks();
     auto const write = [&]<class G>(G) {
@@ -131,7 +131,7 @@ struct store_and_sink {
   void check_gradient(int unit, int micro_batches) {
     check_gradient(unit, 0, micro_batches, store.gradient(unit));
   }
-  /// Is it that of micro-batches [first, last)?
+  /// Is it the sum of micro-batches [first, last)?
   void check_gradient(int unit, int first, int last, zero::unit_gradient gradient) {
     auto const n = shard(unit);
     gradient.template with_type<T>([&]<class G>(G const* from) {
@@ -160,8 +160,8 @@ struct store_and_sink {
   }
 };
 
-TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients summed into them in the order of the ranks", T,
-                   float, bfloat16, double) {
+TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients are reduced in the order of the ranks", T, float,
+                   bfloat16, double) {
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 20;
   for (int const ranks : test::numbers_of_ranks()) {
@@ -224,7 +224,7 @@ TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients summed into them in
   }
 }
 
-/// Copies each gradient that it is told of on a stream of its own, and takes its time.
+/// A sink that copies each gradient slowly, on a separate stream.
 template <element T>
 struct late_reader {
   using store_type = zero::sharded_store<cpu::device, T, test::group_of_host>;
@@ -267,8 +267,8 @@ struct late_reader {
   }
 };
 
-TEST_CASE_TEMPLATE("shards' gradients take turns in buffers, and are there until their reader has them", T,
-                   float, bfloat16) {
+TEST_CASE_TEMPLATE("shards' gradients take turns in buffers, and stay until their reader has them", T, float,
+                   bfloat16) {
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 20;
   for (int const ranks : {1, 2, 3}) {
@@ -278,7 +278,7 @@ TEST_CASE_TEMPLATE("shards' gradients take turns in buffers, and are there until
       conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
         using store_type = typename late_reader<T>::store_type;
         auto const before = device.bytes_in_use();
-        store_and_sink<T> s{device, group, false, {}};  // for its weights and gradients
+        store_and_sink<T> s{device, group, false, {}};  // has its own weights and gradients
         auto const own = device.bytes_in_use() - before;
         cpu::stream compute{device};
         late_reader<T> reader{device, compute};
@@ -308,7 +308,7 @@ TEST_CASE_TEMPLATE("shards' gradients take turns in buffers, and are there until
             std::fill(copy.begin(), copy.end(), std::byte{0x5A});
           }
         }
-        // Every gradient but the last ones has made room for another, in the order in which they came.
+        // Every gradient but the last ones was replaced by another, in order.
         std::vector<int> expected;
         for (int i = 0; i < 4 * 3 - buffers; ++i) { expected.push_back(2 - i % 3); }
         require(reader.given == expected, "buffers given away in another order");
@@ -321,7 +321,7 @@ TEST_CASE_TEMPLATE("shards' gradients take turns in buffers, and are there until
   }
 }
 
-TEST_CASE("a rank's store lets no weights flow, and no sums") {
+TEST_CASE("a rank's store offloads neither weights nor sums") {
   cpu::device device{1};
   comm::single_communicator<cpu::device> group;
   using store_type = zero::sharded_store<cpu::device, bfloat16, comm::single_communicator<cpu::device>>;
@@ -358,7 +358,7 @@ TEST_CASE("changed shards are gathered anew in the next pass") {
       s.store.release(0, pass::both);
       s.store.reduce(0);
       s.store.settle();
-      if (group.rank() == 0) {  // the update
+      if (group.rank() == 0) {  // an update
         s.stream.enqueue([w = s.store.weights(0)] { w[5] += 1.0F; });
       }
       s.store.weights_changed();

@@ -8,8 +8,8 @@
 
 namespace superoffload::autograd {
 
-/// What running a function takes: FLOPs of matrix products, of attention and of products by groups of rows,
-/// and bytes of device memory read and written beside these.
+/// The work of running a function: FLOPs of GEMMs, of attention and of grouped GEMMs, and bytes of device
+/// memory that other kernels read and write.
 struct work {
   double flops = 0.0;
   double attention = 0.0;
@@ -19,18 +19,18 @@ struct work {
   [[nodiscard]] double all_flops() const { return flops + attention + grouped; }
 };
 
-/// A function inside of a block, as a dry forward meets it: what keeping its results costs and what running
-/// it again does. Functions that work in place share the fate of their input and are not listed.
+/// A function inside a block, listed by a dry forward: the bytes of its results and the work of recomputing
+/// them. Functions that work in place are kept or recomputed with their input and are not listed.
 struct activation {
   int unit = 0;
   int index = 0;  ///< in the order of the block's forward
   std::size_t bytes = 0;
   work recompute{};
-  bool result = false;  ///< of the block: always kept
+  bool result = false;  ///< is it the block's result? That is always kept
 };
 
-/// Which functions of which block keep their results from forward to backward; the others are run again when
-/// the block's backward begins. Everything is kept until told otherwise.
+/// Which functions of which block keep their results from forward to backward. The others are recomputed when
+/// the block's backward begins. By default everything is kept.
 class activation_checkpointing {
 public:
   [[nodiscard]] bool keeps(int unit, int index) const noexcept {
@@ -40,7 +40,7 @@ public:
   }
 
   void keep(activation const& a) { set(a, false); }
-  /// The result of a block stays: it is the input of the next.
+  /// Drops a function's results, unless they are the block's result: that is the input of the next block.
   void drop(activation const& a) { set(a, !a.result); }
 
 private:

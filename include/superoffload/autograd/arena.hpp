@@ -16,8 +16,8 @@
 namespace superoffload::autograd {
 
 /// Two stacks in one piece of device memory: one grows up from its begin, the other down from its end.
-/// Allocation moves a mark, release moves it back. It owns nothing and touches nothing, so that the same
-/// sequence of calls without memory (a dry pass) tells the peak.
+/// Allocation moves a mark, release moves it back. The arena owns no memory and touches none, so the same
+/// calls without memory (a dry pass) give the peak.
 class activation_arena {
 public:
   static constexpr std::size_t alignment = 256;
@@ -30,7 +30,7 @@ public:
 
   [[nodiscard]] bool dry() const noexcept { return dry_; }
 
-  /// From now on allocate, mark and release are about this side.
+  /// From now on allocate, mark and release use this side.
   void turn_to(side s) noexcept { side_ = s; }
 
   template <class T>
@@ -41,8 +41,7 @@ public:
     auto const all = used_[0] + used_[1];
     peak_ = std::max(peak_, all);
     expect(dry_ || all <= bytes_, exit_code::internal, "activations need ", all,
-           " bytes, but the plan reserved ", bytes_,
-           ": this batch is larger than the one that was planned for");
+           " bytes, but the plan reserved ", bytes_, ": this batch is larger than the planned one");
     auto const at = side_ == side::begin ? before : bytes_ - used();
     return reinterpret_cast<T*>(base() + at);
   }
@@ -53,7 +52,7 @@ public:
     used_ = {};
     turn_to(side::begin);
   }
-  /// Does `pointer` lie in what release(mark) would give back on the side of the begin?
+  /// Does `pointer` lie in memory that release(mark) would free on the side of the begin?
   [[nodiscard]] bool above(void const* pointer, std::size_t mark) const noexcept {
     auto const address = reinterpret_cast<std::uintptr_t>(pointer);
     return address >= base() + mark && address < base() + used_[0];
@@ -62,7 +61,7 @@ public:
 
 private:
   [[nodiscard]] std::size_t& used() noexcept { return used_[static_cast<std::size_t>(side_)]; }
-  /// Without memory, addresses are distinct and never dereferenced.
+  /// Addresses of a dry arena are distinct and never dereferenced.
   [[nodiscard]] std::uintptr_t base() const noexcept {
     return dry_ ? alignment : reinterpret_cast<std::uintptr_t>(memory_);
   }
@@ -75,8 +74,8 @@ private:
   std::size_t peak_ = 0;
 };
 
-/// A stack of host memory for nodes and variables: grows by chunks that are kept, so that a steady state
-/// allocates nothing.
+/// A stack of host memory for nodes and variables. It grows by chunks and keeps them, so that the steady
+/// state allocates nothing.
 class node_arena {
 public:
   template <class T, class... Arguments>
@@ -103,9 +102,9 @@ private:
         chunks_.push_back(std::make_unique<std::byte[]>(chunk_bytes));
       }
     }
-    void* const place = chunks_[at_.chunk].get() + at_.used;
+    void* const memory = chunks_[at_.chunk].get() + at_.used;
     at_.used += bytes;
-    return place;
+    return memory;
   }
 
   std::vector<std::unique_ptr<std::byte[]>> chunks_;

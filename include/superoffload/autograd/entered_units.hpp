@@ -14,7 +14,7 @@
 
 namespace superoffload::autograd {
 
-/// Units that a scope enters: its own and one it shares, as a tied head does.
+/// The units that a scope enters: its own and, for a tied head, the embedding.
 class unit_list {
 public:
   unit_list(std::initializer_list<int> units) {
@@ -29,14 +29,14 @@ private:
   int size_ = 0;
 };
 
-/// The units that a tape has acquired from their store, what they are still needed for, and which of their
-/// gradients are written. Without a store (of a dry tape) nothing is acquired.
+/// The units that a tape has acquired from their store, their outstanding uses, and which of their gradients
+/// are written. A dry tape has no store and acquires nothing.
 class entered_units {
 public:
   explicit entered_units(int units, unit_access access = {})
       : access_{access}, units_(static_cast<std::size_t>(units)) {}
 
-  /// A forward begins: with a backward, or alone.
+  /// A forward begins, with or without a backward.
   void begin_run(bool with_backward) {
     with_backward_ = with_backward;
     visited_ = 0;
@@ -67,9 +67,9 @@ public:
       }
     }
   }
-  /// What was recorded of it has yet to be run back.
+  /// Counts a recorded use of the unit whose backward is to come.
   void record_use(int unit) { ++of(unit).uses; }
-  /// Its gradient goes to the store with the last of its uses.
+  /// Leaves a unit in the backward. After its last use, the store reduces its gradient.
   void leave_backward(int unit) {
     leave(unit, pass::backward);
     if (--of(unit).uses == 0 && !dry()) {
@@ -77,14 +77,14 @@ public:
     }
   }
 
-  /// The buffers of a parameter's unit, which is entered.
+  /// The buffers of a parameter's unit. The unit is entered.
   [[nodiscard]] unit_buffers const& buffers(parameter const& p) const {
     auto const& state = units_[static_cast<std::size_t>(p.unit)];
     expect(state.acquired > 0, exit_code::internal, "a layer used a weight of unit ", p.unit,
            " outside of its scope");
     return state.buffers;
   }
-  /// Notes that a parameter's gradient is written. \returns whether it was before.
+  /// Marks a parameter's gradient as written. \returns whether it was written before.
   bool written(parameter const& p) {
     auto& written = of(p.unit).written;
     if (written.size() <= static_cast<std::size_t>(p.index)) {
@@ -102,7 +102,7 @@ private:
   struct unit_state {
     unit_buffers buffers;
     int acquired = 0;
-    int uses = 0;               // recorded and not yet run back
+    int uses = 0;               // recorded uses whose backward is to come
     std::vector<bool> written;  // parameters whose gradient has been written
   };
   struct visit {
@@ -114,8 +114,7 @@ private:
   [[nodiscard]] bool dry() const noexcept { return access_.acquire == nullptr; }
   unit_state& of(int unit) { return units_[static_cast<std::size_t>(unit)]; }
 
-  /// Units come in the same order every time: after the first run the store is told of the next one ahead of
-  /// its use.
+  /// The order of units is the same in every run: after the first run, the next unit is prefetched.
   void prefetch_after(visit now) {
     auto& known = visits_[with_backward_ ? 1 : 0];
     if (visited_ < known.size() && known[visited_] == now) {
@@ -132,7 +131,7 @@ private:
   unit_access access_;
   std::vector<unit_state> units_;
   bool with_backward_ = true;
-  std::array<std::vector<visit>, 2> visits_;  // of a forward alone, and of one with its backward
+  std::array<std::vector<visit>, 2> visits_;  // of a forward without a backward, and with one
   std::size_t visited_ = 0;
 };
 

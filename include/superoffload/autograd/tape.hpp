@@ -22,7 +22,7 @@ template <device_policy D, element T>
 class tape;
 
 namespace detail {
-/// Outside of the tape, whose own member `launch` would hide the device's.
+/// Outside the tape, whose member `launch` would hide the device's.
 template <class Stream, class Arguments>
 void launch_on(Stream& stream, Arguments const& arguments) {
   launch(stream, arguments);
@@ -40,7 +40,7 @@ constexpr bool in_place() {
     return false;
   }
 }
-/// What running a function takes whose results are so many bytes.
+/// The work of running a function whose results have `bytes` bytes.
 template <class Function>
 work work_of(Function const& function, std::size_t bytes) {
   if constexpr (requires { function.forward_work(); }) {
@@ -51,8 +51,8 @@ work work_of(Function const& function, std::size_t bytes) {
 }
 }  // namespace detail
 
-/// A matrix [rows, columns] on the tape: its value, and from its first writer in backward on, its gradient.
-/// A handle of two pointers; the tape owns what it points to.
+/// A matrix [rows, columns] on the tape: its value and, after its first writer in the backward, its gradient.
+/// A handle of two pointers; the tape owns what they point to.
 template <device_policy D, element T>
 class variable {
 public:
@@ -73,13 +73,13 @@ public:
   [[nodiscard]] std::int64_t columns() const noexcept { return contents_->columns; }
   [[nodiscard]] std::int64_t count() const noexcept { return rows() * columns(); }
 
-  /// Does its value stay from forward to backward, or is it made again?
+  /// Does its value stay from forward to backward, or is it recomputed?
   [[nodiscard]] bool kept() const noexcept { return contents_->kept; }
   void kept(bool does) const noexcept { contents_->kept = does; }
   /// Takes over the value of another, in every copy of this handle.
   void adopt_value(variable const& other) const noexcept { contents_->value = other.value(); }
 
-  /// Lets `storage` be the gradient: for a function whose own gradient memory is free from here on.
+  /// Makes `storage` the gradient. For a function that no longer needs its own gradient's memory.
   void adopt_gradient(T* storage) const noexcept { contents_->gradient = storage; }
 
 private:
@@ -89,16 +89,16 @@ private:
 
 /// Records differentiable functions in forward and runs them in reverse in backward.
 ///
-/// A function is a struct with `forward(tape&)` and `backward(tape&)`; what backward needs are its members,
-/// trivially destructible. run(function) calls forward and, while recording, keeps the struct. All device
-/// work goes to one stream by `launch`. Memory comes from one stack arena. Without memory (a dry tape) the
-/// same program runs, launches nothing, touches no store and tells the peak.
+/// A function is a struct with `forward(tape&)` and `backward(tape&)`. Its members, which are trivially
+/// destructible, hold what backward needs. run(function) calls forward and, while recording, keeps the
+/// struct. All device work goes to one stream by `launch`. Memory comes from one stack arena. On a dry tape,
+/// which has no memory, the same program launches nothing, touches no store and gives the peak.
 ///
-/// A function inside of a block may be told not to keep its results (see retention): they live until the end
-/// of the block, and the block's backward begins by running such functions again in their order. Forward must
-/// therefore give the same results from the same inputs. A function that works in place says so by `static
-/// constexpr bool in_place = true` and shares the fate of its input x; `work forward_work() const` tells what
-/// running it takes, without it twice the bytes of its results.
+/// A function inside a block need not keep its results (activation_checkpointing). They then live until the
+/// end of the block's forward, and the block's backward begins by running such functions again in their
+/// order. Forward must therefore give the same results from the same inputs. A function that works in place
+/// declares `static constexpr bool in_place = true` and is kept or recomputed with its input x. `work
+/// forward_work() const` is the work of running it; by default, twice the bytes of its results.
 template <device_policy D, element T>
 class tape {
 public:
@@ -106,7 +106,7 @@ public:
   using element_type = T;
   using variable_type = variable<D, T>;
 
-  /// A tape that works: `memory` is the activation arena, `access` reaches the weights.
+  /// A tape that runs: `memory` is the activation arena, `access` reaches the weights.
   tape(D const& device, typename D::stream& stream, activation_arena memory, unit_access access, int units)
       : device_{&device}, stream_{&stream}, arena_{memory}, units_{units, access} {}
   /// A dry tape.
@@ -118,10 +118,10 @@ public:
   [[nodiscard]] bool recording() const noexcept { return recording_; }
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return arena_.peak(); }
 
-  /// What blocks keep from now on; null: everything. Must outlive its use, and may not change between a
+  /// Sets what blocks keep from now on; null: everything. Must outlive its use, and must not change between a
   /// forward and its backward.
   void retain(activation_checkpointing const* what) noexcept { checkpointing_ = what; }
-  /// Lists what is run inside of blocks, in order, while it is not null.
+  /// Lists the functions that run inside blocks, in order; null: does not.
   void list_activations(std::vector<activation>* list) noexcept { activations_ = list; }
 
   /// Drops everything recorded. Without backward the next forward keeps nothing but its result.
@@ -134,8 +134,7 @@ public:
     units_.begin_run(with_backward);
   }
 
-  /// The gradients of parameters are overwritten by their first writer after this, and added to by the
-  /// others.
+  /// The next writer of each parameter's gradient overwrites it; later writers add to it.
   void forget_gradients() { units_.forget_gradients(); }
 
   // What functions use
@@ -149,7 +148,7 @@ public:
       detail::launch_on(*stream_, arguments);
     }
   }
-  /// The same for a kernel that wants scratch memory, which is free again for whatever is launched next.
+  /// The same for a kernel with scratch memory, which is free for the next launch.
   template <class Arguments>
   void launch_with_scratch(Arguments arguments) {
     auto const before = mark();
@@ -169,12 +168,12 @@ public:
     }
   }
 
-  /// Device memory until the end of the block that is being run, not initialised.
+  /// Device memory until the end of the running block, not initialised.
   template <class U>
   U* allocate(std::int64_t count) {
     return arena_.template allocate<U>(count);
   }
-  /// Scratch of one function: what was allocated since `mark` is free again after release(mark).
+  /// Scratch of one function: memory allocated since `mark` is free after release(mark).
   [[nodiscard]] std::size_t mark() const noexcept { return arena_.mark(); }
   void release(std::size_t mark) noexcept { arena_.release(mark); }
 
@@ -186,7 +185,7 @@ public:
     return {*this, nodes_.template make<typename variable_type::contents>(value, nullptr, rows, columns)};
   }
 
-  /// The gradient of `x` to be written: `accumulate` tells whether it holds something to be added to.
+  /// Where a function writes the gradient of `x`; `accumulate`: it adds to what is there.
   struct destination {
     T* gradient;
     bool accumulate;
@@ -206,7 +205,7 @@ public:
     return static_cast<T const*>(units_.buffers(p).weights) + p.offset;
   }
 
-  /// The gradient of a parameter and whether to add to it, in its type G: T, or wide<T> for a wide gradient.
+  /// The same for a parameter. G is T, or wide<T> for a wide gradient.
   template <class G>
   struct parameter_destination {
     G* gradient;
@@ -220,7 +219,7 @@ public:
     }
     return {static_cast<G*>(units_.buffers(p).gradient) + p.offset, accumulate};
   }
-  /// Calls f with a value of the type that the store keeps the parameter's gradient in.
+  /// Calls f with a value of the element type of the parameter's gradient.
   template <class F>
   void with_gradient_type(parameter const& p, F&& f) const {
     if (!dry() && units_.buffers(p).gradient_is_wide) {
@@ -233,7 +232,7 @@ public:
   // What models use
   // --------------------------------------------------------------------------------------------------
 
-  /// Runs a function now and keeps it for backward. Returns its result, a member named `y`.
+  /// Runs a function now and keeps it for the backward. \returns its result, the member `y`.
   template <class Function>
   auto run(Function function) {
     if constexpr (std::is_same_v<decltype(function.y), variable_type>) {
@@ -248,7 +247,7 @@ public:
     return function.y;
   }
 
-  /// Runs body() with the given units acquired, two at most, and acquires them again around its backward.
+  /// Runs body() with the given units acquired, at most two. They are acquired again around its backward.
   template <class Body>
   auto scope(std::initializer_list<int> units, pass p, Body&& body) {
     unit_list const list{units};
@@ -263,22 +262,22 @@ public:
     return result;
   }
 
-  /// y = block(x, arguments...) with `unit` acquired. The block must outlive the call, what its functions
-  /// point to the backward.
+  /// y = block(x, arguments...) with `unit` acquired. The block must outlive the call; what its functions
+  /// point to must outlive the backward.
   template <class Block, class... Arguments>
   variable_type unit(int unit, Block const& block, variable_type x, Arguments const&... arguments) {
-    if (!recording_) {  // no backward: the block's memory is free as soon as it has run
+    if (!recording_) {  // no backward: the block's memory is free when it has run
       return scope({unit}, pass::forward, [&] { return condensed(block, x, arguments...); });
     }
     block_ = {.unit = unit};
     auto const y = scope({unit}, pass::forward, [&] { return block(x, arguments...); });
     expect(x.kept() && y.kept(), exit_code::internal, "the result of the block of unit ", unit,
-           " is needed by the next, but the retention drops it");
+           " is needed by the next, but activation checkpointing drops it");
     if (activations_ != nullptr) {
       activations_->back().result = true;
     }
     auto& end = static_cast<node_of<scope_end>*>(last_)->function;
-    end.again = block_.first_dropped;
+    end.recompute = block_.first_dropped;
     end.begin->frame(x, y);
     block_ = {};
     arena_.turn_to(activation_arena::side::end);
@@ -287,8 +286,8 @@ public:
     return y;
   }
 
-  /// Runs everything recorded in reverse. Gradients of parameters are handed to the store by `reduce` as soon
-  /// as the last use of their unit is done.
+  /// Runs everything recorded in reverse. After the last use of a unit, the store's `reduce` gets its
+  /// gradient.
   void backward() {
     recording_ = false;
     while (last_ != nullptr) {
@@ -317,7 +316,7 @@ private:
     return &added->function;
   }
 
-  /// A function whose results are gone when its block's backward begins.
+  /// A function whose results are recomputed when its block's backward begins.
   struct dropped {
     node* function;
     void (*run_again)(node*, tape&);
@@ -379,8 +378,8 @@ private:
   // Scopes
   // -----------------------------------------------------------------------------------------------------------
 
-  /// Recorded first, so run back last. With x and y, the scope of a block: what its backward allocated is
-  /// given back.
+  /// Recorded first, so its backward runs last. With x and y it is a block's scope, and frees what the
+  /// block's backward allocated.
   struct scope_begin {
     unit_list units;
     std::optional<variable_type> x{}, y{};
@@ -400,16 +399,16 @@ private:
   };
   struct scope_end {
     scope_begin* begin;
-    dropped* again = nullptr;
+    dropped* recompute = nullptr;
 
     void backward(tape& t) {
       begin->mark = t.arena_.mark();
       for (int const u : begin->units) { t.units_.enter(u, pass::backward); }
-      for (auto* d = again; d != nullptr; d = d->next) { d->run_again(d->function, t); }
+      for (auto* d = recompute; d != nullptr; d = d->next) { d->run_again(d->function, t); }
     }
   };
 
-  /// Runs a block whose inside nobody needs: its result moves down to where its memory began.
+  /// Runs a block without a backward: its result moves to the begin of its memory, and the rest is free.
   template <class Block, class... Arguments>
   variable_type condensed(Block const& block, variable_type x, Arguments const&... arguments) {
     variable_type const y = make(x.rows(), x.columns());
@@ -422,8 +421,8 @@ private:
     return y;
   }
 
-  /// Before the arena goes back to `mark`: the gradient of x moves to the memory of y's, which is free by
-  /// now.
+  /// Call before release(mark): moves the gradient of x to the memory of y's gradient, which is no longer
+  /// needed.
   void keep_gradient(variable_type x, variable_type y, std::size_t mark) {
     if (!arena_.above(x.gradient(), mark)) {
       return;

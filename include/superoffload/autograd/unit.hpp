@@ -27,32 +27,32 @@ struct tensor_entry {
   }
 };
 
-/// What a layer knows of its weight: where it lies. Neighbours such as q|k|v are one parameter of several
-/// tensors.
+/// A layer's weight: its position in a unit. Neighbours such as q|k|v are one parameter of several tensors.
 struct parameter {
   int unit = -1;
   int index = 0;            ///< among the unit's parameters
   std::int64_t offset = 0;  ///< in elements
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  bool trainable = true;  ///< false: nobody needs its gradient
+  bool trainable = true;  ///< false: its gradient is not needed
 
   [[nodiscard]] std::int64_t count() const noexcept { return rows * columns; }
   explicit operator bool() const noexcept { return unit >= 0; }
 };
 
-/// The parameters that are gathered, streamed and released together, in one flat buffer.
+/// The layout of a unit: the parameters that are gathered, offloaded and released together, in one flat
+/// buffer.
 class unit_layout {
 public:
-  /// Every parameter starts at a multiple of this many elements; what lies between is zero and stays zero.
+  /// Every parameter starts at a multiple of this many elements. Padding between them is zero and stays zero.
   static constexpr std::int64_t alignment = 128;
 
-  /// `wide_gradient`: several products add to its gradients even in one micro-batch, so stores keep them in
+  /// `wide_gradient`: several GEMMs add to its gradients even in one micro-batch, so stores keep them in
   /// wide<T>.
   explicit unit_layout(int id, std::string name, bool wide_gradient = false)
       : id_{id}, name_{std::move(name)}, wide_gradient_{wide_gradient} {}
 
-  /// Adds one parameter [rows, columns] made of the named tensors below each other: {name, rows of it}.
+  /// Adds one parameter [rows, columns] of the named tensors, stacked: {name, its rows}.
   parameter add_matrix(std::vector<std::pair<std::string, std::int64_t>> const& parts, std::int64_t columns) {
     parameter const added = start(columns);
     std::int64_t rows = 0;
@@ -63,15 +63,14 @@ public:
     return finish(added, rows);
   }
 
-  /// Adds one parameter that is a tensor of any shape, seen as a matrix of its last extent's columns.
+  /// Adds one parameter that is a tensor of any shape, seen as a matrix with its last extent as columns.
   parameter add_tensor(std::string const& name, std::vector<std::int64_t> const& shape) {
     parameter const added = start(shape.back());
     append({name, shape});
     return finish(added, (end_ - added.offset) / shape.back());
   }
 
-  /// Adds one vector parameter, seen as a row, made of the named tensors side by side: {name, elements of
-  /// it}.
+  /// Adds one vector parameter, seen as a row, of the named tensors side by side: {name, its elements}.
   parameter add_vector(std::vector<std::pair<std::string, std::int64_t>> const& parts) {
     std::int64_t count = 0;
     for (auto const& [tensor, elements] : parts) { count += elements; }
@@ -95,9 +94,9 @@ public:
     }
     return false;
   }
-  /// Elements [begin, begin + count) as a unit of their own, `count` a multiple of `alignment`: what is in it
-  /// of each tensor, flat. What lies behind the last element is padding. Trainable if the whole unit is. Its
-  /// gradient is one sum, of the whole unit's on every rank, and not wide for that.
+  /// Elements [begin, begin + count) as a unit of their own, with the part of each tensor in them, flat.
+  /// `count` is a multiple of `alignment`. Elements behind the whole unit's last one are padding. The part is
+  /// trainable if the whole unit is. Its gradient is not wide, since it is one sum over the ranks.
   [[nodiscard]] unit_layout part(std::int64_t begin, std::int64_t count) const {
     unit_layout own{id_, name_};
     for (auto const& tensor : tensors_) {
@@ -110,7 +109,7 @@ public:
       }
     }
     if (trainable() && !own.trainable()) {
-      own.tensors_.push_back({.name = name_, .shape = {0}});  // of which it has nothing
+      own.tensors_.push_back({.name = name_, .shape = {0}});  // an empty tensor keeps it trainable
     }
     own.end_ = count;
     return own;
@@ -145,7 +144,7 @@ private:
   std::vector<tensor_entry> tensors_;
 };
 
-/// Does any tensor of the parameter take part in training?
+/// Is any tensor of the parameter trainable?
 inline bool trainable(unit_layout const& unit, parameter const& p) {
   for (auto const& tensor : unit.tensors()) {
     bool const inside = tensor.offset >= p.offset && tensor.offset < p.offset + p.count();
@@ -156,27 +155,27 @@ inline bool trainable(unit_layout const& unit, parameter const& p) {
   return false;
 }
 
-/// What a unit is entered for. `both`: a forward that already writes gradients, as the head with its loss
+/// The purpose of entering a unit. `both`: a forward that already writes gradients, as the head with its loss
 /// does.
 enum class pass { forward, backward, both };
 
-/// A unit's flat buffers while it is acquired, device memory. `gradient` is null in a plain forward; its
-/// elements are those of the weights, or wide.
+/// A unit's flat buffers in device memory while it is acquired. `gradient` is null in a plain forward; its
+/// elements have the weights' type, or its wide type.
 struct unit_buffers {
   void const* weights = nullptr;
   void* gradient = nullptr;
   bool gradient_is_wide = false;
 };
 
-/// How a tape reaches the store of weights and gradients, erased once per unit and not once per parameter.
-/// Every call is about work in stream order: acquire may only be followed by work queued after it.
+/// How a tape reaches the store of weights and gradients, type-erased once per unit and not once per
+/// parameter. Calls refer to the stream's order: buffers of acquire are for work queued after it.
 struct unit_access {
   void* store = nullptr;
   void (*prefetch)(void*, int unit, pass) noexcept = nullptr;
   unit_buffers (*acquire)(void*, int unit, pass) = nullptr;
   void (*release)(void*, int unit, pass) noexcept = nullptr;
   void (*reduce)(void*, int unit) = nullptr;
-  std::vector<unit_layout> const* units = nullptr;  ///< for the names of ranges; null: they are not entered
+  std::vector<unit_layout> const* units = nullptr;  ///< for the names of profiler ranges; null: no ranges
 
   template <class Store>
   static unit_access to(Store& store, std::vector<unit_layout> const* units = nullptr) {

@@ -14,27 +14,28 @@
 
 namespace superoffload::offload {
 
-/// How a state is offloaded, decided before anything is allocated.
+/// How an optimizer state is offloaded. It is decided before anything is allocated.
 struct configuration {
   placement buckets;
-  /// Units whose weights live in host memory, or whose gradients leave the device as they become final. The
-  /// state of the former is not resident. The latter are on the host, whose slots hold all gradients then, or
-  /// nothing waits for the check.
+  /// Units whose weights live in host memory, and units whose gradients leave the device as they become
+  /// final. The optimizer state of the former is not resident. That of the latter is on the host, whose
+  /// pinned buffers hold all gradients until the check, unless the configuration is immediate.
   zero::offloaded_units offloaded{};
-  /// Of a rank: units that are whole at once. Whether the ends meet is the engine's to say.
+  /// Of a rank: how many units are gathered at once. The engine says whether embeddings are tied.
   zero::gather_buffers buffers{};
-  /// Pinned buffers of one bucket each, for gradients on their way or kept and for weights on theirs.
+  /// Pinned buffers of one bucket each. They hold gradients that are copied or kept, and weights that are
+  /// copied.
   int pinned_buffers = 4;
-  /// Device buffers for the state of one streamed bucket each.
+  /// Device buffers, each for the state of one device-updated bucket.
   int staging_buffers = 2;
-  int workers = 1;             ///< threads of CPU Adam, each on a processor of its own
-  std::string resource_group;  ///< of the host's cache and bandwidth control, for them; empty: none
-  bool speculates = true;      ///< serve buckets before the check
-  bool adapts = true;          ///< but not while most steps are clipped
-  bool immediate = false;      ///< there will be no clipping, and a step that is not finite ends the run
-  bool waits_for_all = false;  ///< every weight is back before the next step begins
+  int workers = 1;             ///< threads of CPU Adam, each pinned to its own processor
+  std::string resource_group;  ///< of the host's cache and bandwidth control, for these threads; empty: none
+  bool speculates = true;      ///< make new weights before the gradient check
+  bool adapts = true;          ///< stop doing so while most steps are clipped
+  bool immediate = false;      ///< update without a check; a step that is not finite ends the run
+  bool waits_for_all = false;  ///< the next step begins when every weight is back
 
-  /// The share of accepted steps below which nothing is served ahead: it would be in vain too often.
+  /// Speculative updates stop while the hit rate is below this.
   [[nodiscard]] double least_hit_rate() const { return adapts ? 0.5 : 0.0; }
   /// Does a bucket's working weight live in host memory?
   [[nodiscard]] bool weights_offloaded(bucket const& b) const { return offloaded.weights_of(b.unit); }
@@ -51,25 +52,27 @@ struct configuration {
   }
 };
 
-/// \throws error(internal) for a configuration that would stand still, or is not told what it needs.
+/// \throws error(internal) for a configuration that would deadlock or contradicts itself.
 inline void check(configuration const& a) {
   std::int64_t on_host = 0;
-  bool leaves = false;
+  bool offloads_gradients = false;
   for (auto const& b : a.buckets) {
     on_host += b.where == tier::host ? 1 : 0;
-    leaves = leaves || a.offloaded.gradient_of(b.unit);
+    offloads_gradients = offloads_gradients || a.offloaded.gradient_of(b.unit);
     expect(b.where != tier::resident || !a.weights_offloaded(b), exit_code::internal, "the weights of unit ",
-           b.unit, " live in host memory, but their state is resident: expected it on the host or streamed");
+           b.unit,
+           " live in host memory, but their state is resident: expected it on the host, or updated by the "
+           "device");
     expect(b.where == tier::host || !a.offloaded.gradient_of(b.unit) || a.immediate, exit_code::internal,
            "the gradient of unit ", b.unit,
            " leaves the device before the check, but its state is updated there: expected it on the host");
   }
-  bool const holds = leaves && !a.immediate;
+  bool const holds = offloads_gradients && !a.immediate;
   expect(on_host == 0 || a.pinned_buffers >= (holds ? on_host + 2 : 2), exit_code::internal,
-         "a configuration has ", a.pinned_buffers, " slots, expected ", holds ? on_host + 2 : 2,
-         holds ? ": they hold gradients until the check" : "");
+         "a configuration has ", a.pinned_buffers, " pinned buffers, expected at least ",
+         holds ? on_host + 2 : 2, holds ? ": they hold gradients until the check" : "");
   expect(a.largest(tier::device_updated) == 0 || a.staging_buffers >= 1, exit_code::internal,
-         "a configuration streams buckets without a staging buffer");
+         "a configuration has device-updated buckets and no staging buffer: expected at least 1");
 }
 
 /// Bytes of each kind of memory.

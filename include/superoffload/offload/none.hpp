@@ -20,8 +20,8 @@
 
 namespace superoffload::offload {
 
-/// All optimizer state in device memory, updated by the device after the check. One stream, no overlap: the
-/// simple path that the others must equal.
+/// All optimizer state is in device memory. The device updates it after the gradient check, in one stream and
+/// without overlap. Every other state must give the same bits as this simple path.
 template <device_policy D, element T>
 class device_state {
 public:
@@ -39,11 +39,11 @@ public:
         norm_{device, stream, units},
         resident_{device, stream, units, buckets_, weights, times} {}
 
-  /// The numbers of the coming step, should it be accepted as it is.
+  /// The record of the coming step, if it is not clipped.
   void announce(step_record const&) noexcept {}
   /// The unit's gradient is final.
   void ready(int unit, zero::unit_gradient gradient) { norm_.add(unit, gradient); }
-  /// Waits for every gradient: gradient_norm::judge.
+  /// Waits for every gradient: gradient_norm::check_gradient.
   [[nodiscard]] gradient_check check_gradient(int ranks = 1, gather_sums const& gather = {}) {
     return norm_.check_gradient(ranks, gather);
   }
@@ -63,11 +63,11 @@ public:
   [[nodiscard]] double hit_rate() const noexcept { return 1.0; }
   [[nodiscard]] std::vector<std::string> notes() const { return {}; }
 
-  /// Elements [first, first + size) of what is kept of a trainable unit. Waits for the stream.
+  /// Reads elements [first, first + size) of a trainable unit's state. Waits for the stream.
   void read(int unit, state_part part, std::int64_t first, std::span<float> to) {
     resident_.read(index_of(unit), part, first, to);
   }
-  /// The same, written; with the master its working weight.
+  /// Writes them. A written master also sets its working weight.
   void write(int unit, state_part part, std::int64_t first, std::span<float const> from) {
     resident_.write(index_of(unit), part, first, from);
   }

@@ -23,25 +23,28 @@
 
 namespace superoffload::offload {
 
-/// Gives the working weights of a unit, [elements] T: in device memory, or in host memory where they flow.
+/// Gives the working weights of a unit, [elements] T: in device memory, or in host memory if they are
+/// offloaded.
 template <element T>
 using unit_weights = std::function<T*(int unit)>;
 
-/// The optimizer's state as an engine on D in T makes and uses it: master, m and v of every unit that trains.
-/// Calls come from one thread, and what they queue goes to the compute stream unless it says otherwise.
+/// The optimizer state as an engine on device D in element type T constructs and uses it: master, m and v of
+/// every trainable unit. All calls come from one thread. They queue work on the compute stream, unless
+/// another stream is given.
 ///
-/// 1. `bytes(units, configuration)` tells the memory that one takes; the constructor takes device, compute
-///    stream, units, configuration, unit_weights and a recorder or null. What it is given by reference
-///    outlives it. Moments start at zero.
+/// 1. `bytes(units, configuration)` is the memory that a state takes. The constructor takes device, compute
+///    stream, units, configuration, unit_weights and a recorder or null. What it takes by reference must
+///    outlive it. Moments start at zero.
 /// 2. A step is announce(record), if its learning rate is known; ready(unit, gradient) for each unit whose
-///    gradient is final, in any order; judge(ranks, gather), which waits for all of them, and adds up those
-///    of all ranks; then update(record) or skip(), which changes nothing.
-/// 3. await(unit, stream): work queued on `stream` from now on may use the unit's weights; returned(unit):
-///    would await return at once? await_gradient(unit, stream): such work may overwrite its last gradient.
-/// 4. read and write elements [first, first + size) of what is kept of a unit, between steps; with the master
-///    its working weight is written, rounded by of_master.
-/// 5. counts() and hit rate() tell how buckets off the device were served, nothing and 1 where there is no
-///    such; notes() are lines for people, such as what the host refused.
+///    gradient is final, in any order; check_gradient(ranks, gather), which waits for all gradients and sums
+///    over all ranks; then update(record), or skip(), which changes nothing.
+/// 3. After await(unit, stream), work queued on `stream` may use the unit's weights. returned(unit) tells
+///    whether await would return at once. After await_gradient(unit, stream), such work may overwrite the
+///    unit's last gradient.
+/// 4. read and write take elements [first, first + size) of a unit's state, between steps. A written master
+///    also sets its working weight, rounded by of_master.
+/// 5. counts() and hit_rate() tell how the buckets off the device were updated; without such buckets they are
+///    zero and 1. notes() are lines for the user, such as what the host refused.
 template <class S, class D, class T>
 concept optimizer_state =
     device_policy<D> &&
@@ -67,8 +70,8 @@ concept optimizer_state =
       { same.notes() } -> std::same_as<std::vector<std::string>>;
     };
 
-/// Where the optimizer's state lives, and who updates it. `arranges`: does a configuration say so, and may
-/// weights and gradients therefore flow?
+/// Where the optimizer state lives, and which processor updates it. `configures`: does a configuration decide
+/// that? Only then can weights and gradients be offloaded.
 template <class P, class D, class T>
 concept offload_policy = policy_of<P, category::offload> && requires {
   { P::configures } -> std::convertible_to<bool>;

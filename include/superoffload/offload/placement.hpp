@@ -11,15 +11,14 @@
 
 namespace superoffload::offload {
 
-/// Where the optimizer state of a bucket lives, and who updates it.
+/// The memory tier of a bucket's optimizer state, and the processor that updates it.
 enum class tier {
-  resident,        ///< device memory; the device, after the check
-  host,            ///< host memory; CPU Adam on pinned threads
-  device_updated,  ///< host memory; the device, as it streams through
+  resident,        ///< in device memory, updated by the device after the gradient check
+  host,            ///< in host memory, updated by CPU Adam on pinned threads
+  device_updated,  ///< in host memory, copied to the device, updated there and copied back
 };
 
-/// A contiguous piece of a unit's flat buffer: what crosses the link at a time and what one optimizer task
-/// updates.
+/// A contiguous piece of a unit's flat buffer: the unit of one copy over the link and of one optimizer task.
 struct bucket {
   int unit = 0;
   std::int64_t offset = 0;  ///< in elements from the start of the unit, a multiple of kernel::norm_grid
@@ -29,12 +28,12 @@ struct bucket {
   friend bool operator==(bucket const&, bucket const&) = default;
 };
 
-/// The buckets of every trainable unit, by unit and offset, without a gap.
+/// The buckets of every trainable unit, sorted by unit and offset, without gaps.
 using placement = std::vector<bucket>;
 
-/// Cuts units into buckets of at most `elements`, all of them resident. Cuts lie on the grid that the
-/// gradient norm is summed on, so that the norm does not depend on them; the buckets of a unit differ by one
-/// cell of it at most.
+/// Cuts units into buckets of at most `elements`, all of them resident. Cuts lie on the grid of the gradient
+/// norm's sums, so that the norm does not depend on them. The buckets of a unit differ by at most one grid
+/// cell.
 inline placement buckets_of(std::vector<autograd::unit_layout> const& units, std::int64_t elements) {
   placement all;
   auto const most = std::max<std::int64_t>(1, elements / kernel::norm_grid);
@@ -53,10 +52,10 @@ inline placement buckets_of(std::vector<autograd::unit_layout> const& units, std
   return all;
 }
 
-/// Moves the state of `ratio` of the elements off the device, as far as whole buckets allow, and of those
-/// `device_updated_share` to be streamed, evenly mixed with those on the host. What the forward needs first
-/// stays on the device first, and before it the last unit, whose gradient comes and whose weights are needed
-/// around the turn from forward to backward.
+/// Moves the state of `ratio` of the elements off the device, as far as whole buckets allow.
+/// `device_updated_share` of these become device-updated, evenly mixed with those on the host. The last unit
+/// stays on the device first, since its gradient and its weights are needed around the turn from forward to
+/// backward. The other units follow in the order of the forward.
 inline void place_by_share(placement& buckets, double ratio, double device_updated_share) {
   if (buckets.empty()) {
     return;

@@ -11,33 +11,33 @@
 
 namespace superoffload::offload {
 
-/// Who decides, or what was decided.
+/// The value of --offload.
 enum class mode {
-  automatic,  ///< the planner
+  automatic,  ///< the planner decides
   none,       ///< all optimizer state stays on the device
-  zero,       ///< CPU Adam after the backward, nothing speculative (ZeRO-Offload)
-  super,      ///< CPU Adam alongside the GPU, with exact speculation
+  zero,       ///< CPU Adam after the backward, without speculative updates (ZeRO-Offload)
+  super,      ///< CPU Adam beside the GPU, with speculative updates that change no result
 };
 
 enum class choice { automatic, on, off };
 
-/// What a user may say about offloading; what is absent is the planner's to decide.
+/// The user's settings for offloading. The planner decides what is absent.
 struct settings {
   mode how = mode::automatic;
   std::optional<double> ratio{};  ///< share of parameters whose state is off the device, [0, 1]
-  std::optional<double> device_updated_share{};  ///< of those, the share that is streamed and not on the host
+  std::optional<double> device_updated_share{};  ///< of those, the share that the device updates, not the CPU
   choice offload_weights = choice::automatic;
-  /// Buckets served before the check; automatic: while that is seldom in vain.
+  /// Speculative updates; automatic: while most of them are confirmed.
   choice speculation = choice::automatic;
   double cpuadam_cores_perc = 0.9;                     ///< of this rank's cores, (0, 1]
-  std::int64_t bucket_bytes = std::int64_t{32} << 20;  ///< of working weights, most of a bucket
-  std::string resource_group{};      ///< of the host's resctrl, for the threads of CPU Adam; empty: none
+  std::int64_t bucket_bytes = std::int64_t{32} << 20;  ///< of a bucket's working weights, at most
+  std::string resource_group{};      ///< resctrl group for the threads of CPU Adam; empty: none
   std::filesystem::path hardware{};  ///< describes a machine instead of measuring this one; empty: none
   std::filesystem::path plan{};      ///< where the plan is written as JSON; empty: nowhere
   std::filesystem::path timeline{};  ///< where the planned step is drawn as SVG; empty: nowhere
 };
 
-/// \throws error(bad_input) naming the flag for a value out of range, or one that contradicts another.
+/// \throws error(bad_input) that names the flag, for a value out of range or one that contradicts another.
 inline void check(settings const& s) {
   auto const share = [&](std::optional<double> const& value, char const* flag) {
     expect(!value || (*value >= 0.0 && *value <= 1.0), exit_code::bad_input, flag, " is ",

@@ -21,7 +21,8 @@
 
 namespace superoffload::offload {
 
-/// Optimizer state in any mixture of places, updated so that every mixture gives the bits of the simple path.
+/// Optimizer state in any mixture of memory tiers. Every mixture gives the bits of the simple path
+/// (none.hpp).
 template <device_policy D, element T>
 class placed_state {
 public:
@@ -30,8 +31,8 @@ public:
     return worker<D, T>::bytes(a) + memory_bytes{resident_state<D, T>::bytes(a.buckets) + norm, norm};
   }
 
-  /// `weights(unit)` gives the working weights that the state belongs to, [elements] T in device memory, or
-  /// in host memory where they flow. `times` sees what the state's streams and threads do, if it is given.
+  /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory if they
+  /// are offloaded. `times` records the state's streams and threads; it may be null.
   template <class Weights>
   placed_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
                configuration const& a, Weights&& weights, recorder<D>* times = nullptr)
@@ -44,7 +45,7 @@ public:
         resident_{device, stream, units, buckets_, weights, times},
         worker_{device, stream, units, a, weights, times} {}
 
-  /// The numbers of the coming step, should it be accepted as it is.
+  /// The record of the coming step, if it is not clipped.
   void announce(step_record const& record) {
     at_once_ = immediate_ ? std::optional{record} : std::nullopt;
     worker_.announce(record);
@@ -57,11 +58,11 @@ public:
       resident_.update(unit, *at_once_, gradient);
     }
   }
-  /// Waits for every gradient: gradient_norm::judge.
+  /// Waits for every gradient: gradient_norm::check_gradient.
   [[nodiscard]] gradient_check check_gradient(int ranks = 1, gather_sums const& gather = {}) {
     return norm_.check_gradient(ranks, gather);
   }
-  /// Updates everything: what is resident by work queued now, the rest in the background.
+  /// Updates everything: resident state by work queued now, the rest in the background.
   void update(step_record const& record) {
     worker_.conclude(record);
     if (!std::exchange(at_once_, std::nullopt)) {
@@ -80,15 +81,15 @@ public:
   void await(int unit, typename D::stream& stream) { worker_.await(unit, stream); }
   /// Would await(unit) return at once?
   [[nodiscard]] bool returned(int unit) const { return worker_.returned(unit); }
-  /// The last gradient of a unit may be overwritten by work queued on `stream` from now on, should it also
-  /// wait for what ready() has queued on the compute stream.
+  /// The last gradient of a unit may be overwritten by work queued on `stream` from now on, if that also
+  /// waits for what ready() queued on the compute stream.
   void await_gradient(int unit, typename D::stream& stream) { worker_.await_gradient(unit, stream); }
-  /// Writes down whatever was put off. Between steps.
+  /// Commits all pending state. Between steps only.
   void flush() { worker_.flush(); }
 
   [[nodiscard]] worker_counts counts() const { return worker_.counts(); }
   [[nodiscard]] double hit_rate() const { return worker_.hit_rate(); }
-  /// Of CPU Adam; null where no bucket is on the host.
+  /// The threads of CPU Adam; null if no bucket is on the host.
   [[nodiscard]] adam_workers* workers() const noexcept { return worker_.workers(); }
   /// What the host refused to CPU Adam's threads.
   [[nodiscard]] std::vector<std::string> notes() const {
@@ -96,7 +97,7 @@ public:
     return threads != nullptr ? threads->notes() : std::vector<std::string>{};
   }
 
-  /// Elements [first, first + size) of what is kept of a trainable unit. Flushes, and waits for the stream.
+  /// Reads elements [first, first + size) of a trainable unit's state. Flushes, and waits for the stream.
   void read(int unit, state_part part, std::int64_t first, std::span<float> to) {
     flush();
     each_piece(unit, first, to, [&](std::size_t index, std::int64_t at, std::span<float> piece) {
@@ -107,7 +108,7 @@ public:
       }
     });
   }
-  /// The same, written; with the master its working weight.
+  /// Writes them. A written master also sets its working weight.
   void write(int unit, state_part part, std::int64_t first, std::span<float const> from) {
     flush();
     each_piece(unit, first, from, [&](std::size_t index, std::int64_t at, std::span<float const> piece) {
@@ -150,7 +151,7 @@ private:
   worker<D, T> worker_;
 };
 
-/// The policy: state off the device as engine_options::configuration says.
+/// The policy: state is offloaded as engine_options::configuration says.
 struct super {
   using policy_category = category::offload;
   static constexpr bool configures = true;

@@ -17,7 +17,7 @@ struct adamw_settings {
   double weight_decay = 0.0;
 };
 
-/// \throws error(bad_input) naming the flag for a value that AdamW is not defined for.
+/// \throws error(bad_input) that names the flag, for a value for which AdamW is not defined.
 inline void check(adamw_settings const& s) {
   auto const beta = [](double value, char const* flag) {
     expect(value >= 0.0 && value < 1.0, exit_code::bad_input, flag, " is ", value,
@@ -31,7 +31,7 @@ inline void check(adamw_settings const& s) {
          s.weight_decay, ", expected 0 or more");
 }
 
-/// The numbers of the `t`-th accepted step (from 1), all made in double and rounded once.
+/// The numbers of optimizer step `t` (from 1), computed in double and rounded once.
 inline kernel::adamw_step make_step(adamw_settings const& s, double rate, std::int64_t t, float factor,
                                     bool decays = true) {
   auto const steps = static_cast<double>(t);

@@ -9,12 +9,12 @@
 
 namespace superoffload::optim {
 
-/// Learning rates as DeepSpeed's schedulers make them. They move after a step, so that step k has the rate of
-/// iteration k - 1 and the first two steps have the lowest; a warm-up has two steps or more.
+/// The learning rates of DeepSpeed's schedulers. These advance after a step: step k has the rate of iteration
+/// k - 1, and the first two steps have the lowest. A warm-up has at least two steps.
 struct deepspeed_schedule {
   enum class rule {
     warmup,         ///< WarmupLR: constant after the warm-up
-    warmup_decay,   ///< WarmupDecayLR: linearly back to where the warm-up began
+    warmup_decay,   ///< WarmupDecayLR: linear decay to the rate at which the warm-up began
     warmup_cosine,  ///< WarmupCosineLR
   };
   enum class rise { logarithmic, linear };
@@ -22,10 +22,10 @@ struct deepspeed_schedule {
   rule kind = rule::warmup;
   rise warmup = rise::logarithmic;
   double peak = 1e-3;
-  double begin = 0.0;  ///< of the warm-up: a rate; of warmup_cosine a share of the peak
+  double begin = 0.0;  ///< of the warm-up: a rate; for warmup_cosine a share of the peak
   double end = 1e-4;   ///< of warmup_cosine, a share of the peak
   std::int64_t warmup_steps = 1000;
-  std::int64_t total_steps = 0;  ///< the rate has come down here; 0: the steps of the run
+  std::int64_t total_steps = 0;  ///< the step at which the decay ends; 0: the steps of the run
 
   /// The rate of step k, from 0.
   [[nodiscard]] double operator()(std::int64_t k) const {

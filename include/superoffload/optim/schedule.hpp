@@ -9,15 +9,15 @@
 
 namespace superoffload::optim {
 
-/// Learning rates as transformers' get_{constant,linear,cosine}_schedule_with_warmup: the first warm-up step
-/// has rate 0.
+/// The learning rates of transformers' get_{constant,linear,cosine}_schedule_with_warmup. The first warm-up
+/// step has rate 0.
 struct schedule {
   enum class shape { constant, linear, cosine };
 
   shape kind = shape::constant;
   double peak = 1e-5;
   std::int64_t warmup_steps = 0;
-  std::int64_t total_steps = 1;  ///< the rate has come down to 0 here
+  std::int64_t total_steps = 1;  ///< the step at which the rate is 0
 
   /// The rate of step k, from 0.
   [[nodiscard]] double operator()(std::int64_t k) const {

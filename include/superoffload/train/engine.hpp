@@ -21,7 +21,7 @@
 namespace superoffload::train {
 
 namespace detail {
-/// What an engine has beside its core, made before it and destroyed behind it.
+/// The members of an engine besides its core, constructed before it and destroyed after it.
 template <class Architecture, class Profile>
 struct beside_core {
   [[no_unique_address]] typename Profile::session session{};
@@ -29,7 +29,8 @@ struct beside_core {
 };
 }  // namespace detail
 
-/// A core with the model that it trains. Recompute and profile are settled here: they make no other core.
+/// A core with the model that it trains. The recompute and profile policies act here, so they do not multiply
+/// the core's instantiations.
 template <class Architecture, class Core, class Recompute, class Profile>
 class basic_engine : private detail::beside_core<Architecture, Profile>, public Core {
   using beside_core = detail::beside_core<Architecture, Profile>;
@@ -39,15 +40,16 @@ public:
   using typename Core::group_type;
   using architecture_type = Architecture;
 
-  /// Lays the model out and computes the plan; allocates nothing on the device yet.
+  /// Lays the model out and computes its memory; allocates nothing on the device yet. `device` must outlive
+  /// this.
   basic_engine(device_type& device, model::config const& config, engine_options options)
     requires(Core::alone)
       : basic_engine{device, nullptr, config, std::move(options)} {}
-  /// The same for a rank of `group`, which outlives this.
+  /// The same for a rank of `group`, which must outlive this.
   basic_engine(device_type& device, group_type& group, model::config const& config, engine_options options)
     requires(Core::shards)
       : basic_engine{device, &group, config, std::move(options)} {}
-  /// Either of them: `group` is null for an engine without ranks.
+  /// Either of these: `group` is null for an engine without ranks.
   basic_engine(device_type& device, group_type* group, model::config const& config, engine_options options)
       : beside_core{.architecture = lay_out<Architecture>(config, options.trainable, options.decays)},
         Core{device, group, beside_core::architecture, settled(std::move(options))} {}

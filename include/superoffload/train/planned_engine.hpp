@@ -25,7 +25,7 @@
 
 namespace superoffload::train {
 
-/// What is planned, as far as the engine does not know it.
+/// What a plan depends on besides the engine's own options.
 struct plan_options {
   offload::settings offload{};
   int micro_batches = 1;        ///< of a step
@@ -33,16 +33,16 @@ struct plan_options {
   double hit_rate = 1.0;        ///< as in offload::workload
 };
 
-/// How the steps of an engine were planned.
+/// The plan of an engine's steps, with its inputs.
 struct planned_steps {
-  step_shape shape;          ///< for these steps
-  offload::machine machine;  ///< for this machine
-  double measuring = 0.0;    ///< s that it took to measure the machine
+  step_shape shape;          ///< the planned steps
+  offload::machine machine;  ///< the machine that they are planned for
+  double measuring = 0.0;    ///< s spent on measuring the machine
   offload::settings settings;
   offload::plan plan;
 };
 
-/// The steps of an engine, whose largest micro-batch is of the longest sequences.
+/// The steps of an engine. Its largest micro-batch is taken to consist of sequences of the longest document.
 template <class D, class P, class S, class O>
 step_shape shape_of(engine_core<D, P, S, O> const& engine, plan_options const& o) {
   auto const& told = engine.options();
@@ -58,9 +58,9 @@ step_shape shape_of(engine_core<D, P, S, O> const& engine, plan_options const& o
           .whole_gradients = whole_gradients_of(engine)};
 }
 
-/// Measures the machine, plans the steps of an engine and arranges it: where the optimizer's state lives, and
-/// what is computed again. Before initialize() only; every rank makes the call. What does not fit is arranged
-/// too, and refused by offload::expect_fits.
+/// Measures the machine, plans the steps of an engine, and configures the engine by the plan. Before
+/// initialize() only. Every rank makes the call. A plan that does not fit is returned, too;
+/// offload::expect_fits refuses it.
 /// \throws error(bad_input) for settings that contradict each other, or that need another engine.
 template <class D, class P, class S, class O>
 planned_steps plan_engine(engine_core<D, P, S, O>& engine, plan_options const& o = {}) {
@@ -89,7 +89,7 @@ planned_steps plan_engine(engine_core<D, P, S, O>& engine, plan_options const& o
   return {shape, std::move(machine), measuring.count(), std::move(settings), std::move(plan)};
 }
 
-/// The implementation of attention that a device uses; empty where there is one only.
+/// The name of the attention implementation that a device uses; empty if it has only one.
 template <class D>
 std::string attention_of(D const& device) {
   if constexpr (requires { device.attention(); }) {
@@ -99,7 +99,7 @@ std::string attention_of(D const& device) {
   }
 }
 
-/// The plan of an engine's steps, for people: the model, memory by kind, the expected step.
+/// The plan of an engine's steps as text for the user: the model, memory by kind, the expected step.
 template <class D, class P, class S, class O>
 std::string plan_text(engine_core<D, P, S, O> const& engine, offload::plan const& plan) {
   auto const& device = engine.device();
@@ -110,20 +110,20 @@ std::string plan_text(engine_core<D, P, S, O> const& engine, offload::plan const
                    .lockable = device.lockable_bytes()});
 }
 
-/// An engine that is arranged as planned for this machine: train::engine in one call with its plan.
+/// An engine that is planned and configured for this machine in its constructor.
 template <class Engine>
 class planned_engine : public Engine {
 public:
   using typename Engine::device_type;
   using typename Engine::group_type;
 
-  /// Measures the machine and plans; allocates nothing that lasts.
-  /// \throws error(cannot_fit) that says what would fit, and as plan_engine().
+  /// Measures the machine and plans; frees all memory that it allocates for this.
+  /// \throws error(cannot_fit) that says what would help, and errors of plan_engine().
   planned_engine(device_type& device, model::config const& config, engine_options options,
                  plan_options const& o = {})
     requires(Engine::alone)
       : planned_engine{device, nullptr, config, std::move(options), o} {}
-  /// The same for a rank of `group`, which outlives this; null for an engine without ranks.
+  /// The same for a rank of `group`, which must outlive this; null for an engine without ranks.
   planned_engine(device_type& device, group_type* group, model::config const& config, engine_options options,
                  plan_options const& o = {})
       : Engine{device, group, config, std::move(options)}, planned_{plan_engine(*this, o)} {
@@ -131,7 +131,7 @@ public:
   }
 
   [[nodiscard]] planned_steps const& planned() const noexcept { return planned_; }
-  /// The plan for people.
+  /// The plan as text for the user.
   [[nodiscard]] std::string plan_text() const { return train::plan_text(*this, planned_.plan); }
 
 private:

@@ -42,16 +42,16 @@ struct run_summary {
   std::optional<double> eval_before, eval_after;  ///< mean loss per label token of the held-out data
   std::filesystem::path exported;                 ///< empty: nothing was exported
   std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
-  int signal = 0;                                 ///< that ended the run early; 0: it went to its end
-  double planned_step_time = 0.0;                 ///< s, of steps whose micro-batches are full
+  int signal = 0;                                 ///< that ended the run early; 0: none
+  double planned_step_time = 0.0;                 ///< s, of steps with full micro-batches
   std::optional<double> median_step_time;         ///< s; none: there was no step
 };
 
-/// A whole fine-tuning run above an engine: data, schedule, evaluation, metrics, checkpoints, export. `Core`
-/// is an engine_core: a run is compiled once for all architectures. See train::trainer.
+/// A whole fine-tuning run with an engine: data, schedule, evaluation, metrics, checkpoints, export. `Core`
+/// is an engine_core, so a run is compiled once for all architectures. See train::trainer.
 ///
-/// Calls that a program makes are defined outside of the class: where an explicit instantiation is declared,
-/// they are compiled nowhere else.
+/// Larger members are defined outside the class, so that an explicit instantiation declaration keeps them
+/// from being compiled elsewhere.
 template <class Core>
 class basic_trainer {
 public:
@@ -59,25 +59,25 @@ public:
   using element_type = typename Core::element_type;
   using group_type = typename Core::group_type;
 
-  /// Reads the data and makes the plan; allocates nothing large. All of these outlive it.
+  /// Reads the data and makes the plan; allocates nothing large. All arguments must outlive this.
   basic_trainer(device_type& device, Core& engine, run_setup const& setup);
   basic_trainer(basic_trainer const&) = delete;
   basic_trainer& operator=(basic_trainer const&) = delete;
   ~basic_trainer();
 
-  /// What a step will take and do: decided before anything is allocated, and obeyed.
+  /// The plan of the steps, made before anything is allocated and followed by the run.
   [[nodiscard]] offload::plan const& plan() const noexcept { return planned_.plan; }
-  /// The machine that it was made for.
+  /// The machine of the plan.
   [[nodiscard]] std::string const& machine_name() const noexcept { return planned_.machine.name; }
-  /// Is this the rank that tells how the run goes, and writes what is not sharded?
+  /// Does this rank report, and write what is not sharded?
   [[nodiscard]] bool is_rank_zero() const noexcept { return setup_->is_rank_zero(); }
   /// The plan as text.
   [[nodiscard]] std::string plan_text() const;
-  /// \throws error(cannot_fit) when the plan needs more memory than there is.
+  /// \throws error(cannot_fit) if the plan needs more memory than there is.
   void expect_fits() const { offload::expect_fits(planned_.plan); }
 
-  /// Trains to the end or to a signal. \throws error as the exit codes say; what was saved before stays
-  /// valid.
+  /// Trains to the end or to a signal. \throws error with the exit codes of docs/command-line.md; earlier
+  /// checkpoints stay valid.
   run_summary run();
 
 private:
@@ -86,7 +86,7 @@ private:
   void start();
   run_summary run_to_the_end();
   void train_one_step();
-  void count_service(step_metrics& m);
+  void count_updates(step_metrics& m);
   void check_loss(step_result const& result, std::int64_t label_tokens);
   double evaluate();
 
@@ -102,10 +102,10 @@ private:
   planned_steps planned_;
   std::optional<run_data> data_;
   std::optional<data::loader> loader_;
-  std::int64_t rows_ = 0;  // where there are no examples
+  std::int64_t rows_ = 0;  // of the data set, if it is not tokenised
   std::int64_t total_steps_ = 0;
   run_state state_;
-  offload::worker_counts served_;
+  offload::worker_counts counted_;
   run_report report_;
   run_output<Core> output_;
 };
@@ -153,13 +153,13 @@ run_summary basic_trainer<Core>::run() {
   try {
     return run_to_the_end();
   } catch (error const& e) {
-    setup_->ranks.abort(e.what());  // before what waits for the others is destroyed
+    setup_->ranks.abort(e.what());  // before collectives that wait for the other ranks are destroyed
     if (e.code() != exit_code::device_lost) {
       throw;
     }
-    try {  // one that is being written is written from a copy in the host's memory
+    try {  // a running write reads from a copy in host memory
       output_.wait();
-    } catch (error const&) {}  // the one before stands
+    } catch (error const&) {}  // the checkpoint before it is valid
     fail(e.code(), e.what(), "; ", output_.last_checkpoint(),
          output_.checkpoint().empty() ? "" : ", --resume goes on from it");
   } catch (std::exception const& e) {
@@ -217,7 +217,7 @@ void basic_trainer<Core>::start() {
   io::hub_checkpoint const weights = io::hub_checkpoint::open(options.model);
   expect_quantisation(setup_->config, weights);
   expect_tensors(engine_->model().units(), weights);
-  expect_fits();  // sizes that the tensors have, too
+  expect_fits();  // after the checks of the tensors, whose messages are more precise
   state_.identity = identity_of(options, setup_->config, *data_, element_name());
   state_.settings = settings_of(options, output_.model_files(), *data_);
   output_.expect_resumable();
@@ -230,7 +230,8 @@ void basic_trainer<Core>::start() {
   comm::together(setup_->ranks, [this] { output_.settle_directory(); });
 }
 
-/// Plans the steps and arranges the engine. Of a plan that does not fit, the refusal names flags that do.
+/// Plans the steps and configures the engine. If the plan does not fit, its refusal names flags with which it
+/// would.
 template <class Core>
 void basic_trainer<Core>::settle_plan() {
   auto const& options = setup_->options;
@@ -252,7 +253,7 @@ void basic_trainer<Core>::settle_plan() {
   }
 }
 
-/// What a dry run can tell from the data set's rows alone.
+/// Counts a dry run's steps from the rows of the data set alone.
 template <class Core>
 void basic_trainer<Core>::outline_without_tokens() {
   total_steps_ = setup_->options.max_steps;
@@ -294,7 +295,8 @@ void basic_trainer<Core>::train_one_step() {
     for (auto const length : data.lengths) { pairs += kernel::visible_pairs(length, window); }
     return pairs;
   });
-  double const again = engine_->allocation().recomputed_flops_per_token * static_cast<double>(data.tokens);
+  double const recomputed =
+      engine_->allocation().recomputed_flops_per_token * static_cast<double>(data.tokens);
   m.grad_norm = result.grad_norm;
   m.epoch = data.epoch;
   m.step_time_ms = seconds * 1e3;
@@ -302,24 +304,24 @@ void basic_trainer<Core>::train_one_step() {
   m.label_tokens = data.label_tokens;
   m.tokens = data.tokens;
   m.model_tflops = 3.0 * forward / seconds * 1e-12;
-  m.hardware_tflops = (3.0 * forward + again) / seconds * 1e-12;
+  m.hardware_tflops = (3.0 * forward + recomputed) / seconds * 1e-12;
   m.host_bytes = peak_resident_bytes();
   m.device_bytes = device_->peak_bytes();
   m.skipped = !result.accepted;
-  count_service(m);
+  count_updates(m);
   report_.step(m);
 }
 
-/// What became of the buckets whose state is off the device.
+/// Counts this step's updates of buckets off the device.
 template <class Core>
-void basic_trainer<Core>::count_service(step_metrics& m) {
+void basic_trainer<Core>::count_updates(step_metrics& m) {
   auto const& buckets = engine_->options().configuration.buckets;
   if (std::any_of(buckets.begin(), buckets.end(),
                   [](auto const& b) { return b.where != offload::tier::resident; })) {
     auto const counts = engine_->state().counts();
-    m.buckets = counts - served_;
+    m.buckets = counts - counted_;
     m.hit_rate = engine_->state().hit_rate();
-    served_ = counts;
+    counted_ = counts;
   }
 }
 
@@ -331,7 +333,7 @@ void basic_trainer<Core>::check_loss(step_result const& result, std::int64_t lab
   }
   if (label_tokens == 0) {
     return;
-  }  // nothing to learn from is no fault of the model
+  }
   output_.wait();
   auto const last = output_.last_checkpoint();
   expect(setup_->options.nonfinite == on_nonfinite::skip, exit_code::nonfinite, "step ", state_.step,
@@ -364,7 +366,7 @@ double basic_trainer<Core>::evaluate() {
 }
 
 namespace detail {
-/// What a trainer's run stands on, made before it and destroyed behind it.
+/// The members of a trainer that are constructed before its run and destroyed after it.
 template <class Engine>
 struct below_run {
   run_setup setup;
@@ -388,9 +390,8 @@ public:
   using typename run_type::device_type;
   using typename run_type::group_type;
 
-  /// Reads configuration and data and makes the plan; allocates nothing large. Ranks that train together each
-  /// have a trainer, with the same options but for their number, and a group that outlives it: null for one
-  /// alone.
+  /// Reads configuration and data and makes the plan; allocates nothing large. `group` must outlive this;
+  /// null: a single rank. Each rank of a group has a trainer, with the same options except for the rank.
   explicit trainer(device_type& device, training_options options, group_type* group = nullptr)
       : below_run{device, std::move(options), group}, run_type{device, below_run::engine, below_run::setup} {}
 

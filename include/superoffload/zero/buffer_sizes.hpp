@@ -8,20 +8,21 @@
 
 namespace superoffload::zero {
 
-/// How large buffers are that the units of a model take turns in, and which of them a unit may have.
+/// The sizes of buffers that the units of a model take turns in, and which buffer suits a unit.
 ///
-/// The embedding and the head are often larger than any block, and far apart: of three buffers or more one is
-/// for them, and the others are as large as the largest unit between them. A head that uses the embedding,
-/// too, is used with it at once: then it goes with the blocks. Where every unit has a buffer, so have both.
+/// The embedding and the head are often larger than any block, and are never needed at the same time. Of
+/// three or more buffers, one is for them, and the others are as large as the largest block. With tied
+/// embeddings, head and embedding are needed at once, and the head counts as a block. If there is a buffer
+/// for every unit, both have their own.
 template <class Bytes>
 class buffer_sizes {
 public:
   buffer_sizes() = default;
-  /// `buffers` of `bytes` each.
+  /// `buffers` buffers of `bytes` each.
   buffer_sizes(Bytes bytes, int buffers)
       : buffers_{buffers}, large_{buffers}, largest_{bytes}, block_{bytes} {}
-  /// At most `buffers`, and one for each unit. `units`: what each wants, in the order of the forward; 0:
-  /// nothing. `tied_embeddings`: are the first and the last used at once?
+  /// At most `buffers` buffers, and at most one for each unit. `units`: bytes of each unit in the order of
+  /// the forward; 0: it needs none. `tied_embeddings`: are the first and the last unit used at once?
   buffer_sizes(std::vector<Bytes> const& units, int buffers, bool tied_embeddings) {
     Bytes between{};
     for (std::size_t u = 0; u < units.size(); ++u) {
@@ -37,7 +38,7 @@ public:
     large_ = for_each ? static_cast<int>(larger) : std::min(buffers_, 1);
   }
 
-  /// The same number of them, all as large as the largest unit.
+  /// As many buffers, each as large as the largest unit.
   static buffer_sizes alike(std::vector<Bytes> const& units, int buffers) {
     buffer_sizes const mixed{units, buffers, false};
     return {mixed.largest_, mixed.buffers_};
@@ -49,14 +50,14 @@ public:
   [[nodiscard]] Bytes total() const noexcept {
     return static_cast<Bytes>(large_) * largest_ + static_cast<Bytes>(buffers_ - large_) * block_;
   }
-  /// Is the buffer for units that want so much?
+  /// Is the buffer for units of `wanted` bytes?
   [[nodiscard]] bool suits(int buffer, Bytes wanted) const noexcept {
     return (wanted > block_) == (of(buffer) > block_);
   }
 
 private:
-  int buffers_ = 0, large_ = 0;  ///< the first ones are large
-  Bytes largest_{}, block_{};    ///< of a large room, and of each other
+  int buffers_ = 0, large_ = 0;  ///< the first `large_` ones are large
+  Bytes largest_{}, block_{};    ///< bytes of a large buffer, and of every other one
 };
 
 }  // namespace superoffload::zero

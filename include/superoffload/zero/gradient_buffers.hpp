@@ -18,15 +18,15 @@
 
 namespace superoffload::zero {
 
-/// Rooms in device memory that gradients take turns in: one is written, others leave. A final gradient leaves
-/// when its reader has it, which the sink says. Where micro-batches are added up, the sum so far goes home to
-/// pinned host memory after each and comes back ahead of the next one, so that it is added to on the device,
-/// with the bits of a sum that stays there.
+/// Device buffers that offloaded gradients take turns in. A final gradient may be overwritten when its reader
+/// has it, which the sink says. With several micro-batches, the sum goes to pinned host memory after each and
+/// comes back before the next. It is added to on the device, so its bits are those of a sum that stays there.
 ///
-/// The order of streams keeps it right: a buffer is given away behind whatever was queued for what was in it.
-/// Fewer buffers cost waiting, never a result, down to one for each gradient that is written at once.
+/// The order of streams keeps this correct: a buffer's next use is queued after all work on its content.
+/// Fewer buffers cost time and change no result. The minimum is one for each gradient that is written at
+/// once.
 ///
-/// Calls come from the thread that queues the work. It waits where the sink's `taken` does.
+/// Calls come from the thread that queues the work. They block only if the sink's `taken` does.
 template <device_policy D>
 class gradient_buffers {
 public:
@@ -34,22 +34,22 @@ public:
   using sink_type = gradient_sink<stream_type>;
 
   /// `compute`: the stream whose work writes gradients. `sums`: by unit, the bytes of its sum in host memory;
-  /// 0 where it has none. `times` sees how sums come and go, if it is given.
+  /// 0: none. `times` records the copies of sums; it may be null.
   gradient_buffers(D& device, stream_type& compute, std::size_t buffer_bytes, int buffers,
                    std::vector<std::size_t> const& sums, sink_type sink, recorder<D>* times = nullptr)
       : compute_{&compute},
         sink_{sink},
         memory_{device, buffer_bytes * static_cast<std::size_t>(buffers)},
-        homes_{device, std::accumulate(sums.begin(), sums.end(), std::size_t{0}), memory::host} {
+        host_sums_{device, std::accumulate(sums.begin(), sums.end(), std::size_t{0}), memory::host} {
     auto* next = memory_.template as<std::byte>();
     for (int i = 0; i < buffers; ++i) {
       buffers_.emplace_back(std::exchange(next, next + buffer_bytes), typename D::event{device});
     }
-    auto* home = homes_.template as<std::byte>();
+    auto* on_host = host_sums_.template as<std::byte>();
     for (auto const bytes : sums) {
-      sums_.emplace_back(std::exchange(home, home + bytes), bytes, typename D::event{device});
+      sums_.emplace_back(std::exchange(on_host, on_host + bytes), bytes, typename D::event{device});
     }
-    if (homes_.bytes() > 0) {
+    if (host_sums_.bytes() > 0) {
       down_.emplace(device);
       up_.emplace(device);
       if (times != nullptr) {
@@ -68,10 +68,10 @@ public:
     }
   }
 
-  /// The unit's room, which work queued on the compute stream from now on may write, with the sum of the
-  /// step's earlier micro-batches in it. The same until to_host() or finish().
+  /// The unit's buffer, with the sum of the step's earlier micro-batches in it. Work queued on the compute
+  /// stream from now on may write it. The same buffer until to_host() or finish().
   void* acquire(int unit) { return acquire(unit, *compute_); }
-  /// The same for work on another stream, which the compute stream waits for before finish().
+  /// The same for work on `writer`. The compute stream must wait for that work before finish().
   void* acquire(int unit, stream_type& writer) {
     auto* r = find(unit);
     if (r != nullptr && r->holds == content::growing) {
@@ -86,44 +86,45 @@ public:
       r = take(unit, writer);
     }
     expect(r != nullptr, exit_code::internal, "the gradient of unit ", unit, " finds all ", buffers_.size(),
-           " buffers taken by gradients that are not final: expected a room for each");
+           " buffers taken by gradients that are not final: expected a buffer for each");
     r->holds = content::growing;
     return r->memory;
   }
 
-  /// Its micro-batch is done, and not the last one of the step: sends the sum home.
+  /// The unit's backward of a micro-batch is queued, and it is not the step's last: sends the sum to the
+  /// host.
   void to_host(int unit) {
     auto& r = *find(unit);
     auto& s = sums_[at(unit)];
     compute_->record(r.settled);
     down_->wait(r.settled);
     record_span(times_, down_track_, *down_, "sum of ", unit,
-                [&] { down_->copy(s.home, r.memory, s.bytes); });
+                [&] { down_->copy(s.on_host, r.memory, s.bytes); });
     down_->record(r.settled);
     down_->record(s.sent);
     s.begun = true;
     leave(r, content::sent);
   }
-  /// It is final: tells the sink of it.
+  /// The gradient is final: hands it to the sink.
   void finish(int unit, unit_gradient gradient) {
     auto& r = *find(unit);
     sink_.ready(sink_.self, unit, gradient);
-    compute_->record(r.settled);  // the sink may have queued readers
+    compute_->record(r.settled);  // after readers that the sink has queued
     sums_[at(unit)].begun = false;
     leave(r, content::final);
   }
 
-  /// A hint that the unit is acquired next.
+  /// A hint that the unit will be acquired next.
   void expect_next(int unit) noexcept { next_ = unit; }
-  /// Begins to bring the sum of what was expected, where there is one and a room for it.
+  /// Begins to copy the expected unit's sum to the device, if it has one and a buffer is free.
   void bring_next() {
-    auto const unit = std::exchange(next_, nobody);
-    if (unit != nobody && sums_[at(unit)].begun) {
+    auto const unit = std::exchange(next_, no_unit);
+    if (unit != no_unit && sums_[at(unit)].begun) {
       bring(unit);
     }
   }
 
-  /// What is in a buffer of the unit's gradient; null where it has made room for another.
+  /// The buffer with the unit's gradient; null if another gradient has taken it.
   [[nodiscard]] void* memory_of(int unit) const {
     auto const found = std::find_if(buffers_.begin(), buffers_.end(), [&](gradient_buffer const& r) {
       return r.unit == unit && (r.holds == content::growing || r.holds == content::final);
@@ -132,30 +133,30 @@ public:
   }
 
 private:
-  static constexpr int nobody = -1;
+  static constexpr int no_unit = -1;
 
   enum class content {
     nothing,
-    growing,  // written by queued work, or about to be
-    sent,     // also at home, when what is queued has run
-    brought,  // the same, and not used yet
-    final,    // the sink was told of it
+    growing,  // being written by queued work
+    sent,     // a copy of the sum on the host, when queued work has run
+    brought,  // the same, copied from the host and not used yet
+    final,    // handed to the sink
   };
   struct gradient_buffer {
     gradient_buffer(std::byte* where, typename D::event s) : memory{where}, settled{std::move(s)} {}
     std::byte* memory;
-    typename D::event settled;  // what was queued for its content has run; not of one that is growing
-    int unit = nobody;
+    typename D::event settled;  // work queued for its content has run; not while it is growing
+    int unit = no_unit;
     content holds = content::nothing;
-    std::int64_t left = 0;  // when it was, in the order of the calls
+    std::int64_t left = 0;  // time of its last to_host(), finish()
   };
   struct sum {
     sum(std::byte* where, std::size_t size, typename D::event s)
-        : home{where}, bytes{size}, sent{std::move(s)} {}
-    std::byte* home;
+        : on_host{where}, bytes{size}, sent{std::move(s)} {}
+    std::byte* on_host;
     std::size_t bytes;
-    typename D::event sent;  // it is at home
-    bool begun = false;      // earlier micro-batches of the step are in it
+    typename D::event sent;  // the copy to the host has ended
+    bool begun = false;      // it has earlier micro-batches of the step
   };
 
   static std::size_t at(int unit) { return static_cast<std::size_t>(unit); }
@@ -169,15 +170,15 @@ private:
     r.left = ++clock_;
   }
 
-  /// A buffer that work queued on `stream` from now on may write: the unit's own, else the one that was left
-  /// longest ago, before all one whose sum has been brought in vain. Null: all are growing.
+  /// A buffer that work queued on `stream` from now on may write: the unit's own; else one whose sum was
+  /// copied back and not used; else the one left longest ago. Null: all are growing.
   gradient_buffer* take(int unit, stream_type& stream) {
     auto* r = find(unit);
     if (r == nullptr) {
       for (auto& other : buffers_) {
-        bool const in_vain = other.holds == content::brought;
+        bool const unused = other.holds == content::brought;
         if (other.holds != content::growing &&
-            (r == nullptr || in_vain || (r->holds != content::brought && other.left < r->left))) {
+            (r == nullptr || unused || (r->holds != content::brought && other.left < r->left))) {
           r = &other;
         }
       }
@@ -195,7 +196,7 @@ private:
     return r;
   }
 
-  /// The buffer that the unit's sum is in, or on its way to. Null: all are growing.
+  /// The buffer with the unit's sum, or with the copy of it under way. Null: all are growing.
   gradient_buffer* bring(int unit) {
     auto* r = find(unit);
     if (r != nullptr && r->holds != content::final) {
@@ -207,7 +208,7 @@ private:
     }
     auto& s = sums_[at(unit)];
     up_->wait(s.sent);
-    record_span(times_, up_track_, *up_, "sum of ", unit, [&] { up_->copy(r->memory, s.home, s.bytes); });
+    record_span(times_, up_track_, *up_, "sum of ", unit, [&] { up_->copy(r->memory, s.on_host, s.bytes); });
     up_->record(r->settled);
     r->holds = content::brought;
     return r;
@@ -217,11 +218,11 @@ private:
   int down_track_ = -1, up_track_ = -1;
   stream_type* compute_;
   sink_type sink_;
-  buffer<D> memory_, homes_;
+  buffer<D> memory_, host_sums_;
   std::vector<gradient_buffer> buffers_;
   std::vector<sum> sums_;                 // by unit
-  std::optional<stream_type> down_, up_;  // where there are sums
-  int next_ = nobody;
+  std::optional<stream_type> down_, up_;  // if there are sums
+  int next_ = no_unit;
   std::int64_t clock_ = 0;
 };
 

@@ -13,7 +13,7 @@
 
 namespace superoffload::zero {
 
-/// Does a store keep the unit's gradient in wide<T>, so that sums are rounded once, by their reader?
+/// Does a store keep the unit's gradient in wide<T>? Its sum is then rounded once, by its reader.
 template <element T>
 bool keeps_wide(autograd::unit_layout const& unit, bool accumulates) {
   return !std::is_same_v<T, wide<T>> && (unit.wide_gradient() || accumulates);
@@ -31,8 +31,8 @@ struct unit_range {
   std::int64_t offset, count;
 };
 
-/// What no backward writes of a gradient and what is zero in it all the same: frozen tensors, and with
-/// `padding` what lies between tensors.
+/// The ranges of a gradient that no backward writes and that must be zero: frozen tensors and, with
+/// `padding`, the padding between tensors.
 inline std::vector<unit_range> unwritten(autograd::unit_layout const& unit, bool padding) {
   std::vector<unit_range> ranges;
   auto const& tensors = unit.tensors();
@@ -48,7 +48,7 @@ inline std::vector<unit_range> unwritten(autograd::unit_layout const& unit, bool
   return ranges;
 }
 
-/// Queues zeros for these ranges of a unit's flat gradient.
+/// Queues zeros for `ranges` of a unit's flat gradient.
 template <element T, class Stream>
 void clear(Stream& stream, unit_gradient const& gradient, std::vector<unit_range> const& ranges) {
   auto const size = gradient.is_wide ? sizeof(wide<T>) : sizeof(T);

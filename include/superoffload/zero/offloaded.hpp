@@ -25,15 +25,16 @@
 
 namespace superoffload::zero {
 
-/// Weights in device memory or in pinned host memory, from where they are brought into buffers on the device
-/// ahead of each forward and backward; gradients in device memory of their own, or in buffers that they leave
-/// as soon as their reader has them. `flow` says which; where it says nothing, this is the resident store.
-/// Where several micro-batches are added up, the sum of a gradient that flows lives in pinned host memory, as
-/// wide<T>, and is added to in such a buffer.
+/// The store of one device. Weights live in device memory, or in pinned host memory, from which they are
+/// prefetched into device buffers before each forward and backward. Gradients live in their own device
+/// memory, or in shared device buffers that they leave as soon as their reader has them.
+/// store_options::offloaded says which; if nothing is offloaded, this is the resident store. With several
+/// micro-batches, the sum of an offloaded gradient lives in pinned host memory as wide<T>, and is added to in
+/// a device buffer.
 ///
-/// The sink is told of each gradient that is final, and, by its `taken`, when the buffer of one that flows is
-/// about to be written again. What a unit's weights are from then on is for others to write, in host memory:
-/// the store fetches them anew after reduce().
+/// The sink gets each final gradient. Its `taken` is called before the buffer of an offloaded gradient is
+/// overwritten. The optimizer writes new offloaded weights in host memory; the store fetches them anew after
+/// reduce().
 template <device_policy D, element T>
 class offloaded_store {
 public:
@@ -41,7 +42,7 @@ public:
 
   static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
                            group_type const* group) {
-    expect(group == nullptr, exit_code::internal, "zero::streamed is for one device: expected no group");
+    expect(group == nullptr, exit_code::internal, "zero::offloaded is for one device: expected no group");
     auto const& [accumulates, buffers, f] = o;
     auto total = bytes_beside_buffers(units, accumulates, f);
     total.weights += weight_buffers_of(units, f).total();
@@ -96,8 +97,8 @@ public:
     }
   }
 
-  /// Begins to fetch the unit where there is a buffer. What its weights are must be settled by now. The sum
-  /// of its gradient is fetched after the next reduce().
+  /// Begins to fetch the unit's weights, if a buffer is free. They must be up to date by now. The sum of its
+  /// gradient is fetched after the next reduce().
   void prefetch(int unit, autograd::pass p) noexcept {
     auto const& e = at(unit);
     if (e.offloaded) {
@@ -130,7 +131,7 @@ public:
       auto const final = gradient(unit);
       clear<T>(*stream_, final, e.unwritten);
       if (e.offloaded) {
-        buffers_.forget(unit);  // its update is what comes next
+        buffers_.forget(unit);  // its update comes next
       }
       if (e.gradient_offloaded) {
         gradient_buffers_.finish(unit, final);
@@ -143,25 +144,25 @@ public:
     gradient_buffers_.bring_next();
   }
 
-  /// Is the micro-batch that runs now the step's last, after which gradients are final?
+  /// Is the next micro-batch the step's last, after which gradients are final?
   void set_last_micro_batch(bool last) { last_ = last; }
   void settle() noexcept {}
   void weights_changed() noexcept {}
 
-  /// Where the unit's weights live, [elements] T: in device memory, or in host memory where they flow.
+  /// The unit's weights, [elements] T: in device memory, or in host memory if they are offloaded.
   [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
-  /// The stream whose work reads them there first.
+  /// The stream whose work reads them first.
   [[nodiscard]] typename D::stream& reader(int unit) {
     return at(unit).offloaded ? buffers_.transfer() : *stream_;
   }
-  /// Before they are written from outside of a step: waits until nothing reads them.
+  /// Call before they are written from outside a step: waits until nothing reads them.
   void expect_writes(int unit) {
     if (at(unit).offloaded) {
       buffers_.drop(unit);
     }
   }
-  /// The final gradient of the last step, zero in frozen tensors; null for a unit that is frozen as a whole,
-  /// and for one whose gradient flows and has made room for another.
+  /// The final gradient of the last step, zero in frozen tensors. Null for a frozen unit, and for an
+  /// offloaded gradient whose buffer is taken by another.
   [[nodiscard]] unit_gradient gradient(int unit) const {
     auto g = at(unit).gradient;
     if (at(unit).gradient_offloaded) {
@@ -177,7 +178,7 @@ private:
     bool offloaded = false;
     bool trains = false;
     bool gradient_offloaded = false;
-    unit_gradient gradient;  // without data where it flows
+    unit_gradient gradient;  // without data if offloaded
     std::vector<unit_range> unwritten;
   };
   static std::size_t weight_bytes(autograd::unit_layout const& u) {
@@ -208,7 +209,7 @@ private:
     }
     return sums;
   }
-  /// What neither takes turns nor is a sum.
+  /// Bytes without shared buffers and sums.
   static store_bytes bytes_beside_buffers(std::vector<autograd::unit_layout> const& units, bool accumulates,
                                           offloaded_units const& f) {
     store_bytes total;
@@ -233,10 +234,11 @@ private:
   std::vector<entry> entries_;
   bool last_ = true;
   gradient_buffers<D> gradient_buffers_;
-  prefetcher<D> buffers_;  // last: what it still fetches comes from the buffers above
+  prefetcher<D> buffers_;  // last: its queued copies read the buffers above
 };
 
-/// The policy: nothing is sharded, and weights and gradients flow as engine_options::configuration says.
+/// The policy: nothing is sharded; engine_options::configuration says which weights and gradients are
+/// offloaded.
 struct offloaded {
   using policy_category = category::sharding;
   static constexpr bool offloads = true;

@@ -18,8 +18,8 @@
 
 namespace superoffload::zero {
 
-/// The sharded store of a rank, or the streamed one of whoever has no group: which of them is known when a
-/// run begins. A program has one engine for both, whose model code is compiled once.
+/// The sharded store if the engine has a group of ranks, else the offloaded store. This is known when a run
+/// begins. A program has one engine for both, so its model code is compiled once.
 template <device_policy D, element T, comm::communicator<D> C>
 class offloaded_or_sharded_store {
 public:
@@ -85,8 +85,8 @@ private:
   std::optional<of_rank> of_rank_;
 };
 
-/// The policy: shards where the engine has a group of kind `Comm`, otherwise what zero::streamed does. Of a
-/// rank gradients may flow, in the immediate mode and without accumulation.
+/// The policy: shards if the engine has a group of kind `Comm`, else as zero::offloaded. A rank's gradients
+/// can be offloaded in the immediate mode and without accumulation.
 template <class Comm>
 struct offloaded_or_sharded {
   using policy_category = category::sharding;

@@ -8,14 +8,14 @@
 
 namespace superoffload::zero {
 
-/// Which units do not keep their weights or gradients in device memory. Decided before anything is allocated.
+/// The units whose weights or gradients are not kept in device memory. Decided before anything is allocated.
 struct offloaded_units {
-  /// By unit: do its weights live in host memory, and come to the device ahead of their use?
+  /// By unit: do its weights live in host memory, and are they prefetched to the device?
   std::vector<bool> weights{};
-  /// By unit: do gradients take turns in device memory, and leave it as they become final?
+  /// By unit: does its gradient share device buffers with others, and leave them when it is final?
   std::vector<bool> gradients{};
-  /// Device buffers for each, as large as the largest that flows. A unit that is used holds one, whatever is
-  /// to be fetched meanwhile needs another.
+  /// Device buffers for offloaded weights and gradients, each as large as the largest unit. A unit in use
+  /// holds one; every prefetch meanwhile needs another.
   int weight_buffers = 3, gradient_buffers = 3;
 
   [[nodiscard]] bool weights_of(int unit) const { return has(weights, unit); }

@@ -15,20 +15,20 @@
 
 namespace superoffload::zero {
 
-/// Rooms in device memory that units take turns in. A unit is brought into one ahead of its use, by a stream
-/// of its own, and stays until its room is needed for another: the unit that was left longest ago goes first,
-/// so that around the turn from forward to backward the last ones are still there.
+/// Device buffers that units take turns in. A unit is prefetched into one on a separate stream, and stays
+/// until its buffer is needed for another. The unit that was left longest ago goes first, so around the turn
+/// from forward to backward the last units are still there.
 ///
-/// The order of streams keeps it right: a buffer is filled behind all work that was queued before its former
-/// unit was released, and used behind its filling. Fewer buffers cost waiting, never a result.
+/// The order of streams keeps this correct: a buffer is filled after all work that was queued before its
+/// former unit was released, and used after its fill. Fewer buffers cost time and change no result.
 ///
-/// Calls come from the thread that queues the work. None of them waits for the device but drop().
+/// Calls come from the thread that queues the work. Only drop() waits for the device.
 template <device_policy D>
 class prefetcher {
 public:
   using stream_type = typename D::stream;
 
-  /// `compute`: the stream whose work uses the units. `times` sees what fills the buffers, if it is given.
+  /// `compute`: the stream whose work uses the units. `times` records the fills; it may be null.
   prefetcher(D& device, stream_type& compute, buffer_sizes<std::size_t> const& sizes,
              recorder<D>* times = nullptr)
       : sizes_{sizes},
@@ -47,11 +47,11 @@ public:
   prefetcher& operator=(prefetcher const&) = delete;
   ~prefetcher() { drain(transfer_); }
 
-  /// The stream that `fill` is called with.
+  /// The stream of all fills.
   [[nodiscard]] stream_type& transfer() noexcept { return transfer_; }
 
-  /// Lets `fill(stream, room)` queue what brings the unit into a room for so many bytes, unless it is in one.
-  /// False: all such buffers are in use.
+  /// Calls `fill(stream, buffer)` to queue the copy of the unit into a buffer for `bytes` bytes, unless the
+  /// unit is in one. \returns false if all such buffers are in use.
   template <class Fill>
   bool fetch(int unit, std::size_t bytes, Fill const& fill) {
     if (find(unit) != nullptr) {
@@ -68,7 +68,7 @@ public:
     if (oldest == nullptr) {
       return false;
     }
-    oldest->unit = nobody;
+    oldest->unit = no_unit;
     if (oldest->was_used) {
       transfer_.wait(oldest->left);
     }
@@ -79,12 +79,12 @@ public:
     return true;
   }
 
-  /// The unit's room, which work queued on the compute stream from now on may read. Nests.
+  /// The unit's buffer. Work queued on the compute stream from now on may read it. Nests.
   template <class Fill>
   void* acquire(int unit, std::size_t bytes, Fill const& fill) {
     expect(fetch(unit, bytes, fill), exit_code::internal, "unit ", unit, " was acquired while of all ",
            buffers_.size(), " buffers for units those for ", bytes,
-           " bytes were in use: expected a room for each that is used at once");
+           " bytes were in use: expected a buffer for each that is used at once");
     auto& r = *find(unit);
     if (r.users++ == 0) {
       compute_->wait(r.filled);
@@ -104,32 +104,32 @@ public:
     } catch (...) {}  // a device that failed says so at the next call
   }
 
-  /// What was fetched of the unit is out of date. It is not in use.
+  /// The fetched copy of the unit is out of date. The unit must not be in use.
   void forget(int unit) {
     if (auto* const r = find(unit)) {
       expect(r->users == 0, exit_code::internal, "unit ", unit, " changes while it is acquired");
-      r->unit = nobody;
+      r->unit = no_unit;
       r->touched = 0;
     }
   }
-  /// The same, and nothing reads its source any more: waits for what is on its way.
+  /// The same, after a wait for fills under way: nothing reads the unit's source then.
   void drop(int unit) {
     transfer_.synchronize();
     forget(unit);
   }
 
 private:
-  static constexpr int nobody = -1;
+  static constexpr int no_unit = -1;
 
   struct prefetch_buffer {
     prefetch_buffer(std::byte* where, typename D::event f, typename D::event l)
         : memory{where}, filled{std::move(f)}, left{std::move(l)} {}
     std::byte* memory;
     typename D::event filled, left;
-    int unit = nobody;
+    int unit = no_unit;
     int users = 0;
     bool was_used = false;     // `left` was recorded
-    std::int64_t touched = 0;  // when it was filled or left
+    std::int64_t touched = 0;  // time of its last fill or release
   };
 
   prefetch_buffer* find(int unit) noexcept {

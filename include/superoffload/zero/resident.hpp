@@ -18,10 +18,10 @@
 
 namespace superoffload::zero {
 
-/// All weights and gradients in device memory, whole.
+/// The store with all weights and gradients in device memory.
 ///
-/// Gradients are T, or wide<T> where the unit asks for it or several micro-batches are added up: then they
-/// are added as they are and rounded once, by their reader.
+/// Gradients are T, or wide<T> if the unit asks for it or a step has several micro-batches. Wide sums are
+/// rounded once, by their reader.
 template <device_policy D, element T>
 class resident_store {
 public:
@@ -30,7 +30,7 @@ public:
   static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
                            group_type const* group) {
     expect(group == nullptr && !o.offloaded.any_weights() && !o.offloaded.any_gradient(), exit_code::internal,
-           "zero::resident keeps everything on one device: expected no group, and nothing that flows");
+           "zero::resident keeps everything on one device: expected no group, and nothing offloaded");
     store_bytes total;
     for (auto const& u : units) {
       auto const n = static_cast<std::size_t>(u.elements());
@@ -85,7 +85,7 @@ public:
     sink_.ready(sink_.self, unit, e.gradient);
   }
 
-  /// Is the micro-batch that runs now the step's last, after which gradients are final?
+  /// Is the next micro-batch the step's last, after which gradients are final?
   void set_last_micro_batch(bool last) { last_ = last; }
   void settle() noexcept {}
   void weights_changed() noexcept {}
@@ -93,9 +93,9 @@ public:
   [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
   /// The stream whose work reads a unit's weights first.
   [[nodiscard]] typename D::stream& reader(int) noexcept { return *stream_; }
-  /// Before they are written from outside of a step.
+  /// Call before they are written from outside a step.
   void expect_writes(int) noexcept {}
-  /// The final gradient of the last step, zero in frozen tensors; null for a unit that is frozen as a whole.
+  /// The final gradient of the last step, zero in frozen tensors; null for a frozen unit.
   [[nodiscard]] unit_gradient gradient(int unit) const { return at(unit).gradient; }
 
 private:

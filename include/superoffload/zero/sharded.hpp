@@ -28,14 +28,14 @@
 
 namespace superoffload::zero {
 
-/// Bytes of a whole unit's gradient of one micro-batch; none where it is frozen as a whole.
+/// Bytes of a whole unit's gradient of one micro-batch; 0 for a frozen unit.
 template <element T>
 std::size_t whole_gradient_bytes(autograd::unit_layout const& unit, int ranks) {
   auto const elements = unit.trainable() ? shard_elements(unit, ranks) * ranks : 0;
   return static_cast<std::size_t>(elements) * (keeps_wide<T>(unit, false) ? sizeof(wide<T>) : sizeof(T));
 }
 
-/// The buffers of a rank.
+/// A rank's buffers for whole units.
 struct whole_unit_buffers {
   buffer_sizes<std::size_t> weights, gradients;
 };
@@ -52,17 +52,16 @@ whole_unit_buffers buffers_of_rank(std::vector<autograd::unit_layout> const& uni
 }
 
 /// Weights and gradients in shards, one for each rank of a group (ZeRO-3). A unit's weights are gathered into
-/// a buffer ahead of each forward and backward; its gradient is written to a buffer, exchanged, summed in the
-/// order of the ranks, and what a rank keeps of it is its shard. Of several micro-batches each is summed so,
-/// and they are added in wide<T>.
+/// a buffer before each forward and backward. Its gradient is written to a buffer and reduce-scattered:
+/// summed in the order of the ranks, of which each keeps its shard. Several micro-batches are reduced one by
+/// one and added in wide<T>.
 ///
-/// Every rank makes the same calls in the same order: what is exchanged follows from them alone. All of it
-/// runs on one stream of its own, beside the compute stream. The sink is told of a shard's gradient one unit
-/// later than reduce() was called, or by settle(), so that the compute stream does not wait for an exchange
-/// that has only just begun.
+/// Every rank makes the same calls in the same order, and the collectives follow from them alone. All
+/// collectives run on one separate stream. The sink gets a shard's gradient at the next reduce() or at
+/// settle(), so that the compute stream does not wait for a collective that has only just begun.
 ///
-/// Shards of gradients that flow take turns in buffers of their own: a sum is written when the sink has taken
-/// what was there. Weights do not flow, and no gradient where micro-batches are added up.
+/// Shards of offloaded gradients take turns in separate buffers: one is overwritten when the sink has taken
+/// its content. Weights cannot be offloaded, nor gradients of several micro-batches.
 template <device_policy D, element T, comm::communicator<D> C>
 class sharded_store {
 public:
@@ -76,8 +75,8 @@ public:
                 need.gradients + need.shard_buffers.total() + need.scratch + need.buffers.gradients.total()};
   }
 
-  /// `times` sees what is exchanged, and what the device waits for it at the end of a unit's backward, if it
-  /// is given.
+  /// `group` must not be null. `times` records the collectives and the device's waits for reduced gradients;
+  /// it may be null.
   sharded_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
                 store_options const& o, C* group, gradient_sink<typename D::stream> sink,
                 recorder<D>* times = nullptr)
@@ -165,7 +164,7 @@ public:
     auto& transfer = buffers_.transfer();
     stream_->record(buffer.written);
     if (last_) {
-      buffers_.forget(unit);  // its update is what comes next
+      buffers_.forget(unit);  // its update comes next
       announce();
     }
     transfer.wait(buffer.written);
@@ -185,30 +184,30 @@ public:
       });
     });
     transfer.record(buffer.summed);
-    buffer.unit = nobody;
+    buffer.unit = no_unit;
     buffer.was_used = true;
     if (last_) {
       summed_ = unit;
       summed_in_ = &buffer;
     }
   }
-  /// After a step's last backward: the gradients of all units have been told to the sink.
+  /// Call after a step's last backward. The sink has the gradients of all units then.
   void settle() { announce(); }
 
-  /// Is the micro-batch that runs now the step's last, after which gradients are final?
+  /// Is the next micro-batch the step's last, after which gradients are final?
   void set_last_micro_batch(bool last) { first_ = std::exchange(last_, last); }
 
-  /// This rank's shards as units of their own; weights() and gradient() are theirs.
+  /// This rank's shards as units of their own. weights() and gradient() belong to them.
   [[nodiscard]] std::vector<autograd::unit_layout> const& owned() const noexcept { return owned_; }
   [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
   /// The stream whose work reads a unit's weights first.
   [[nodiscard]] typename D::stream& reader(int) noexcept { return buffers_.transfer(); }
-  /// Before they are written from outside of a step, on all ranks.
+  /// Call on all ranks before they are written from outside a step.
   void expect_writes(int unit) { buffers_.drop(unit); }
-  /// What is gathered from now on sees what was queued on the compute stream until now.
+  /// Later gathers see the work that is queued on the compute stream by now.
   void weights_changed() { stream_->record(written_); }
-  /// The final gradient of the last step; null for a unit that is frozen as a whole, and for one whose
-  /// gradient flows and has made room for another.
+  /// The final gradient of the last step. Null for a frozen unit, and for an offloaded gradient whose buffer
+  /// is taken by another.
   [[nodiscard]] unit_gradient gradient(int unit) const {
     auto g = at(unit).gradient;
     if (at(unit).gradient_offloaded) {
@@ -218,7 +217,7 @@ public:
   }
 
 private:
-  static constexpr int nobody = -1;
+  static constexpr int no_unit = -1;
 
   struct needs {
     std::size_t shards = 0, gradients = 0, scratch = 0;
@@ -232,7 +231,7 @@ private:
     bool trains = false;
     bool whole_is_wide = false;  // the gradient of the whole unit, of one micro-batch
     bool gradient_offloaded = false;
-    unit_gradient gradient;  // the shard's, without data where it flows
+    unit_gradient gradient;  // the shard's; without data if offloaded
     std::vector<unit_range> unwritten;
   };
   struct gradient_buffer {
@@ -240,11 +239,11 @@ private:
         : memory{where}, written{std::move(w)}, summed{std::move(s)} {}
     std::byte* memory;
     typename D::event written, summed;
-    int unit = nobody;
+    int unit = no_unit;
     bool was_used = false;  // `summed` was recorded
   };
 
-  /// The sum over the ranks is rounded once, by itself; only that of several micro-batches grows.
+  /// The sum over ranks is rounded once. Only the sum over several micro-batches needs to be wide.
   static bool shard_is_wide(bool accumulates) { return accumulates && !std::is_same_v<T, wide<T>>; }
   static std::size_t shard_gradient_bytes(std::int64_t elements, bool accumulates) {
     return static_cast<std::size_t>(elements) * (shard_is_wide(accumulates) ? sizeof(wide<T>) : sizeof(T));
@@ -260,7 +259,7 @@ private:
                         C const& group) {
     auto const& [accumulates, buffers, f] = o;
     expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::internal,
-           "a rank's store lets gradients flow, of steps of one micro-batch, and no weights");
+           "a rank's store cannot offload weights, nor gradients of several micro-batches: expected neither");
     needs all;
     std::vector<std::size_t> offloaded;
     all.buffers = buffers_of_rank<T>(units, group.ranks(), buffers);
@@ -297,8 +296,8 @@ private:
     };
   }
 
-  /// The buffer that the unit's gradient is being written to; at first the one whose sum was begun longest
-  /// ago.
+  /// The buffer that the unit's gradient is written to. A new one is the one whose reduction was queued
+  /// longest ago.
   gradient_buffer& gradient_buffer_of(int unit) {
     for (auto& buffer : gradient_buffers_) {
       if (buffer.unit == unit) {
@@ -309,7 +308,7 @@ private:
       auto const next = next_gradient_buffer_;
       auto& buffer = gradient_buffers_[next];
       next_gradient_buffer_ = (next + 1) % gradient_buffers_.size();
-      if (buffer.unit == nobody &&
+      if (buffer.unit == no_unit &&
           need_.buffers.gradients.suits(static_cast<int>(next), at(unit).whole_gradient)) {
         if (buffer.was_used) {
           stream_->wait(buffer.summed);
@@ -320,13 +319,13 @@ private:
     }
     fail(exit_code::internal, "the gradient of unit ", unit, " finds of all ", gradient_buffers_.size(),
          " buffers those for ", at(unit).whole_gradient,
-         " bytes taken by gradients that are not reduced: expected a room for each");
+         " bytes taken by gradients that are not reduced: expected a buffer for each");
   }
 
-  /// Tells the sink of the unit that was reduced last.
+  /// Hands the unit that was reduced last to the sink.
   void announce() {
-    if (summed_ != nobody) {
-      auto const unit = std::exchange(summed_, nobody);
+    if (summed_ != no_unit) {
+      auto const unit = std::exchange(summed_, no_unit);
       record_span(times_, wait_track_, *stream_, "wait for ", unit,
                   [&] { stream_->wait(summed_in_->summed); });
       if (at(unit).gradient_offloaded) {
@@ -352,15 +351,15 @@ private:
   std::vector<gradient_buffer> gradient_buffers_;
   std::size_t next_gradient_buffer_ = 0;
   gradient_buffers<D> shard_buffers_;
-  typename D::event written_;  // the weights, as of now
-  int summed_ = nobody;        // reduced, and the sink does not know yet
+  typename D::event written_;  // the last write of the weights
+  int summed_ = no_unit;       // reduced, and not handed to the sink
   gradient_buffer* summed_in_ = nullptr;
   bool first_ = true, last_ = true;
-  prefetcher<D> buffers_;  // last: its stream works on the buffers above
+  prefetcher<D> buffers_;  // last: its stream uses the buffers above
 };
 
-/// The policy: a rank has a shard of each unit's weights, gradient and state. `Comm` names the kind of group:
-/// comm::single, comm::shared.
+/// The policy: each rank has a shard of every unit's weights, gradient and optimizer state. `Comm` is the
+/// kind of group: comm::single, comm::shared.
 template <class Comm>
 struct sharded {
   using policy_category = category::sharding;

@@ -18,35 +18,35 @@
 
 namespace superoffload::zero {
 
-/// What a store is told beside its units and, of a rank, its group.
+/// The options of a store, besides its units and its group.
 struct store_options {
   bool accumulates = false;           ///< will a step have several micro-batches?
-  gather_buffers buffers{};           ///< of a rank: units that are whole at once
-  zero::offloaded_units offloaded{};  ///< what does not stay in device memory
+  gather_buffers buffers{};           ///< of a rank: how many units are whole at once
+  zero::offloaded_units offloaded{};  ///< what is not kept in device memory
 };
 
-/// What a store takes.
+/// The memory that a store takes.
 struct store_bytes {
-  std::size_t weights = 0, gradients = 0;  ///< of device memory
-  std::size_t host = 0;                    ///< weights and sums of gradients that live there
+  std::size_t weights = 0, gradients = 0;  ///< device memory
+  std::size_t host = 0;                    ///< host memory: weights and sums of gradients
 };
 
-/// A unit_store as an engine on D in T makes and uses it.
+/// A unit_store as an engine on device D in element type T constructs and uses it.
 ///
-/// 1. `bytes(units, options, group)` tells what one takes, and throws error(internal) for options that it
-///    cannot follow; the constructor takes device, compute stream, the same three, the sink and a recorder or
-///    null. Units, stream, group and recorder outlive it. `group` is null for an engine without ranks; with a
-///    group the store is a rank's.
-/// 2. For each micro-batch: set_last_micro_batch(last); then what unit_store says. The sink is told of each
-///    unit's gradient once it is final, which is at the latest when settle() returns, after the step's last
-///    backward. A rank's store adds up micro-batches itself: each backward overwrites. Any other store gives
-///    the step's gradient to every backward, which adds to it.
-/// 3. weights_changed(): the step's update of what is updated in the compute stream has been queued.
-/// 4. weights(unit): where the unit's weights live, or a rank's shard of them; reader(unit): the stream whose
-///    work reads them there first. expect_writes(unit): they are about to be written from outside of a step;
-///    it waits until nothing reads them.
-/// 5. gradient(unit): the final gradient of the last step; null for a unit that is frozen as a whole, and for
-///    one whose gradient has left.
+/// 1. `bytes(units, options, group)` is the memory that a store takes; it throws error(internal) for options
+///    that the store does not support. The constructor takes device, compute stream, the same three, the sink
+///    and a recorder or null. Units, stream, group and recorder must outlive it. `group` is null for an
+///    engine without ranks; with a group the store is one rank's.
+/// 2. For each micro-batch: set_last_micro_batch(last), then the calls of unit_store. The sink gets each
+///    unit's gradient when it is final, at the latest when settle() returns, after the step's last backward.
+///    A rank's store adds up micro-batches itself: each backward overwrites the gradient. With any other
+///    store, each backward adds to the step's gradient.
+/// 3. weights_changed(): the step's updates on the compute stream are queued.
+/// 4. weights(unit): the unit's weights where they live, or the rank's shard of them. reader(unit): the
+///    stream whose work reads them first. expect_writes(unit): call before they are written from outside a
+///    step; it waits until nothing reads them.
+/// 5. gradient(unit): the final gradient of the last step; null for a frozen unit, and for a gradient that
+///    has left the device.
 template <class S, class D, class T>
 concept store = unit_store<S> && device_policy<D> && comm::communicator<typename S::group_type, D> &&
                 std::constructible_from<S, D&, typename D::stream&, std::vector<autograd::unit_layout> const&,
@@ -64,11 +64,11 @@ concept store = unit_store<S> && device_policy<D> && comm::communicator<typename
                   { s.gradient(unit) } -> std::same_as<unit_gradient>;
                 };
 
-/// Who has weights and gradients, and where. A policy names its store, and says what an engine with it can
-/// be:
-/// * `flows`: may weights live in host memory, and gradients leave the device (zero::flow)?
-/// * `alone`: is there an engine without a group?
-/// * `shards`: is there one with a group, as one of its ranks?
+/// Which ranks have weights and gradients, and in which memory. A policy names its store, and says what its
+/// engines can be:
+/// * `offloads`: may weights live in host memory, and gradients leave the device (zero::offloaded_units)?
+/// * `alone`: can an engine be without a group?
+/// * `shards`: can an engine be a rank of a group?
 template <class P, class D, class T>
 concept sharding_policy = policy_of<P, category::sharding> && requires {
   { P::offloads } -> std::convertible_to<bool>;

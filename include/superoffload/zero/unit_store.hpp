@@ -9,13 +9,13 @@
 
 namespace superoffload::zero {
 
-/// Who owns working weights and gradients. A tape enters and leaves units by these calls, all of them from
-/// the thread that queues the work and all of them about the order of the compute stream:
-/// 1. prefetch(u, pass): a hint that u comes next; never blocks on the device;
-/// 2. acquire(u, pass): the unit's buffers, usable by work queued from now on; counted, nests;
+/// The owner of working weights and gradients. A tape enters and leaves units by these calls. All come from
+/// the thread that queues the work, and refer to the order of the compute stream:
+/// 1. prefetch(u, pass): a hint that u is next; never blocks on the device;
+/// 2. acquire(u, pass): the unit's buffers, for work queued from now on; counted, nests;
 /// 3. release(u, pass): matches an acquire; work queued until now may still use the buffers, later work may
 /// not;
-/// 4. reduce(u): the micro-batch's last gradient of u has been queued.
+/// 4. reduce(u): the micro-batch's gradient of u is completely queued.
 template <class S>
 concept unit_store = requires(S& store, int unit, autograd::pass pass) {
   { store.prefetch(unit, pass) } noexcept -> std::same_as<void>;
@@ -24,12 +24,12 @@ concept unit_store = requires(S& store, int unit, autograd::pass pass) {
   { store.reduce(unit) } -> std::same_as<void>;
 };
 
-/// A unit's flat gradient in device memory: T [elements], or wide<T>, to be rounded to T by whoever reads it.
+/// A unit's flat gradient in device memory: [elements] T, or wide<T>, which its reader rounds to T.
 struct unit_gradient {
   void* data = nullptr;
   bool is_wide = false;
 
-  /// Calls f with a pointer to the type that the elements have.
+  /// Calls f with a pointer to the elements' type.
   template <element T, class F>
   void with_type(F&& f) const {
     if (is_wide) {
@@ -40,9 +40,9 @@ struct unit_gradient {
   }
 };
 
-/// Told by a store when the gradient of a unit is final for the step. It stays until the next step, or, where
-/// it flows (zero::flow), until `taken` is called for its unit: that returns when work queued on `stream`
-/// from then on may overwrite it, should it also wait for what `ready` has queued on the compute stream.
+/// Receives a unit's gradient from a store when it is final for the step. The gradient stays until the next
+/// step; if it is offloaded, until the store calls `taken`. When `taken` returns, work queued on `stream` may
+/// overwrite the gradient, if it also waits for the work that `ready` queued on the compute stream.
 template <class Stream>
 struct gradient_sink {
   void* self = nullptr;

@@ -19,7 +19,7 @@ inline std::vector<std::uint32_t> bits_of(std::vector<float> const& values) {
   return bits;
 }
 
-/// Random numbers among which anything that a float can be turns up.
+/// Random numbers with every kind of float among them.
 template <device_policy D>
 std::vector<float> any_floats(lab<D>& in, std::int64_t count) {
   std::uint32_t const special[] = {0,          0x80000000, 1,          0x80000001, 0x007FFFFF, 0x00800000,
@@ -37,11 +37,11 @@ std::vector<float> any_floats(lab<D>& in, std::int64_t count) {
   return values;
 }
 
-/// Masters beside working weights of T, as the kernel wants them.
+/// Masters as the kernel takes them: working weights of T and their low halves.
 template <element T>
 struct split_masters {
   std::vector<T> weight;
-  std::vector<std::uint16_t> low;  ///< of as many elements, although float needs none
+  std::vector<std::uint16_t> low;  ///< as many elements, although float needs none
 
   explicit split_masters(std::vector<float> const& masters) : low(masters.size()) {
     for (std::size_t i = 0; i < masters.size(); ++i) {
@@ -94,7 +94,8 @@ struct adamw_arrays {
   }
 };
 
-/// The rule on a whole master, one element at a time. Compile without contraction of products and sums.
+/// The reference: AdamW on whole masters, one element at a time. Compile without contraction of products and
+/// sums.
 inline void adamw_reference(float& master, float& m, float& v, float gradient,
                             kernel::adamw_step const& step) {
   kernel::adamw_rule(master, m, v, gradient, step, [](float x) { return std::sqrt(x); });
@@ -103,7 +104,7 @@ inline void adamw_reference(float& master, float& m, float& v, float gradient,
   v = without_payload(v);
 }
 
-/// Bit for bit what the rule gives one element at a time, for anything that a float can be.
+/// Checks that the kernel gives the bits of the reference, for every kind of float.
 template <element T, element G = T, device_policy D>
 void check_adamw(lab<D>& in, std::int64_t count) {
   kernel::adamw_step const step{.decay = 0.9999F,
@@ -128,7 +129,7 @@ void check_adamw(lab<D>& in, std::int64_t count) {
   arrays.check(master, m, v);
 }
 
-/// Hundreds of steps end where those on whole masters end: nothing of a master gets lost between them.
+/// Checks that hundreds of steps give the bits of steps on whole masters: no part of a master is lost.
 template <element T, device_policy D>
 void check_adamw_over_steps(lab<D>& in, int steps) {
   constexpr std::int64_t count = 1003;
@@ -155,8 +156,8 @@ void check_adamw_over_steps(lab<D>& in, int steps) {
   arrays.check(master, m, v);
 }
 
-/// A step on numbers made of whole numbers alone gives the same bits on every processor: `expected` is what
-/// was found first.
+/// Checks that a step on numbers made of integers gives the same bits on every processor. `expected` is the
+/// first processor's result.
 template <element T, device_policy D>
 void check_adamw_digest(lab<D>& in, std::uint64_t expected) {
   constexpr std::int64_t count = 10007;

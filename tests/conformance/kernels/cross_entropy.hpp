@@ -15,7 +15,7 @@ void check_cross_entropy(lab<D>& in, std::int64_t rows, std::int32_t vocabulary,
                          logits_gradient where) {
   using W = wide<T>;
   if (where == logits_gradient::in_place && !std::same_as<T, W>) {
-    return;  // the contract allows it for one type only
+    return;  // the contract has in place only for T that is wide
   }
   double const scale = 1.0 / 7;
   auto const logits = in.template normal<W>(rows * vocabulary, deviation);
@@ -27,7 +27,7 @@ void check_cross_entropy(lab<D>& in, std::int64_t rows, std::int32_t vocabulary,
   T* const d_logits = where == logits_gradient::none ? nullptr
                       : where == logits_gradient::separate
                           ? separate.data()
-                          : reinterpret_cast<T*>(device_logits.data());  // the same type then
+                          : reinterpret_cast<T*>(device_logits.data());  // T is wide<T> then
   launch(in.stream, kernel::cross_entropy<T>{.logits = device_logits.data(),
                                              .targets = device_targets.data(),
                                              .row_loss = device_loss.data(),
@@ -65,7 +65,7 @@ void check_cross_entropy(lab<D>& in, std::int64_t rows, std::int32_t vocabulary,
   check_near(written, gradient, gradient_size, 20, "cross_entropy: d_logits");
 }
 
-/// What is not finite stays so: a step is judged by it.
+/// Values that are not finite must stay so: the gradient check depends on it.
 template <element T, device_policy D>
 void check_cross_entropy_not_a_number(lab<D>& in, std::int32_t vocabulary) {
   using W = wide<T>;

@@ -16,7 +16,7 @@ inline std::vector<std::int32_t> starts_of(std::vector<std::int32_t> const& rows
   return starts;
 }
 
-/// Groups of so many rows each; products of [rows, k] and [k, n].
+/// Groups with these numbers of rows, for GEMMs of [rows, k] and [k, n].
 struct grouped_case {
   std::vector<std::int32_t> rows;
   std::int64_t n, k;
@@ -63,7 +63,7 @@ void check_grouped_gemm(lab<D>& in, grouped_case const& c, bool transpose_b, boo
   check_near(device_c.values(), expected, magnitude, 4 + std::sqrt(static_cast<double>(c.k)), "grouped_gemm");
 }
 
-/// c.k are the columns of the left matrix here.
+/// c.k is the number of columns of the left matrix here.
 template <element T, element Out, device_policy D>
 void check_grouped_outer(lab<D>& in, grouped_case const& c, bool accumulate) {
   auto const starts = starts_of(c.rows);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the conformance tests of kernels share: arrays on a device, random numbers, comparison with a
+// Shared parts of the conformance tests of kernels: arrays on a device, random numbers, comparison with a
 // reference in double. Launches are found by argument-dependent lookup, so that any device can be tested.
 
 #include <superoffload/core/buffer.hpp>
@@ -36,8 +36,8 @@ T rounded(double x) {
   }
 }
 
-/// A stream of a device, random numbers, and a digest of everything that kernels wrote: equal digests mean
-/// equal bits.
+/// A stream of a device, random numbers, and a digest of all results of kernels. Equal digests mean equal
+/// bits.
 template <device_policy D>
 struct lab {
   explicit lab(D& on) : device{on}, stream{on} {}
@@ -68,7 +68,7 @@ struct lab {
   }
 };
 
-/// Elements on the device, between guards that nobody may write to.
+/// Elements on the device, between guards that must not be overwritten.
 template <device_policy D, class T>
 class array {
 public:
@@ -84,7 +84,7 @@ public:
 
   [[nodiscard]] T* data() const { return memory_.template as<T>() + guard; }
 
-  /// Waits for the stream; what the device holds now.
+  /// Waits for the stream. \returns the contents.
   [[nodiscard]] std::vector<T> values() const {
     std::vector<T> all(count_ + 2 * guard);
     lab_.stream.copy(all.data(), memory_.data(), all.size() * sizeof(T));
@@ -111,8 +111,8 @@ inline std::vector<double> absolute(std::vector<double> values) {
   return values;
 }
 
-/// |value - reference| <= eps(Out) |reference| + operations * eps(wide) * magnitude, for every element:
-/// one rounding at the end, and what so many operations on terms of that size may lose.
+/// Checks |value - reference| <= eps(Out) |reference| + operations * eps(wide) * magnitude for every element:
+/// one rounding at the end, and the rounding of `operations` operations on terms of that magnitude.
 template <class Out>
 void check_near(std::vector<Out> const& values, std::vector<double> const& reference,
                 std::vector<double> const& magnitude, double operations, std::string const& what) {

@@ -57,7 +57,7 @@ void check_sums(lab<D>& in, std::int64_t count) {
   check_near(partial.values(), squares, squares, 1000, "square_sum");
 }
 
-/// Kept in a wider type, numbers count as the ones they round to.
+/// Numbers in a wider type count as their rounded values.
 template <device_policy D>
 void check_square_sum_of_wide(lab<D>& in, std::int64_t count) {
   auto const x = in.template normal<float>(count);

@@ -10,7 +10,7 @@
 
 namespace superoffload::conformance {
 
-/// Logits of few values, so that many are equal, and rows that are not numbers.
+/// Logits with few different values, so that many are equal, and rows of NaN.
 enum class routing_logits { any, with_ties, with_nan };
 
 template <element T, device_policy D>
@@ -116,7 +116,7 @@ void check_routing(lab<D>& in, kernel::routing_shape const& s, routing_logits ki
   check_near(device_d_logits.values(), d_logits, size, 40, "route_backward");
 }
 
-/// Grouping, gathering and combining of choices that are given.
+/// Checks grouping, gathering and combining of given choices.
 template <element T, device_policy D>
 void check_grouping(lab<D>& in, std::vector<std::int32_t> const& chosen, std::int64_t experts,
                     std::int32_t each, std::int64_t columns, bool addend, bool in_place) {

@@ -58,7 +58,7 @@ void check_swiglu(lab<D>& in, std::int64_t rows, std::int64_t columns, bool in_p
                 "swiglu: backward's result has other bits than forward's");
 }
 
-/// What is not finite stays so: a step is judged by it.
+/// Values that are not finite must stay so: the gradient check depends on it.
 template <element T, device_policy D>
 void check_swiglu_not_a_number(lab<D>& in) {
   std::int64_t const columns = 37;

@@ -19,7 +19,7 @@ collectives of_units(int units) {
   return e;
 }
 
-/// Such as "g0@1 r0@2": unit 0 is gathered after one pass, reduced after two.
+/// For example "g0@1 r0@2": unit 0 is gathered after one pass and reduced after two.
 std::string text_of(collective_order const& order) {
   std::string text;
   for (auto const& o : order.operations) {
@@ -28,7 +28,7 @@ std::string text_of(collective_order const& order) {
   }
   return text;
 }
-/// Such as "0@2/2": unit 0 is announced after two passes and two operations.
+/// For example "0@2/2": unit 0 is announced after two passes and two operations.
 std::string announcements_of(collective_order const& order) {
   std::string text;
   for (auto const& a : order.announcements) {
@@ -39,14 +39,14 @@ std::string announcements_of(collective_order const& order) {
 }
 using numbers = std::vector<std::size_t>;
 
-TEST_CASE("who is alone exchanges nothing") {
+TEST_CASE("a single rank has no collectives") {
   auto const order = order_of({}, {}, 3);
   CHECK(order.operations.empty());
   CHECK(order.needed.empty());
   CHECK(order.announcements.empty());
 }
 
-TEST_CASE("what fits the buffers is gathered once a step, and every gradient reduced") {
+TEST_CASE("units that all fit the buffers are gathered once a step, and every gradient is reduced") {
   auto const order = order_of(of_units(2), {}, 1);
   CHECK(text_of(order) == "g0@0 g1@0 r1@3 r0@4");
   CHECK(order.needed == numbers{1, 2, 2, 1});
@@ -55,51 +55,52 @@ TEST_CASE("what fits the buffers is gathered once a step, and every gradient red
   CHECK(order.operations[2].bytes == 4.0);
 }
 
-TEST_CASE("units of many are gathered again for the backward, behind the buffers and sums before them") {
+TEST_CASE("more units than buffers are gathered twice, after the passes that free a buffer") {
   auto const order = order_of(of_units(5), {}, 1);
   CHECK(text_of(order) == "g0@0 g1@0 g2@0 g3@1 g4@2 r4@6 r3@7 g1@7 r2@8 g0@6 r1@9 r0@10");
-  // Of the backwards: the gradient of the unit before the last is announced, and the one before it has left
-  // its room.
+  // A backward waits for the announcement of the gradient before, and for the reduction that frees its
+  // buffer.
   CHECK(order.needed == numbers{1, 2, 3, 4, 5, 5, 4, 6, 8, 10});
   CHECK(announcements_of(order) == "4@7/6 3@8/7 2@9/9 1@10/11 0@10/12");
 }
 
-TEST_CASE("one buffer for gradients: each backward waits for the sum of the one before") {
+TEST_CASE("with one gradient buffer, each backward waits for the reduction of the one before") {
   auto const order = order_of(of_units(3), {.gradients = 1}, 1);
   CHECK(text_of(order) == "g0@0 g1@0 g2@0 r2@4 r1@5 r0@6");
   CHECK(order.needed == numbers{1, 2, 3, 3, 4, 5});
 }
 
-TEST_CASE("ends that are larger than what lies between take turns in a buffer of their own") {
+TEST_CASE("an embedding and a head that are larger than blocks share a larger buffer") {
   auto e = of_units(5);
   e.units[0] = e.units[4] = {.weights = 6.0, .gradient = 12.0};
   auto const order = order_of(e, {}, 1);
-  // Unit 3 takes the buffer that unit 1 has left, and the head that of the embedding.
+  // Unit 3 takes the buffer of unit 1, and the head that of the embedding.
   CHECK(text_of(order) == "g0@0 g1@0 g2@0 g3@2 g4@1 r4@6 r3@7 g1@7 r2@8 g0@6 r1@9 r0@10");
   CHECK(order.needed == numbers{1, 2, 3, 4, 5, 5, 4, 6, 8, 10});
   e.units[3] = {.weights = 5.0, .gradient = 4.0};
-  e.units[4] = {.weights = 5.0, .gradient = 13.0};  // no larger than a block: the embedding stays where it is
+  e.units[4] = {.weights = 5.0, .gradient = 13.0};  // no larger than a block: the embedding keeps its buffer
   CHECK(text_of(order_of(e, {}, 1)) == "g0@0 g1@0 g2@0 g3@2 g4@3 r4@6 g2@6 r3@7 g1@7 r2@8 r1@9 r0@10");
 }
 
-TEST_CASE("micro-batches: the turn's units stay, sums are announced in the last one") {
+TEST_CASE(
+    "with micro-batches, units around the turn stay gathered, and gradients are announced in the last one") {
   auto const order = order_of(of_units(2), {}, 2);
   CHECK(text_of(order) == "g0@0 g1@0 r1@3 r0@4 r1@7 r0@8");
   CHECK(order.needed == numbers{1, 2, 2, 1, 1, 3, 3, 4});
   CHECK(announcements_of(order) == "1@8/5 0@8/6");
 }
 
-TEST_CASE("with more buffers the last units stay for the backward, with one for each all of them do") {
+TEST_CASE("with more buffers the last units stay for the backward, with a buffer for each all of them stay") {
   CHECK(text_of(order_of(of_units(5), {.weights = 4}, 1)) ==
         "g0@0 g1@0 g2@0 g3@0 g4@1 r4@6 r3@7 r2@8 g0@6 r1@9 r0@10");
   CHECK(text_of(order_of(of_units(5), {.weights = 5}, 1)) ==
         "g0@0 g1@0 g2@0 g3@0 g4@0 r4@6 r3@7 r2@8 r1@9 r0@10");
-  // Every micro-batch but the last leaves them there.
+  // They stay from one micro-batch to the next.
   auto const several = text_of(order_of(of_units(5), {.weights = 9}, 3));
   CHECK(std::count(several.begin(), several.end(), 'g') == 5);
   CHECK(std::count(several.begin(), several.end(), 'r') == 15);
   auto e = of_units(5);
-  e.units[0] = e.units[4] = {.weights = 6.0, .gradient = 12.0};  // which do not meet in one buffer then
+  e.units[0] = e.units[4] = {.weights = 6.0, .gradient = 12.0};  // they do not share a buffer then
   CHECK(text_of(order_of(e, {.weights = 4}, 1)).find("g0@6") != std::string::npos);
   CHECK(text_of(order_of(e, {.weights = 5}, 1)) == "g0@0 g1@0 g2@0 g3@0 g4@0 r4@6 r3@7 r2@8 r1@9 r0@10");
   e.tied_to_last = 0;
@@ -107,7 +108,7 @@ TEST_CASE("with more buffers the last units stay for the backward, with one for 
   CHECK(text_of(order_of(e, {.weights = 5}, 1)) == "g0@0 g1@0 g2@0 g3@0 g4@0 r4@6 r3@7 r2@8 r1@9 r0@10");
 }
 
-TEST_CASE("a unit that is frozen stays where it is, and is not reduced") {
+TEST_CASE("a frozen unit stays gathered and is not reduced") {
   auto e = of_units(2);
   e.units[0].gradient = 0.0;
   auto const order = order_of(e, {}, 1);
@@ -119,7 +120,7 @@ TEST_CASE("a unit that is frozen stays where it is, and is not reduced") {
 TEST_CASE("a tied head uses the embedding, whose gradient is reduced after its own backward") {
   auto e = of_units(5);
   e.tied_to_last = 0;
-  // The embedding comes for the head in the place of the layer before the last, and stays until its backward.
+  // For the head, the embedding takes the buffer of an earlier layer, and stays until its backward.
   CHECK(text_of(order_of(e, {}, 1)) == "g0@0 g1@0 g2@0 g3@1 g4@2 g0@3 r4@6 g2@6 r3@7 g1@7 r2@8 r1@9 r0@10");
   CHECK(announcements_of(order_of(e, {}, 1)).ends_with("0@10/13"));
 }

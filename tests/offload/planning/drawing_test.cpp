@@ -16,7 +16,7 @@ int count(std::string const& text, std::string const& part) {
   return n;
 }
 
-TEST_CASE("a picture shows every interval in its lane, to scale, and explains its colours") {
+TEST_CASE("a picture shows every interval in its lane, to scale, with a legend of its colours") {
   timeline t;
   t.step_time = 0.1;
   t.busy = {0.5, 0.0, 0.25, 0.0, 0.75};
@@ -41,10 +41,10 @@ TEST_CASE("a picture shows every interval in its lane, to scale, and explains it
     CAPTURE(shown);
     CHECK(svg.find(shown) != std::string::npos);
   }
-  CHECK(svg.find(">emit<") == std::string::npos);  // nothing of that kind is there
+  CHECK(svg.find(">emit<") == std::string::npos);  // there is no such interval
 }
 
-TEST_CASE("the lane between ranks is drawn where there are any") {
+TEST_CASE("the lane of collectives is drawn if there are any") {
   timeline t;
   t.step_time = 0.1;
   t.waited_for_ranks = 0.02;
@@ -59,7 +59,7 @@ TEST_CASE("the lane between ranks is drawn where there are any") {
   CHECK(svg.find(">gather<") != std::string::npos);
 }
 
-TEST_CASE("what is too small to be told apart is drawn as one, and nothing at all is no error") {
+TEST_CASE("equal neighbours too small to be told apart are drawn as one, and an empty timeline is no error") {
   timeline t;
   t.step_time = 1.0;
   for (int i = 0; i < 1000; ++i) {

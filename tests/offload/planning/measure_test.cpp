@@ -28,13 +28,13 @@ offload::probe small_probe() {
           .bucket = 5000};
 }
 
-/// A rate or a time that something can be planned with.
+/// Checks a rate or a time that a plan can use.
 void check_positive(double value) {
   CHECK(std::isfinite(value));
   CHECK(value > 0.0);
 }
 
-TEST_CASE_TEMPLATE("every rate of the machine that this is becomes known", T, float, bfloat16) {
+TEST_CASE_TEMPLATE("every rate of this machine is measured", T, float, bfloat16) {
   cpu::device device{2};
   auto m = offload::this_machine(device);
   CHECK(m.name == device.description());
@@ -75,7 +75,7 @@ TEST_CASE_TEMPLATE("every rate of the machine that this is becomes known", T, fl
   }
 }
 
-TEST_CASE("a machine is measured in the memory that it was given, and keeps none") {
+TEST_CASE("measuring a machine frees all of its memory") {
   cpu::device device{1};
   offload::machine m;
   m.host.cores = 2;
@@ -89,7 +89,7 @@ TEST_CASE("a machine is measured in the memory that it was given, and keeps none
   CHECK(device.peak_bytes(memory::host) == 0);
 }
 
-TEST_CASE("a batch beyond all memory is measured in a part of it") {
+TEST_CASE("a batch larger than the memory is measured in part") {
   cpu::device device{2};
   auto p = small_probe();
   p.rows = std::int64_t{1} << 40;
@@ -103,7 +103,7 @@ TEST_CASE("a batch beyond all memory is measured in a part of it") {
   CHECK(device.peak_bytes(memory::device) < std::size_t{1} << 30);
 }
 
-TEST_CASE("a measurement that finds no memory ends with what it has queued") {
+TEST_CASE("a measurement without memory throws after its queued work has ended") {
   auto with_experts = small_probe();
   with_experts.experts = 4;
   with_experts.each = 2;

@@ -22,7 +22,7 @@ using namespace superoffload;
 using namespace superoffload::offload;
 
 using test::gib;
-using test::worker;
+using test::h200_machine;
 using model = test::planned_model;
 
 bool all(plan const& p, tier where) {
@@ -30,9 +30,9 @@ bool all(plan const& p, tier where) {
                      [&](auto const& b) { return b.where == where; });
 }
 
-TEST_CASE("what fits the device stays there, whatever else could be done") {
+TEST_CASE("state that fits the device stays there") {
   model const m{8};
-  auto const p = make_plan(m.units, m.work, worker(), {});
+  auto const p = make_plan(m.units, m.work, h200_machine(), {});
   CHECK(p.fits);
   CHECK(p.resident == 1.0);
   CHECK(all(p, tier::resident));
@@ -43,9 +43,9 @@ TEST_CASE("what fits the device stays there, whatever else could be done") {
   CHECK(p.model_flops_per_second == doctest::Approx(m.work.model_flops / p.step_time));
 }
 
-TEST_CASE("products by groups take their own rate, which a machine for a model with experts must have") {
+TEST_CASE("grouped GEMMs have their own rate, which a machine for a model with experts must have") {
   model m{8};
-  auto machine = worker();
+  auto machine = h200_machine();
   auto const dense = make_plan(m.units, m.work, machine, {});
   constexpr double seconds = 5e-3;
   for (auto& u : m.work.units) { u.forward.grouped = u.backward.grouped = seconds * 300e12; }
@@ -56,10 +56,10 @@ TEST_CASE("products by groups take their own rate, which a machine for a model w
         doctest::Approx(dense.step_time + 2.0 * seconds * static_cast<double>(m.work.units.size())));
 }
 
-TEST_CASE("memory decides: the device is filled, the rest goes to the host, and nothing exceeds either") {
+TEST_CASE("the device is filled first, the rest goes to the host, and neither memory is exceeded") {
   model const m{};
   for (std::size_t const device : {140, 100, 80, 64}) {
-    auto machine = worker();
+    auto machine = h200_machine();
     machine.device.memory = device * gib;
     auto const p = make_plan(m.units, m.work, machine, {});
     CAPTURE(device);
@@ -69,7 +69,7 @@ TEST_CASE("memory decides: the device is filled, the rest goes to the host, and 
     CHECK(p.device_available == (device - 2) * gib);
     CHECK(p.resident + p.host + p.device_updated == doctest::Approx(1.0));
     if (p.resident < 1.0) {
-      // Hardly a bucket more would fit, but for what staging_buffers and slots were given.
+      // Apart from the staging and pinned buffers, hardly another bucket would fit.
       auto const bucket = static_cast<std::size_t>(p.state.largest(tier::host)) * 10;
       CHECK(p.on_device.total() - p.on_device.staging_buffers + 6 * bucket >= (device - 2) * gib);
     }
@@ -77,11 +77,11 @@ TEST_CASE("memory decides: the device is filled, the rest goes to the host, and 
   }
 }
 
-TEST_CASE("more memory never makes a plan slower, and neither does more of the host") {
+TEST_CASE("more memory of the device or of the host never makes a plan slower") {
   model const m{};
   double before = 1e9;
   for (std::size_t const device : {56, 64, 80, 100, 140, 200}) {
-    auto machine = worker();
+    auto machine = h200_machine();
     machine.device.memory = device * gib;
     double const time = make_plan(m.units, m.work, machine, {}).step_time;
     CAPTURE(device);
@@ -90,7 +90,7 @@ TEST_CASE("more memory never makes a plan slower, and neither does more of the h
   }
   before = 1e9;
   for (std::size_t const host : {85, 95, 105, 125, 250}) {
-    auto machine = worker();
+    auto machine = h200_machine();
     machine.host.memory = host * gib;
     auto const p = make_plan(m.units, m.work, machine, {.how = mode::super, .ratio = 1.0});
     CAPTURE(host);
@@ -100,7 +100,7 @@ TEST_CASE("more memory never makes a plan slower, and neither does more of the h
   }
 }
 
-TEST_CASE("the plan's bytes are those that state and store will take") {
+TEST_CASE("the plan's bytes are those that state and store take") {
   using state = placed_state<cpu::device, bfloat16>;
   using store = zero::resident_store<cpu::device, bfloat16>;
   model const m{4, 1, 1024, 2816, 32000};
@@ -112,7 +112,7 @@ TEST_CASE("the plan's bytes are those that state and store will take") {
     for (int const micro_batches : {1, 3}) {
       auto w = m.work;
       w.micro_batches = micro_batches;
-      auto const p = make_plan(m.units, w, worker(), s);
+      auto const p = make_plan(m.units, w, h200_machine(), s);
       REQUIRE(p.fits);
       auto const held = store::bytes(m.units, {.accumulates = micro_batches > 1}, nullptr);
       CHECK(p.on_device.weights == held.weights);
@@ -121,15 +121,15 @@ TEST_CASE("the plan's bytes are those that state and store will take") {
       CHECK(p.on_device.state + p.on_device.staging_buffers + p.on_device.workspaces - w.workspaces ==
             placed.device);
       CHECK(p.on_host.total() == placed.host);
-      // All but what the host updates.
+      // All but the state that CPU Adam updates.
       CHECK(p.pinned == placed.host - host_state<cpu::device, bfloat16>::bytes(p.state));
     }
   }
 }
 
-TEST_CASE("what was asked for is obeyed") {
+TEST_CASE("a plan obeys the settings") {
   model const m{};
-  auto const plan_with = [&](settings const& s) { return make_plan(m.units, m.work, worker(), s); };
+  auto const plan_with = [&](settings const& s) { return make_plan(m.units, m.work, h200_machine(), s); };
   auto const host_only = plan_with({.how = mode::super, .ratio = 1.0, .device_updated_share = 0.0});
   CHECK(all(host_only, tier::host));
   CHECK(host_only.state.speculates);
@@ -148,24 +148,25 @@ TEST_CASE("what was asked for is obeyed") {
   for (auto const& b : plan_with({.bucket_bytes = 4 << 20}).state.buckets) { CHECK(b.count <= 2 << 20); }
   auto work = m.work;
   work.checks_gradient = false;
-  auto const immediate = make_plan(m.units, work, worker(), {.ratio = 1.0, .device_updated_share = 0.0});
+  auto const immediate =
+      make_plan(m.units, work, h200_machine(), {.ratio = 1.0, .device_updated_share = 0.0});
   CHECK(immediate.state.immediate);
   CHECK(immediate.step_time < host_only.step_time * 1.01);
 }
 
-TEST_CASE("host and device share what is off the device, where both together are faster") {
+TEST_CASE("CPU and device share the updates of state off the device if both together are faster") {
   model const m{};
-  auto const both = make_plan(m.units, m.work, worker(), {.how = mode::super, .ratio = 1.0});
-  auto const host =
-      make_plan(m.units, m.work, worker(), {.how = mode::super, .ratio = 1.0, .device_updated_share = 0.0});
-  auto const device_updated =
-      make_plan(m.units, m.work, worker(), {.how = mode::super, .ratio = 1.0, .device_updated_share = 1.0});
+  auto const both = make_plan(m.units, m.work, h200_machine(), {.how = mode::super, .ratio = 1.0});
+  auto const host = make_plan(m.units, m.work, h200_machine(),
+                              {.how = mode::super, .ratio = 1.0, .device_updated_share = 0.0});
+  auto const device_updated = make_plan(m.units, m.work, h200_machine(),
+                                        {.how = mode::super, .ratio = 1.0, .device_updated_share = 1.0});
   CHECK(both.device_updated > 0.1);
   CHECK(both.host > 0.3);
   CHECK(both.step_time < 0.9 * host.step_time);
   CHECK(both.step_time < 0.9 * device_updated.step_time);
-  // A host whose cores are slow leaves more to the device.
-  auto slow = worker();
+  // With slow cores, the device updates more.
+  auto slow = h200_machine();
   for (auto* seconds : {&slow.adam.links_idle, &slow.adam.links_busy}) {
     for (auto& x : *seconds) { x *= 4.0; }
   }
@@ -173,21 +174,21 @@ TEST_CASE("host and device share what is off the device, where both together are
   CHECK(lazy.device_updated > both.device_updated);
 }
 
-TEST_CASE("where every step is clipped nothing is emitted, and the plan is slower for it") {
+TEST_CASE("if every step is clipped there are no speculative updates, and the plan is slower") {
   model const m{};
   settings const s{.how = mode::super, .ratio = 1.0, .device_updated_share = 0.0};
   auto clipped = m.work;
   clipped.hit_rate = 0.0;
-  auto const never = make_plan(m.units, m.work, worker(), s);
-  auto const always = make_plan(m.units, clipped, worker(), s);
+  auto const never = make_plan(m.units, m.work, h200_machine(), s);
+  auto const always = make_plan(m.units, clipped, h200_machine(), s);
   CHECK(never.step.speculated > 0.0);
   CHECK(always.step.speculated == 0.0);
   CHECK(always.step_time > 1.1 * never.step_time);
 }
 
-TEST_CASE("weights are streamed where they do not fit, or on demand, and only then") {
+TEST_CASE("weights are offloaded if they do not fit or on demand, and only then") {
   model const m{};
-  auto small = worker();
+  auto small = h200_machine();
   small.device.memory = 24 * gib;
   small.host.memory = 256 * gib;
   auto const p = make_plan(m.units, m.work, small, {});
@@ -195,7 +196,7 @@ TEST_CASE("weights are streamed where they do not fit, or on demand, and only th
   CHECK(p.on_device.total() <= 22 * gib);
   REQUIRE(!p.offloaded_weights.empty());
   CHECK(p.offloaded_weights.front() == 0);
-  // Those that come last leave first, each with all of its state: what stays of them would be needed soonest.
+  // The last units leave first, each with all of its state: the first ones are needed soonest.
   std::size_t elements = 0;
   for (std::size_t u = 1; u < 32; ++u) { CHECK(p.offloaded_weights[u] <= p.offloaded_weights[u + 1]); }
   for (auto const n : p.offloaded_weights) { elements += static_cast<std::size_t>(n); }
@@ -208,22 +209,22 @@ TEST_CASE("weights are streamed where they do not fit, or on demand, and only th
   }
   CHECK(p.state.pinned_buffers > std::count_if(p.state.buckets.begin(), p.state.buckets.end(),
                                                [](auto const& b) { return b.where == tier::host; }));
-  auto const all = make_plan(m.units, m.work, worker(), {.offload_weights = choice::on});
+  auto const all = make_plan(m.units, m.work, h200_machine(), {.offload_weights = choice::on});
   REQUIRE(all.fits);
   CHECK(all.on_host.weights == 32 * static_cast<std::size_t>(m.units[1].elements()) * 2);
-  // 12 bytes of a block's parameter are on the host in all: its weight, and what that lacks of the state.
+  // A block's parameter has 12 bytes on the host: its weight, and the state beside it.
   CHECK(all.on_host.weights + all.on_host.state >= all.on_host.weights * 6);
   CHECK(all.on_host.weights + all.on_host.state <
         all.on_host.weights * 6 + 12 * static_cast<std::size_t>(m.units[0].elements() * 2) + 1);
-  CHECK(make_plan(m.units, m.work, worker(), {}).offloaded_weights.empty());
+  CHECK(make_plan(m.units, m.work, h200_machine(), {}).offloaded_weights.empty());
   auto const off = make_plan(m.units, m.work, small, {.offload_weights = choice::off});
   CHECK_FALSE(off.fits);
   CHECK(off.refusal.find("--offload_weights auto") != std::string::npos);
 }
 
-TEST_CASE("sums of several micro-batches stay on the device beside weights that are streamed") {
+TEST_CASE("gradient sums of several micro-batches stay on the device beside offloaded weights") {
   model m{};
-  auto small = worker();
+  auto small = h200_machine();
   small.device.memory = 64 * gib;
   small.host.memory = 256 * gib;
   m.work.micro_batches = 4;
@@ -245,12 +246,12 @@ std::vector<int> sums_on_host(plan const& p) {
   return units;
 }
 
-TEST_CASE("sums live on the host where the device is short of memory for them, and no more than that") {
+TEST_CASE("gradient sums live on the host only as far as the device lacks memory for them") {
   using state = placed_state<cpu::device, bfloat16>;
   using store = zero::offloaded_store<cpu::device, bfloat16>;
   model m{};
   m.work.micro_batches = 4;
-  auto machine = worker();
+  auto machine = h200_machine();
   machine.host.memory = 500 * gib;
   auto const sum = static_cast<std::size_t>(m.units[1].elements()) * 4;
   double slower = 1e9;
@@ -287,7 +288,7 @@ TEST_CASE("sums live on the host where the device is short of memory for them, a
       if (there.empty()) {
         continue;
       }
-      // Another one would not fit, and those that go are as far apart as they can be.
+      // Another one would not fit, and offloaded ones are evenly spread.
       CHECK(p.device_available - p.on_device.total() < 2 * sum);
       for (std::size_t i = 1; i < there.size(); ++i) {
         auto const apart = static_cast<double>(there[i] - there[i - 1]);
@@ -295,7 +296,7 @@ TEST_CASE("sums live on the host where the device is short of memory for them, a
       }
     }
   }
-  // What the sums cost of the link is in the step.
+  // The step includes the link's time for the sums.
   machine.device.memory = 26 * gib;
   auto const p = make_plan(m.units, m.work, machine, {});
   CHECK(describe(p).find(concat("sums of the gradients of ", p.sums_on_host(), " units live on the host")) !=
@@ -303,19 +304,19 @@ TEST_CASE("sums live on the host where the device is short of memory for them, a
   auto slow = machine;
   slow.link = {{20e9, 20e9}, {18e9, 18e9}, 0.78, 1e-5};
   CHECK(make_plan(m.units, m.work, slow, {}).step_time > 1.5 * p.step_time);
-  // Where the host's memory is the device's they stay: it would be the same.
+  // If device and host share one memory, they stay.
   machine.device.is_the_host = true;
   machine.device.memory = machine.host.memory = 500 * gib;
   CHECK(sums_on_host(make_plan(m.units, m.work, machine, {.offload_weights = choice::on})).empty());
 }
 
-TEST_CASE("without a check 12 bytes a parameter are enough, in both memories together") {
+TEST_CASE("without a gradient check 12 bytes a parameter are enough, in both memories together") {
   model m{60, 1};
   std::size_t elements = 0;
   for (auto const& unit : m.units) { elements += static_cast<std::size_t>(unit.elements()); }
-  auto tight = worker();
+  auto tight = h200_machine();
   tight.device.reserve = tight.host.reserve = 0;
-  // Weights and the rest of the state, embedding and head with their gradients, two buffers and activations.
+  // Weights and state, embedding and head with their gradients, two buffers, and activations.
   auto const both = 12 * elements + 8 * static_cast<std::size_t>(m.units[0].elements()) + 14 * gib;
   tight.host.memory = both / 2;
   tight.device.memory = both - tight.host.memory;
@@ -328,14 +329,14 @@ TEST_CASE("without a check 12 bytes a parameter are enough, in both memories tog
   CHECK(p.state.offloaded.gradient_of(1));
 }
 
-TEST_CASE("gradients of ranks leave the device where nothing waits for the check, and only there") {
+TEST_CASE("gradients of several ranks are offloaded only without a gradient check") {
   model m{60, 1};
   for (auto const& u : m.units) {
     auto const n = static_cast<double>(u.elements());
     m.work.with_ranks.units.push_back({.weights = 6.0 * n, .gradient = 6.0 * n});
   }
   m.work.weights_may_leave = false;
-  auto machine = worker();
+  auto machine = h200_machine();
   machine.peers.all_gather = 330e9;
   machine.peers.reduce_scatter = 260e9;
   auto const offloaded = [&](settings const& s = {}) {
@@ -370,10 +371,10 @@ TEST_CASE("gradients of ranks leave the device where nothing waits for the check
   CHECK_FALSE(offloaded().fits);
 }
 
-/// One of four ranks, and a machine whose products are slower beside exchanges.
+/// One of four ranks, and a machine whose GEMMs are slower beside collectives.
 struct rank_of_four {
   model of{8, 1};
-  machine on = worker();
+  machine on = h200_machine();
 
   rank_of_four() {
     for (auto const& u : of.units) {
@@ -388,32 +389,32 @@ struct rank_of_four {
   }
   [[nodiscard]] plan planned() const { return make_plan(of.units, of.work, on, {}); }
   [[nodiscard]] plan kept(plan const& p) const { return keep_whole(p, of.units, of.work, on, {}); }
-  /// Times that weights are gathered in a step.
+  /// The number of gathers in a step.
   [[nodiscard]] std::ptrdiff_t gathers(plan const& p) const {
     auto const all = order_of(of.work.with_ranks, p.state.buffers, of.work.micro_batches).operations;
     return std::count_if(all.begin(), all.end(), [](auto const& o) { return o.what == activity::gather; });
   }
 };
 
-TEST_CASE("whole weights stay from forward to backward in what memory a plan leaves") {
+TEST_CASE("weights stay gathered from forward to backward in the memory that a plan leaves") {
   rank_of_four r;
-  auto const roomy = r.planned();
-  REQUIRE(roomy.fits);
-  CHECK(roomy.state.buffers.weights == 3);
-  CHECK(roomy.gathered_units == 10);
-  CHECK(r.gathers(roomy) == 10 + 7);
+  auto const ample = r.planned();
+  REQUIRE(ample.fits);
+  CHECK(ample.state.buffers.weights == 3);
+  CHECK(ample.gathered_units == 10);
+  CHECK(r.gathers(ample) == 10 + 7);
   auto const whole = [&](std::size_t unit) { return r.of.work.whole_weights[unit]; };
   auto const reserve = 2 * gib;
   int before = 3, between = 0;
-  double step_time = roomy.step_time;
+  double step_time = ample.step_time;
   for (std::size_t left = 0; left < 9 * whole(1); left += whole(1) / 2) {
     CAPTURE(left);
-    r.on.device.memory = roomy.on_device.total() + left + reserve;
+    r.on.device.memory = ample.on_device.total() + left + reserve;
     auto const p = r.planned();
     auto const k = r.kept(p);
     auto const buffers = k.state.buffers.weights;
     CAPTURE(buffers);
-    // Nothing else of the plan is touched.
+    // The rest of the plan is unchanged.
     CHECK(p.state.buffers.weights == 3);
     CHECK(k.level == p.level);
     CHECK(k.resident == p.resident);
@@ -428,7 +429,7 @@ TEST_CASE("whole weights stay from forward to backward in what memory a plan lea
     CHECK(k.step_time <= step_time);
     CHECK((buffers == 3) == (k.exchanged == p.exchanged));
     CHECK(k.collective_time <= p.collective_time);
-    CHECK((buffers > 3) == (describe(k).find("whole from forward to backward") != std::string::npos));
+    CHECK((buffers > 3) == (describe(k).find("gathered from forward to backward") != std::string::npos));
     between += buffers > 3 && buffers < 10 ? 1 : 0;
     before = buffers;
     step_time = k.step_time;
@@ -436,28 +437,28 @@ TEST_CASE("whole weights stay from forward to backward in what memory a plan lea
   CHECK(before == 10);
   CHECK(between > 6);
   r.on = rank_of_four{}.on;
-  auto const all = r.kept(roomy);
+  auto const all = r.kept(ample);
   CHECK(all.state.buffers.weights == 10);
   CHECK(r.gathers(all) == 10);
-  CHECK(all.step_time < roomy.step_time);
+  CHECK(all.step_time < ample.step_time);
   CHECK(all.step_time == doctest::Approx(step_time));
-  CHECK(describe(all).find("  weights of 10 of 10 units stay whole from forward to backward\n") !=
+  CHECK(describe(all).find("  weights of 10 of 10 units stay gathered from forward to backward\n") !=
         std::string::npos);
-  CHECK(describe(roomy).find("stay whole") == std::string::npos);
+  CHECK(describe(ample).find("stay gathered") == std::string::npos);
 
-  // A head that is used with the embedding at once goes with the blocks, whose buffers then are as large.
-  auto meet = r;
-  meet.of.work.with_ranks.tied_to_last = 0;
-  CHECK(meet.planned().on_device.weights - roomy.on_device.weights == 2 * (whole(0) - whole(1)));
+  // A tied head counts as a block, so the blocks' buffers are as large as the head.
+  auto tied = r;
+  tied.of.work.with_ranks.tied_to_last = 0;
+  CHECK(tied.planned().on_device.weights - ample.on_device.weights == 2 * (whole(0) - whole(1)));
 
-  // Once a step, whatever the micro-batches.
+  // They are gathered once a step, also with several micro-batches.
   r.of.work.micro_batches = 3;
   auto const three = r.kept(r.planned());
   CHECK(three.state.buffers.weights == 10);
   CHECK(r.gathers(three) == 10);
 }
 
-TEST_CASE("buffers for whole weights that would be of no use are not taken") {
+TEST_CASE("gather buffers that save no time are not taken") {
   auto const stays = [](rank_of_four const& r) {
     auto const p = r.planned();
     REQUIRE(p.fits);
@@ -469,7 +470,7 @@ TEST_CASE("buffers for whole weights that would be of no use are not taken") {
   CHECK_FALSE(stays(r));
   r.on.peers.beside_compute = r.on.peers.compute_beside = 1.0;
   r.on.peers.latency = 0.0;
-  r.on.peers.all_gather = r.on.peers.reduce_scatter = 3e13;  // hidden, and nothing is slower beside them
+  r.on.peers.all_gather = r.on.peers.reduce_scatter = 3e13;  // hidden, and compute is not slower beside them
   CHECK(stays(r));
   r = {};
   r.on.device.is_the_host = true;
@@ -486,7 +487,7 @@ TEST_CASE("buffers for whole weights that would be of no use are not taken") {
   CHECK(r.kept(refused).on_device.total() == refused.on_device.total());
 }
 
-TEST_CASE("what does not fit is refused in one line that says what would") {
+TEST_CASE("a plan that does not fit is refused in one line that says what would help") {
   auto const refusal = [](model const& m, machine const& where, settings const& s) {
     auto const p = make_plan(m.units, m.work, where, s);
     CAPTURE(describe(p));
@@ -504,19 +505,19 @@ TEST_CASE("what does not fit is refused in one line that says what would") {
   };
   model large{32, 2000};
   large.work.weights_may_leave = large.work.gradients_may_leave = false;
-  says(refusal(large, worker(), {}), "shorter sequences");
-  says(refusal(model{60}, worker(), {.how = mode::none}), "--offload auto");
-  says(refusal(model{60}, worker(), {.ratio = 0.1}), "no --ratio");
-  says(refusal(model{120}, worker(), {}), "GiB of host memory, but 121.0 GiB are available");
-  says(refusal(model{60}, worker(), {.ratio = 1.0}), "no --ratio");
-  says(refusal(model{48}, worker(), {.how = mode::zero, .ratio = 1.0, .device_updated_share = 0.0}),
+  says(refusal(large, h200_machine(), {}), "shorter sequences");
+  says(refusal(model{60}, h200_machine(), {.how = mode::none}), "--offload auto");
+  says(refusal(model{60}, h200_machine(), {.ratio = 0.1}), "no --ratio");
+  says(refusal(model{120}, h200_machine(), {}), "GiB of host memory, but 121.0 GiB are available");
+  says(refusal(model{60}, h200_machine(), {.ratio = 1.0}), "no --ratio");
+  says(refusal(model{48}, h200_machine(), {.how = mode::zero, .ratio = 1.0, .device_updated_share = 0.0}),
        "host memory");
-  auto tiny = worker();
+  auto tiny = h200_machine();
   tiny.device.memory = 8 * gib;
   says(refusal(model{}, tiny, {}), "device");
 }
 
-TEST_CASE("whether anything fits is known without a plan, wherever it stops to fit") {
+TEST_CASE("can_fit agrees with make_plan on both sides of every limit") {
   model m{};
   for (bool const checks_gradient : {true, false}) {
     m.work.checks_gradient = checks_gradient;
@@ -527,7 +528,7 @@ TEST_CASE("whether anything fits is known without a plan, wherever it stops to f
         int fitting = 0;
         for (std::size_t const device : {14, 30, 50, 140}) {
           for (std::size_t const host : {40, 300}) {
-            auto machine = worker();
+            auto machine = h200_machine();
             machine.device.memory = device * gib;
             machine.host.memory = host * gib;
             bool const fits = make_plan(m.units, m.work, machine, s).fits;
@@ -544,16 +545,16 @@ TEST_CASE("whether anything fits is known without a plan, wherever it stops to f
   }
 }
 
-TEST_CASE("no more leaves the device than must, also where gradients leave as soon as any state does") {
+TEST_CASE("no more state leaves the device than must, also if gradients leave with it") {
   model m{32, 2};
   m.work.checks_gradient = false;
-  auto machine = worker();
+  auto machine = h200_machine();
   machine.device.memory = 60 * gib;
   machine.host.memory = 500 * gib;
   settings const s{.device_updated_share = 1.0, .offload_weights = choice::off};
   auto const free = make_plan(m.units, m.work, machine, s);
   REQUIRE(free.fits);
-  // Fits with that much of the host, so it has to be found there.
+  // The former plan still fits, so a plan must be found.
   machine.host.memory = free.on_host.total() + 6 * gib;
   auto const tight = make_plan(m.units, m.work, machine, s);
   REQUIRE(tight.fits);
@@ -561,12 +562,12 @@ TEST_CASE("no more leaves the device than must, also where gradients leave as so
   CHECK(tight.on_device.total() - tight.on_device.staging_buffers + 6 * bucket >= 58 * gib);
 }
 
-TEST_CASE("what takes more of the host is planned where it is clearly faster, although less would do") {
-  // Without a check nothing is held, and what weights leave on the device keeps state there.
+TEST_CASE("a plan that takes more of the host is chosen if it is clearly faster") {
+  // Without a check no gradients are held, and offloaded weights leave their memory to state.
   model m{32, 2};
   m.work.checks_gradient = false;
   auto const planned = [&](std::size_t device, settings const& s) {
-    auto machine = worker();
+    auto machine = h200_machine();
     machine.device.memory = device * gib;
     machine.host.memory = 500 * gib;
     return make_plan(m.units, m.work, machine, s);
@@ -576,30 +577,30 @@ TEST_CASE("what takes more of the host is planned where it is clearly faster, al
   REQUIRE(free.fits);
   CHECK_FALSE(free.offloaded_weights.empty());
   CHECK(free.step_time < 0.97 * without.step_time);
-  // Where it is not, they stay: so much fits that little is won.
-  auto const roomy = planned(80, {});
-  CHECK(roomy.offloaded_weights.empty());
-  CHECK(roomy.step_time < planned(80, {.offload_weights = choice::on}).step_time);
+  // With more memory little is gained, and weights stay.
+  auto const ample = planned(80, {});
+  CHECK(ample.offloaded_weights.empty());
+  CHECK(ample.step_time < planned(80, {.offload_weights = choice::on}).step_time);
 }
 
 TEST_CASE("plans are deterministic, and quick") {
   model const m{};
-  auto const a = make_plan(m.units, m.work, worker(), {.how = mode::super, .ratio = 1.0});
-  auto const b = make_plan(m.units, m.work, worker(), {.how = mode::super, .ratio = 1.0});
+  auto const a = make_plan(m.units, m.work, h200_machine(), {.how = mode::super, .ratio = 1.0});
+  auto const b = make_plan(m.units, m.work, h200_machine(), {.how = mode::super, .ratio = 1.0});
   CHECK(a.step_time == b.step_time);
   CHECK(a.state.buckets == b.state.buckets);
   CHECK(a.state.pinned_buffers == b.state.pinned_buffers);
 }
 
-TEST_CASE("the description names places, memory and the expected step") {
+TEST_CASE("the description names memory tiers, bytes and the expected step") {
   model const m{};
-  auto const text = describe(make_plan(m.units, m.work, worker(), {.how = mode::super, .ratio = 1.0}));
-  for (char const* part : {"optimizer state", "slots", "in all", "available", "updated by the CPU",
+  auto const text = describe(make_plan(m.units, m.work, h200_machine(), {.how = mode::super, .ratio = 1.0}));
+  for (char const* part : {"optimizer state", "pinned buffers", "in all", "available", "updated by the CPU",
                            "CPU Adam: 14 threads", "recompute:", "tokens/s", "busy:"}) {
     CAPTURE(text);
     CHECK(text.find(part) != std::string::npos);
   }
-  auto small = worker();
+  auto small = h200_machine();
   small.host.memory = 8 * gib;
   CHECK(describe(make_plan(m.units, m.work, small, {.ratio = 1.0})).find("does not fit:") !=
         std::string::npos);

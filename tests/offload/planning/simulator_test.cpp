@@ -16,8 +16,8 @@ namespace {
 using namespace superoffload;
 using namespace superoffload::offload;
 
-/// Of one parameter, every copy of a gradient or of weights takes a second, and so does every task of CPU
-/// Adam and every update by the device; five seconds for the state.
+/// For a bucket of one parameter, every copy of a gradient or of weights takes a second, and so do every task
+/// of CPU Adam and every update by the device. A copy of its state takes five seconds.
 machine slow_machine() {
   machine m;
   m.device.bandwidth = 26.0;
@@ -29,11 +29,11 @@ machine slow_machine() {
 }
 
 /// Units of one bucket of one parameter, 1 s forward and 2 s backward.
-schedule of_units(std::vector<tier> const& places) {
+schedule of_units(std::vector<tier> const& tiers) {
   schedule s;
-  for (std::size_t u = 0; u < places.size(); ++u) {
+  for (std::size_t u = 0; u < tiers.size(); ++u) {
     s.units.push_back({1.0, 2.0});
-    s.state.buckets.push_back({.unit = static_cast<int>(u), .count = 1, .where = places[u]});
+    s.state.buckets.push_back({.unit = static_cast<int>(u), .count = 1, .where = tiers[u]});
   }
   s.state.pinned_buffers = 100;
   return s;
@@ -41,7 +41,7 @@ schedule of_units(std::vector<tier> const& places) {
 
 constexpr auto resident = tier::resident, host = tier::host, device_updated = tier::device_updated;
 
-/// Where an activity of a unit lies in the step; {-1, -1}: nowhere.
+/// Begin and end of an activity of a unit in the step; {-1, -1}: there is none.
 std::pair<double, double> span(timeline const& t, activity what, int unit) {
   for (auto const& i : t.intervals) {
     if (i.what == what && i.unit == unit) {
@@ -52,7 +52,7 @@ std::pair<double, double> span(timeline const& t, activity what, int unit) {
 }
 using at = std::pair<double, double>;
 
-TEST_CASE("state on the device: its update is all that comes after the backward") {
+TEST_CASE("with state on the device, only its update follows the backward") {
   auto m = slow_machine();
   m.device.round_trip = 0.5;
   auto const t = simulate(m, of_units({resident, resident}));
@@ -64,7 +64,7 @@ TEST_CASE("state on the device: its update is all that comes after the backward"
   CHECK(span(t, activity::forward, 0) == at{2.0, 3.0});
 }
 
-TEST_CASE("one unit on the host: its gradient, update and weights are all exposed") {
+TEST_CASE("with one unit on the host, its gradient, update and weights are all exposed") {
   auto s = of_units({host});
   for (int how = 0; how < 3; ++how) {
     s.state.speculates = how == 1;
@@ -77,10 +77,10 @@ TEST_CASE("one unit on the host: its gradient, update and weights are all expose
   }
 }
 
-TEST_CASE("two units on the host: the later one is emitted in backward and committed when the CPU is idle") {
+TEST_CASE("with two units on the host, the later one is updated speculatively and committed in idle time") {
   auto s = of_units({host, host});
   auto const t = simulate(slow_machine(), s);
-  // From the check on: gradient 0, update 0, weights 0, then forwards and backwards; gradient 1 at 3 + 4.
+  // After the check: gradient 0, update 0, weights 0, then forwards and backwards; gradient 1 at 3 + 4.
   CHECK(t.step_time == doctest::Approx(9.0));
   CHECK(t.waits[0] == doctest::Approx(3.0));
   CHECK(t.waits[1] == 0.0);
@@ -97,7 +97,7 @@ TEST_CASE("two units on the host: the later one is emitted in backward and commi
   CHECK(t.resent == 0.0);
 }
 
-TEST_CASE("a CPU that is never idle commits a bucket's step with its next one") {
+TEST_CASE("a CPU that is never idle commits a bucket's step in one pass with the next") {
   auto m = slow_machine();
   m.adam.links_idle.fill(2.0);
   m.adam.links_busy.fill(2.0);
@@ -115,7 +115,7 @@ TEST_CASE("a CPU that is never idle commits a bucket's step with its next one") 
   CHECK(plain.committed == 0.0);
 }
 
-TEST_CASE("a clipped step updates again what was emitted") {
+TEST_CASE("a clipped step replaces its speculative updates") {
   auto s = of_units({host, host});
   s.hit_rate = 0.75;
   auto const t = simulate(slow_machine(), s);
@@ -123,14 +123,14 @@ TEST_CASE("a clipped step updates again what was emitted") {
   CHECK(t.resent == doctest::Approx(0.25));
   CHECK(t.committed == doctest::Approx(0.75));
   CHECK(t.updated == doctest::Approx(1.25));
-  // Where that happens too often, nothing is emitted any more.
+  // If that happens too often, there are no speculative updates.
   s.hit_rate = 0.25;
   auto const rare = simulate(slow_machine(), s);
   CHECK(rare.speculated == 0.0);
   CHECK(rare.updated == doctest::Approx(2.0));
 }
 
-TEST_CASE("without a check the CPU and the device update for good as gradients come") {
+TEST_CASE("without a gradient check the CPU and the device update as gradients become final") {
   auto s = of_units({host, host, resident});
   s.state.immediate = true;
   auto const t = simulate(slow_machine(), s);
@@ -140,20 +140,20 @@ TEST_CASE("without a check the CPU and the device update for good as gradients c
   CHECK(span(t, activity::device_update, 2).second == span(t, activity::backward, 1).first);
 }
 
-TEST_CASE("gradients of weights on the host are held until the check, and nothing of them is emitted") {
+TEST_CASE("gradients of offloaded weights are held until the check, without speculative updates") {
   auto s = of_units({host, host, host});
   s.offloaded_weights = {0, 1, 0};
   auto const t = simulate(slow_machine(), s);
   CHECK(t.speculated > 0.0);
   CHECK(t.speculated <= 2.0);
-  // The newest gradient is served first, but this one when all others have been: in the order of the forward.
+  // Before the check the newest gradient comes first; this one waits for the check.
   CHECK(span(t, activity::speculate, 1) == at{-1.0, -1.0});
   CHECK(span(t, activity::gradient, 1).second <= t.step_time);
   s.offloaded_weights = {1, 1, 1};
   CHECK(simulate(slow_machine(), s).speculated == 0.0);
 }
 
-TEST_CASE("waiting for all weights, and returning them last, as other systems do") {
+TEST_CASE("waiting for all weights and returning them last, as other systems do, is slower") {
   auto s = of_units({host, host});
   s.state.speculates = false;
   auto const per_unit = simulate(slow_machine(), s);
@@ -162,21 +162,22 @@ TEST_CASE("waiting for all weights, and returning them last, as other systems do
   s.imitates.returns_last = true;
   auto const last = simulate(slow_machine(), s);
   s.imitates.checks_on_host = true;
-  auto const judged_late = simulate(slow_machine(), s);
+  auto const checked_late = simulate(slow_machine(), s);
   CHECK(per_unit.step_time == doctest::Approx(9.0));
-  // gradient 1 is there at the check: update 1 from 0 to 1, update 0 to 2, weights to 2 and 3
+  // Gradient 1 is there at the check: update 1 from 0 to 1, update 0 to 2, weights to 2 and 3.
   CHECK(all.step_time == doctest::Approx(9.0));
-  CHECK(last.step_time == doctest::Approx(10.0));         // weights from 2 to 4
-  CHECK(judged_late.step_time == doctest::Approx(11.0));  // both updates after gradient 0
+  CHECK(last.step_time == doctest::Approx(10.0));          // weights from 2 to 4
+  CHECK(checked_late.step_time == doctest::Approx(11.0));  // both updates after gradient 0
   s.imitates.wire_bytes = 4.0;
-  // gradient 1 runs from 0 to 2 and gradient 0 to 4 after its unit's backward's end, updates to 6, weights to
-  // 10
+  // After the backward of unit 1, gradient 1 takes until 2 and gradient 0 until 4, updates until 6, weights
+  // until 10.
   CHECK(simulate(slow_machine(), s).step_time == doctest::Approx(6.0 + 2.0 + 2.0 + 4.0));
 }
 
-TEST_CASE("a streamed bucket: staged ahead, updated after the check, written back in the background") {
+TEST_CASE(
+    "a device-updated bucket is staged ahead, updated after the check and written back in the background") {
   auto s = of_units({device_updated});
-  // Its own gradient is the first to come: nothing of this is hidden but the way back.
+  // With one unit, only the write-back is hidden.
   auto const t = simulate(slow_machine(), s);
   CHECK(t.waits[0] == doctest::Approx(5.0 + 2.0));
   CHECK(t.step_time == doctest::Approx(3.0 + 5.0 + 1.0 + 2.0));
@@ -188,7 +189,7 @@ TEST_CASE("a streamed bucket: staged ahead, updated after the check, written bac
   CHECK(span(hidden, activity::state_up, 0) == at{6.0, 11.0});  // for the next step
   CHECK(span(hidden, activity::device_update, 0) == at{0.0, 1.0});
   CHECK(span(hidden, activity::state_down, 0) == at{1.0, 6.0});
-  // Two buckets have a staging buffer each, or share one.
+  // Two buckets with two staging buffers, or with one.
   s = of_units({device_updated, device_updated});
   s.units.assign(2, {1.0, 20.0});
   CHECK(simulate(slow_machine(), s).step_time == doctest::Approx(42.0 + 2.0));
@@ -197,7 +198,7 @@ TEST_CASE("a streamed bucket: staged ahead, updated after the check, written bac
   CHECK(simulate(slow_machine(), s).step_time == doctest::Approx(42.0 + 1.0 + 5.0 + 5.0 + 1.0 - 1.0));
 }
 
-TEST_CASE("streamed weights: two visits of every unit, the last one stays for the turn") {
+TEST_CASE("offloaded weights are copied up twice for every unit but the last, which stays around the turn") {
   auto s = of_units({host, host, host});
   s.offloaded_weights = {1, 1, 1};
   s.units.assign(3, {10.0, 20.0});
@@ -205,55 +206,55 @@ TEST_CASE("streamed weights: two visits of every unit, the last one stays for th
   int loads = 0;
   for (auto const& i : t.intervals) {
     loads += i.what == activity::unit;
-    CHECK(i.what != activity::weights);  // CPU Adam's results are on the host already
+    CHECK(i.what != activity::weights);  // CPU Adam updates them on the host
   }
   CHECK(loads == 5);
-  CHECK(t.speculated == 0.0);  // there is nothing but the weights themselves to write to
+  CHECK(t.speculated == 0.0);  // they have no second copy to write to
   CHECK(t.updated == 3.0);
-  // Gradient 0, update 0 and the unit itself before the first forward; everything else is ahead of time.
+  // The first forward waits for gradient 0, update 0 and the unit itself. Everything else is prefetched.
   CHECK(t.waits[0] == doctest::Approx(3.0));
   CHECK(t.step_time == doctest::Approx(90.0 + 3.0));
   s.units.assign(3, {0.0, 0.0});
   CHECK(simulate(slow_machine(), s).step_time >= 5.0);
   s.weight_buffers = 1;
   s.units.assign(3, {10.0, 20.0});
-  // One room: every visit but the turn's second waits for its unit.
+  // With one buffer, every visit but the turn's second waits for its unit.
   CHECK(simulate(slow_machine(), s).step_time == doctest::Approx(90.0 + 2.0 + 5.0));
 }
 
-TEST_CASE("gradients that find no room on the device hold up the backward") {
+TEST_CASE("offloaded gradients without a free device buffer delay the backward") {
   auto s = of_units({host, host, host});
   auto m = slow_machine();
   m.link.alone.down = m.link.both.down = 0.5;  // 4 s a gradient
-  double const roomy = simulate(m, s).step_time;
+  double const ample = simulate(m, s).step_time;
   s.offloaded_gradients = {1, 1, 1};
   s.gradient_buffers = 3;
-  CHECK(simulate(m, s).step_time == doctest::Approx(roomy));
+  CHECK(simulate(m, s).step_time == doctest::Approx(ample));
   s.gradient_buffers = 2;
   double const tight = simulate(m, s).step_time;
-  CHECK(tight > roomy);
+  CHECK(tight > ample);
   s.gradient_buffers = 1;
   CHECK(simulate(m, s).step_time > tight);
-  // What stays makes no room for what flows.
+  // Gradients that stay do not use the buffers.
   s.offloaded_gradients = {1, 1, 0};
   s.gradient_buffers = 2;
-  CHECK(simulate(m, s).step_time == doctest::Approx(roomy));
+  CHECK(simulate(m, s).step_time == doctest::Approx(ample));
   s.gradient_buffers = 1;
-  CHECK(simulate(m, s).step_time > roomy);
-  // Everything resident needs its gradients until the check: it can never come.
+  CHECK(simulate(m, s).step_time > ample);
+  // Resident state needs its gradients until the check, which then never comes.
   s = of_units({resident, resident});
   s.offloaded_gradients = {1, 1};
   s.gradient_buffers = 1;
   try {
     static_cast<void>(simulate(m, s));
-    FAIL("the simulation should have stood still");
+    FAIL("the simulation should have found a deadlock");
   } catch (error const& e) {
     CHECK(e.code() == exit_code::cannot_fit);
-    CHECK(std::string{e.what()}.find("room for gradients") != std::string::npos);
+    CHECK(std::string{e.what()}.find("too few for gradients") != std::string::npos);
   }
 }
 
-TEST_CASE("few slots limit what is emitted, never whether a step ends") {
+TEST_CASE("few pinned buffers limit speculative updates, but every step ends") {
   auto s = of_units(std::vector<tier>(12, host));
   double speculated = 100.0;
   for (int pinned_buffers : {100, 8, 6, 4, 3, 2}) {
@@ -268,7 +269,7 @@ TEST_CASE("few slots limit what is emitted, never whether a step ends") {
   CHECK(speculated == 1.0);
 }
 
-TEST_CASE("micro-batches: gradients leave after the last, weights are waited for in the first") {
+TEST_CASE("with micro-batches, gradients leave after the last one and the first one waits for weights") {
   auto s = of_units({host, host});
   s.micro_batches = 3;
   auto const t = simulate(slow_machine(), s);
@@ -291,7 +292,7 @@ TEST_CASE("copies and CPU Adam slow each other down") {
   CHECK(simulate(m, s).step_time == doctest::Approx(6.0));
 }
 
-TEST_CASE("sums on the host go down after each backward but the last and come before each but the first") {
+TEST_CASE("sums on the host go down after each backward but the last and come up before each but the first") {
   auto s = of_units({host, host});
   s.state.immediate = true;
   s.micro_batches = 2;
@@ -307,36 +308,36 @@ TEST_CASE("sums on the host go down after each backward but the last and come be
   CHECK(t.step_time == doctest::Approx(17.0));
   CHECK(t.waits[1] == doctest::Approx(2.0));
   CHECK(t.waits[0] == doctest::Approx(3.0));
-  // One room: what is in it has to leave first, a sum in 2 s, a final gradient in 1.
+  // With one buffer, its content must leave first: a sum in 2 s, a final gradient in 1 s.
   s.gradient_buffers = 1;
   auto const narrow = simulate(m, s);
   CHECK(narrow.step_time == doctest::Approx(22.0));
   CHECK(narrow.waits[1] == doctest::Approx(2.0));
   CHECK(narrow.waits[0] == doctest::Approx(3.0 + 2.0 + 1.0 + 2.0));
-  // One that stays needs neither.
+  // A gradient that stays needs neither.
   s.offloaded_gradients = {0, 1};
   auto const half = simulate(m, s);
   CHECK(half.step_time == doctest::Approx(17.0));
   CHECK(span(half, activity::sum_up, 0) == at{-1.0, -1.0});
 }
 
-/// The same for ranks: every byte takes a second.
+/// The same for several ranks: every byte of a collective takes a second.
 machine slow_ranks() {
   auto m = slow_machine();
   m.peers.all_gather = m.peers.reduce_scatter = 1.0;
   return m;
 }
-schedule of_ranks(std::vector<tier> const& places, double bytes) {
-  auto s = of_units(places);
-  s.with_ranks.units.assign(places.size(), {bytes, bytes});
+schedule of_ranks(std::vector<tier> const& tiers, double bytes) {
+  auto s = of_units(tiers);
+  s.with_ranks.units.assign(tiers.size(), {bytes, bytes});
   return s;
 }
 
-TEST_CASE("exchanges are hidden but for the first unit's weights and the last one's gradient") {
+TEST_CASE("collectives are hidden, except for the first unit's weights and the last one's gradient") {
   auto m = slow_ranks();
   auto const s = of_ranks({resident, resident}, 0.5);
   auto const t = simulate(m, s);
-  CHECK(span(t, activity::gather, 0) == at{2.0, 2.5});  // behind the device's updates
+  CHECK(span(t, activity::gather, 0) == at{2.0, 2.5});  // after the device's updates
   CHECK(span(t, activity::gather, 1) == at{2.5, 3.0});
   CHECK(span(t, activity::forward, 0) == at{2.5, 3.5});
   CHECK(span(t, activity::forward, 1) == at{3.5, 4.5});
@@ -354,7 +355,7 @@ TEST_CASE("exchanges are hidden but for the first unit's weights and the last on
   CHECK(simulate(m, s).step_time == doctest::Approx(2.0 + 6.0 + 0.75 + 1.25));
 }
 
-TEST_CASE("ranks that exchange more slowly than they compute wait in every pass") {
+TEST_CASE("collectives that are slower than compute delay every pass") {
   auto const t = simulate(slow_ranks(), of_ranks({resident, resident}, 3.0));
   CHECK(span(t, activity::gather, 1) == at{5.0, 8.0});
   CHECK(span(t, activity::forward, 1) == at{8.0, 9.0});
@@ -366,7 +367,7 @@ TEST_CASE("ranks that exchange more slowly than they compute wait in every pass"
   CHECK(t.waited_for_ranks == doctest::Approx(9.0));
 }
 
-TEST_CASE("exchanges and compute that slow each other down") {
+TEST_CASE("collectives and compute slow each other down") {
   auto m = slow_ranks();
   m.peers.beside_compute = m.peers.compute_beside = 0.5;
   auto const t = simulate(m, of_ranks({resident, resident}, 0.5));
@@ -377,7 +378,8 @@ TEST_CASE("exchanges and compute that slow each other down") {
   CHECK(t.step_time == doctest::Approx(10.0));
 }
 
-TEST_CASE("of ranks, gradients leave one unit later, and weights are gathered when a shard is back") {
+TEST_CASE(
+    "with several ranks, gradients leave one unit later, and weights are gathered when a shard is back") {
   auto const t = simulate(slow_ranks(), of_ranks({host, host}, 0.5));
   // The last backward ends half a second before the check, and gradient 1 begins to leave.
   CHECK(span(t, activity::update, 1) == at{0.5, 1.5});
@@ -392,31 +394,31 @@ TEST_CASE("of ranks, gradients leave one unit later, and weights are gathered wh
   CHECK(t.waited_for_ranks == doctest::Approx(1.0));  // the rest is the shard's update
 }
 
-TEST_CASE("of ranks, a sum waits for a buffer that a gradient has left, and with it the passes behind") {
+TEST_CASE("with several ranks, a reduction waits for a free gradient buffer, and later passes wait for it") {
   auto m = slow_ranks();
   m.link.alone.down = m.link.both.down = 0.125;  // 8 s a gradient
   auto s = of_ranks({host, host, host}, 0.5);
   s.state.immediate = true;
   s.state.pinned_buffers = 8;
-  auto const roomy = simulate(m, s);
+  auto const ample = simulate(m, s);
   s.offloaded_gradients = {2, 2, 2};
   s.gradient_buffers = 3;
-  CHECK(simulate(m, s).step_time == doctest::Approx(roomy.step_time));
+  CHECK(simulate(m, s).step_time == doctest::Approx(ample.step_time));
   s.gradient_buffers = 1;
   auto const t = simulate(m, s);
-  CHECK(t.step_time > roomy.step_time);
+  CHECK(t.step_time > ample.step_time);
   CHECK(t.updated == 3.0);
-  // Each is summed when the one before it has come down.
+  // Each is reduced when the one before it has come down.
   auto const down_2 = span(t, activity::gradient, 2), down_1 = span(t, activity::gradient, 1);
   CHECK(span(t, activity::reduce, 1).first == doctest::Approx(down_2.second));
   CHECK(span(t, activity::reduce, 0).first == doctest::Approx(down_1.second));
   CHECK(span(t, activity::backward, 0).first == doctest::Approx(down_2.second));
-  CHECK(t.waited_for_ranks <= roomy.waited_for_ranks + 1e-9);  // it was the link
-  s.offloaded_gradients = {2, 0, 0};                           // what stays needs no room
-  CHECK(simulate(m, s).step_time == doctest::Approx(roomy.step_time));
+  CHECK(t.waited_for_ranks <= ample.waited_for_ranks + 1e-9);  // the wait is for the link
+  s.offloaded_gradients = {2, 0, 0};                           // a gradient that stays needs no buffer
+  CHECK(simulate(m, s).step_time == doctest::Approx(ample.step_time));
 }
 
-TEST_CASE("of ranks, a pass begins when the next unit's shard is served") {
+TEST_CASE("with several ranks, a pass begins when the next unit's shard is updated") {
   auto m = slow_ranks();
   m.adam.links_idle.fill(3.0);
   m.adam.links_busy.fill(3.0);
@@ -432,11 +434,11 @@ TEST_CASE("of ranks, a pass begins when the next unit's shard is served") {
   CHECK(t.waited_for_ranks == doctest::Approx(1.0));
 }
 
-TEST_CASE("a schedule of ranks on a machine without a link between them is refused") {
+TEST_CASE("a schedule of several ranks on a machine without rates of collectives is refused") {
   CHECK_THROWS_AS(static_cast<void>(simulate(slow_machine(), of_ranks({resident}, 1.0))), error);
 }
 
-/// A model of a real one's proportions on an H200, in one of many configurations.
+/// A random configuration of a model with realistic proportions on an H200.
 schedule random_schedule(std::mt19937& random) {
   auto const up_to = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   schedule s;
@@ -462,7 +464,7 @@ schedule random_schedule(std::mt19937& random) {
   }
   return s;
 }
-/// The same of a rank, with exchanges that take less than its passes, or more.
+/// The same for several ranks, with collectives that are shorter or longer than passes.
 schedule random_ranks(std::mt19937& random) {
   auto s = random_schedule(random);
   if (s.micro_batches > 1) {
@@ -476,14 +478,14 @@ schedule random_ranks(std::mt19937& random) {
   ends.front().gradient *= 2.0;  // in a wider type
   ends.back().gradient *= 2.0;
   s.with_ranks.tied_to_last = random() % 2 == 0 ? 0 : -1;
-  // What is frozen has no state.
+  // Frozen units have no state.
   std::erase_if(s.state.buckets, [&](bucket const& b) {
     return s.with_ranks.units[static_cast<std::size_t>(b.unit)].gradient == 0.0;
   });
   return s;
 }
-machine worker() {
-  auto m = test::worker();
+machine random_machine() {
+  auto m = test::h200_machine();
   m.link.beside_adam = {0.8, 0.7};
   m.peers.all_gather = 330e9;
   m.peers.reduce_scatter = 260e9;
@@ -492,17 +494,18 @@ machine worker() {
 }
 
 TEST_CASE(
-    "whatever the configuration: every bucket is served once a step, and no lane works beyond its time") {
+    "in random configurations every bucket is updated once a step, and no lane is busy for longer than a "
+    "step") {
   std::mt19937 random{1};
   for (int i = 0; i < 200; ++i) {
     CAPTURE(i);
     auto s = i % 2 == 0 ? random_schedule(random) : random_ranks(random);
     s.hit_rate = i % 3 == 0 ? 1.0 : i % 3 == 1 ? 0.0 : 0.6;
-    auto const m = worker();
+    auto const m = random_machine();
     auto const t = simulate(m, s);
-    auto const hosts = static_cast<double>(std::count_if(s.state.buckets.begin(), s.state.buckets.end(),
-                                                         [](auto const& b) { return b.where == host; }));
-    CHECK(t.speculated - t.resent + t.updated == doctest::Approx(hosts).epsilon(0.05));
+    auto const on_host = static_cast<double>(std::count_if(s.state.buckets.begin(), s.state.buckets.end(),
+                                                           [](auto const& b) { return b.where == host; }));
+    CHECK(t.speculated - t.resent + t.updated == doctest::Approx(on_host).epsilon(0.05));
     double compute = 0.0, adam = 0.0;
     for (auto const& u : s.units) { compute += s.micro_batches * (u.forward + u.backward); }
     for (auto const& b : s.state.buckets) {
@@ -526,7 +529,7 @@ TEST_CASE("with every rate doubled a step takes half the time") {
   std::mt19937 random{2};
   for (int i = 0; i < 50; ++i) {
     auto s = random_schedule(random);
-    auto m = worker();
+    auto m = random_machine();
     double const once = simulate(m, s).step_time;
     m.device.bandwidth *= 2;
     m.device.round_trip /= 2;
@@ -541,14 +544,14 @@ TEST_CASE("with every rate doubled a step takes half the time") {
   }
 }
 
-TEST_CASE("no lane's being faster makes a step slower by more than one task and one copy") {
+TEST_CASE("a faster lane makes no step slower by more than one task and one copy") {
   std::mt19937 random{3};
   for (int i = 0; i < 100; ++i) {
     CAPTURE(i);
     auto const s = random_schedule(random);
-    auto const m = worker();
+    auto const m = random_machine();
     double const before = simulate(m, s).step_time;
-    // Lanes serve what is there: what is there earlier may be another bucket, and block one that is due.
+    // A faster lane may change the order: an early bucket may block one that is due.
     double const task = (1 << 24) * m.adam.links_busy[static_cast<std::size_t>(adam_task::commit_speculate)];
     double const copy = (1 << 24) * 10.0 / m.link.both.up;
     auto const no_slower = [&](machine const& faster) {

@@ -13,12 +13,12 @@ namespace {
 
 using namespace superoffload;
 using namespace superoffload::offload;
-using test::worker;
+using test::h200_machine;
 using model = test::planned_model;
 
-TEST_CASE("the bound is what the busiest part takes while the others run") {
+TEST_CASE("the bound is the time of the busiest part while the others run") {
   model const m{};
-  auto machine = worker();
+  auto machine = h200_machine();
   machine.link.beside_adam = {1.0, 1.0};
   machine.link.alone = machine.link.both;
   machine.adam.links_busy = machine.adam.links_idle;
@@ -34,7 +34,7 @@ TEST_CASE("the bound is what the busiest part takes while the others run") {
   auto const threads = alone.state.workers;
   double const idle = parameters * machine.adam_time(adam_task::update, threads, 0);
   CHECK(alone.bound == doctest::Approx(idle));
-  // Each way two bytes a parameter: CPU Adam is slower for as long as they move.
+  // Each direction copies two bytes a parameter: CPU Adam is slower meanwhile.
   for (auto& seconds : machine.adam.links_busy) { seconds *= 1.5; }
   double const links = parameters * 2.0 / machine.link.both.down;
   auto const beside = make_plan(m.units, m.work, machine, all_on_host);
@@ -43,9 +43,9 @@ TEST_CASE("the bound is what the busiest part takes while the others run") {
   CHECK(beside.step_time >= beside.bound);
 }
 
-TEST_CASE("weights in host memory are updated in place, at the rate of that") {
+TEST_CASE("weights in host memory are updated in place, at that task's rate") {
   model const m{};
-  auto machine = worker();
+  auto machine = h200_machine();
   machine.adam.links_busy = machine.adam.links_idle;
   settings const s{
       .how = mode::super, .ratio = 1.0, .device_updated_share = 0.0, .offload_weights = choice::on};
@@ -72,9 +72,9 @@ TEST_CASE("weights in host memory are updated in place, at the rate of that") {
         p.step_time + 0.9 * seconds(in_place, adam_task::update_in_place));
 }
 
-TEST_CASE("the bound counts what waits for the check, which the next forward alone hides") {
+TEST_CASE("the bound includes work that waits for the check and overlaps the next forward only") {
   model m{};
-  auto machine = worker();
+  auto machine = h200_machine();
   machine.adam.links_busy = machine.adam.links_idle;
   settings s{.how = mode::super, .ratio = 1.0, .device_updated_share = 0.0, .offload_weights = choice::off};
   auto const ahead = make_plan(m.units, m.work, machine, s);
@@ -104,9 +104,9 @@ TEST_CASE("the bound counts what waits for the check, which the next forward alo
   s.speculation = choice::automatic;
   expect_bound(make_plan(m.units, m.work, machine, s), passes - forward + adam);
   s.speculation = choice::on;
-  auto const in_vain = make_plan(m.units, m.work, machine, s);
-  CHECK_FALSE(in_vain.state.adapts);
-  expect_bound(in_vain, passes - forward + adam);
+  auto const always_speculating = make_plan(m.units, m.work, machine, s);
+  CHECK_FALSE(always_speculating.state.adapts);
+  expect_bound(always_speculating, passes - forward + adam);
   m.work.hit_rate = 0.75;
   CHECK(make_plan(m.units, m.work, machine, s).bound ==
         doctest::Approx(0.75 * ahead.bound + 0.25 * (passes - forward + adam)));

@@ -16,10 +16,10 @@ using namespace superoffload;
 using namespace superoffload::offload;
 using numbers = std::vector<std::size_t>;
 
-/// A bucket for each letter, each of a unit of its own: h: on the host, s: streamed, r: resident.
-configuration of(std::string const& places, int pinned_buffers) {
+/// A bucket for each letter, each of its own unit: h: on the host, s: device-updated, r: resident.
+configuration of(std::string const& tiers, int pinned_buffers) {
   configuration a;
-  for (char const c : places) {
+  for (char const c : tiers) {
     auto const where = c == 'h' ? tier::host : c == 's' ? tier::device_updated : tier::resident;
     a.buckets.push_back({.unit = static_cast<int>(a.buckets.size()), .count = 1, .where = where});
   }
@@ -32,7 +32,7 @@ void backward(scheduler& s, std::size_t units) {
   for (std::size_t u = units; u-- > 0;) { s.gradient_queued(static_cast<int>(u)); }
   for (std::size_t u = units; u-- > 0;) { s.gradient_final(static_cast<int>(u)); }
 }
-/// Fetches what may be, in the order in which it is.
+/// Fetches all gradients that may be fetched. \returns their order.
 numbers fetch_all(scheduler& s) {
   numbers fetched;
   while (auto const i = s.next_fetch()) {
@@ -42,7 +42,7 @@ numbers fetch_all(scheduler& s) {
   }
   return fetched;
 }
-/// Does the next task, which is `what` of a bucket. Its weights arrive at once.
+/// Does the next task and checks that it is `what` for `bucket`. Its weights arrive at once.
 void serve(scheduler& s, service what, std::size_t bucket, bool commits = false) {
   auto const t = s.next_task();
   REQUIRE(t);
@@ -55,7 +55,8 @@ void serve(scheduler& s, service what, std::size_t bucket, bool commits = false)
   }
 }
 
-TEST_CASE("before the check the newest gradient is served first, after it the first of the forward") {
+TEST_CASE(
+    "before the check the newest gradient comes first, after it the first in the order of the forward") {
   scheduler s{of("hhh", 10)};
   s.announce();
   backward(s, 3);
@@ -67,7 +68,7 @@ TEST_CASE("before the check the newest gradient is served first, after it the fi
   CHECK(s.settled());
 }
 
-TEST_CASE("a gradient is fetched when the device has come that far") {
+TEST_CASE("a gradient is fetched when its backward has ended") {
   scheduler s{of("hhh", 10)};
   for (int u = 2; u >= 0; --u) { s.gradient_queued(u); }
   CHECK(s.next_fetch() == std::nullopt);
@@ -80,7 +81,7 @@ TEST_CASE("a gradient is fetched when the device has come that far") {
   CHECK(s.gradient_left(2));
 }
 
-TEST_CASE("without speculation, or where a step was not announced, nothing is served before the check") {
+TEST_CASE("without speculation, or without an announced step, nothing is updated before the check") {
   for (bool const speculates : {false, true}) {
     auto a = of("h", 10);
     a.speculates = speculates;
@@ -97,7 +98,7 @@ TEST_CASE("without speculation, or where a step was not announced, nothing is se
   }
 }
 
-TEST_CASE("in the immediate mode all is updated as it comes, and takes no second buffer") {
+TEST_CASE("in the immediate mode each gradient is used when it arrives, and needs no second buffer") {
   auto a = of("hh", 1);
   a.immediate = true;
   scheduler s{a};
@@ -111,7 +112,7 @@ TEST_CASE("in the immediate mode all is updated as it comes, and takes no second
   CHECK(s.settled());
 }
 
-TEST_CASE("a buffer stays free for the weights of the first speculative update") {
+TEST_CASE("one buffer stays free for the weights of a speculative update") {
   scheduler s{of("hhh", 3)};
   s.announce();
   backward(s, 3);
@@ -119,13 +120,13 @@ TEST_CASE("a buffer stays free for the weights of the first speculative update")
   auto const t = *s.next_task();
   auto const used = s.begin(t);
   s.finish(t, used);
-  CHECK(s.next_task() == std::nullopt);  // its weights are on their way
+  CHECK(s.next_task() == std::nullopt);  // its weights are being copied
   CHECK(s.next_fetch() == std::nullopt);
   s.weights_arrived();
   serve(s, service::speculate, 1);
 }
 
-TEST_CASE("a speculative update that came true is committed with the next step, from the same buffer") {
+TEST_CASE("a confirmed speculative update is committed with the next step, from the same buffer") {
   scheduler s{of("h", 2)};
   s.announce();
   backward(s, 1);
@@ -137,7 +138,7 @@ TEST_CASE("a speculative update that came true is committed with the next step, 
   s.announce();
   s.gradient_queued(0);
   s.gradient_final(0);
-  CHECK(s.next_fetch() == std::nullopt);  // one buffer has the gradient of the last step
+  CHECK(s.next_fetch() == std::nullopt);  // one buffer holds the gradient of the last step
   serve(s, service::commit, 0, true);
   fetch_all(s);
   serve(s, service::speculate, 0);
@@ -145,24 +146,24 @@ TEST_CASE("a speculative update that came true is committed with the next step, 
   serve(s, service::update, 0);
   CHECK(s.settled());
 
-  scheduler roomy{of("h", 3)};
+  scheduler ample{of("h", 3)};
   for (int step = 0; step < 3; ++step) {
-    roomy.announce();
-    backward(roomy, 1);
-    fetch_all(roomy);
-    serve(roomy, service::speculate, 0, step > 0);
-    roomy.check(check_result::unclipped);
+    ample.announce();
+    backward(ample, 1);
+    fetch_all(ample);
+    serve(ample, service::speculate, 0, step > 0);
+    ample.check(check_result::unclipped);
   }
-  roomy.announce();
-  backward(roomy, 1);
-  fetch_all(roomy);
-  roomy.check(check_result::clipped);
-  serve(roomy, service::update, 0, true);
-  CHECK(roomy.counts().committed == 3);
-  CHECK(roomy.settled());
+  ample.announce();
+  backward(ample, 1);
+  fetch_all(ample);
+  ample.check(check_result::clipped);
+  serve(ample, service::update, 0, true);
+  CHECK(ample.counts().committed == 3);
+  CHECK(ample.settled());
 }
 
-TEST_CASE("a skipped step sends old weights again, before anything else") {
+TEST_CASE("a skipped step resends old weights before anything else") {
   scheduler s{of("hhh", 10)};
   s.announce();
   backward(s, 3);
@@ -178,7 +179,7 @@ TEST_CASE("a skipped step sends old weights again, before anything else") {
   CHECK(s.counts().resent == 2);
 }
 
-TEST_CASE("a gradient of a skipped step that is still on its way is thrown away, the next step's is not") {
+TEST_CASE("a gradient of a skipped step that is still being copied is dropped, the next step's is not") {
   scheduler s{of("h", 3)};
   s.announce();
   backward(s, 1);
@@ -195,7 +196,7 @@ TEST_CASE("a gradient of a skipped step that is still on its way is thrown away,
   serve(s, service::speculate, 0);
 }
 
-TEST_CASE("a step that is checked while CPU Adam is at a speculative update") {
+TEST_CASE("a step may be checked while CPU Adam makes a speculative update") {
   for (auto const result : {check_result::unclipped, check_result::clipped, check_result::skipped}) {
     scheduler s{of("h", 3)};
     s.announce();
@@ -217,7 +218,7 @@ TEST_CASE("a step that is checked while CPU Adam is at a speculative update") {
   }
 }
 
-TEST_CASE("commits are for idle time: what has no new gradient first, then what waits for buffers") {
+TEST_CASE("commits take idle time: buckets without a new gradient first, then those that wait for buffers") {
   scheduler s{of("hhh", 10)};
   s.announce();
   backward(s, 3);
@@ -225,11 +226,11 @@ TEST_CASE("commits are for idle time: what has no new gradient first, then what 
   for (std::size_t i = 0; i < 3; ++i) { serve(s, service::speculate, i); }
   s.check(check_result::unclipped);
   s.announce();
-  s.gradient_queued(0);  // as it never is in a backward
+  s.gradient_queued(0);  // out of the order of a backward
   CHECK(s.next_task() == worker_task{service::commit, 1, true});
   s.gradient_final(0);
   s.fetch(0);
-  CHECK(s.next_task() == std::nullopt);  // the link wants the host's memory
+  CHECK(s.next_task() == std::nullopt);  // the link uses the memory bandwidth
   s.fetched(0);
   serve(s, service::speculate, 0, true);
   serve(s, service::commit, 1, true);
@@ -237,7 +238,7 @@ TEST_CASE("commits are for idle time: what has no new gradient first, then what 
   CHECK(s.next_task() == std::nullopt);
 }
 
-TEST_CASE("weights in host memory are updated in place after the check, and nothing of them is sent") {
+TEST_CASE("weights in host memory are updated in place after the check, and are not sent") {
   auto a = of("h", 10);
   a.offloaded.weights = {true};
   scheduler s{a};
@@ -255,7 +256,7 @@ TEST_CASE("weights in host memory are updated in place after the check, and noth
   CHECK(s.settled());
 }
 
-TEST_CASE("where most steps are clipped nothing is speculated, until the hit rate recovers") {
+TEST_CASE("while most steps are clipped there are no speculative updates, until the hit rate recovers") {
   scheduler s{of("h", 10)};
   int speculated = 0, steps = 0;
   auto const step = [&](check_result result) {
@@ -279,7 +280,7 @@ TEST_CASE("where most steps are clipped nothing is speculated, until the hit rat
 }
 
 TEST_CASE(
-    "streamed state is uploaded in the order of the forward, ahead of the check, and updated after it") {
+    "device-updated state is uploaded in the order of the forward before the check, and updated after it") {
   auto a = of("ssss", 0);
   a.staging_buffers = 2;
   scheduler s{a};
@@ -309,21 +310,21 @@ TEST_CASE(
   CHECK(s.next_upload(true) == std::size_t{0});
 }
 
-TEST_CASE("in the immediate mode state is uploaded as gradients come, and no commit waits for it") {
+TEST_CASE("in the immediate mode state is uploaded as gradients are queued, in the order of the backward") {
   auto a = of("sss", 0);
   a.staging_buffers = 2;
   a.immediate = true;
   scheduler s{a};
   s.announce();
-  s.gradient_queued(1);  // what the backward would reach first may come last
+  s.gradient_queued(1);  // out of the order of a backward
   CHECK(s.next_upload(false) == std::size_t{1});
   s.gradient_queued(2);
   CHECK(s.next_upload(false) == std::size_t{2});
-  s.check(check_result::unclipped);  // from now on the forward waits
+  s.check(check_result::unclipped);  // from now on in the order of the forward
   CHECK(s.next_upload(false) == std::size_t{1});
 }
 
-TEST_CASE("commits wait for state that an update waits for") {
+TEST_CASE("commits wait while an update waits for its state") {
   auto a = of("hs", 10);
   scheduler s{a};
   s.announce();
@@ -352,7 +353,7 @@ TEST_CASE("a gradient that becomes final twice in a step is an error") {
   CHECK_THROWS_WITH_AS(s.gradient_queued(0), "a gradient became final twice in a step", error);
 }
 
-TEST_CASE("other systems' order: the oldest unit first, its buckets in their order") {
+TEST_CASE("other systems take the oldest unit first, its buckets in their order") {
   auto a = of("hhh", 10);
   a.buckets[2].unit = 1;
   scheduler s{a, {.oldest_first = true}};

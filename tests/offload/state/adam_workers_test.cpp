@@ -14,7 +14,7 @@ namespace {
 
 using namespace superoffload;
 
-/// A host of so many memory nodes, with this process's processors on the last one.
+/// A host of `nodes` memory nodes, with this process's processors on the last one.
 cpu::topology host(int nodes) {
   cpu::topology h;
   for (int i = 0; i < nodes; ++i) {
@@ -28,7 +28,7 @@ cpu::topology host(int nodes) {
   return h;
 }
 
-TEST_CASE("memory is asked for near the processors, where there is more than one node") {
+TEST_CASE("memory is bound near the processors if there is more than one node") {
   offload::adam_workers near{host(3), 0, 1, ""};
   CHECK(near.threads().size() == 1);
   CHECK(near.node() == 2);
@@ -36,7 +36,7 @@ TEST_CASE("memory is asked for near the processors, where there is more than one
   CHECK_FALSE(offload::adam_workers{host(1), 0, 1, ""}.node().has_value());
 }
 
-TEST_CASE("a resource group that cannot be had costs a note") {
+TEST_CASE("an unavailable resource group costs a note") {
   offload::adam_workers const workers{host(1), -1, 1, "superoffload-test-group"};
   if (workers.notes().empty()) {
     MESSAGE("this host has resctrl, and permits it");
@@ -47,7 +47,7 @@ TEST_CASE("a resource group that cannot be had costs a note") {
   CHECK_THROWS_AS((offload::adam_workers{host(1), -1, 1, "../escape"}), error);
 }
 
-TEST_CASE("a processor that is not there costs a note") {
+TEST_CASE("a missing processor costs a note") {
   auto h = host(1);
   h.processors = {{.id = 8000, .core = 8000}};
   offload::adam_workers workers{h, -1, 1, ""};
@@ -59,26 +59,26 @@ TEST_CASE("a processor that is not there costs a note") {
   CHECK(worked == 1);
 }
 
-TEST_CASE("whoever asks the workers may pass the time while they work, and what it throws comes after them") {
+TEST_CASE("the idle callback runs while the threads work, and its exception is thrown after their end") {
   offload::adam_workers workers{host(1), -1, 1, ""};
   std::vector<offload::segment> const segments{{.offset = 0, .count = 7, .trainable = true}};
-  struct idle_callback {
-    std::atomic<bool> passed{false};
+  struct callback_state {
+    std::atomic<bool> called{false};
     bool fails = false;
   } mine;
   workers.meanwhile({&mine, [](void* self) {
-                       auto& p = *static_cast<idle_callback*>(self);
-                       p.passed = true;
+                       auto& p = *static_cast<callback_state*>(self);
+                       p.called = true;
                        expect(!p.fails, exit_code::internal, "not now");
                      }});
   std::atomic<std::int64_t> worked{0};
   auto const work = [&](offload::segment const& s) {
-    while (!mine.passed) {}  // ends only where it is passed meanwhile
+    while (!mine.called) {}  // ends only if the callback runs meanwhile
     worked += s.count;
   };
   workers.each_piece(7, segments, work);
   CHECK(worked == 7);
-  mine.passed = false;
+  mine.called = false;
   mine.fails = true;
   CHECK_THROWS_WITH_AS(workers.each_piece(7, segments, work), "not now", error);
   CHECK(worked == 14);

@@ -40,7 +40,7 @@ std::string complaint(std::string const& text) {
   return "no complaint";
 }
 
-/// A section of zero_optimization around what is wrong in it.
+/// A section of zero_optimization with the given contents.
 std::string zero(std::string const& members) { return R"({"zero_optimization": {)" + members + "}}"; }
 std::string offload(std::string const& members) {
   return zero(R"("stage": 3, "offload_optimizer": {)" + members + "}");
@@ -52,7 +52,7 @@ std::string scheduler(std::string const& type, std::string const& params) {
   return R"({"scheduler": {"type": ")" + type + R"(", "params": {)" + params + "}}}";
 }
 
-TEST_CASE("the configurations of DeepSpeed's own SuperOffload examples are taken as they are") {
+TEST_CASE("the configurations of DeepSpeed's SuperOffload examples are read as they are") {
   struct {
     char const* name;
     std::int64_t batch;
@@ -132,7 +132,7 @@ TEST_CASE("auto and null leave a value to the flags") {
   CHECK(c.note.find("steps_per_print") == std::string::npos);
 }
 
-TEST_CASE("where state and weights are follows the devices") {
+TEST_CASE("the devices of optimizer and parameters decide where state and weights live") {
   using offload::choice;
   using offload::mode;
   struct {
@@ -163,7 +163,7 @@ TEST_CASE("where state and weights are follows the devices") {
     CHECK(c.offload_is_open == expected.open);
     CHECK(c.offload_weights.value == expected.stream);
   }
-  // What an optimizer that is not offloaded would have done with it.
+  // Keys without effect if the optimizer is not offloaded.
   auto const idle = parsed(offload(R"("device": "none", "ratio": 0.5)"));
   CHECK_FALSE(idle.ratio);
   CHECK(idle.note == "ds.json: without effect here: zero_optimization.offload_optimizer.ratio");
@@ -177,7 +177,7 @@ TEST_CASE("precision is bf16 or float32") {
   CHECK(parsed(R"({"bfloat16": {"enabled": true}})").bf16.value == true);
 }
 
-TEST_CASE("schedulers take what DeepSpeed takes where the file is silent") {
+TEST_CASE("schedulers have DeepSpeed's defaults for missing keys") {
   auto const plain = parsed(R"({"scheduler": {"type": "WarmupLR"}})");
   CHECK(plain.schedule.value->warmup_steps == 1000);
   CHECK(plain.schedule.value->warmup == schedule::rise::logarithmic);
@@ -201,7 +201,7 @@ TEST_CASE("schedulers take what DeepSpeed takes where the file is silent") {
   CHECK(both.lr.value == 3e-5);
 }
 
-TEST_CASE("numbers may be written with exponents, and inside of zero_optimization as strings") {
+TEST_CASE("numbers may have exponents, and inside zero_optimization be strings") {
   CHECK(parsed(R"({"train_batch_size": 1.6e1})").train_batch_size.value == 16);
   CHECK(parsed(R"({"gradient_clipping": 0})").gradient_clipping.value == 0.0);
   CHECK(parsed(offload(R"("device": "cpu", "ratio": "9e-1")")).ratio.value == 0.9);
@@ -209,7 +209,7 @@ TEST_CASE("numbers may be written with exponents, and inside of zero_optimizatio
   CHECK(parsed(offload(R"("device": "cpu", "ratio": -0.0)")).ratio.value == 0.0);
 }
 
-TEST_CASE("keys that change nothing are named once each, with their path") {
+TEST_CASE("keys without effect are named once each, with their path") {
   CHECK(parsed(R"({"train_batch_size": 4})").note.empty());
   CHECK(parsed(R"({"steps_per_print": 5, "zero_optimization": {"stage": 3, "overlap_comm": true,
                    "stage3_max_live_parameters": 1e9}, "amp": {"enabled": false}})")
@@ -220,7 +220,7 @@ TEST_CASE("keys that change nothing are named once each, with their path") {
         "ds.json: without effect here: zero_optimization.stage 0 (one rank holds everything at every stage)");
 }
 
-TEST_CASE("what is wrong is refused by file and JSON path") {
+TEST_CASE("wrong values and keys are refused by file and JSON path") {
   struct {
     std::string text, says;
   } const cases[] = {
@@ -356,7 +356,7 @@ TEST_CASE("what is wrong is refused by file and JSON path") {
       {R"({"scheduler": {"type": "WarmupLR", "steps": 1}})", "scheduler.steps: unknown"},
       {"{\"\\u001b[31m\\n\": 1}", R"(\x1b[31m\x0a: unknown)"},
       {"{\"" + std::string(5000, 'k') + "\": 1}", "...: unknown"},
-      // No JSON, or not the JSON that was meant
+      // No JSON, or JSON of another kind
       {"", "expected valid JSON"},
       {"[]", "document: array, expected an object"},
       {"null", "document: null, expected an object"},
@@ -390,7 +390,7 @@ TEST_CASE("what is wrong is refused by file and JSON path") {
   }
 }
 
-TEST_CASE("a file that is none or too large is refused by its name") {
+TEST_CASE("a missing or too large file is refused by its name") {
   test::scratch_directory const directory;
   auto const file = directory.path() / "ds.json";
   CHECK_THROWS_WITH_AS(train::read_deepspeed_config(file), doctest::Contains("ds.json"), error);

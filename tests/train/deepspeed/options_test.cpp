@@ -18,7 +18,7 @@ using optim::deepspeed_schedule;
 
 using flags = std::vector<std::string_view>;
 
-/// The options after a file, where `options` has what the `given` flags said.
+/// Applies a file to `options`, which hold the `given` flags. \returns the result.
 train::training_options with(std::string const& text, flags const& given = {},
                              train::training_options options = {}, std::int64_t ranks = 1) {
   train::apply(
@@ -38,7 +38,7 @@ std::string complaint(std::string const& text, flags const& given = {}, train::t
   return "no complaint";
 }
 
-TEST_CASE("what the file leaves out stays as the flags have it") {
+TEST_CASE("values that the file leaves out stay as in the flags") {
   train::training_options const usual;
   auto const o = with("{}");
   CHECK(o.batch_size == usual.batch_size);
@@ -49,7 +49,7 @@ TEST_CASE("what the file leaves out stays as the flags have it") {
   CHECK_FALSE(o.deepspeed_schedule);
   CHECK_FALSE(o.offload.ratio);
   CHECK(o.offload.offload_weights == offload::choice::automatic);
-  CHECK(o.offload.how == offload::mode::none);  // DeepSpeed does not offload unless told to
+  CHECK(o.offload.how == offload::mode::none);  // DeepSpeed does not offload by default
   CHECK_NOTHROW(train::check([&] {
     auto complete = o;
     complete.model = "model";
@@ -82,7 +82,7 @@ TEST_CASE("the three batch sizes are solved as DeepSpeed does") {
   }
 }
 
-TEST_CASE("batch sizes that flags say take part in it") {
+TEST_CASE("batch sizes of flags take part in it") {
   train::training_options o;
   o.batch_size = 24;
   o.accumulation = 3;
@@ -98,7 +98,7 @@ TEST_CASE("batch sizes that flags say take part in it") {
   CHECK(with("{}", {"--batch_size", "--gradient_accumulation_steps"}, o).accumulation == 5);
 }
 
-TEST_CASE("batch sizes that do not go together are refused") {
+TEST_CASE("batch sizes that contradict each other are refused") {
   struct {
     char const *members, *says;
     std::int64_t ranks = 1;
@@ -144,7 +144,7 @@ TEST_CASE("each value of the file reaches its option") {
   CHECK(o.offload.offload_weights == offload::choice::on);
 }
 
-TEST_CASE("a flag that was given must say what the file says, and may say what it leaves open") {
+TEST_CASE("a given flag must agree with the file, and may set what the file leaves open") {
   std::string const offloads = R"({"zero_optimization": {"stage": 3, "offload_param": {"device": "none"},
       "offload_optimizer": {"device": "cpu", "ratio": 0.8, "cpuadam_cores_perc": 0.7}}})";
   std::string const optimizes = R"({"optimizer": {"type": "AdamW",
@@ -189,7 +189,7 @@ TEST_CASE("a flag that was given must say what the file says, and may say what i
   }
 }
 
-TEST_CASE("a flag decides about offloading where the file does not") {
+TEST_CASE("a flag decides about offloading if the file does not") {
   train::training_options o;
   o.offload.how = offload::mode::super;
   CHECK(with("{}", {"--offload"}, o).offload.how == offload::mode::super);
@@ -200,7 +200,7 @@ TEST_CASE("a flag decides about offloading where the file does not") {
   CHECK(complaint(none, {"--offload"}, o).find("device: none, but --offload is super") != std::string::npos);
 }
 
-TEST_CASE("a scheduler of the file makes the rates") {
+TEST_CASE("a scheduler in the file sets the rates") {
   train::training_options flags_say;
   flags_say.lr = 2e-3;
   flags_say.warmup_steps = 4;
@@ -222,7 +222,7 @@ TEST_CASE("a scheduler of the file makes the rates") {
   CHECK(rates(with(fixed), 10)[1] == doctest::Approx(5e-4));
   CHECK(rates(with(fixed), 10)[2] == doctest::Approx(1e-3 * 11.0 / 16.0));
 
-  // DeepSpeed's number of warm-up steps, unless a flag says one.
+  // DeepSpeed's number of warm-up steps, unless a flag sets it.
   std::string const plain = R"({"scheduler": {"type": "WarmupLR"}})";
   CHECK(with(plain).deepspeed_schedule->warmup_steps == 1000);
   CHECK(with(plain, {"--lr_warmup_steps"}, flags_say).deepspeed_schedule->warmup_steps == 4);

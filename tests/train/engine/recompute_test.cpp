@@ -10,7 +10,7 @@ namespace {
 
 using namespace superoffload;
 
-/// Two blocks: a norm that costs little to run again, a product that costs much, and the result.
+/// Two blocks, each with a norm that is cheap to recompute, a GEMM that is not, and the result.
 std::vector<autograd::activation> const activations{
     {.unit = 1, .index = 0, .bytes = 100, .recompute = {.bytes = 200}},
     {.unit = 1, .index = 1, .bytes = 400, .recompute = {.flops = 400000}},
@@ -26,7 +26,7 @@ std::size_t kept_bytes(autograd::activation_checkpointing const& r) {
   return bytes;
 }
 
-TEST_CASE("a retention keeps everything until told otherwise, and the result of a block always") {
+TEST_CASE("activation checkpointing keeps everything by default, and the result of a block always") {
   autograd::activation_checkpointing r;
   CHECK(r.keeps(7, 3));
   r = recompute::inputs_only(activations);
@@ -36,7 +36,7 @@ TEST_CASE("a retention keeps everything until told otherwise, and the result of 
   CHECK_FALSE(r.keeps(2, 1));
 }
 
-TEST_CASE("what is dearest to compute again is kept first, as much as fits") {
+TEST_CASE("activations with the most recompute work for their size are kept first, as many as fit") {
   auto const kept = [](std::size_t budget) { return recompute::fit(activations, 100.0, budget, kept_bytes); };
   CHECK(kept_bytes(kept(0)) == 100);
   CHECK(kept_bytes(kept(499)) == 100);

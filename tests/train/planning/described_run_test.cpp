@@ -15,7 +15,7 @@ namespace {
 
 using namespace superoffload;
 
-/// Llama 3.1 8B's shape with the given number of layers, as a directory with nothing but config.json.
+/// A directory with a config.json only: Llama 3.1 8B's shape with the given number of layers.
 class llama_8b {
 public:
   explicit llama_8b(int layers) {
@@ -41,13 +41,13 @@ private:
   train::training_options options_;
 };
 
-TEST_CASE("a configuration is enough to plan for a machine that is not there") {
+TEST_CASE("a config.json is enough to plan for a described machine") {
   llama_8b const small{8}, whole{32};
   auto const resident = small.on("h200_pcie5.json");
   CHECK(resident.fits);
   CHECK(resident.resident == 1.0);
   CHECK(resident.recompute == "none");
-  // 2.8e9 parameters at 4,096 x 2,048: an H200 needs a fifth of a second for them, whatever its kernels lose.
+  // 2.8e9 parameters at 4,096 x 2,048: an H200 needs at least a fifth of a second for them.
   CHECK(resident.step_time > 0.15);
   CHECK(resident.step_time < 0.25);
 
@@ -60,7 +60,7 @@ TEST_CASE("a configuration is enough to plan for a machine that is not there") {
   CHECK_FALSE(whole.on("rtx4090.json").fits);
 }
 
-TEST_CASE("what trains, and how much of it at once, reaches the plan") {
+TEST_CASE("frozen tensors and the sizes of micro-batches reach the plan") {
   llama_8b m{32};
   auto const all =
       m.on("h200_pcie5.json", {.how = offload::mode::super, .ratio = 1.0, .device_updated_share = 0.0});
@@ -79,7 +79,7 @@ TEST_CASE("what trains, and how much of it at once, reaches the plan") {
   CHECK(m.on("h200_pcie5.json").recompute == "every block");
 }
 
-TEST_CASE("what is computed again is weighed against state on the device more finely than by levels") {
+TEST_CASE("recompute is weighed against state on the device more finely than by levels") {
   llama_8b m{62};
   auto& o = m.options();
   o.max_length = 4096;
@@ -108,15 +108,15 @@ TEST_CASE("what is computed again is weighed against state on the device more fi
   CHECK(fitting > 4);
 }
 
-TEST_CASE("ranks exchange on a link of their own, most of it beside compute") {
+TEST_CASE("collectives use the link between ranks, most of them beside compute") {
   llama_8b m{8};
   auto const alone = m.on("h200_pcie5.json");
   CHECK(alone.exchanged == 0.0);
   m.options().batch_size = 8;
   m.options().ranks = 2;
   auto const two = m.on("h200_pcie5.json");
-  // A block has 218e6 parameters, of which a rank sends half: its weights, which stay from forward to
-  // backward, and its gradient; embedding and head, too, the gradient of the latter in float32.
+  // A block has 218e6 parameters, of which a rank sends half: its weights, which stay gathered from forward
+  // to backward, and its gradient. So do embedding and head; the head's gradient is float32.
   double const block = 218e6, table = 128256.0 * 4096;
   CHECK(two.exchanged ==
         doctest::Approx(0.5 * (block * 2 * (8 + 8) + table * (2 * 2 + 2 + 4))).epsilon(0.01));
@@ -124,11 +124,11 @@ TEST_CASE("ranks exchange on a link of their own, most of it beside compute") {
   CHECK(two.collective_time < two.exchanged / 250e9);
   CHECK(two.step.waited_for_ranks > 0.0);
   CHECK(two.step.waited_for_ranks < 0.5 * two.collective_time);
-  CHECK(two.step_time > alone.step_time * 0.95);  // with half of the updates
+  CHECK(two.step_time > alone.step_time * 0.95);  // each rank has half of the updates
   CHECK(two.tokens_per_second > 1.8 * alone.tokens_per_second);
 }
 
-TEST_CASE("where a GPU has room, whole weights stay from forward to backward, and a step is faster") {
+TEST_CASE("with enough memory weights stay gathered from forward to backward, and a step is faster") {
   llama_8b m{32};
   for (int const ranks : {2, 4}) {
     CAPTURE(ranks);
@@ -142,8 +142,8 @@ TEST_CASE("where a GPU has room, whole weights stay from forward to backward, an
     double const block = 218.1e6, table = 525.3e6;
     CHECK(static_cast<double>(p.on_device.weights) ==
           doctest::Approx(2.0 * (1.0 + 1.0 / ranks) * (32 * block + 2 * table)).epsilon(0.002));
-    CHECK(offload::describe(p).find("weights of 34 of 34 units stay whole") != std::string::npos);
-    // With 5 GiB less there is memory for some, with 14 for none.
+    CHECK(offload::describe(p).find("weights of 34 of 34 units stay gathered") != std::string::npos);
+    // With 5 GiB less there is memory for some units, with 14 GiB less for none.
     auto less = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
     less.device.memory = p.on_device.total() - (std::size_t{5} << 30) + less.device.reserve;
     auto const some = train::plan_on<model::llama, bfloat16>(less, {}, m.options());
@@ -160,7 +160,7 @@ TEST_CASE("where a GPU has room, whole weights stay from forward to backward, an
   }
 }
 
-TEST_CASE("Llama 70B trains on four H200 without clipping: gradients leave each as they come") {
+TEST_CASE("Llama 70B trains on four H200 without clipping, with offloaded gradients") {
   test::scratch_directory const directory;
   std::ofstream{directory.path() / "config.json"}
       << R"({"model_type": "llama", "vocab_size": 128256, "hidden_size": 8192, "intermediate_size": 28672,)"
@@ -181,8 +181,9 @@ TEST_CASE("Llama 70B trains on four H200 without clipping: gradients leave each 
   REQUIRE(p.fits);
   CHECK(p.state.immediate);
   CHECK(p.state.offloaded.gradient_of(40));
-  // Shards of weights, one buffer for the embedding or the head, two for blocks; the same of gradients, with
-  // those of the ends in float32, parts of three others, and the shards of the ends themselves.
+  // Shards of weights, one buffer for the embedding or the head, two for blocks. The same for gradients,
+  // where embedding and head are float32, with parts from three other ranks and the shards of embedding and
+  // head.
   double const block = 855.7e6, end = 1050.7e6;
   CHECK(static_cast<double>(p.on_device.weights) ==
         doctest::Approx(2.0 * (20 * block + end / 2) + 2.0 * (end + 2 * block)).epsilon(0.001));

@@ -15,7 +15,7 @@ using conformance::require;
 
 constexpr std::size_t gib = std::size_t{1} << 30;
 
-TEST_CASE("ranks of a host share its memory, and each leaves as much of it alone as a process does") {
+TEST_CASE("ranks of a host share its memory, and each has the reserve of a process") {
   for (bool const is_the_host : {false, true}) {
     CAPTURE(is_the_host);
     conformance::all_succeeded(test::threads_of_a_process{}.run(4, [=](auto&, auto& group) {

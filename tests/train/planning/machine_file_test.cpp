@@ -27,7 +27,7 @@ std::string text_of(fs::path const& file) {
   return text.str();
 }
 
-TEST_CASE("every machine that is shipped can be read, and is one") {
+TEST_CASE("every machine file of the project can be read and has plausible numbers") {
   int files = 0, with_peers = 0;
   for (auto const& entry : fs::directory_iterator{hardware}) {
     if (entry.path().extension() != ".json") {
@@ -46,7 +46,7 @@ TEST_CASE("every machine that is shipped can be read, and is one") {
     CHECK(m.link.beside_adam.down <= 1.0);
     CHECK(m.link.beside_adam.up <= 1.0);
     if (m.peers.known()) {
-      CHECK(m.peers.reduce_scatter <= m.peers.all_gather);  // the sum comes on top
+      CHECK(m.peers.reduce_scatter <= m.peers.all_gather);  // with the time of the sum
       CHECK(m.peers.all_gather < m.device.bandwidth);
       ++with_peers;
     }
@@ -66,7 +66,7 @@ TEST_CASE("every machine that is shipped can be read, and is one") {
   CHECK(with_peers == 3);
 }
 
-TEST_CASE("figures arrive in SI units") {
+TEST_CASE("figures are converted to SI units") {
   auto const m = train::read_machine(hardware / "h200_pcie5.json");
   CHECK(m.device.memory == static_cast<std::size_t>(139.8 * 1024 * 1024 * 1024));
   CHECK(m.device.gemms == doctest::Approx(740e12));
@@ -84,7 +84,7 @@ TEST_CASE("figures arrive in SI units") {
   CHECK(m.adam_time(offload::adam_task::update_in_place, 15, 2) == doctest::Approx(.161e-9));
 }
 
-TEST_CASE("a description that is written is read as it was") {
+TEST_CASE("a written description is read back unchanged") {
   test::scratch_directory const directory;
   auto const file = directory.path() / "machine.json";
   auto m = train::read_machine(hardware / "gh200.json");
@@ -92,14 +92,14 @@ TEST_CASE("a description that is written is read as it was") {
   m.peers.beside_compute = 0.75;
   m.peers.compute_beside = 0.5;
   std::ofstream{file} << train::to_json(m, "a test");
-  auto const again = train::read_machine(file);
-  CHECK(again.name == m.name);
-  CHECK(again.device.memory == m.device.memory);
-  CHECK(again.device.reserve == m.device.reserve);
-  CHECK(again.host.memory == m.host.memory);
-  CHECK(again.host.reserve == m.host.reserve);
-  CHECK(again.host.cores == m.host.cores);
-  CHECK(again.adam.threads == m.adam.threads);
+  auto const reread = train::read_machine(file);
+  CHECK(reread.name == m.name);
+  CHECK(reread.device.memory == m.device.memory);
+  CHECK(reread.device.reserve == m.device.reserve);
+  CHECK(reread.host.memory == m.host.memory);
+  CHECK(reread.host.reserve == m.host.reserve);
+  CHECK(reread.host.cores == m.host.cores);
+  CHECK(reread.adam.threads == m.adam.threads);
   auto const rates = [](offload::machine const& of) {
     std::vector<double> all{
         of.device.gemms,          of.device.attention_forward, of.device.attention_backward,
@@ -113,7 +113,7 @@ TEST_CASE("a description that is written is read as it was") {
     all.insert(all.end(), of.adam.links_busy.begin(), of.adam.links_busy.end());
     return all;
   };
-  auto const expected = rates(m), found = rates(again);
+  auto const expected = rates(m), found = rates(reread);
   for (std::size_t i = 0; i < expected.size(); ++i) { CHECK(found[i] == doctest::Approx(expected[i])); }
   auto const alone = train::read_machine(hardware / "rtx4090.json");
   std::ofstream{file} << train::to_json(alone, "a test");
@@ -139,9 +139,9 @@ TEST_CASE("a bad description is refused by file and field") {
       CHECK(message.find('\n') == std::string::npos);
       return message;
     }
-    return "accepted";
+    return "read";
   };
-  CHECK(message_of(good) == "accepted");
+  CHECK(message_of(good) == "read");
   auto const with = [&](std::string const& from, std::string const& to) {
     auto text = good;
     auto const at = text.find(from);
@@ -183,9 +183,10 @@ TEST_CASE("a bad description is refused by file and field") {
        "peers: field 'nvlinks' is not known");
   says(with("\"peers\": {", "\"peers\": null, \"rest\": {"), "peers: expected an object, found null");
   auto const alone = text_of(hardware / "rtx4090.json");
-  CHECK(message_of(alone) == "accepted");
-  CHECK(message_of(good, 4) == "accepted");
-  says(message_of(alone, 2), "field 'peers' is missing: expected how fast ranks exchange, for a plan of 2");
+  CHECK(message_of(alone) == "read");
+  CHECK(message_of(good, 4) == "read");
+  says(message_of(alone, 2),
+       "field 'peers' is missing: expected the rates of collectives, for a plan of 2 ranks");
   says(message_of("[1]"), "expected an object");
   says(message_of("{"), "byte");
   CHECK_THROWS_AS(static_cast<void>(train::read_machine(directory.path() / "none.json")), error);

@@ -18,7 +18,7 @@ namespace {
 using namespace superoffload;
 using conformance::require;
 
-/// What a rank plans with: every number is one, and that of all ranks.
+/// Checks the numbers that a rank plans with: each is valid and the same on all ranks.
 auto measures_and_agrees(train::peer_probe const& p) {
   return [p](auto& device, auto& group) {
     offload::machine m;
@@ -41,7 +41,7 @@ auto measures_and_agrees(train::peer_probe const& p) {
   };
 }
 
-TEST_CASE("ranks measure how fast they exchange, and agree") {
+TEST_CASE("ranks measure the rates of collectives and agree on them") {
   for (int const ranks : {2, 3}) {
     CAPTURE(ranks);
     train::peer_probe const p{.shard = 100'000, .rows = 200, .inner = 64, .columns = 128};
@@ -51,11 +51,11 @@ TEST_CASE("ranks measure how fast they exchange, and agree") {
   }
 }
 
-TEST_CASE("units of next to nothing have rates, too") {
+TEST_CASE("very small units have rates, too") {
   conformance::all_succeeded(test::threads_of_a_process{}.run(2, measures_and_agrees({.shard = 1})));
 }
 
-TEST_CASE("a rank that does not come ends the measurement of the others") {
+TEST_CASE("a missing rank ends the measurement of the others") {
   auto const outcomes = test::threads_of_a_process{}.run(2, [](auto& device, auto& group) {
     expect(group.rank() == 0, exit_code::device, "this one has no memory");
     static_cast<void>(train::measure_peers<float>(device, group, {.shard = 1000}));

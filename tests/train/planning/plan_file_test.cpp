@@ -39,7 +39,7 @@ offload::plan some_plan() {
   return p;
 }
 
-TEST_CASE("a plan in JSON") {
+TEST_CASE("a plan as JSON has every field") {
   auto const j = io::parse_json(train::to_json(some_plan(), "a \"machine\""), "plan");
   CHECK(j["fits"] == true);
   CHECK(j["refusal"].is_null());
@@ -74,7 +74,7 @@ TEST_CASE("a plan in JSON") {
   CHECK(j["activities"]["commit + update"]["ms"] == 250.0);
 }
 
-TEST_CASE("there are no more buffers for whole weights than units, and none for who is alone") {
+TEST_CASE("there are no more gather buffers than units, and none for a single rank") {
   auto p = some_plan();
   auto const buffers = [&] {
     return io::parse_json(train::to_json(p, ""), "plan")["exchanges"]["weight_rooms"];
@@ -85,7 +85,7 @@ TEST_CASE("there are no more buffers for whole weights than units, and none for 
   CHECK(buffers() == 0);
 }
 
-TEST_CASE("of a plan that does not fit, what is not known is null") {
+TEST_CASE("unknown values of a plan that does not fit are null") {
   auto p = some_plan();
   p.fits = false;
   p.refusal = "use less";

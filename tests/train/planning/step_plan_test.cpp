@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs obey their plans: what is printed before anything is allocated is what is then allocated.
+// Runs follow their plans: they allocate exactly what the plan says before.
 #include <superoffload/comm/shared.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
@@ -77,7 +77,7 @@ TEST_CASE_TEMPLATE("a run takes the memory of its plan, of the device and of the
   int tried = 0;
   for (auto const& s : all) {
     for (std::int64_t const accumulation : {1, 2}) {
-      if (test::under_sanitizer && ++tried % 4 > 1) {  // one after the other: 1, 2, 1, 2
+      if (test::under_sanitizer && ++tried % 4 > 1) {  // 1, 2, 1, 2
         continue;
       }
       CAPTURE(s.ratio.value_or(-1.0));
@@ -106,7 +106,7 @@ TEST_CASE_TEMPLATE("a run takes the memory of its plan, of the device and of the
   }
 }
 
-TEST_CASE("what everything fits into keeps everything, and computes nothing again") {
+TEST_CASE("if everything fits, nothing is offloaded or recomputed") {
   test::scratch_directory const output;
   cpu::device device{2};
   train::trainer<engine<precision::bf16>> const trainer{device, options(output.path())};
@@ -116,7 +116,7 @@ TEST_CASE("what everything fits into keeps everything, and computes nothing agai
   CHECK(trainer.machine_name() == device.description());
 }
 
-TEST_CASE("a described machine lends its rates, this one its memory") {
+TEST_CASE("a described machine gives the rates, this machine the memory") {
   test::scratch_directory const output;
   cpu::device device{2};
   auto o = options(output.path());
@@ -131,7 +131,7 @@ TEST_CASE("a described machine lends its rates, this one its memory") {
         cpu::optimizer_threads(o.offload.cpuadam_cores_perc, cpu::physical_cores()));
 }
 
-/// A machine with so little memory, which measures nothing.
+/// A described machine with little memory: nothing is measured.
 offload::machine small_machine(std::size_t device, std::size_t host) {
   auto m = train::read_machine(fs::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
   m.device.memory = device;
@@ -140,7 +140,7 @@ offload::machine small_machine(std::size_t device, std::size_t host) {
   return m;
 }
 
-TEST_CASE("state leaves a device that is too small for it, and what is left of the memory saves recompute") {
+TEST_CASE("state leaves a device that is too small for it, and the remaining memory saves recompute") {
   auto const model =
       train::lay_out<model::llama>(model::read_config(fs::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama"));
   cpu::device const device{1};
@@ -247,9 +247,8 @@ TEST_CASE(
   CHECK(most > 8);
 }
 
-/// Plans steps of ranks with an engine each in more and more device memory, and returns the numbers of
-/// buffers for whole weights that are planned. Every engine takes its plan's bytes, before it is trained and
-/// after.
+/// Plans steps of several ranks, with an engine each, in more and more device memory. \returns the planned
+/// numbers of gather buffers. Checks that every engine takes its plan's bytes, before and after training.
 std::vector<int> buffers_planned(int ranks, bool tied, int micro_batches) {
   using T = bfloat16;
   auto const config = llama_of(8, 128, 512, 4000, tied);
@@ -279,10 +278,11 @@ std::vector<int> buffers_planned(int ranks, bool tied, int micro_batches) {
       conformance::require(p.fits && p.on_device.total() <= memory, "no plan: ", p.refusal);
       e.configure(p.state, p.on_device.total());
       conformance::require(e.allocation().total() == p.on_device.total(), "planned ", p.on_device.total(),
-                           " bytes, the engine ", e.allocation().total(), ", ", p.whole_at_once(), " rooms");
+                           " bytes, the engine ", e.allocation().total(), ", ", p.whole_at_once(),
+                           " gather buffers");
       conformance::require(e.allocation().host == p.on_host.total(), "planned ", p.on_host.total(),
                            " bytes of the host, the engine ", e.allocation().host);
-      if (blocks < 0) {  // that of three
+      if (blocks < 0) {  // the memory with three buffers
         e.configure({}, memory);
         least = e.allocation().total();
         continue;
@@ -296,10 +296,10 @@ std::vector<int> buffers_planned(int ranks, bool tied, int micro_batches) {
   return all;
 }
 
-TEST_CASE("ranks have the bytes of their plans, whatever number of whole weights stays") {
+TEST_CASE("ranks have the bytes of their plans with any number of gather buffers") {
   for (bool const tied : {false, true}) {
     CAPTURE(tied);
-    // Where the head has a table of its own, the last room is for that, which is larger than a block.
+    // An untied head is larger than a block, and gets the last buffer.
     int const with_seven_blocks = tied ? 10 : 9;
     for (int const ranks : {2, 3}) {
       CAPTURE(ranks);
@@ -312,7 +312,7 @@ TEST_CASE("ranks have the bytes of their plans, whatever number of whole weights
       }
     }
     auto const alone = buffers_planned(1, tied, 1);
-    CHECK(alone == std::vector<int>(12, 0));  // nothing is exchanged
+    CHECK(alone == std::vector<int>(12, 0));  // there are no collectives
   }
 }
 
@@ -322,8 +322,7 @@ TEST_CASE(
   auto const config = llama_of(12, 128, 512, 64);
   using ranked =
       train::engine<model::llama, precision::bf16, offload::super, zero::offloaded_or_sharded<comm::shared>>;
-  // In so much device memory; the bytes of the plan and whether gradients leave, and what came of the
-  // training.
+  // For a device memory: the bytes of the plan, whether gradients are offloaded, and the results of training.
   struct outcome {
     std::size_t bytes = 0;
     int whole_at_once = 0;

@@ -30,7 +30,7 @@ model::config llama_of(std::int64_t layers, std::int64_t hidden, std::int64_t in
           .max_positions = 4096};
 }
 
-TEST_CASE("the work of a step is the model's, unit by unit") {
+TEST_CASE("the workload of a step has the model's work, unit by unit") {
   model::llama const m{llama_of(3, 256, 768, 1000)};
   described_device const device{"described", 1 << 30};
   constexpr std::int64_t rows = 512, positions = 128, sequences = 4;
@@ -46,13 +46,13 @@ TEST_CASE("the work of a step is the model's, unit by unit") {
     CHECK(u.forward.bytes > 0.0);
     CHECK(u.backward.bytes > 0.0);
   }
-  // The head's forward is all of its passes.
+  // The head's forward includes its backward.
   double const head = 2.0 * 1000 * 256 * rows;
   auto const flops = [&](std::int64_t tokens, std::int64_t pairs) {
     return m.forward_flops(tokens, [&](std::int32_t) { return pairs; });
   };
   CHECK(gemms == doctest::Approx(flops(rows, 0) + 2.0 * head));
-  // As if documents were as long as the longest; the diagonal counts half.
+  // All documents count as long as the longest; the diagonal counts half.
   CHECK(attention == doctest::Approx(flops(rows, sequences * positions * positions / 2) - flops(rows, 0)));
   CHECK(w.units[1].forward.gemms == doctest::Approx(w.units[2].forward.gemms));
   CHECK(w.units.front().forward.gemms == 0.0);
@@ -62,7 +62,7 @@ TEST_CASE("the work of a step is the model's, unit by unit") {
   CHECK(w.element_bytes == 2);
 }
 
-TEST_CASE("products of experts are counted by themselves, and as often as tokens choose one") {
+TEST_CASE("grouped GEMMs of experts are counted apart, once for each choice of a token") {
   auto c = llama_of(3, 256, 96, 1000);
   c.model_type = "qwen3_moe";
   c.experts = 8;
@@ -81,10 +81,10 @@ TEST_CASE("products of experts are counted by themselves, and as often as tokens
   double const head = 2.0 * 1000 * 256 * rows;
   CHECK(gemms + grouped ==
         doctest::Approx(m.forward_flops(rows, [](std::int32_t) { return 0; }) + 2.0 * head));
-  CHECK(w.levels.back().recompute[1].grouped == 0.0);  // a block's results are kept
+  CHECK(w.levels.back().recompute[1].grouped == 0.0);  // a block's result is kept
 }
 
-TEST_CASE("levels go from all to nothing kept, each with less memory and more to compute again") {
+TEST_CASE("levels go from all to nothing kept, each with less memory and more recompute") {
   model::llama const m{llama_of(3, 256, 768, 1000)};
   described_device const device{"described", 1 << 30};
   train::step_shape shape{.micro_batch = {512, 128}, .sequences = 4};
@@ -94,10 +94,10 @@ TEST_CASE("levels go from all to nothing kept, each with less memory and more to
   CHECK(w.levels.back().name == "every block");
   double before = -1.0;
   for (std::size_t i = 0; i < w.levels.size(); ++i) {
-    double again = 0.0;
-    for (auto const& a : w.levels[i].recompute) { again += a.gemms + a.attention + a.bytes; }
-    CHECK(again > before);
-    before = again;
+    double recomputed = 0.0;
+    for (auto const& a : w.levels[i].recompute) { recomputed += a.gemms + a.attention + a.bytes; }
+    CHECK(recomputed > before);
+    before = recomputed;
     CHECK((i == 0 || w.levels[i].activations <= w.levels[i - 1].activations));
   }
   CHECK(w.levels.back().recompute[1].gemms > 0.9 * w.units[1].forward.gemms * 0.5);
@@ -111,7 +111,7 @@ TEST_CASE("levels go from all to nothing kept, each with less memory and more to
   CHECK(blocks.levels[0].activations == w.levels.back().activations);
 }
 
-TEST_CASE("an engine arranged as planned has the plan's memory, to the byte") {
+TEST_CASE("an engine that is configured by a plan has exactly the plan's memory") {
   auto const config = llama_of(3, 256, 768, 1000);
   cpu::device device;
   using engine = train::engine<model::llama, precision::bf16, offload::super>;

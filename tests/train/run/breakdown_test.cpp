@@ -29,16 +29,16 @@ recording seen() {
                     {0, "forward of ", 1, 11.5, 12.5},
                     {1, "wait of ", 1, 11.0, 11.25},
                     {1, "wait of ", 1, 12.5, 12.75},
-                    {1, "wait of ", 0, 9.0, 10.5},     // the time before had half a second of it
+                    {1, "wait of ", 0, 9.0, 10.5},     // half a second of it was before
                     {2, "weights of ", 0, 9.0, 11.0},  // the same
-                    {3, "state of ", 1, 10.5, 12.0},   // beside the other for half a second
-                    {4, "emit of ", 1, 10.0, 12.0}},
-          .going_on = {{5, "emit of ", 1, 13.0, 14.0}}};
+                    {3, "state of ", 1, 10.5, 12.0},   // overlaps the other for half a second
+                    {4, "speculative update of ", 1, 10.0, 12.0}},
+          .going_on = {{5, "speculative update of ", 1, 13.0, 14.0}}};
 }
 
 double share(train::breakdown const& b, resource r) { return b.busy[static_cast<std::size_t>(r)]; }
 
-TEST_CASE("a resource is busy where any of its streams is, CPU Adam as its threads are on average") {
+TEST_CASE("a resource is busy if any of its streams is, CPU Adam as the mean of its threads") {
   auto const b = break_down(seen(), tracks, 2);
   CHECK(b.seconds == 4.0);
   CHECK(share(b, resource::device) == 0.5);
@@ -53,7 +53,7 @@ TEST_CASE("a resource is busy where any of its streams is, CPU Adam as its threa
         std::string::npos);
 }
 
-TEST_CASE("a step in which nothing was seen is no division by zero") {
+TEST_CASE("an empty recording causes no division by zero") {
   auto const b = break_down({}, tracks, 2);
   for (double const busy : b.busy) { CHECK(busy == 0.0); }
   CHECK(b.waited() == 0.0);
@@ -84,17 +84,18 @@ TEST_CASE("a timeline is JSON with a named row for the steps and each track") {
   CHECK(rows.size() == tracks.size() + 1);
   CHECK(rows[0] == "steps");
   CHECK(rows[5] == "CPU Adam 0");
-  CHECK(slices == std::map<std::string, int>{{"step 7", 1},
-                                             {"step 8", 1},
-                                             {"forward of embedding", 1},
-                                             {"forward of layer 0", 1},
-                                             {"wait of embedding", 1},
-                                             {"wait of layer 0", 2},
-                                             {"weights of embedding", 1},
-                                             {"state of layer 0", 1},
-                                             {"emit of layer 0", 1},  // not the one that was going on then
-                                             {"backward of layer 0", 1},
-                                             {"update of embedding", 1}});  // but the last step's
+  CHECK(slices ==
+        std::map<std::string, int>{{"step 7", 1},
+                                   {"step 8", 1},
+                                   {"forward of embedding", 1},
+                                   {"forward of layer 0", 1},
+                                   {"wait of embedding", 1},
+                                   {"wait of layer 0", 2},
+                                   {"weights of embedding", 1},
+                                   {"state of layer 0", 1},
+                                   {"speculative update of layer 0", 1},  // not the one that still ran
+                                   {"backward of layer 0", 1},
+                                   {"update of embedding", 1}});  // but that of the last step
   for (auto const& event : json["traceEvents"]) {
     if (event["name"] == "backward of layer 0") {
       CHECK(event["ts"].get<double>() == 14e6);

@@ -19,7 +19,7 @@ namespace {
 
 using namespace superoffload;
 
-/// A state whose bytes are all `value`, which the test changes as training would.
+/// A state whose bytes are all `value`; the test changes it as training would.
 struct changing_state {
   std::vector<std::byte> bytes = std::vector<std::byte>(3 << 20);
 
@@ -39,7 +39,7 @@ std::byte first_of(std::filesystem::path const& checkpoint) {
   return value;
 }
 
-TEST_CASE("a checkpoint holds the state of the moment it was asked for, whatever training does meanwhile") {
+TEST_CASE("a checkpoint has the state at the time of save(), although training continues") {
   test::scratch_directory const root;
   changing_state state;
   train::checkpoint_writer writer{root.path(), 2};
@@ -58,7 +58,7 @@ TEST_CASE("a checkpoint holds the state of the moment it was asked for, whatever
   CHECK_FALSE(std::filesystem::exists(root.path() / "checkpoint-2"));
 }
 
-TEST_CASE("a failure is reported at once, or by the next call that looks") {
+TEST_CASE("a failure is reported at once or by the next call") {
   test::scratch_directory const root;
   auto const file = root.path() / "file";
   std::ofstream{file} << "not a directory";
@@ -68,20 +68,20 @@ TEST_CASE("a failure is reported at once, or by the next call that looks") {
   CHECK_FALSE(writer.wait());
   train::checkpoint_writer other{root.path(), 0};
   auto blobs = state.blobs();
-  blobs.front().name = std::string(1000, 'x');  // refused where it is written
+  blobs.front().name = std::string(1000, 'x');  // refused when it is written
   other.save(1, "{}", blobs);
   CHECK_THROWS_AS(other.wait(), error);
   CHECK_FALSE(other.wait());
 }
 
-TEST_CASE("ranks write a checkpoint together, which is complete on all of them at once or on none") {
+TEST_CASE("ranks write a checkpoint together, which is complete for all of them at once or for none") {
   test::scratch_directory const root;
   test::threads_of_a_process groups;
   conformance::all_succeeded(groups.run(3, [&](auto&, auto& group) {
     train::checkpoint_writer writer{root.path(), 1, comm::host_group{group}};
     for (int step = 1; step <= 3; ++step) {
       changing_state state;
-      state.bytes.resize(static_cast<std::size_t>(2 - group.rank()) * 1000);  // the last one has nothing
+      state.bytes.resize(static_cast<std::size_t>(2 - group.rank()) * 1000);  // the last rank has nothing
       state.become(10 * step + group.rank());
       writer.save(step, concat("{\"rank\":", group.rank(), "}"), state.blobs());
       std::optional<std::filesystem::path> done;
@@ -101,7 +101,7 @@ TEST_CASE("ranks write a checkpoint together, which is complete on all of them a
   CHECK_FALSE(std::filesystem::exists(root.path() / "checkpoint-2"));
 }
 
-TEST_CASE("what one rank cannot write no rank has saved") {
+TEST_CASE("if one rank cannot write, no rank has saved") {
   test::scratch_directory const root;
   test::threads_of_a_process groups;
   auto const outcomes = groups.run(2, [&](auto&, auto& group) {

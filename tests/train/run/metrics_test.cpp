@@ -47,7 +47,7 @@ TEST_CASE("a step is one line of JSON with every number in full") {
   }
 }
 
-TEST_CASE("a resumed run drops what was written beyond its checkpoint, and half a line") {
+TEST_CASE("a resumed run drops lines after its checkpoint, and half a line") {
   auto const file =
       std::filesystem::temp_directory_path() / ("metrics-" + std::to_string(::getpid()) + ".jsonl");
   {
@@ -68,7 +68,7 @@ TEST_CASE("a resumed run drops what was written beyond its checkpoint, and half 
   std::filesystem::remove(file);
 }
 
-/// Ends the process at the operation of that number.
+/// Ends the process at operation number `at`.
 long operations_left = -1;
 int end_process(io::operation, std::filesystem::path const&) {
   if (operations_left >= 0 && operations_left-- == 0) {
@@ -77,7 +77,7 @@ int end_process(io::operation, std::filesystem::path const&) {
   return 0;
 }
 
-TEST_CASE("killed at any moment of resuming, a file has all lines up to the checkpoint") {
+TEST_CASE("if resuming is killed at any moment, the file has all lines up to the checkpoint") {
   test::scratch_directory const directory;
   auto const file = directory.path() / "metrics.jsonl";
   bool ended = false;
@@ -112,7 +112,7 @@ TEST_CASE("killed at any moment of resuming, a file has all lines up to the chec
   }
 }
 
-TEST_CASE("a file that has no metrics in it is not touched") {
+TEST_CASE("a file without metrics is not touched") {
   test::scratch_directory const directory;
   auto const file = directory.path() / "rows.jsonl";
   std::ofstream{file} << "{\"instruction\": \"a\"}\n";

@@ -11,7 +11,7 @@ namespace {
 
 using namespace superoffload;
 
-/// What a run is told that needs 1000 bytes and 100 for each of its sequences, or 10 with recompute.
+/// The refusal of a run that needs 1000 bytes and 100 for each of its sequences, or 10 with recompute.
 struct situation {
   std::int64_t batch_size = 8, accumulation = 1;
   recompute::choice recompute = recompute::choice::none;
@@ -20,7 +20,7 @@ struct situation {
   [[nodiscard]] static std::size_t bytes(std::int64_t sequences, recompute::choice recompute) {
     return 1000 + static_cast<std::size_t>(sequences) * (recompute == recompute::choice::none ? 100 : 10);
   }
-  /// What comes after the planner's "the plan needs ..., but ... are available".
+  /// The text after the planner's "the plan needs ..., but ... are available".
   [[nodiscard]] std::string advice() const {
     train::training_options o;
     o.batch_size = batch_size;
@@ -38,7 +38,7 @@ struct situation {
   }
 };
 
-TEST_CASE("a plan that does not fit names the largest micro-batch that does, and the flags for it") {
+TEST_CASE("the refusal of a plan names the largest micro-batch that fits, and the flags for it") {
   auto const largest = [](char const* sequences, char const* flags) {
     return std::string{"the largest micro-batch that fits has "} + sequences + " of 1024 tokens: use" + flags;
   };
@@ -56,7 +56,7 @@ TEST_CASE("a plan that does not fit names the largest micro-batch that does, and
         largest("10000 sequences", " --gradient_accumulation_steps 100"));
 }
 
-TEST_CASE("a plan says before the run that less memory may be locked than it wants, and only then") {
+TEST_CASE("a plan warns if less memory can be locked than it needs, and only then") {
   offload::plan p;
   p.pinned = 123'456'789;
   auto const text = [&](std::size_t lockable) {
@@ -74,7 +74,7 @@ TEST_CASE("a plan says before the run that less memory may be locked than it wan
   CHECK(train::describe(p, {}, {}, train::engine_outline{}).find("page-locked") == std::string::npos);
 }
 
-TEST_CASE("where no batch fits, the planner's advice stands") {
+TEST_CASE("if no micro-batch fits, the planner's advice stays") {
   CHECK(situation{.available = 1009}.advice() == "the planner's advice");
   CHECK(situation{.available = 0}.advice() == "the planner's advice");
 }

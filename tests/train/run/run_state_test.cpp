@@ -25,7 +25,7 @@ train::run_state sample() {
   return s;
 }
 
-TEST_CASE("what is saved comes back") {
+TEST_CASE("a saved state is read back unchanged") {
   auto const back = train::parse_run_state(to_json(sample()), "manifest");
   CHECK(back.step == 17);
   CHECK(back.accepted_steps == 15);
@@ -36,7 +36,7 @@ TEST_CASE("what is saved comes back") {
   CHECK_NOTHROW(train::expect_same_identity(back, sample(), "manifest"));
 }
 
-TEST_CASE("what differs is named, what is new and what is gone, too") {
+TEST_CASE("changed, new and missing settings are named") {
   auto const back = train::parse_run_state(to_json(sample()), "manifest");
   auto other = sample();
   CHECK(train::differences(back.settings, other.settings).empty());
@@ -47,7 +47,7 @@ TEST_CASE("what differs is named, what is new and what is gone, too") {
         "and was '10000.0'");
 }
 
-TEST_CASE("a state of an earlier version says nothing of settings") {
+TEST_CASE("a state of an earlier version has no settings") {
   auto state = sample();
   state.settings.clear();
   auto text = to_json(state);
@@ -57,7 +57,7 @@ TEST_CASE("a state of an earlier version says nothing of settings") {
   CHECK(train::parse_run_state(text.erase(at, field.size()), "manifest").settings.empty());
 }
 
-TEST_CASE("a state that says nothing of how often steps were accepted stands for a run of which all were") {
+TEST_CASE("a state without a hit rate has the hit rate 1") {
   auto text = to_json(sample());
   std::string const field = "\"acceptance\":0.25,";
   auto const at = text.find(field);

@@ -11,43 +11,43 @@
 
 namespace superoffload::offload {
 
-/// What a rank exchanges with the others for a unit, in bytes that leave it, as many as come.
+/// A rank's collectives for one unit, in bytes that it sends; it receives as many.
 struct unit_collectives {
-  double weights = 0.0;   ///< gathered before a forward or backward, unless they are still there
+  double weights = 0.0;   ///< gathered before a forward or backward, unless still gathered
   double gradient = 0.0;  ///< reduced after the backward of each micro-batch; 0: the unit is frozen
 };
 
-/// What zero::sharded_store exchanges in a step.
+/// The collectives of zero::sharded_store in a step.
 struct collectives {
-  std::vector<unit_collectives> units;  ///< in the order of the forward; none: the rank is alone
-  int tied_to_last = -1;                ///< the unit whose weights the last one uses, too; none: negative
+  std::vector<unit_collectives> units;  ///< in the order of the forward; empty: a single rank
+  int tied_to_last = -1;                ///< the unit whose weights the last one shares; negative: none
 };
 
-/// The exchanges of a step in their order, and what waits for what. Passes are numbered: in each micro-batch
-/// forwards in the order of the units, then backwards.
+/// The collectives of a step in their order, with their dependencies. Passes are numbered: in each
+/// micro-batch the forwards in the order of the units, then the backwards in reverse.
 struct collective_order {
   struct operation {
-    activity what;  ///< gather, reduce
+    activity what;  ///< gather or reduce
     int unit;
     double bytes;
-    std::size_t after;  ///< passes of the step that have ended before it begins
+    std::size_t after;  ///< number of passes that end before it begins
   };
-  /// A unit's gradient is final for whoever updates.
+  /// The point at which a unit's gradient is final for the optimizer.
   struct announcement {
     int unit;
-    std::size_t after;       ///< passes that have ended before
-    std::size_t operations;  ///< operations that have ended before
+    std::size_t after;       ///< number of passes that end before it
+    std::size_t operations;  ///< number of operations that end before it
   };
   std::vector<operation> operations;        ///< one after the other
-  std::vector<std::size_t> needed;          ///< of each pass: operations that have ended before it begins
-  std::vector<announcement> announcements;  ///< in their order; the last one is the end of the backward
+  std::vector<std::size_t> needed;          ///< by pass: number of operations that end before it begins
+  std::vector<announcement> announcements;  ///< in order; the last one is the end of the backward
 };
 
-/// Of an operation, while nothing is beside it.
+/// Seconds of an operation that runs alone.
 double seconds_of(machine const& m, collective_order::operation const& o);
 
-/// Of a step behind others, which have left the weights of frozen units where they were. Whether the ends
-/// meet is `e`'s to say.
+/// The collectives of a step in the steady state, in which weights of frozen units may still be gathered from
+/// the step before. `e`, not `buffers`, says whether embeddings are tied.
 collective_order order_of(collectives const& e, zero::gather_buffers buffers, int micro_batches);
 
 }  // namespace superoffload::offload

@@ -8,8 +8,9 @@
 
 namespace superoffload::offload {
 
-/// The step as a self-contained SVG picture: a row for each lane, what it did coloured by kind and labelled
-/// with its unit, over milliseconds. Neighbours alike that are too close to be told apart are drawn as one.
+/// Draws the step as a self-contained SVG picture. Each lane is a row over milliseconds; each activity has
+/// the colour of its kind and the label of its unit. Equal neighbours that would not be told apart are
+/// joined.
 std::string draw(timeline const& t, std::string const& title);
 
 }  // namespace superoffload::offload

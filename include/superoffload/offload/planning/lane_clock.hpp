@@ -15,7 +15,8 @@
 
 namespace superoffload::offload {
 
-/// Simulated time, and what each lane works on: one thing at a time, at a speed that depends on the others.
+/// Simulated time and the work of each lane. A lane does one thing at a time, at a speed that depends on the
+/// other lanes.
 class lane_clock {
 public:
   static constexpr double never = std::numeric_limits<double>::infinity();
@@ -25,7 +26,7 @@ public:
     activity what{};
     int unit = 0;
     int bucket = 0;
-    double left = 0.0;  // compute, exchange: s; cpu: parameters; others: bytes
+    double left = 0.0;  // compute and collectives: s; cpu: parameters; others: bytes
     double begin = 0.0;
   };
 
@@ -50,7 +51,7 @@ public:
     start(lane::cpu, activity_of(task), unit, bucket, static_cast<double>(count) + fixed);
   }
 
-  /// Seconds to the next end of anything, or to `due`.
+  /// Seconds to the next end of an activity, or to `due`. \throws error(cannot_fit) for a deadlock.
   [[nodiscard]] double next(double due) const {
     double dt = due - now_;
     for (int i = 0; i < lanes; ++i) {
@@ -60,11 +61,11 @@ public:
       }
     }
     expect(std::isfinite(dt), exit_code::cannot_fit,
-           "the offloaded step is in a deadlock: there are too few slots, or there is no room for gradients "
+           "the offloaded step is in a deadlock: there are too few pinned buffers, or too few for gradients "
            "before the check; keep more memory for them");
     return dt;
   }
-  /// Goes on by what next(due) gave. \returns which lanes have ended.
+  /// Advances by the result of next(due). \returns which lanes have ended their work.
   std::array<bool, lanes> advance(double dt, double due) {
     std::array<double, lanes> speeds{};
     for (int i = 0; i < lanes; ++i) { speeds[static_cast<std::size_t>(i)] = speed_of(static_cast<lane>(i)); }
@@ -79,7 +80,7 @@ public:
     now_ = dt == due - now_ ? due : now_ + dt;
     return ended;
   }
-  /// What the lane has ended.
+  /// Ends the lane's work. \returns it.
   work end(lane l) {
     auto& r = lanes_[static_cast<std::size_t>(l)];
     r.on = false;
@@ -87,7 +88,7 @@ public:
     return r;
   }
 
-  /// What was done since forget(), and is being done, in seconds after `from`.
+  /// All work since forget(), with what still runs, in seconds after `from`.
   [[nodiscard]] std::vector<interval> intervals(double from) {
     for (int i = 0; i < lanes; ++i) {
       if (auto const& r = at(static_cast<lane>(i)); r.on) {
@@ -141,7 +142,7 @@ private:
   int workers_;
   double now_ = 0.0;
   std::array<work, lanes> lanes_{};
-  adam_task task_{};  // of the cpu
+  adam_task task_{};  // of CPU Adam
   std::array<double, lanes> worked_{};
   std::vector<interval> done_;
 };

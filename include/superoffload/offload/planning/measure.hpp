@@ -34,19 +34,18 @@
 
 namespace superoffload::offload {
 
-/// The sizes that a machine is measured at: those of the steps it is to do, as far as that takes
-/// milliseconds, or, of state in host memory, seconds.
+/// The sizes at which a machine is measured: those of the steps to plan. They are reduced where a measurement
+/// would take more than milliseconds, or seconds for state in host memory.
 struct probe {
-  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of its largest common linear layer, an expert's too
-  std::int64_t experts = 0, each = 0;             ///< of a layer, and of a token; 0: no product is by groups
+  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of the largest common linear layer, or an expert's
+  std::int64_t experts = 0, each = 0;             ///< of a layer, and of a token; 0: no experts
   kernel::attention_shape attention{};            ///< of one micro-batch; its `starts` are not read
   std::int64_t bucket = 1;                        ///< elements of the largest bucket
   std::int64_t state = 1;                         ///< elements of all of them
   double cores_share = 0.9;                       ///< of the cores, for CPU Adam
 };
 
-/// What is known of this machine without measuring: its memory, as far as it is free, and its cores. Rates
-/// are those of a machine that needs no time.
+/// What is known of this machine without measuring: its free memory and its cores. All times are zero.
 template <device_policy D>
 machine this_machine(D const& device) {
   machine m;
@@ -66,7 +65,7 @@ using clock = std::chrono::steady_clock;
 inline double seconds_since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
 }
-/// The shortest of several runs of work(), which waits for what it does; the first is not counted.
+/// The shortest of several runs of work(), which waits for its own end. The first run is not counted.
 template <class Work>
 double least_seconds(Work&& work, int runs = 3) {
   work();
@@ -79,12 +78,12 @@ double least_seconds(Work&& work, int runs = 3) {
   return least;
 }
 
-/// Measures the device: its memory, its kernels, and how long the host takes to hear of it.
+/// Measures the device: its memory bandwidth, its kernels, and the round trip to the host.
 template <element T, device_policy D>
 class device_probe {
 public:
   explicit device_probe(D& device) : device_{&device}, stream_{device} {
-    // Numbers as a step has them: with zeros a GPU draws less power and runs faster.
+    // Realistic numbers: with zeros a GPU draws less power and runs faster.
     std::uint32_t state = 1;
     auto* const numbers = pattern_.template as<T>();
     for (std::size_t i = 0; i < pattern_.bytes() / sizeof(T); ++i) {
@@ -109,22 +108,21 @@ public:
   }
 
 private:
-  /// Seconds that a measurement may take about.
+  /// About the seconds that a measurement may take.
   static constexpr double patience = 5e-3;
-  /// Larger products and batches run at the same rate.
+  /// Larger GEMMs and batches run at the same rate.
   static constexpr std::int64_t most_rows = 16384;
 
   buffer<D> numbers(std::int64_t count) {
     buffer<D> b{*device_, static_cast<std::size_t>(count) * sizeof(T)};
-    drain_at_end const drained{stream_};  // there may be no memory for what the caller asks for next
+    drain_at_end const drained{stream_};  // the caller's next allocation may throw
     for (std::size_t done = 0; done < b.bytes(); done += pattern_.bytes()) {
       stream_.copy(b.template as<std::byte>() + done, pattern_.data(),
                    std::min(pattern_.bytes(), b.bytes() - done));
     }
     return b;
   }
-  /// Where each of `groups` begins that `rows` are divided into, as equal as may be: [groups + 1] int32 in
-  /// device memory.
+  /// The starts of `groups` equal groups of `rows` rows: [groups + 1] int32 in device memory.
   buffer<D> starts_of(std::int64_t groups, std::int64_t rows) {
     buffer<D> const on_host{*device_, static_cast<std::size_t>(groups + 1) * sizeof(std::int32_t),
                             memory::host};
@@ -139,15 +137,15 @@ private:
   }
   template <class Arguments>
   double seconds(Arguments const& arguments) {
-    drain_at_end const drained{stream_};  // arguments are of the caller's buffers
+    drain_at_end const drained{stream_};  // the arguments point into the caller's buffers
     return least_seconds([&] {
       launch(stream_, arguments);
       stream_.synchronize();
     });
   }
-  /// Of what queue() queues, at the speed that the device keeps.
+  /// Seconds of what queue() queues, at the speed that the device sustains.
   template <class Queue>
-  double kept_seconds(Queue const& queue) {
+  double sustained_seconds(Queue const& queue) {
     drain_at_end const drained{stream_};
     auto const of = [&](int times) {
       auto const begin = clock::now();
@@ -182,19 +180,19 @@ private:
            seconds(kernel::add<T>{a.template as<T>(), b.template as<T>(), c.template as<T>(), n});
   }
 
-  /// A linear layer's three products, which a step has a third of each: its output, and the gradients of its
-  /// input and of its weight.
+  /// The three GEMMs of a linear layer: its output, and the gradients of its input and of its weight. A step
+  /// does equally many of each.
   double gemms(probe const& p, double flops) {
     auto const of_row = 2 * p.inner * p.columns;
     auto const rows = std::clamp(static_cast<std::int64_t>(flops / static_cast<double>(of_row)),
                                  std::int64_t{1}, std::min(p.rows, most_rows));
     auto const x = numbers(rows * p.inner), w = numbers(p.columns * p.inner), y = numbers(rows * p.columns);
-    // Never of what a product has written, or numbers would grow from one to the next.
+    // No GEMM reads what another has written: numbers would grow.
     auto const d_x = numbers(rows * p.inner), d_w = numbers(p.columns * p.inner);
     auto* const input = x.template as<T>();
     auto* const weight = w.template as<T>();
     auto* const output = y.template as<T>();
-    return 3.0 * static_cast<double>(rows * of_row) / kept_seconds([&] {
+    return 3.0 * static_cast<double>(rows * of_row) / sustained_seconds([&] {
              launch(stream_, kernel::gemm<T>{.a = input,
                                              .b = weight,
                                              .c = output,
@@ -218,7 +216,7 @@ private:
            });
   }
 
-  /// The same of experts that have as many rows each.
+  /// The same for experts with equally many rows each.
   double grouped_gemms(probe const& p, double flops) {
     auto const of_row = 2 * p.inner * p.columns;
     auto const rows = std::clamp(static_cast<std::int64_t>(flops / static_cast<double>(of_row)),
@@ -228,7 +226,7 @@ private:
     auto const matrices = p.experts * p.inner * p.columns;
     auto const x = numbers(rows * p.inner), w = numbers(matrices), y = numbers(rows * p.columns);
     auto const d_x = numbers(rows * p.inner), d_w = numbers(matrices);
-    return 3.0 * static_cast<double>(rows * of_row) / kept_seconds([&] {
+    return 3.0 * static_cast<double>(rows * of_row) / sustained_seconds([&] {
              launch(stream_, kernel::grouped_gemm<T>{.of = groups,
                                                      .a = x.template as<T>(),
                                                      .b = w.template as<T>(),
@@ -295,12 +293,12 @@ private:
   buffer<D> pattern_{*device_, std::size_t{4} << 20, memory::host};
 };
 
-/// Copies of whole buckets both ways, each in a stream of its own. On the host, each way has so many buckets
-/// that they come from memory and go there, as those of a run, and not to the caches.
+/// Copies whole buckets in both directions, each in its own stream. On the host, each direction has so many
+/// buckets that they do not fit the caches, as in a run.
 template <device_policy D>
 class link_probe {
 public:
-  /// Of buckets of `bytes`, of which a run has `most_buckets`.
+  /// `bytes`: of a bucket; `most_buckets`: the buckets of a run.
   link_probe(D& device, std::size_t bytes, std::size_t most_buckets)
       : device_{&device},
         down_{device},
@@ -341,10 +339,10 @@ public:
     link.both = {both, both};
   }
 
-  /// Keeps both ways busy while work() runs. \returns the bytes per second that went each way meanwhile.
+  /// Keeps both directions busy while work() runs. \returns the bytes per second of each meanwhile.
   template <class Work>
   link_rates busy_during(Work&& work, double seconds, double rate) {
-    // As many copies as the work should take, and half as many more.
+    // As many copies as run during the work, and half as many more.
     auto const queued = 4 + static_cast<std::size_t>(1.5 * seconds * rate / static_cast<double>(bytes_));
     std::deque<typename D::event> downs, ups;
     auto const begin = clock::now();
@@ -391,11 +389,11 @@ private:
   buffer<D> on_device_, on_host_;
 };
 
-/// CPU Adam on state of buckets, by the threads that a run will have.
+/// Measures CPU Adam on the state of buckets, with the threads that a run will have.
 template <element T>
 class adam_probe {
 public:
-  /// Of as many buckets as are in the `state` and `most_bytes` have room for.
+  /// Takes as many buckets as `state` elements are, and no more than fit `most_bytes`.
   adam_probe(adam_workers& workers, memory_account& account, std::int64_t count, std::int64_t state,
              std::size_t most_bytes)
       : threads_{&workers.threads()},
@@ -403,18 +401,18 @@ public:
         buckets_{std::max<std::int64_t>(
             1, std::min(state, static_cast<std::int64_t>(most_bytes) / bytes_of_element) / count)},
         state_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(float), workers.node()},
-        slots_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(T), workers.node()} {
+        pinned_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(T), workers.node()} {
     drain_at_end const drained{*threads_};
     for (std::int64_t i = 0; i < 3 * buckets_; ++i) {
       threads_->fill_zero(state_.as<float>() + i * count_, count_, sizeof(float));
-      threads_->fill_zero(slots_.as<T>() + i * count_, count_, sizeof(T));
+      threads_->fill_zero(pinned_.as<T>() + i * count_, count_, sizeof(T));
     }
     threads_->synchronize();
   }
 
   [[nodiscard]] std::int64_t buckets() const noexcept { return buckets_; }
   void run(adam_task task, std::int64_t bucket) { run(task, bucket, count_); }
-  /// Of a task without work.
+  /// Seconds of a task without work.
   double latency() {
     return least_seconds([&] { run(adam_task::update, 0, 1); }, 8);
   }
@@ -424,13 +422,13 @@ private:
 
   void run(adam_task task, std::int64_t bucket, std::int64_t count) {
     auto const part = [&](int i) { return state_.as<float>() + (3 * bucket + i) * count_; };
-    auto const slot = [&](int i) { return slots_.as<T>() + (3 * bucket + i) * count_; };
+    auto const pinned = [&](int i) { return pinned_.as<T>() + (3 * bucket + i) * count_; };
     auto* const w = part(0);
     auto* const m = part(1);
     auto* const v = part(2);
-    auto* const pending = slot(0);
-    auto* const gradient = slot(1);
-    auto* const weight = slot(2);
+    auto* const pending = pinned(0);
+    auto* const gradient = pinned(1);
+    auto* const weight = pinned(2);
     switch (task) {
       case adam_task::update:
         return share(kernel::adamw_update<T>{w, m, v, gradient, gradient, count, numbers});
@@ -467,23 +465,22 @@ private:
   cpu::pinned_threads* threads_;
   cpu::shared_slices pieces_{threads_->size()};
   std::int64_t count_, buckets_;
-  cpu::state_memory state_, slots_;
+  cpu::state_memory state_, pinned_;
 };
 
 }  // namespace detail
 
-/// The rates of the device: kernels in T, in some tens of milliseconds.
+/// Measures the device's rates for kernels in T. Takes some tens of milliseconds.
 template <element T, device_policy D>
 void measure_device(D& device, probe const& p, machine& m) {
   detail::device_probe<T, D>{device}.measure(p, m);
 }
 
-/// The rates of the link and of CPU Adam, alone and beside each other, in some seconds where there is much
-/// state.
+/// Measures the rates of the link and of CPU Adam, alone and together. Takes some seconds for a large state.
 template <element T, device_policy D>
 void measure_offloading(D& device, probe const& p, machine& m) {
   adam_workers workers{device.pci_address(), cpu::optimizer_threads(p.cores_share, m.host.cores), {}};
-  // Of all the state, if that is not too much: parts of a host's memory are not equally fast.
+  // All of the state, up to a limit: parts of a host's memory are not equally fast.
   auto const window = std::min(std::size_t{32} << 30, m.host.memory / 4);
   detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, window};
   auto const bytes = static_cast<std::size_t>(p.bucket) * sizeof(T);
@@ -492,8 +489,8 @@ void measure_offloading(D& device, probe const& p, machine& m) {
   link.measure(m.link);
   m.adam.threads = workers.threads().size();
   m.adam.latency = adam.latency();
-  // On average, since a host shares the rate of its memory with others, whose share is not always the same:
-  // tasks take turns in the buckets. Each runs in all of them, or in half of many, and six times at least.
+  // The load of other programs on the host's memory varies, so tasks take turns and are averaged. Each task
+  // runs in all buckets, or in half of them if there are many, and at least six times.
   auto const in_all = adam_tasks * ((6 + adam.buckets() - 1) / adam.buckets());
   auto const laps = adam.buckets() < 48 ? in_all : in_all / 2;
   struct {
@@ -521,7 +518,7 @@ void measure_offloading(D& device, probe const& p, machine& m) {
   }
   m.link.beside_adam = {std::clamp(rates.down / m.link.both.down, 0.1, 1.0),
                         std::clamp(rates.up / m.link.both.up, 0.1, 1.0)};
-  // By the threads that there will be: what one of them would do alone is not asked for.
+  // Derived from the measured threads: plans use no other number of threads.
   m.adam.one_thread = m.adam.links_idle[static_cast<std::size_t>(adam_task::update)] * m.adam.threads;
 }
 

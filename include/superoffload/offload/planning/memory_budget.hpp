@@ -17,7 +17,7 @@
 
 namespace superoffload::offload {
 
-/// Counts the bytes that plans take, and compares them with what a machine has.
+/// Counts the bytes that plans take, and compares them with a machine's memory.
 class memory_budget {
 public:
   memory_budget(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m)
@@ -36,7 +36,7 @@ public:
     auto& device = p.on_device = {};
     auto& host = p.on_host = {};
     auto const& offloaded = p.state.offloaded;
-    std::vector<std::size_t> weights, gradients;  // that take turns in buffers
+    std::vector<std::size_t> weights, gradients;  // bytes of units that take turns in device buffers
     std::size_t cells = 0;
     for (std::size_t u = 0; u < units_.size(); ++u) {
       auto const n = static_cast<std::size_t>(units_[u].elements());
@@ -85,10 +85,10 @@ public:
     p.device_updated = share(tier::device_updated);
     p.resident = p.state.off_the_device() == 0 ? 1.0 : share(tier::resident);
   }
-  /// Bytes that a plan takes of each; of both where they are one.
+  /// Bytes that a plan takes of each memory; of both if device and host share one.
   [[nodiscard]] std::size_t on_device(plan const& p) const { return taken(p.on_device, p.on_host); }
   [[nodiscard]] std::size_t on_host(plan const& p) const { return taken(p.on_host, p.on_device); }
-  /// Bytes of each that are left beside a plan; below zero when it does not fit.
+  /// Bytes of each memory that a plan leaves; negative if it does not fit.
   [[nodiscard]] std::int64_t left_on_device(plan const& p) const {
     return static_cast<std::int64_t>(device_) - static_cast<std::int64_t>(on_device(p));
   }
@@ -96,7 +96,7 @@ public:
     return static_cast<std::int64_t>(host_) - static_cast<std::int64_t>(on_host(p));
   }
   [[nodiscard]] bool fits(plan const& p) const { return left_on_device(p) >= 0 && left_on_host(p) >= 0; }
-  /// Of a unit's whole gradient.
+  /// Bytes of a unit's whole gradient.
   [[nodiscard]] std::size_t gradient_bytes(std::size_t unit) const {
     bool const wide = units_[unit].wide_gradient() || adds_up();
     return static_cast<std::size_t>(units_[unit].elements()) * (wide ? 4 : element_bytes());
@@ -106,7 +106,7 @@ public:
   [[nodiscard]] bool adds_up() const { return w_.micro_batches > 1; }
 
 private:
-  /// Of a rank, bytes of the buffers that zero::sharded_store gathers weights into.
+  /// Bytes of a rank's gather buffers for weights (zero::sharded_store).
   [[nodiscard]] std::size_t whole_weights(plan const& p) const {
     bool const tied_embeddings = w_.with_ranks.tied_to_last >= 0;
     return zero::buffer_sizes<std::size_t>{w_.whole_weights, p.state.buffers.weights, tied_embeddings}
@@ -118,7 +118,7 @@ private:
 
   std::vector<autograd::unit_layout> const& units_;
   workload const& w_;
-  bool shared_;  ///< device memory is the host's
+  bool shared_;  ///< device and host share one memory
   std::size_t device_, host_;
 };
 

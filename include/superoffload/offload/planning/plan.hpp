@@ -13,49 +13,49 @@
 
 namespace superoffload::offload {
 
-/// Bytes of one kind of memory by what they are for.
+/// Bytes of one kind of memory by use.
 struct tier_bytes {
   std::size_t weights = 0;
   std::size_t gradients = 0;
   std::size_t state = 0;
-  std::size_t pinned_buffers = 0;   ///< pinned: gradients on their way or kept, and weights on theirs
-  std::size_t staging_buffers = 0;  ///< of streamed state, and for packing gradients
+  std::size_t pinned_buffers = 0;   ///< gradients that are copied or kept, and weights that are copied
+  std::size_t staging_buffers = 0;  ///< of device-updated state, and for packing gradients
   std::size_t activations = 0;
-  std::size_t workspaces = 0;  ///< batches, tables, partial norms, what matrix products keep
+  std::size_t workspaces = 0;  ///< batches, tables, partial norms, workspaces of GEMMs
 
   [[nodiscard]] std::size_t total() const {
     return weights + gradients + state + pinned_buffers + staging_buffers + activations + workspaces;
   }
 };
 
-/// What was decided, and what it means: everything that is known of a run before anything is allocated.
+/// The planner's decisions and what they imply: everything known of a run before anything is allocated.
 struct plan {
   bool fits = true;
-  std::string refusal;  ///< where it does not fit: what would. The rest is then the least that was tried
+  std::string refusal;  ///< if it does not fit: what would help; the rest is the smallest candidate's
 
   configuration state;
   std::size_t level = 0;  ///< of workload::levels
-  std::string recompute;  ///< its name
-  /// By unit, elements of weights that live on the host, as in schedule; none where it is empty.
+  std::string recompute;  ///< that level's name
+  /// By unit, elements of weights that live on the host, as in schedule. Empty: none.
   std::vector<std::int64_t> offloaded_weights;
 
   double resident = 0.0, host = 0.0,
-         device_updated = 0.0;  ///< shares of the trainable parameters by their place
+         device_updated = 0.0;  ///< shares of the trainable parameters by memory tier
 
   tier_bytes on_device, on_host;
   std::size_t device_available = 0, host_available = 0;
-  std::size_t pinned = 0;  ///< bytes of the host's that copies come from or go to
+  std::size_t pinned = 0;  ///< bytes of pinned host memory
 
-  double step_time = 0.0;        ///< s, simulated; of the steps that have come to run alike
-  double bound = 0.0;            ///< s that it needs at least: step_bound, or what ranks exchange
-  int gathered_units = 0;        ///< of a rank, units whose weights are gathered; 0: it is alone
-  double exchanged = 0.0;        ///< bytes that leave a rank for others, of a step; 0: it is alone
-  double collective_time = 0.0;  ///< s that these take alone; what is waited for: `step`
+  double step_time = 0.0;        ///< s, simulated, in the steady state
+  double bound = 0.0;            ///< s, lower bound: step_bound, or the time of collectives
+  int gathered_units = 0;        ///< of a rank, units whose weights are gathered; 0: a single rank
+  double exchanged = 0.0;        ///< bytes that a rank sends to others in a step; 0: a single rank
+  double collective_time = 0.0;  ///< s of the collectives, overlapped or not; `step` has the wait for them
   double tokens_per_second = 0.0;
   double model_flops_per_second = 0.0;
   timeline step;
 
-  /// Of a rank, units whose weights may be whole on the device at once.
+  /// Of a rank: how many units may be gathered at once.
   [[nodiscard]] int whole_at_once() const { return std::min(state.buffers.weights, gathered_units); }
   /// Units whose gradients are added up on the host.
   [[nodiscard]] std::ptrdiff_t sums_on_host() const {
@@ -64,10 +64,10 @@ struct plan {
   }
 };
 
-/// For people, a few lines.
+/// \returns a few lines for the user.
 std::string describe(plan const& p);
 
-/// \throws error(cannot_fit) with the refusal.
+/// \throws error(cannot_fit) with the refusal, if the plan does not fit.
 void expect_fits(plan const& p);
 
 }  // namespace superoffload::offload

@@ -17,16 +17,15 @@
 
 namespace superoffload::offload {
 
-/// What of a block does not stay on the device. Gradients leave as they come; where several micro-batches
-/// are added up, their sum waits on the host for the next one.
+/// What of a block is offloaded beside its optimizer state. A gradient leaves the device as soon as it is
+/// final. With several micro-batches, its sum waits on the host for the next one.
 struct offloading {
   bool weights = false, gradients = false;
 
   [[nodiscard]] bool nothing() const { return !weights && !gradients; }
 };
 
-/// The plans that the planner chooses among: what the settings allow, each with its bytes, without a
-/// simulation.
+/// The plans that the planner chooses from: those that the settings allow, with their bytes, not simulated.
 class plan_candidates {
 public:
   static constexpr int least_pinned_buffers = 4, least_staging_buffers = 4;
@@ -44,8 +43,9 @@ public:
 
   [[nodiscard]] memory_budget const& budget() const { return budget_; }
 
-  /// What may leave the device, each taking less memory than the one before, and more of the link or the
-  /// host. A gradient that goes once takes little of the link; a sum goes and comes with every micro-batch.
+  /// The kinds of offloading that are allowed. Each takes less device memory than the one before, and more of
+  /// the link or the host. A gradient crosses the link once; a sum goes and comes back with every
+  /// micro-batch.
   [[nodiscard]] std::vector<offloading> kinds() const {
     std::vector<offloading> all{{}, {.gradients = true}, {.weights = true, .gradients = true}};
     if (budget_.adds_up()) {
@@ -54,7 +54,7 @@ public:
     std::erase_if(all, [this](offloading what) { return !may(what); });
     return all;
   }
-  /// Shares of what is off the device that the device updates, and not the CPU.
+  /// The shares of device-updated state, among the state off the device, that are tried.
   [[nodiscard]] std::vector<double> shares(offloading what) const {
     if (s_.how == mode::none) {
       return {0.0};
@@ -62,15 +62,16 @@ public:
     if (s_.device_updated_share) {
       return {*s_.device_updated_share};
     }
-    // What the device updates after the check holds its gradients there.
+    // State that the device updates after the check keeps its gradients on the device until then.
     if (s_.how == mode::zero || (!what.nothing() && w_.checks_gradient)) {
       return {0.0};
     }
     return {0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 1.0};
   }
 
-  /// The candidates of a kind. Sums that stay are worth more of the device than state: they would go and come
-  /// with every micro-batch. But state of which some stays takes less of the host.
+  /// The candidates of a kind. The first fills the device with state, which takes less of the host. With
+  /// gradient sums, a second one keeps sums on the device first, since they would cross the link with every
+  /// micro-batch.
   [[nodiscard]] std::vector<plan> of(std::size_t level, double share, offloading what) const {
     std::vector<plan> all{filled(level, share, what)};
     if (what.gradients && budget_.adds_up()) {
@@ -82,7 +83,7 @@ public:
     return all;
   }
 
-  /// The candidate with as much state on the device as fits there, or as was asked for.
+  /// The candidate with as much state on the device as fits, or as the settings ask for.
   [[nodiscard]] plan filled(std::size_t level, double share, offloading what) const {
     if (s_.how == mode::none) {
       return candidate(level, 0.0, 0.0, what);
@@ -94,8 +95,8 @@ public:
     if (budget_.left_on_device(p) >= 0 || m_.device.is_the_host) {
       return p;
     }
-    // The least that has to leave, to half a bucket. What else then leaves with it makes this no straight
-    // line.
+    // Bisects for the smallest ratio that fits, to half a bucket. Memory is not linear in it, since weights
+    // and gradients leave with their state.
     double const half = 0.5 * static_cast<double>(cut_.front().count) / static_cast<double>(elements_);
     double too_little = 0.0, ratio = 1.0;
     while (ratio - too_little > half) {
@@ -105,13 +106,13 @@ public:
     return candidate(level, ratio, share, what);
   }
 
-  /// Slots and staging_buffers as far as memory goes.
+  /// Takes as many pinned and staging buffers as are useful and fit.
   void widen(plan& p) const {
-    int const hosts = p.state.count(tier::host), device_updated = p.state.count(tier::device_updated);
-    auto const slot = bytes_of(p.state, budget_.element_bytes()).pinned_buffer;
-    if (slot > 0) {
-      p.state.pinned_buffers = std::min(p.state.pinned_buffers + buffers(budget_.left_on_host(p), slot),
-                                        hosts + least_pinned_buffers);
+    int const on_host = p.state.count(tier::host), device_updated = p.state.count(tier::device_updated);
+    auto const pinned = bytes_of(p.state, budget_.element_bytes()).pinned_buffer;
+    if (pinned > 0) {
+      p.state.pinned_buffers = std::min(p.state.pinned_buffers + buffers(budget_.left_on_host(p), pinned),
+                                        on_host + least_pinned_buffers);
       budget_.count(p);
     }
     auto const staging = bytes_of(p.state, budget_.element_bytes()).staging_buffer;
@@ -121,7 +122,7 @@ public:
       budget_.count(p);
     }
   }
-  /// Does any of them fit?
+  /// Does any candidate fit?
   [[nodiscard]] bool any_fits() const {
     for (auto const what : kinds()) {
       for (double const share : shares(what)) {
@@ -149,10 +150,10 @@ private:
       return false;
     }
     if (!w_.with_ranks.units.empty() && (w_.checks_gradient || budget_.adds_up() || s_.how == mode::zero)) {
-      return false;  // a shard's gradient has no other home until the check, or until the next one
+      return false;  // only the device can keep a shard's gradient until the check or the next micro-batch
     }
     if (m_.device.is_the_host && (!must || (what.gradients && budget_.adds_up()))) {
-      return false;  // it would take of the same memory
+      return false;  // host memory is the same memory
     }
     return what.weights ? s_.offload_weights != choice::off : !must;
   }
@@ -160,7 +161,7 @@ private:
   [[nodiscard]] bool is_block(int unit) const {
     return unit > 0 && unit + 1 < static_cast<int>(units_.size());
   }
-  /// With `ratio` off the device and of that `share` streamed; few slots and staging_buffers.
+  /// A candidate with `ratio` of the state off the device, `share` of it device-updated, and few buffers.
   [[nodiscard]] plan candidate(std::size_t level, double ratio, double share, offloading what) const {
     plan p;
     p.level = level;
@@ -168,7 +169,7 @@ private:
     p.state.buckets = cut_;
     place_by_share(p.state.buckets, ratio, share);
     if (what.weights) {
-      stream(p);
+      offload_weights(p);
     }
     p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
     p.state.resource_group = s_.resource_group;
@@ -178,20 +179,20 @@ private:
     p.state.waits_for_all = s_.how == mode::zero;
     p.state.staging_buffers = std::min(least_staging_buffers, p.state.count(tier::device_updated));
     if (what.gradients) {
-      let_gradients_go(p);
+      offload_gradients(p);
     }
     set_pinned_buffers(p);
     budget_.count(p);
     return p;
   }
   static void set_pinned_buffers(plan& p) {
-    int const hosts = p.state.count(tier::host);
+    int const on_host = p.state.count(tier::host);
     p.state.pinned_buffers =
-        holds(p) ? hosts + least_pinned_buffers : std::min(least_pinned_buffers, hosts + 1);
+        holds(p) ? on_host + least_pinned_buffers : std::min(least_pinned_buffers, on_host + 1);
   }
-  /// Lets the weights of blocks live on the host: of all where that is asked for and not how much, else of
-  /// those whose state is off the device. And gradients leave the device as they come, where they may.
-  void stream(plan& p) const {
+  /// Offloads the weights of blocks: of all blocks if --offload_weights is on without a ratio, else of those
+  /// whose state is off the device.
+  void offload_weights(plan& p) const {
     auto& offloaded = p.state.offloaded;
     offloaded.weights.assign(units_.size(), false);
     for (std::size_t u = 0; u < units_.size(); ++u) { offloaded.weights[u] = is_block(static_cast<int>(u)); }
@@ -212,9 +213,8 @@ private:
     }
     offloaded.weight_buffers = weight_buffers;
   }
-  /// Gradients of blocks that leave the device as they come. What the device updates after the check is
-  /// held there.
-  void let_gradients_go(plan& p) const {
+  /// Offloads the gradients of blocks, except those that the device needs after the check.
+  void offload_gradients(plan& p) const {
     p.state.offloaded.gradient_buffers = gradient_buffers;
     auto& gradients = p.state.offloaded.gradients;
     gradients.assign(units_.size(), false);
@@ -227,8 +227,8 @@ private:
       }
     }
   }
-  /// Lets sums stay on the device as far as there is memory. Those that go are evenly spread, so that the
-  /// link has the time of those that stay.
+  /// Keeps gradient sums on the device as far as they fit. Offloaded ones are evenly spread, so that the link
+  /// copies them during the passes of the others.
   void keep_sums(plan& p) const {
     auto& gradients = p.state.offloaded.gradients;
     std::vector<std::size_t> going;
@@ -244,20 +244,21 @@ private:
     }
     auto const count = going.size();
     auto stay = static_cast<std::size_t>(buffers(budget_.left_on_device(p), largest));
-    stay = stay + static_cast<std::size_t>(gradient_buffers) >= count ? count : stay;  // instead of buffers
+    stay = stay + static_cast<std::size_t>(gradient_buffers) >= count ? count
+                                                                      : stay;  // they need no buffers then
     for (std::size_t i = 0; i < count; ++i) {
       gradients[going[i]] = (i + 1) * stay / count == i * stay / count;
     }
     set_pinned_buffers(p);
     budget_.count(p);
   }
-  /// So many of `each` bytes are in what is left.
+  /// How many buffers of `each` bytes fit in `left` bytes.
   static int buffers(std::int64_t left, std::size_t each) {
     return static_cast<int>(std::clamp<std::int64_t>(left / static_cast<std::int64_t>(each), 0, 1 << 20));
   }
 
-  /// Units whose weights and gradients the device holds where they flow: one that is used, one that comes;
-  /// one that is written, one that leaves, and one between.
+  /// Device buffers for offloaded weights: one in use and one being filled. For offloaded gradients: one
+  /// being written, one being copied, and one between.
   static constexpr int weight_buffers = 2, gradient_buffers = 3;
 
   std::vector<autograd::unit_layout> const& units_;

@@ -16,12 +16,12 @@ namespace superoffload::offload {
 /// Says why no candidate fits, and what would help.
 class plan_refusal {
 public:
-  /// Of the candidates of these arguments.
+  /// `candidates` are those of the other arguments.
   plan_refusal(plan_candidates const& candidates, std::vector<autograd::unit_layout> const& units,
                workload const& w, machine const& m, settings const& s)
       : candidates_{candidates}, budget_{candidates.budget()}, units_{units}, w_{w}, m_{m}, s_{s} {}
 
-  /// The least that was tried, with the reason.
+  /// \returns the candidate with the least memory, and the reason.
   [[nodiscard]] plan make() const {
     auto const all = candidates_.kinds();
     auto p = least(all.front());
@@ -42,8 +42,8 @@ private:
     return text;
   }
 
-  /// What takes least memory: streaming state, where that is allowed, for it keeps 10 bytes on the host and
-  /// not 12.
+  /// The candidate with the least memory. Device-updated state takes 10 bytes a parameter on the host, not
+  /// 12.
   [[nodiscard]] plan least(offloading what) const {
     bool const held = !what.nothing() && w_.checks_gradient;
     double const share = held || s_.how == mode::zero ? 0.0 : 1.0;
@@ -63,12 +63,12 @@ private:
       return text + "let more of the optimizer's state leave the device (--offload auto, no --ratio)";
     }
     if (s_.offload_weights == choice::off && w_.weights_may_leave) {
-      return text + "let weights be streamed (--offload_weights auto)";
+      return text + "let weights live on the host (--offload_weights auto)";
     }
     return text + concat(without_check(), "it takes a device with ", gib(need - budget_.device()),
                          " more, shorter sequences or a smaller model");
   }
-  /// To ranks, whose gradients leave their devices only where nothing waits for the check.
+  /// Advice for several ranks, whose gradients can be offloaded only if no step waits for the gradient check.
   [[nodiscard]] std::string without_check() const {
     auto unchecked = w_;
     unchecked.checks_gradient = false;

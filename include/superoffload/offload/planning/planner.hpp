@@ -13,34 +13,35 @@
 
 namespace superoffload::offload {
 
-/// Decides places, slots and staging of the optimizer's state, what is computed again, and whether weights
-/// are streamed, so that a step takes least time among what fits the memory of `m` and obeys `s`.
+/// Decides the memory tiers and buffers of the optimizer state, what is recomputed, and which weights and
+/// gradients are offloaded. The plan is the fastest one that fits the memory of `m` and obeys `s`.
+/// Deterministic.
 ///
-/// State goes to the device first, as much as fits beside the activations, in the order of place_by_share;
-/// the rest is split between CPU Adam and streaming. Gradients, or weights and gradients, of blocks leave the
-/// device where nothing else fits, and where a step takes 3 % less time so; of the sums of several
-/// micro-batches no more than the device is short of. Every candidate is judged by
-/// simulating it; among those within a third of a percent of the fastest the one that takes less memory is
-/// preferred. Deterministic.
+/// State stays on the device as far as it fits beside the activations, in the order of place_by_share. The
+/// rest is split between CPU Adam and updates by the device. Gradients, or weights and gradients, of blocks
+/// are offloaded if nothing else fits or if a step then takes 3 % less time; of the gradient sums of several
+/// micro-batches, no more than the device lacks memory for. Every candidate is simulated. Among those within
+/// a third of a percent of the fastest, the one with less memory is preferred.
 ///
-/// A plan that does not fit says so and what would; see expect_fits.
+/// A plan that does not fit says so, and what would help; see expect_fits.
 plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
                settings const& s);
 
-/// By 3 %, which plans can tell: is it worth taking more of the host?
+/// Is `a` faster by 3 %? Smaller differences are below the accuracy of plans.
 inline bool clearly_faster(plan const& a, plan const& b) { return a.step_time < 0.97 * b.step_time; }
 
-/// Does make_plan() find one that fits? Without a simulation: a thousand times as fast.
+/// Does make_plan() find a plan that fits? Simulates nothing, so it is a thousand times as fast.
 bool can_fit(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
              settings const& s);
 
-/// Lets the weights of a rank's units stay whole from forward to backward, which are then gathered once and
-/// not twice: of as many as the plan leaves device memory for, where a step takes less time so. What else was
-/// decided stays, so this comes last. `p` is of the same arguments, and one that does not fit stays as it is.
+/// Keeps the weights of a rank's units gathered from forward to backward, so that they are gathered once and
+/// not twice: of as many units as the plan leaves device memory for, if a step then takes less time. All
+/// other decisions stay, so call this last. `p` is a plan of the same arguments; one that does not fit is
+/// returned unchanged.
 plan keep_whole(plan p, std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
                 settings const& s);
 
-/// The schedule that a plan was judged by.
+/// The schedule that is simulated for a plan.
 schedule schedule_of(plan const& p, workload const& w, machine const& m);
 
 }  // namespace superoffload::offload

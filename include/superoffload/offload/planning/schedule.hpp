@@ -12,33 +12,33 @@
 
 namespace superoffload::offload {
 
-/// What is simulated: one rank's step.
+/// The input of the simulation: one rank's step.
 struct schedule {
   std::vector<unit_time> units;  ///< in the order of the forward
   configuration state;           ///< its buckets by unit and offset
   int micro_batches = 1;
   int element_bytes = 2;  ///< of weights, and of gradients on the link
-  double hit_rate = 1.0;  ///< share of the steps whose clip factor is 1, evenly spread
-  /// By unit, the elements of those whose weights live on the host and come for each pass; 0 or none: on the
-  /// device.
+  double hit_rate = 1.0;  ///< share of the steps with clip factor 1, evenly spread
+  /// By unit, the elements of weights that live on the host and are copied up for each pass; 0 or missing: on
+  /// the device.
   std::vector<std::int64_t> offloaded_weights;
-  int weight_buffers = 2;  ///< units with streamed weights that fit the device at once
-  /// By unit, the elements of those whose gradients leave the device as they come, and whose sums of
-  /// micro-batches live on the host, 4 bytes each; 0 or none: on the device.
+  int weight_buffers = 2;  ///< device buffers for offloaded weights, in units
+  /// By unit, the elements of gradients that leave the device as they become final, and whose sums over
+  /// micro-batches live on the host, 4 bytes each; 0 or missing: on the device.
   std::vector<std::int64_t> offloaded_gradients{};
-  int gradient_buffers = 3;  ///< units of these whose gradients fit the device at once
-  collectives with_ranks{};  ///< what the rank exchanges; no weights are streamed then
+  int gradient_buffers = 3;  ///< device buffers for offloaded gradients, in units
+  collectives with_ranks{};  ///< of several ranks; no weights are offloaded then
 
   [[nodiscard]] bool offloads_weights(int unit) const {
     auto const u = static_cast<std::size_t>(unit);
     return u < offloaded_weights.size() && offloaded_weights[u] > 0;
   }
 
-  /// What other systems do and this engine does not, to compare it with them.
+  /// What other systems do differently, for comparisons with them.
   struct imitation {
     double wire_bytes = 0.0;      ///< per parameter and direction; 0: element_bytes
-    bool returns_last = false;    ///< weights go back when the CPU has served everything
-    bool checks_on_host = false;  ///< no check before every gradient has arrived there
+    bool returns_last = false;    ///< weights go up when the CPU has updated everything
+    bool checks_on_host = false;  ///< the check waits until every gradient is on the host
     bool oldest_first = false;
   } imitates;
 };

@@ -11,7 +11,7 @@
 
 namespace superoffload::offload {
 
-/// How far a rank's exchanges have come in a step. Passes are counted: `pass` of them have ended.
+/// The progress of a rank's collectives in a step. `pass` is the number of passes that have ended.
 class simulated_collectives {
 public:
   explicit simulated_collectives(schedule const& s)
@@ -19,23 +19,23 @@ public:
 
   /// Are there other ranks?
   [[nodiscard]] bool any() const { return !order_.needed.empty(); }
-  /// Has all ended that the next pass needs?
+  /// Have all collectives ended that the next pass needs?
   [[nodiscard]] bool enough_for(std::size_t pass) const {
     return !any() || pass >= order_.needed.size() || ended_ >= order_.needed[pass];
   }
 
-  /// The operation that is next, if the passes that it waits for have ended; null: none.
+  /// The next operation, if the passes that it waits for have ended; else null.
   [[nodiscard]] collective_order::operation const* next(std::size_t pass) const { return at(ended_, pass); }
   void ended() { ++ended_; }
-  /// Is the next one that is to begin a sum that finds no room for its result? The host that queues it waits,
-  /// and with it everything behind.
+  /// Is the next operation a reduction without a buffer for its result? The host waits for the buffer before
+  /// it queues anything else.
   [[nodiscard]] bool sum_waits_for_buffer(std::size_t pass, bool runs,
                                           offloaded_gradients const& gradients) const {
     auto const* const o = gradients.has_buffer() ? nullptr : at(ended_ + (runs ? 1U : 0U), pass);
     return o != nullptr && o->what == activity::reduce && gradients.offloads(o->unit);
   }
 
-  /// The unit of the next gradient that is reduced and told of, if it can be by now.
+  /// The unit of the next reduced gradient that is announced, if that can happen by now.
   std::optional<int> take_announcement(std::size_t pass) {
     if (all_announced()) {
       return std::nullopt;

@@ -12,7 +12,7 @@
 
 namespace superoffload::offload {
 
-/// A forward or a backward of a unit.
+/// A forward or backward pass of a unit.
 struct simulated_pass {
   int unit;
   bool forward;
@@ -20,7 +20,7 @@ struct simulated_pass {
   int micro_batch;
 };
 
-/// Of a step, in order.
+/// The passes of a step, in order.
 inline std::vector<simulated_pass> passes_of(schedule const& s) {
   std::vector<simulated_pass> all;
   auto const units = static_cast<int>(s.units.size());
@@ -32,13 +32,13 @@ inline std::vector<simulated_pass> passes_of(schedule const& s) {
   return all;
 }
 
-/// Units whose weights live on the host, as they come up for each visit: for passes in a row of one unit.
+/// The uploads of offloaded weights. A visit is a run of consecutive passes of one unit, with one upload.
 class weight_visits {
 public:
   struct visit {
     int unit;
-    std::size_t last;   // pass
-    bool after_update;  // the step's first
+    std::size_t last;   // its last pass
+    bool after_update;  // the unit's first visit in the step
   };
 
   weight_visits(schedule const& s, std::vector<simulated_pass> const& passes)
@@ -57,7 +57,7 @@ public:
 
   /// Are the weights of the next visit on the device?
   [[nodiscard]] bool next_is_there() const { return there_ > next_; }
-  /// What comes up next, if there is a room for it.
+  /// The visit whose weights are uploaded next, if a buffer is free.
   [[nodiscard]] std::optional<visit> next_to_send() const {
     bool const may = sent_ < visits_.size() && sent_ != next_ + buffers_;
     return may ? std::optional{visits_[sent_]} : std::nullopt;
@@ -75,8 +75,7 @@ private:
   std::size_t next_ = 0, sent_ = 0, there_ = 0;  // of the step
 };
 
-/// Gradients that leave the device as they come: the buffers that they take there, and their sums of
-/// micro-batches, which live on the host.
+/// Offloaded gradients: their device buffers, and their sums over micro-batches, which live on the host.
 class offloaded_gradients {
 public:
   offloaded_gradients(schedule const& s, std::vector<simulated_pass> const& passes)
@@ -93,7 +92,7 @@ public:
   [[nodiscard]] bool has_buffer() const { return free_buffers_ > 0; }
   void take_buffer() { --free_buffers_; }
 
-  /// Has the backward a buffer to write to, or the sum to add to?
+  /// Does the backward have a buffer to write to, or the sum to add to?
   [[nodiscard]] bool may_begin(simulated_pass const& p) const {
     return p.micro_batch == 0 ? free_buffers_ > 0 : sums_there_ > sum_use_;
   }
@@ -105,7 +104,7 @@ public:
     }
   }
 
-  /// A final gradient, which leaves with its last bucket.
+  /// A final gradient. Its buffer is free when its last bucket has left the device.
   void is_final(int unit, std::size_t buckets) {
     in_buffer_[static_cast<std::size_t>(unit)] = buckets;
     leaving_.push_back(unit);
@@ -118,7 +117,7 @@ public:
     }
   }
 
-  /// The sum to go down.
+  /// Takes the next sum to copy to the host.
   std::optional<int> take_sum_to_go() {
     if (sums_to_go_.empty()) {
       return std::nullopt;
@@ -131,7 +130,7 @@ public:
     sum_is_home_[static_cast<std::size_t>(unit)] = true;
     ++free_buffers_;
   }
-  /// The sum to come up during `now`, which takes a buffer.
+  /// Takes the next sum to copy to the device during `now`, and a buffer for it.
   std::optional<int> take_sum_to_come(simulated_pass const& now) {
     if (sums_sent_ == sum_uses_.size() || free_buffers_ == 0) {
       return std::nullopt;

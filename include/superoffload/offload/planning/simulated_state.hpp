@@ -16,8 +16,8 @@
 
 namespace superoffload::offload {
 
-/// The optimizer's state in simulated time: what offload::server, resident state and the device do with
-/// buckets. What is done next the scheduler decides, as it does there.
+/// The optimizer state in simulated time: what offload::worker, resident state and the device do with
+/// buckets. The scheduler makes the decisions, as it does for the worker.
 class simulated_state {
 public:
   simulated_state(schedule const& s, lane_clock& clock, offloaded_gradients& gradients)
@@ -50,7 +50,7 @@ public:
     if (buckets.empty()) {
       return;
     }
-    if (checked_) {  // the host queues a backward long before the device runs it
+    if (checked_) {  // the host queues the whole backward long before the device runs it
       checked_ = false;
       scheduler_.announce();
       for (std::size_t u = of_unit_.size(); u-- > 0;) { scheduler_.gradient_queued(static_cast<int>(u)); }
@@ -86,11 +86,11 @@ public:
   // What forward and backward wait for
   // ---------------------------------------------------------------------------------
 
-  /// Are the unit's weights, or all, those of the last step?
+  /// Are the unit's weights up to date? Are all weights?
   [[nodiscard]] bool is_back(int unit) const { return missing_[static_cast<std::size_t>(unit)] == 0; }
   [[nodiscard]] bool all_back() const { return all_missing_ == 0; }
   [[nodiscard]] bool residents_back() const { return missing_residents_ == 0; }
-  /// Has CPU Adam made all weights of the unit?
+  /// Has CPU Adam made all new weights of the unit?
   [[nodiscard]] bool is_served(int unit) const {
     for (auto const b : of_unit_[static_cast<std::size_t>(unit)]) {
       if (is_unserved(b)) {
@@ -142,7 +142,7 @@ public:
     return true;
   }
   bool start_state_up() {
-    // In the immediate mode the first are uploaded for the next step as soon as all of this one are.
+    // In the immediate mode, uploads for the next step begin when this step's uploads have ended.
     auto const b = scheduler_.next_upload(!checked_ || !s_.state.immediate);
     if (!b) {
       return false;
@@ -172,7 +172,7 @@ public:
       scheduler_.updated(b);
       to_go_home_.push_back(b);
       if (in_place(b)) {
-        return;  // its weights are on the host when its state is
+        return;  // its weights come back to the host with its state
       }
     } else {
       --missing_residents_;
@@ -192,7 +192,7 @@ public:
   }
   void weights_went_up(std::size_t b) {
     scheduler_.weights_arrived();
-    // Those of a speculative update in vain are followed by others.
+    // After a wrong speculative update, a second copy of the weights follows.
     if (--buckets_[b].copies == 0 && !is_unserved(b)) {
       weights_are_back(b);
     }
@@ -214,9 +214,9 @@ public:
 
 private:
   struct bucket_state {
-    bool back = true;    // its weights are those of the last step
+    bool back = true;    // its weights are up to date
     int copies = 0;      // of weights, queued or running
-    bool ready = false;  // its gradient waits on the device for the device's update
+    bool ready = false;  // its gradient is on the device and waits for the device's update
   };
 
   static configuration configuration_of(schedule const& s) {
@@ -237,7 +237,7 @@ private:
     double const each = s_.imitates.wire_bytes > 0.0 ? s_.imitates.wire_bytes : s_.element_bytes;
     return each * elements(b);
   }
-  /// Of a streamed bucket one way.
+  /// Of a device-updated bucket, one way.
   [[nodiscard]] double state_bytes(std::size_t b) const {
     return static_cast<double>(device_updated_bytes(element_bytes(), in_place(b))) * elements(b);
   }
@@ -298,7 +298,7 @@ private:
   std::vector<int> missing_;  // buckets of a unit whose weights are not back
   int all_missing_ = 0;
   int missing_residents_ = 0;
-  std::size_t to_fetch_ = 0;  // gradients that have yet to arrive on the host
+  std::size_t to_fetch_ = 0;  // gradients that have not arrived on the host
   bool checked_ = true;       // nothing has become ready since the last check
   std::deque<std::size_t> to_go_up_, to_go_home_, device_queue_;
   worker_task task_{};  // of CPU Adam

@@ -8,37 +8,37 @@
 
 namespace superoffload::offload {
 
-/// Simulates what offload::server does, event by event, until steps repeat (with an hit rate between 0 and
-/// 1: for as long as its pattern). What is done next for a bucket off the device scheduler decides, as in the
-/// server; the rest is here. Lanes work on one thing at a time. The speed of copies depends on whether
-/// both directions run and on CPU Adam, that of CPU Adam on how many run. Device updates take the compute
-/// lane's time.
+/// Simulates training steps event by event until they repeat; with a hit rate between 0 and 1, for as long as
+/// its pattern. For buckets off the device, scheduler decides what is done next, as it does for
+/// offload::worker. Each lane works on one thing at a time. Copies slow down while both directions are busy
+/// or CPU Adam runs; CPU Adam slows down while copies run. Device updates take the compute lane's time.
 ///
-/// * A gradient is ready when its unit's backward of the last micro-batch ends. It goes down into a slot,
-///   before the check newest first, after it in the order of the forward.
-/// * Before the check CPU Adam emits into a second slot, if the state speculates; immediate, it updates,
-///   and so does the device. After the check it updates in the gradient's slot. A bucket that was emitted
-///   keeps its gradient's slot until it is committed, in one pass with its next step, which then sends its
-///   weights from that slot, or in idle time, but for that in which an update waits for streamed state.
-/// * Gradients of streamed weights are held in their slots until the check, or else updated at once; their
-///   weights are where they live then, and go up as the next forward comes to them.
-/// * Not accepted: what was emitted is updated with the true factor.
-/// * Weights go up in the order in which they were made. With streamed weights, units go first, each when
-///   everything of its own has been served. State of streamed buckets fills what time is left.
-/// * A flowing gradient takes a room for its backward, and gives it away with its last bucket, after the one
-/// before it. Its sum goes down after each backward but the last, and comes up before each but the first, as
-/// soon as the micro-batch's backward runs and there is a room for it.
-/// * A streamed bucket is updated when its state is staged, its gradient ready, and the check known, or not
-///   needed.
-/// * A unit's first forward in a step waits for its own weights, or for all.
-/// * Of several ranks, all of which do the same: exchanges run one after the other in the order of
-///   exchange_order, beside compute. Each waits for the passes that free its room or write its gradient; a
-///   unit's weights are gathered when its shard is back and resident state is updated. A pass waits for its
-///   unit, for a room for its gradient, and, since the host does before it queues on, for CPU Adam to have
-///   served the next unit's shard and for a room for the sum of a gradient that flows. A gradient is ready
-///   one unit later, when it is reduced; the check comes behind the last one.
+/// * A gradient is final when its unit's backward of the last micro-batch ends. It is copied into a pinned
+///   buffer: before the check the newest first, after it in the order of the forward.
+/// * Before the check, CPU Adam makes speculative updates into a second pinned buffer, if the state
+///   speculates. In the immediate mode, CPU Adam and the device update at once. After the check, CPU Adam
+///   writes new weights over the gradient. A speculative update keeps its gradient's buffer until it is
+///   committed: in one pass with the next step, which then sends its weights from that buffer, or in idle
+///   time, unless an update waits for device-updated state.
+/// * Gradients of offloaded weights are held in pinned buffers until the check; in the immediate mode they
+///   are used at once. The weights are updated on the host, and go up when the next forward needs them.
+/// * If the check disagrees, a speculative update is replaced by one with the true clip factor.
+/// * Weights go up in the order in which they were made. Offloaded weights go first, each unit when all of it
+///   is up to date. State of device-updated buckets takes the remaining time of the link.
+/// * An offloaded gradient takes a device buffer for its backward. It frees the buffer when its last bucket
+///   has left, in the order of the buffers. Its sum goes down after each backward but the last. It comes up
+///   before each backward but the first, once that micro-batch's backward runs and a buffer is free.
+/// * A device-updated bucket is updated when its state is staged, its gradient is final, and the check is
+///   done or not needed.
+/// * A unit's first forward in a step waits for its own weights, or for all weights.
+/// * All ranks do the same. Collectives run one after the other in the order of collective_order, beside
+///   compute. Each waits for the passes that free its buffer or write its gradient. A unit's weights are
+///   gathered when its shard is back and resident state is updated. A pass waits for its unit and for a
+///   gradient buffer. It also waits until CPU Adam has updated the next unit's shard and until a reduced
+///   gradient that is offloaded has a buffer, since the host waits for these before it queues on. A gradient
+///   is final one unit later, when it is reduced; the check follows the last one.
 ///
-/// \throws error(cannot_fit) when nothing can go on: too few slots, or no room for gradients before the
+/// \throws error(cannot_fit) for a deadlock: too few pinned buffers, or too few for gradients before the
 /// check.
 timeline simulate(machine const& m, schedule const& s);
 

@@ -8,9 +8,9 @@
 
 namespace superoffload::offload {
 
-/// Seconds that a step of the plan needs at least at the rates of `m`, without what ranks exchange: what its
-/// busiest part takes, device, CPU Adam or the link, with the others beside it. Where that is more, the
-/// passes before the check and then what has to wait for it, beside which there is the next forward alone.
+/// A lower bound of a step's seconds at the rates of `m`, without collectives. It is the larger of two: the
+/// time of the busiest of device, CPU Adam and link, slowed by the others; and the passes before the check,
+/// then the work that must wait for the check and overlaps the next forward only.
 double step_bound(plan const& p, workload const& w, machine const& m);
 
 }  // namespace superoffload::offload

@@ -7,14 +7,15 @@
 
 namespace superoffload::offload {
 
-/// What works on its own during a step.
+/// The parts of a machine that work concurrently.
 enum class lane {
   compute,      ///< the device's forward and backward
-  device_adam,  ///< the device's updates of resident and streamed state, which hold up the former
+  device_adam,  ///< the device's updates of resident and device-updated state; forward and backward wait
+                ///< meanwhile
   down,         ///< copies from device to host
   up,           ///< copies from host to device
   cpu,          ///< CPU Adam, all workers on one bucket
-  collective,   ///< between ranks
+  collective,   ///< collectives between ranks
 };
 inline constexpr int lanes = 6;
 
@@ -23,13 +24,13 @@ enum class activity {
   backward,
   device_update,
   gradient,  ///< down
-  weights,   ///< up, of a bucket that CPU Adam has served
-  unit,      ///< up: streamed weights ahead of their use
-  sum_up,    ///< the sum of a gradient, to be added to
+  weights,   ///< up, of a bucket that CPU Adam has updated
+  unit,      ///< up: a unit's offloaded weights, before their use
+  sum_up,    ///< the sum of a gradient over micro-batches
   sum_down,
-  state_up,  ///< state of a streamed bucket
+  state_up,  ///< state of a device-updated bucket
   state_down,
-  gather,  ///< a unit's weights from all ranks
+  gather,  ///< a unit's weights, from all ranks
   reduce,  ///< a unit's gradient, summed over all ranks
   update,  ///< the rest: adam_task
   speculate,
@@ -39,12 +40,13 @@ enum class activity {
 };
 
 inline constexpr int activities = 17;
+/// Keys of the plan file.
 inline constexpr std::array<char const*, activities> activity_names{
     "forward", "backward", "device update", "gradient",      "weights",        "unit",
     "sum up",  "sum down", "state up",      "state down",    "gather",         "reduce",
     "update",  "emit",     "commit",        "commit + emit", "commit + update"};
 
-/// One thing that a lane did, in seconds since the step began.
+/// One activity of a lane, in seconds since the step began.
 struct interval {
   lane where;
   activity what;
@@ -52,18 +54,18 @@ struct interval {
   double begin, end;
 };
 
-/// A step in its steady state, from one check to the next: forward, backward, and whatever ran beside them.
+/// A step in the steady state, from one gradient check to the next.
 struct timeline {
-  double step_time = 0.0;  ///< s; where steps differ their mean, of which `intervals` shows one
+  double step_time = 0.0;  ///< s; the mean if steps differ, of which `intervals` shows one
   std::vector<interval> intervals;
-  std::vector<double> waits;         ///< s that each unit's forward or backward stood still for, on average
-  double waited_for_ranks = 0.0;     ///< s of a step in which the device stood still for exchanges alone
-  std::array<double, lanes> busy{};  ///< share of the time
+  std::vector<double> waits;         ///< by unit: mean s that the device was idle before its passes
+  double waited_for_ranks = 0.0;     ///< s in which the device was idle only because of collectives
+  std::array<double, lanes> busy{};  ///< share of the step
   /// Buckets per step.
-  double speculated = 0.0;  ///< served before the check
-  double committed = 0.0;   ///< brought to their state later, in idle time or with the next step
-  double updated = 0.0;     ///< served after the check
-  double resent = 0.0;      ///< emitted in vain
+  double speculated = 0.0;  ///< updated before the check
+  double committed = 0.0;   ///< state written later, in idle time or with the next step
+  double updated = 0.0;     ///< updated after the check, or at once in the immediate mode
+  double resent = 0.0;      ///< speculative updates that were wrong
 };
 
 }  // namespace superoffload::offload

@@ -13,8 +13,8 @@
 
 namespace superoffload::offload {
 
-/// What a device has to do: FLOPs of matrix products, of attention and of products by groups of rows, and
-/// bytes of device memory that other functions read and write.
+/// Work of a device: FLOPs of GEMMs, of attention and of grouped GEMMs, and bytes of device memory that other
+/// functions read and write.
 struct device_work {
   double gemms = 0.0;
   double attention = 0.0;
@@ -26,42 +26,43 @@ struct device_work {
   }
 };
 
-/// What one micro-batch takes in one unit.
+/// The work of one micro-batch in one unit.
 struct unit_work {
   device_work forward;
-  device_work backward;  ///< nothing computed again
+  device_work backward;  ///< without recompute
 };
 
-/// A choice of what is kept from forward to backward.
+/// One choice of the activations that are kept from forward to backward.
 struct checkpointing_level {
   std::string name;
   std::size_t activations = 0;         ///< bytes of device memory at the peak
-  std::vector<device_work> recompute;  ///< of each unit, what its backward computes again
+  std::vector<device_work> recompute;  ///< by unit, what its backward recomputes
 };
 
 /// A training step to be planned.
 struct workload {
   std::vector<unit_work> units;             ///< in the order of the forward, as the layouts
-  std::vector<checkpointing_level> levels;  ///< from the one that keeps most to the one that keeps least
+  std::vector<checkpointing_level> levels;  ///< from most activations kept to fewest
   int micro_batches = 1;
   std::int64_t tokens = 0;   ///< of a whole step, on all ranks
-  double model_flops = 0.0;  ///< of a whole step on all ranks, forward and backward, nothing computed again
+  double model_flops = 0.0;  ///< of a whole step on all ranks, forward and backward, without recompute
   /// Bytes beside weights, gradients, state and activations, of device and of host memory.
   std::size_t workspaces = 0, host_workspaces = 0;
-  collectives with_ranks{};  ///< where the layouts are shards
-  /// Where the layouts are shards: bytes of each unit's weights while it is whole, in one of
-  /// configuration::buffers, and of device memory for all whole gradients.
+  collectives with_ranks{};  ///< if the layouts are shards
+  /// If the layouts are shards: bytes of each unit's gathered weights, in one of configuration::buffers, and
+  /// of device memory for all whole gradients.
   std::vector<std::size_t> whole_weights;
   std::size_t whole_gradients = 0;
   int element_bytes = 2;          ///< of working weights: 2 or 4
   bool checks_gradient = true;    ///< is a step clipped, or skipped where it is not finite?
-  bool weights_may_leave = true;  ///< is there a store for weights on the host?
-  /// Is there one whose gradients leave the device as they come? Those of ranks do where nothing waits for
-  /// the check, and of one micro-batch.
+  bool weights_may_leave = true;  ///< does the store support weights on the host?
+  /// Does the store support offloaded gradients? With several ranks, only without a gradient check and with
+  /// one micro-batch.
   bool gradients_may_leave = true;
-  double hit_rate = 1.0;  ///< share of the steps whose clip factor is 1
+  double hit_rate = 1.0;  ///< share of the steps with clip factor 1
 
-  /// Bytes of an element's state beside its weight: m, v, and what the weight does not hold of the master.
+  /// Bytes of an element's state beside its weight: m, v, and the part of the master that the weight does not
+  /// hold.
   [[nodiscard]] std::size_t state_bytes() const {
     return split_state_bytes(static_cast<std::size_t>(element_bytes));
   }
@@ -70,7 +71,7 @@ struct workload {
 /// Seconds of device time of a unit in one micro-batch.
 struct unit_time {
   double forward = 0.0;
-  double backward = 0.0;  ///< with what it computes again
+  double backward = 0.0;  ///< with recompute
 };
 
 /// The units' times at the rates of `m`.

@@ -11,21 +11,22 @@
 
 namespace superoffload::offload {
 
-/// How far a bucket whose state is on the host has come in a step.
+/// The progress in a step of a bucket whose state is on the host.
 enum class bucket_stage {
-  idle,        ///< nothing is to be done, or all is
+  idle,        ///< nothing to do, or all done
   queued,      ///< the backward that makes its gradient is queued
   final,       ///< the gradient is on the device
   arrived,     ///< in a pinned buffer
-  refused,     ///< there, after a speculative update for a step that changes nothing: its old weights are due
-  fetching,    ///< on its way to a pinned buffer
-  held,        ///< there, not to be used before the check
-  serving,     ///< CPU Adam makes the bucket's weights of it
-  speculated,  ///< there, after a speculative update
+  refused,     ///< in a pinned buffer, after a speculative update for a skipped step: its old weights must be
+               ///< resent
+  fetching,    ///< being copied to a pinned buffer
+  held,        ///< in a pinned buffer, not to be used before the check
+  serving,     ///< CPU Adam makes the bucket's new weights
+  speculated,  ///< in a pinned buffer, after a speculative update
 };
 
-/// The stage of every bucket, and which is next in a stage: of the forward, or of the backward, whose order
-/// is that in which the buckets were queued.
+/// The stage of every bucket, and the next bucket of a stage: in the order of the forward, or in the order in
+/// which the backward queued the buckets.
 class bucket_stages {
 public:
   explicit bucket_stages(std::size_t buckets)
@@ -35,14 +36,14 @@ public:
 
   [[nodiscard]] bucket_stage operator[](std::size_t bucket) const { return stages_[bucket]; }
 
-  /// No bucket of the last step waits for anything.
+  /// Call when no bucket of the last step waits for anything.
   void begin_step() { next_rank_ = 0; }
   void queue(std::size_t bucket) {
     ranks_[bucket] = next_rank_;
     of_rank_[next_rank_++] = bucket;
     move(bucket, bucket_stage::queued);
   }
-  /// `waits`: is it to be found there?
+  /// `waits`: do the searches below find the bucket in its new stage?
   void move(std::size_t bucket, bucket_stage to, bool waits = true) {
     if (auto const from = static_cast<std::size_t>(stages_[bucket]); from < waiting_.size()) {
       waiting_[from].in_forward.erase(bucket);
@@ -55,8 +56,8 @@ public:
     }
   }
 
-  /// In a stage up to `refused`: the first and the last of the forward, the first from one on, the one that
-  /// was queued first, and the one that was queued last.
+  /// Searches of a stage up to `refused`: the first and the last in the order of the forward, the first from
+  /// a given one on, the one queued first, and the one queued last.
   [[nodiscard]] std::optional<std::size_t> first(bucket_stage in) const { return at(in).in_forward.first(); }
   [[nodiscard]] std::optional<std::size_t> last(bucket_stage in) const { return at(in).in_forward.last(); }
   [[nodiscard]] std::optional<std::size_t> first_from(std::size_t bucket, bucket_stage in) const {

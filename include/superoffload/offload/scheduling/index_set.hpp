@@ -10,7 +10,7 @@
 
 namespace superoffload::offload {
 
-/// A set of numbers below a bound, of which the smallest and the largest are found quickly.
+/// A set of numbers below a bound. The smallest and the largest are found quickly.
 class index_set {
 public:
   explicit index_set(std::size_t bound) : words_((bound + 63) / 64) {}
@@ -20,7 +20,7 @@ public:
   [[nodiscard]] bool contains(std::size_t i) const { return (words_[i / 64] & bit(i)) != 0; }
 
   [[nodiscard]] std::optional<std::size_t> first() const { return first_from(0); }
-  /// The smallest that is `least` or more.
+  /// The smallest number that is at least `least`.
   [[nodiscard]] std::optional<std::size_t> first_from(std::size_t least) const {
     auto mask = ~std::uint64_t{0} << (least % 64);
     for (std::size_t w = least / 64; w < words_.size(); ++w) {

@@ -11,7 +11,8 @@
 
 namespace superoffload::offload {
 
-/// Which pinned buffers are free, by their numbers, and which have weights on their way to the device.
+/// Tracks which pinned buffers, by number, are free, and which hold weights that are being copied to the
+/// device.
 class pinned_buffers {
 public:
   static constexpr int none = -1;
@@ -29,7 +30,7 @@ public:
   }
   void give(int& buffer) { free_.push_back(std::exchange(buffer, none)); }
 
-  /// The buffer is free when its copy has ended; copies end in the order in which they were sent.
+  /// The buffer becomes free when its copy ends. Copies end in the order in which they were sent.
   void send(int buffer) { sent_.push_back(buffer); }
   void arrived() {
     free_.push_back(sent_.front());

@@ -21,30 +21,31 @@
 namespace superoffload::offload {
 
 /// Decides what is done next for the buckets whose state is off the device: which gradient is fetched, what
-/// CPU Adam does, which state is uploaded, which pinned buffer each takes. A state machine of plain data: it
-/// is told of events, and asked. offload::server tells it of what happens, the simulator of what would.
+/// CPU Adam does, which state is uploaded, and which pinned buffer each of these takes. A state machine of
+/// plain data: its owner reports events and asks for decisions. offload::worker reports real events, the
+/// simulator simulated ones.
 ///
-/// A step begins with the first gradient and ends with its check. Between the two, and if the step was
-/// announced, buckets get a speculative update, newest first: their new weights are made and sent while their
-/// state stays. If the check confirms them, their state is pending; it is committed in one pass with the next
-/// step, or while there is nothing else to do. After the check what is left is updated, in the order of the
-/// forward. In the immediate mode, whatever was announced is updated as its gradient comes.
+/// A step begins with the first gradient and ends with its check. Between the two, if the step was announced,
+/// buckets get speculative updates, newest first: their new weights are made and sent, and their state stays.
+/// If the check confirms them, their state is pending. It is committed in one pass with the next step, or in
+/// idle time. After the check the other buckets are updated, in the order of the forward. In the immediate
+/// mode, buckets of an announced step are updated as soon as their gradients arrive.
 ///
-/// Buckets are known by their place in the configuration, pinned buffers by their number.
+/// Buckets are identified by their index in the configuration, pinned buffers by their number.
 class scheduler {
 public:
   static constexpr int no_buffer = pinned_buffers::none;
-  /// The pinned buffers that a task reads and writes: the gradient, that of the pending step, the weights.
+  /// The pinned buffers of a task: the gradient, the kept gradient of the pending step, and the new weights.
   struct buffers {
     int gradient = no_buffer, kept = no_buffer, weights = no_buffer;
   };
 
   /// For the simulator.
   struct options {
-    double hit_rate = 1.0;      ///< the estimate to begin with
-    bool oldest_first = false;  ///< other systems' order
-    /// In the immediate mode, what is uploaded after the check keeps the order of the backward. The server
-    /// goes over to that of the forward, which is a little faster; plans count with this.
+    double hit_rate = 1.0;      ///< the initial estimate
+    bool oldest_first = false;  ///< the order of other systems
+    /// In the immediate mode, uploads after the check keep the order of the backward. The worker changes to
+    /// the order of the forward, which is a little faster; plans assume the former.
     bool late_uploads_backward = false;
   };
 
@@ -68,9 +69,9 @@ public:
   // Events of a step
   // -------------------------------------------------------------------------------------------
 
-  /// The coming step is known, should it not be clipped: buckets may be served before the check.
+  /// The coming step is known, if it is not clipped: buckets may be updated before the check.
   void announce() { step_.announce(); }
-  /// The backward of a unit is queued: its gradient comes.
+  /// The backward of a unit is queued.
   void gradient_queued(int unit) {
     if (!before_check()) {
       expect(all_weights_made(), exit_code::internal,
@@ -88,7 +89,7 @@ public:
       }
     }
   }
-  /// The backward is done.
+  /// The backward of a unit has ended.
   void gradient_final(int unit) {
     for (auto const i : of_unit(unit)) {
       if (stages_[i] == bucket_stage::queued) {
@@ -96,7 +97,7 @@ public:
       }
     }
   }
-  /// The step was checked; nothing more of it is announced.
+  /// The step was checked.
   void check(check_result result) {
     step_.end(result);
     for (std::size_t i = 0; i < buckets_.size(); ++i) { apply_check(i); }
@@ -108,7 +109,7 @@ public:
   // Events of the link
   // -------------------------------------------------------------------------------------------
 
-  /// The copy of the gradient that next_fetch() gave has begun. \returns the buffer it goes to.
+  /// The copy of the gradient that next_fetch() gave begins. \returns its pinned buffer.
   int fetch(std::size_t index) {
     buckets_[index].gradient = pinned_.take();
     ++fetching_;
@@ -124,26 +125,26 @@ public:
       return;
     }
     pinned_.give(b.gradient);
-    if (stages_[index] == bucket_stage::final) {  // again, in the step after that
+    if (stages_[index] == bucket_stage::final) {  // the next step's gradient is final already
       stages_.move(index, bucket_stage::final);
     }
   }
-  /// Of the weights that were sent, those that were sent first are there.
+  /// The oldest copy of weights has ended.
   void weights_arrived() { pinned_.arrived(); }
-  /// The upload of the state that next_upload() gave has begun.
+  /// The upload of the state that next_upload() gave begins.
   void upload(std::size_t index) { staging_.upload(index); }
-  /// It is there, or will be before whatever is queued for it.
+  /// The upload has ended, or will have before anything queued later for this bucket.
   void uploaded(std::size_t index) { staging_.uploaded(index); }
-  /// The device has updated it, or will have before whatever is queued for it.
+  /// The device has updated the bucket, or will have before anything queued later for it.
   void updated(std::size_t index) { staging_.updated(index); }
   void written_back(std::size_t index) { staging_.written_back(index); }
-  /// All state is on the host: what was uploaded ahead is forgotten.
+  /// All state is on the host: uploads ahead of the next step are forgotten.
   void forget_uploads() { staging_.reset(); }
 
   // CPU Adam
   // -------------------------------------------------------------------------------------------
 
-  /// The task that next_task() gave has begun; there is one at a time.
+  /// The task that next_task() gave begins. There is one task at a time.
   buffers begin(worker_task const& t) {
     auto& b = buckets_[t.bucket];
     is_busy_ = true;
@@ -158,7 +159,7 @@ public:
     }
     return uses;
   }
-  /// It is done, and its weights are on their way, if it sends any.
+  /// The task is done. The copy of its weights is queued, if it sends any.
   void finish(worker_task const& t, buffers const& used) {
     auto& b = buckets_[t.bucket];
     is_busy_ = false;
@@ -179,7 +180,7 @@ public:
     if (t.what == service::speculate) {
       ++counts_.speculated;
       stages_.move(t.bucket, bucket_stage::speculated);
-      if (!before_check()) {  // it was checked meanwhile
+      if (!before_check()) {  // the check came meanwhile
         apply_check(t.bucket);
       }
       return;
@@ -197,11 +198,11 @@ public:
 
   /// The bucket whose gradient is to be fetched.
   [[nodiscard]] std::optional<std::size_t> next_fetch() const {
-    // A buffer stays free for the weights of the first speculative update.
+    // One buffer stays free for the weights of a speculative update.
     std::size_t const needed = step_.speculating() ? 2 : 1;
     return pinned_.free() >= needed ? next_of(bucket_stage::final) : std::nullopt;
   }
-  /// What CPU Adam does next; nothing: it waits for a gradient, a buffer or the check.
+  /// The next task of CPU Adam; none: it waits for a gradient, a buffer or the check.
   [[nodiscard]] std::optional<worker_task> next_task() const {
     if (before_check() && step_.announced() && immediate_) {
       if (auto const i = next_of(bucket_stage::arrived)) {
@@ -210,7 +211,8 @@ public:
     }
     if (step_.speculating()) {
       auto const i = next_of(bucket_stage::arrived);
-      if (i && (pending_.contains(*i) || pinned_.free() > 0)) {  // weights go where the kept gradient was
+      if (i && (pending_.contains(*i) ||
+                pinned_.free() > 0)) {  // a pending bucket's weights take the buffer of its kept gradient
         return task(service::speculate, *i);
       }
     }
@@ -222,7 +224,7 @@ public:
         return task(service::update, *i);
       }
     }
-    // A commit reads and writes memory that the link would read: it waits until nothing waits for that.
+    // A commit competes with the link for memory bandwidth: it waits while a copy is waited for.
     bool const link_is_late = !before_check() && staging_.is_late();
     if (fetching_ == 0 && !link_is_late) {
       if (auto const i = next_commit()) {
@@ -231,13 +233,13 @@ public:
     }
     return std::nullopt;
   }
-  /// The bucket whose state is to be uploaded; `ahead`: also of one that has no gradient yet.
+  /// The bucket whose state is to be uploaded; `ahead`: also a bucket without a gradient.
   [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead) const {
     return staging_.next_upload(ahead, !before_check() && !options_.late_uploads_backward);
   }
-  /// The bucket that the device updates next, once it may.
+  /// The bucket that the device updates next, when updates are allowed.
   [[nodiscard]] std::optional<std::size_t> next_update() const { return staging_.next_update(); }
-  /// Of the units whose backward is queued, the one that the device ends first and CPU Adam waits for.
+  /// The unit whose queued backward ends first and that has buckets on the host.
   [[nodiscard]] std::optional<int> next_final() const {
     auto const oldest = stages_.oldest(bucket_stage::queued);
     return oldest ? std::optional{static_cast<int>(buckets_[*oldest].unit)} : std::nullopt;
@@ -246,10 +248,10 @@ public:
   // Status
   // ------------------------------------------------------------------------------------------------------
 
-  /// Has a step begun that was not checked?
+  /// Has a step begun that is not checked?
   [[nodiscard]] bool before_check() const { return step_.before(); }
   [[nodiscard]] bucket_stage stage(std::size_t index) const { return stages_[index]; }
-  /// Are the bucket's weights those of the last step, or on their way?
+  /// Are the bucket's weights of the last step made? Their copy may still run.
   [[nodiscard]] bool weights_made(std::size_t index) const {
     auto const stage = stages_[index];
     return stage == bucket_stage::idle ? !staging_.has_gradient(index) : stage == bucket_stage::speculated;
@@ -262,23 +264,23 @@ public:
     }
     return true;
   }
-  /// Does nobody need the bucket's gradient on the device any more, but for what is under way?
+  /// Is the bucket's gradient on the device no longer needed, except by work that is already queued?
   [[nodiscard]] bool gradient_left(std::size_t index) const {
     auto const stage = stages_[index];
     return stage != bucket_stage::queued && stage != bucket_stage::final && !staging_.has_gradient(index);
   }
-  /// Is there something to do for a bucket, and no buffer for it?
+  /// Does a bucket wait for a pinned buffer?
   [[nodiscard]] bool waits_for_buffer() const {
     return stages_.first(bucket_stage::final).has_value() || stages_.first(bucket_stage::arrived).has_value();
   }
   [[nodiscard]] staging_schedule const& staging() const { return staging_; }
-  /// Is everything done, and nothing under way?
+  /// Is all work done, and no copy under way?
   [[nodiscard]] bool settled() const {
     return !is_busy_ && fetching_ == 0 && pinned_.all_arrived() && !pending_.first() && all_weights_made();
   }
-  /// An estimate of how often a speculative update comes true: a moving average over steps.
+  /// An estimate of the share of speculative updates that the check confirms: a moving average over steps.
   [[nodiscard]] double hit_rate() const { return step_.hit_rate(); }
-  /// Of the buckets that CPU Adam serves.
+  /// Of the buckets that CPU Adam updates.
   [[nodiscard]] worker_counts const& counts() const { return counts_; }
 
 private:
@@ -286,9 +288,9 @@ private:
     std::size_t unit;
     tier where;
     bool in_place;         // the weights are beside the state
-    bool dropped = false;  // the gradient of a skipped step is still on its way
+    bool dropped = false;  // the gradient of a skipped step is still being copied
     int gradient = no_buffer;
-    int kept = no_buffer;  // with the gradient of the pending step
+    int kept = no_buffer;  // holds the gradient of the pending step
   };
   std::vector<std::size_t> const& of_unit(int unit) const {
     static std::vector<std::size_t> const none;
@@ -332,7 +334,7 @@ private:
     }
   }
 
-  /// Before the check the newest, after it the first of the forward.
+  /// Before the check the newest, after it the first in the order of the forward.
   [[nodiscard]] std::optional<std::size_t> next_of(bucket_stage in) const {
     if (options_.oldest_first) {
       auto const last = stages_.last(in);
@@ -340,8 +342,8 @@ private:
     }
     return before_check() ? stages_.newest(in) : stages_.first(in);
   }
-  /// The first without a new gradient, since what the backward reaches sooner may yet be committed in one
-  /// pass with its next step; where all have one, they wait for the buffers that only committing gives back.
+  /// The first pending bucket without a new gradient: those with one may be committed in one pass with their
+  /// next step. If all have one, the first: they wait for buffers that only a commit frees.
   [[nodiscard]] std::optional<std::size_t> next_commit() const {
     auto const first = pending_.first();
     for (auto i = first; i; i = pending_.first_from(*i + 1)) {
@@ -364,9 +366,9 @@ private:
   pinned_buffers pinned_;
 
   bool is_busy_ = false;      // CPU Adam has a task
-  std::size_t fetching_ = 0;  // gradients on their way
+  std::size_t fetching_ = 0;  // gradients that are being copied
   bucket_stages stages_;
-  index_set pending_;  // a step came true that is not in their state; its gradient is kept
+  index_set pending_;  // buckets with a confirmed step that is not in their state; its gradient is kept
   worker_counts counts_;
 };
 

@@ -12,11 +12,11 @@
 
 namespace superoffload::offload {
 
-/// Which streamed state is uploaded next, and what of it is updated: plain data, told of events. Buckets are
-/// known by their place in the configuration.
+/// Decides which device-updated state is uploaded next and which is updated. Plain data; its owner reports
+/// events. Buckets are identified by their index in the configuration.
 ///
-/// State takes turns in the device staging buffers: in the order of the forward, so that some is there when
-/// the step has been checked; in the immediate mode, in that of the backward, until it has been.
+/// State takes turns in the staging buffers: in the order of the forward, so that some is staged when the
+/// step has been checked; in the immediate mode, in the order of the backward until then.
 class staging_schedule {
 public:
   explicit staging_schedule(configuration const& a)
@@ -39,13 +39,13 @@ public:
   // Events
   // -----------------------------------------------------------------------------------------------------
 
-  /// The device has its gradient, or will have it before whatever is queued for it.
+  /// The gradient is on the device, or will be before anything queued later for this bucket.
   void gradient_came(std::size_t index) {
     auto& b = buckets_[index];
     late_ += !b.has_gradient && !b.is_staged ? 1 : 0;
     b.has_gradient = true;
   }
-  /// The upload of what next_upload() gave has begun.
+  /// The upload of the bucket that next_upload() gave begins.
   void upload(std::size_t index) {
     auto& b = buckets_[index];
     b.is_home = false;
@@ -53,7 +53,7 @@ public:
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), index));
     waiting_.push_back(index);  // for the next step
   }
-  /// Its state is in its staging buffer, or will be before whatever is queued for it.
+  /// The state is in its staging buffer, or will be before anything queued later for this bucket.
   void uploaded(std::size_t index) {
     auto& b = buckets_[index];
     b.is_staged = true;
@@ -69,12 +69,12 @@ public:
     buckets_[index].is_home = true;
     ++free_buffers_;
   }
-  /// The step changes nothing: its gradients are of no use.
+  /// The step changes nothing: its gradients are dropped.
   void skip() {
     for (auto& b : buckets_) { b.has_gradient = false; }
     late_ = 0;
   }
-  /// All state is on the host, where it may be read and written.
+  /// All state is on the host.
   void reset() {
     for (auto& b : buckets_) {
       free_buffers_ += b.is_home ? 0 : 1;
@@ -88,13 +88,13 @@ public:
   // Decisions
   // --------------------------------------------------------------------------------------------------
 
-  /// The bucket whose state is to be uploaded; `ahead`: also of one that has no gradient yet;
-  /// `forward_first`: in the immediate mode, too, what the forward needs first.
+  /// The bucket whose state is to be uploaded; `ahead`: also a bucket without a gradient; `forward_first`:
+  /// use the order of the forward in the immediate mode, too.
   [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead, bool forward_first) const {
     if (waiting_.empty() || free_buffers_ == 0) {
       return std::nullopt;
     }
-    if (immediate_) {  // gradients may depend on each other's leaving: none waits for one that is to come
+    if (immediate_) {  // a later gradient may need this one's buffer: no upload waits for a later gradient
       std::optional<std::size_t> first;
       for (auto const i : waiting_) {
         if (buckets_[i].is_home && buckets_[i].has_gradient && (!first || (forward_first && i < *first))) {
@@ -109,7 +109,7 @@ public:
     bool const may = next.is_home && (ahead || next.has_gradient);
     return may ? std::optional{waiting_.front()} : std::nullopt;
   }
-  /// The bucket to be updated, once updates may be: the first that was uploaded and has its gradient.
+  /// The bucket to update, when updates are allowed: the first uploaded one that has its gradient.
   [[nodiscard]] std::optional<std::size_t> next_update() const {
     auto const next = std::find_if(staged_.begin(), staged_.end(),
                                    [this](std::size_t i) { return buckets_[i].has_gradient; });
@@ -117,22 +117,22 @@ public:
   }
   [[nodiscard]] bool is_staged(std::size_t index) const { return buckets_[index].is_staged; }
   [[nodiscard]] bool has_gradient(std::size_t index) const { return buckets_[index].has_gradient; }
-  /// Is as much uploaded as there are staging buffers for?
+  /// Are all staging buffers, or all buckets, uploaded?
   [[nodiscard]] bool is_full() const { return staged_.size() == std::min(most_, order_.size()); }
   /// Does a gradient wait for its state?
   [[nodiscard]] bool is_late() const { return late_ > 0; }
 
 private:
   struct status {
-    bool has_gradient = false;  // and its update is to come
-    bool is_home = true;        // the state, all of it, on the host
+    bool has_gradient = false;  // and is not updated
+    bool is_home = true;        // all of its state is on the host
     bool is_staged = false;     // in a staging buffer and not updated
   };
 
   bool immediate_;
   int free_buffers_;
   std::size_t most_;  // buffers
-  int late_ = 0;      // with a gradient and without their state
+  int late_ = 0;      // buckets with a gradient whose state is not staged
   std::vector<status> buckets_;
   std::vector<std::size_t> order_;   // of the uploads of a step
   std::deque<std::size_t> waiting_;  // to be uploaded, in this order

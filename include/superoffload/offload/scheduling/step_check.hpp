@@ -6,22 +6,22 @@
 
 namespace superoffload::offload {
 
-/// What the check of a step's gradient, its norm and overflow, came to.
+/// The result of a step's gradient check.
 enum class check_result {
-  unclipped,  ///< the step counts, with the clip factor 1
-  clipped,    ///< with another
-  skipped,    ///< it changes nothing
+  unclipped,  ///< the step is applied with the clip factor 1
+  clipped,    ///< the step is applied with another factor
+  skipped,    ///< the step changes nothing
 };
 
-/// Where the scheduler is in a step, which begins with the first gradient and ends with its check: is it
-/// known, and is a speculative update worth its while?
+/// The scheduler's position in a step, which begins with the first gradient and ends with its check; and
+/// whether speculative updates are made.
 class step_check {
 public:
-  /// `hit_rate`: the estimate to begin with.
+  /// `hit_rate`: the initial estimate.
   step_check(configuration const& a, double hit_rate)
       : speculates_{a.speculates && !a.immediate}, least_hit_rate_{a.least_hit_rate()}, hit_rate_{hit_rate} {}
 
-  /// The coming step is known, should it not be clipped.
+  /// The coming step is known, if it is not clipped.
   void announce() { announced_ = true; }
   void begin() { before_ = true; }
   void end(check_result result) {
@@ -32,18 +32,18 @@ public:
     announced_ = false;
   }
 
-  /// Has a step begun that was not checked?
+  /// Has a step begun that is not checked?
   [[nodiscard]] bool before() const { return before_; }
   [[nodiscard]] bool announced() const { return announced_; }
-  /// Are weights made before the check? Not where that was in vain too often.
+  /// Are speculative updates made now? Not while too many were wrong.
   [[nodiscard]] bool speculating() const {
     return before_ && announced_ && speculates_ && hit_rate_ >= least_hit_rate_;
   }
-  /// Of the last check.
+  /// Did the last check skip the step?
   [[nodiscard]] bool skipped() const { return result_ == check_result::skipped; }
-  /// Did it confirm speculative updates?
+  /// Did the last check confirm speculative updates?
   [[nodiscard]] bool came_true() const { return came_true_; }
-  /// An estimate of how often a speculative update comes true: a moving average over steps.
+  /// An estimate of the share of speculative updates that the check confirms: a moving average over steps.
   [[nodiscard]] double hit_rate() const { return hit_rate_; }
 
 private:

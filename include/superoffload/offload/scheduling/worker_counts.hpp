@@ -6,12 +6,12 @@
 
 namespace superoffload::offload {
 
-/// What a server has done with buckets so far.
+/// What an offload worker has done so far, in buckets.
 struct worker_counts {
-  std::int64_t speculated = 0;  ///< weights sent before the check
-  std::int64_t committed = 0;   ///< state written afterwards, alone or in one pass with the next step
-  std::int64_t updated = 0;     ///< with the true factor
-  std::int64_t resent = 0;      ///< emitted, but the check was another
+  std::int64_t speculated = 0;  ///< new weights made before the check
+  std::int64_t committed = 0;   ///< state written after the check, alone or in one pass with the next step
+  std::int64_t updated = 0;     ///< state and weights, with the true clip factor
+  std::int64_t resent = 0;      ///< speculative updates that the check did not confirm
 
   friend worker_counts operator-(worker_counts const& a, worker_counts const& b) {
     return {a.speculated - b.speculated, a.committed - b.committed, a.updated - b.updated,

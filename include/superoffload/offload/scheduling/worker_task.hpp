@@ -10,20 +10,20 @@ namespace superoffload::offload {
 
 /// What CPU Adam does for a bucket.
 enum class service {
-  speculate,  ///< makes new weights and leaves the state
-  commit,     ///< writes the state of a speculative update that came true
-  update,     ///< makes both, with the true clip factor
-  resend,     ///< makes the old weights
+  speculate,  ///< makes new weights and leaves the state as it is
+  commit,     ///< writes the state of a confirmed speculative update
+  update,     ///< makes state and weights, with the true clip factor
+  resend,     ///< makes the old weights again, after a speculative update for a skipped step
 };
 
 struct worker_task {
   service what;
   std::size_t bucket;
-  bool commits = false;   ///< the step before it, too
-  bool in_place = false;  ///< the weights are beside the state: nothing is sent
+  bool commits = false;   ///< also commits the pending step, in the same pass
+  bool in_place = false;  ///< the weights live on the host, beside the state: nothing is sent
 
   [[nodiscard]] bool sends() const { return what != service::commit && !in_place; }
-  /// What is not a resend.
+  /// The kernel of a task that is no resend.
   [[nodiscard]] adam_task adam() const {
     switch (what) {
       case service::commit:

@@ -21,11 +21,11 @@
 
 namespace superoffload::offload {
 
-/// The threads of CPU Adam, each on a processor of its own near a device, and the memory node beside them.
+/// The threads of CPU Adam, each pinned to its own processor near a device, and the memory node beside them.
 class adam_workers {
 public:
-  /// `threads` of them, or as many as there are processors. `pci_address` of the device, empty where it has
-  /// none. `resource_group` as for cpu::join_resource_group; empty: none.
+  /// Starts `threads` threads, or as many as there are processors. `pci_address` is the device's; empty:
+  /// none. `resource_group` is as for cpu::join_resource_group; empty: none.
   adam_workers(std::string const& pci_address, int threads, std::string const& resource_group)
       : adam_workers{cpu::read_topology(cpu::allowed_processors()), node_of_pci(pci_address), threads,
                      resource_group} {}
@@ -36,7 +36,7 @@ public:
                   ": there are no more processors"));
     }
     if (host.nodes.size() < 2) {
-      seat_.node.reset();  // nothing to choose
+      seat_.node.reset();  // one node: nothing to bind
     }
     for (auto const& line : threads_.notes()) { note(line); }
     if (!resource_group.empty()) {
@@ -47,11 +47,11 @@ public:
   }
 
   [[nodiscard]] cpu::pinned_threads& threads() noexcept { return threads_; }
-  /// Where memory that they work on belongs; none where the host has one node only, or none is known.
+  /// The node for memory that the threads work on; none if the host has one node only, or none is known.
   [[nodiscard]] std::optional<int> node() const noexcept { return seat_.node; }
 
-  /// Memory near them, for state that they work on, counted in `account`; a note says where it may be
-  /// elsewhere. `workers` may be null for 0 bytes. \throws error(cannot_fit).
+  /// Allocates memory near the threads, counted in `account`. A note tells if it could not be bound there.
+  /// `workers` may be null for 0 bytes. \throws error(cannot_fit).
   static cpu::state_memory memory(adam_workers* workers, memory_account& account, std::size_t bytes) {
     cpu::state_memory memory{account, bytes, workers == nullptr ? std::nullopt : workers->node()};
     if (memory.refusal() != 0) {
@@ -61,22 +61,22 @@ public:
     }
     return memory;
   }
-  /// Told by each thread when it begins and ends its part of each_piece.
+  /// Called by each thread when it begins and ends its part of each_piece.
   struct listener {
     void* self = nullptr;
     void (*begins)(void* self, int thread) = nullptr;
     void (*ends)(void* self, int thread) = nullptr;
   };
   void tell(listener to) noexcept { listener_ = to; }
-  /// Called within each_piece, by its caller, while the threads work.
+  /// Called within each_piece, by the calling thread, while the threads work.
   struct idle_callback {
     void* self = nullptr;
     void (*pass)(void* self) = nullptr;
   };
   void meanwhile(idle_callback what) noexcept { idle_callback_ = what; }
 
-  /// work(segment) for pieces of the segments of a bucket of `count` elements, on all threads. Returns when
-  /// all is done; one call at a time.
+  /// Calls work(segment) on all threads, for pieces of the segments of a bucket of `count` elements. Returns
+  /// when all is done. One call at a time.
   template <class Work>
   void each_piece(std::int64_t count, std::vector<segment> const& segments, Work const& work) {
     pieces_.reset(count);
@@ -106,7 +106,7 @@ public:
     });
   }
 
-  /// What is not as it was asked for, one line each. It changes speed, not results.
+  /// Deviations from what was asked for, one line each. They change speed, not results.
   [[nodiscard]] std::vector<std::string> const& notes() const noexcept { return notes_; }
   void note(std::string line) { notes_.push_back(std::move(line)); }
 

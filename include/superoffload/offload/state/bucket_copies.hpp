@@ -23,12 +23,12 @@
 
 namespace superoffload::offload {
 
-/// What crosses the link for buckets off the device, queued as the scheduler says, a few copies at a time;
-/// what has ended it is told. Never blocks on the device. For one thread at a time.
+/// The copies over the link for buckets off the device. Queues a few at a time, as the scheduler decides, and
+/// reports those that have ended to the scheduler. Never blocks on the device. For one thread at a time.
 template <device_policy D, element T, class Scheduler>
 class bucket_copies {
 public:
-  /// As for server; the units and the scheduler outlive it.
+  /// Arguments as for worker. The units and the scheduler must outlive it.
   template <class Weights>
   bucket_copies(D& device, std::vector<autograd::unit_layout> const& units, configuration const& a,
                 Weights&& weights, recorder<D>* times, Scheduler& decides)
@@ -60,11 +60,11 @@ public:
   // Steps
   // ----------------------------------------------------------------------------------------------------
 
-  /// Does anything of the unit train?
+  /// Is any tensor of the unit trainable?
   [[nodiscard]] bool trains(int unit) const {
     return final_[static_cast<std::size_t>(unit)].event != nullptr;
   }
-  /// The unit's gradient is final after what is queued on `compute`.
+  /// The unit's gradient is final after the work that is queued on `compute`.
   void gradient_queued(int unit, zero::unit_gradient gradient, typename D::stream& compute) {
     auto& f = gradient_of(unit);
     compute.record(*f.event);
@@ -73,21 +73,21 @@ public:
   }
   [[nodiscard]] typename D::event const& final_event(int unit) { return *gradient_of(unit).event; }
 
-  /// What streamed state may be updated with, if it may be, and whether state may be uploaded for a step
-  /// whose gradients are to come.
+  /// The record to update device-updated state with, if updates are allowed; and whether state may be
+  /// uploaded before its gradient is there.
   struct moment {
     std::optional<step_record> const& record;
     bool uploads_ahead;
   };
-  /// Takes note of copies that have ended and queues others. \returns whether anything went on that another
-  /// thread may wait for: a gradient was fetched, or streamed state has moved.
+  /// Reports copies that have ended and queues others. \returns whether another thread's wait may be over: a
+  /// gradient copy was queued, or device-updated state has moved.
   bool tend(moment const& now) {
     while (!sending_.empty() && host_.sent(sending_.front()).done()) {
       sending_.pop_front();
       scheduler_->weights_arrived();
     }
     take_arrivals();
-    // The host queues a backward long before the device runs it.
+    // The host queues a backward long before the device runs it, so its end is polled.
     for (std::size_t u = 0; u < final_.size(); ++u) {
       if (auto& f = final_[u]; f.computing && f.event->done()) {
         f.computing = false;
@@ -97,11 +97,11 @@ public:
     bool const fetched = start_fetches();
     return advance_device_updated(now) || fetched;
   }
-  /// Gradients that have come to the host.
+  /// Reports gradients that have arrived on the host.
   void take_arrivals() {
     while (!fetching_.empty() && host_.fetched(fetching_.front()).done()) { take_arrival(); }
   }
-  /// The first of them, which has.
+  /// Reports the first one, whose copy has ended.
   void take_arrival() {
     scheduler_->fetched(fetching_.front());
     fetching_.pop_front();
@@ -110,24 +110,24 @@ public:
     host_.send(index, from, final_event(buckets_[index].unit));
     sending_.push_back(index);
   }
-  /// The ends of what is under way, or null.
+  /// The end of the oldest copy of a gradient, or of weights; null: none is under way.
   [[nodiscard]] typename D::event const* next_arrival() const {
     return fetching_.empty() ? nullptr : &host_.fetched(fetching_.front());
   }
   [[nodiscard]] typename D::event const* next_sent() const {
     return sending_.empty() ? nullptr : &host_.sent(sending_.front());
   }
-  /// The same of what keeps copies of streamed state waiting.
+  /// The event that copies of device-updated state wait for; null: none.
   [[nodiscard]] typename D::event const* next_device_updated() {
     return held_back_ ? device_updated_.next_end() : nullptr;
   }
-  /// Waits for all of it: state may be read and written from outside.
+  /// Waits for all copies. State may be read and written from outside then.
   void synchronize() {
     link_.up.synchronize();
     device_updated_.synchronize();
     scheduler_->forget_uploads();
   }
-  /// Waits for what uses events, come what may.
+  /// Waits for all copies, even after an error.
   void drain_link() {
     drain(link_.up);
     drain(link_.down);
@@ -138,11 +138,11 @@ private:
   struct final_gradient {
     std::unique_ptr<typename D::event> event;  // null: nothing of the unit trains
     zero::unit_gradient gradient;
-    bool computing = false;  // the device may not have come that far
+    bool computing = false;  // its backward may still run
   };
 
-  // Under way at a time. Waiting for a copy is waiting for what was queued before it; and a task of CPU Adam,
-  // during which nothing is queued, takes about as long as a bucket's state does on the link.
+  // The most copies under way. Few, since a copy waits for all that were queued before it. Enough to keep the
+  // link busy during a task of CPU Adam, which takes about as long as the copy of a bucket's state.
   static constexpr std::size_t most_fetches = 6, most_uploads = 3, most_writes = 2;
 
   final_gradient& gradient_of(int unit) { return final_[static_cast<std::size_t>(unit)]; }
@@ -161,8 +161,8 @@ private:
     }
     return any;
   }
-  /// The first streamed buckets are uploaded ahead of the check, all are updated after it; immediate, as
-  /// their gradients come.
+  /// The first device-updated buckets are uploaded before the check. All are updated after it; in the
+  /// immediate mode, as their gradients arrive.
   bool advance_device_updated(moment const& now) {
     while (auto const written = device_updated_.take_written()) { scheduler_->written_back(*written); }
     bool any = device_updated_.write_back(most_writes);
@@ -196,7 +196,7 @@ private:
   host_buckets<D, T> host_;
   device_updated_state<D, T> device_updated_;
   std::deque<std::size_t> fetching_, sending_;  // buckets, in the order in which the copies were queued
-  bool held_back_ = false;                      // copies of streamed state wait for those before them
+  bool held_back_ = false;                      // copies of device-updated state wait for earlier ones
   std::int64_t updated_by_device_ = 0;
 };
 

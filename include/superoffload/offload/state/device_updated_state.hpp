@@ -24,14 +24,13 @@
 
 namespace superoffload::offload {
 
-/// Optimizer state that lives in pinned host memory and is updated by the device as it streams through: m, v
-/// and the low half of the master (bfloat16), beside the working weight on the device. A weight that lives in
-/// host memory streams along.
+/// Optimizer state in pinned host memory that is streamed to the device and updated there: m, v and the low
+/// half of the master (bfloat16). The working weight is on the device, or is streamed with the state if it
+/// lives in host memory.
 ///
-/// A bucket is uploaded into a free staging buffer, updated there, and written back, which frees the staging
-/// buffer; which bucket is next staging_schedule says. Uploads and writings back share the link's streams
-/// with others and are queued when nothing there keeps them waiting, a few at a time; queueing them never
-/// blocks on the device.
+/// A bucket is uploaded into a free staging buffer, updated there, and written back, which frees the buffer.
+/// staging_schedule decides the order. Uploads and write-backs share the link's streams with other copies:
+/// they are queued a few at a time, when they do not have to wait. Queuing never blocks on the device.
 template <device_policy D, element T>
 class device_updated_state {
 public:
@@ -41,8 +40,8 @@ public:
             .host = of_state.device_updated};
   }
 
-  /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory where
-  /// they flow. `link` outlives it.
+  /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory if they
+  /// are offloaded. `link` must outlive it.
   template <class Weights>
   device_updated_state(D& device, link_streams<D>& link, std::vector<autograd::unit_layout> const& units,
                        configuration const& a, Weights&& weights, recorder<D>* times = nullptr)
@@ -96,7 +95,7 @@ public:
     while (!uploads_.empty() && uploads_.front()->done()) { uploads_.pop_front(); }
     return uploads_.size() < most;
   }
-  /// Queues the upload of a bucket's state, all of which is on the host, to a staging buffer that is free.
+  /// Queues the upload of a bucket's state to a free staging buffer. All of the state is on the host.
   void upload(std::size_t index) {
     auto& p = pieces_[index];
     p.staging = free_.back();
@@ -113,8 +112,8 @@ public:
     uploads_.push_back(s.uploaded.get());
   }
 
-  /// Queues the update of an uploaded bucket. From the point `is_final` on the gradient of its unit is, and
-  /// nobody reads the old weights any more.
+  /// Queues the update of an uploaded bucket. From the event `is_final` on, its unit's gradient is final and
+  /// no kernel reads the old weights.
   void update(std::size_t index, step_record const& record, zero::unit_gradient gradient,
               typename D::event const& is_final) {
     auto& p = pieces_[index];
@@ -144,8 +143,8 @@ public:
     updated_.push_back(index);
   }
 
-  /// Queues the writing back of updated buckets, in the order of their updates, each once its update is done.
-  /// \returns whether there were any.
+  /// Queues the write-back of updated buckets whose update is done, in the order of updates. \returns whether
+  /// there were any.
   bool write_back(std::size_t most_under_way) {
     bool any = false;
     while (!updated_.empty() && writes_.size() < most_under_way &&
@@ -155,7 +154,7 @@ public:
     }
     return any;
   }
-  /// The bucket that was written back first, once that is done: its staging is free from then on.
+  /// Takes the oldest write-back, if it is done, and frees its staging buffer.
   [[nodiscard]] std::optional<std::size_t> take_written() {
     if (writes_.empty() || !staging_buffer_of(pieces_[writes_.front()]).written->done()) {
       return std::nullopt;
@@ -165,14 +164,14 @@ public:
     free_.push_back(pieces_[index].staging);
     return index;
   }
-  /// Is every update's writing back queued?
+  /// Is the write-back of every update queued?
   [[nodiscard]] bool wrote_all() const noexcept { return updated_.empty(); }
-  /// May await() be called, or are weights that flow yet to be written back?
+  /// May await() be called? Not before the write-back of offloaded weights is queued.
   [[nodiscard]] bool returns(std::size_t index) const {
     return !pieces_[index].offloaded || pieces_[index].is_written;
   }
-  /// Where may_upload() or write_back() has just refused, or no staging buffer was free: what has to end
-  /// before they do more. It may have ended by now. Null: nothing is under way.
+  /// If may_upload() or write_back() refused, or no staging buffer was free: the event that must end first.
+  /// It may have ended by now. Null: nothing is under way.
   [[nodiscard]] typename D::event const* next_end() {
     if (!writes_.empty()) {
       return staging_buffer_of(pieces_[writes_.front()]).written.get();
@@ -183,7 +182,7 @@ public:
     return uploads_.empty() ? nullptr : uploads_.front();
   }
 
-  /// Lets `stream` wait until the bucket's weights are where they live, after their last update.
+  /// Lets `stream` wait until the bucket's weights of the last update are where they live.
   void await(std::size_t index, typename D::stream& stream) {
     auto const& p = pieces_[index];
     if (p.ever_updated) {
@@ -196,8 +195,7 @@ public:
       stream.wait(*pieces_[index].updated);
     }
   }
-  /// Waits until everything queued is done and the host's memory is what counts. All is written back, or will
-  /// never be.
+  /// Waits for all queued work. Host memory holds all state then; nothing may be left to write back.
   void synchronize() {
     link_->up.synchronize();
     update_.synchronize();
@@ -208,7 +206,7 @@ public:
     for (std::size_t i = 0; i < staging_buffers_.size(); ++i) { free_.push_back(static_cast<int>(i)); }
   }
 
-  /// Elements [first, first + size) of the bucket at `index`, after synchronize().
+  /// Reads elements [first, first + size) of the bucket at `index`, after synchronize().
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     auto const& p = pieces_[index];
     if (part == state_part::master) {
@@ -231,12 +229,12 @@ private:
     offload::bucket bucket;
     std::vector<segment> segments;
     T* weights = nullptr;
-    bool offloaded = false;                                // they live in host memory
+    bool offloaded = false;                                // the weights live in host memory
     std::byte* host = nullptr;                             // m, v, low
-    std::unique_ptr<typename D::event> updated, returned;  // the latter of weights that flow
+    std::unique_ptr<typename D::event> updated, returned;  // `returned`: of offloaded weights
     bool ever_updated = false;
-    bool is_written = true;  // the writing back of the last update is queued
-    int staging = 0;         // where its state is not on the host
+    bool is_written = true;  // the write-back of the last update is queued
+    int staging = 0;         // its staging buffer, while its state is not on the host
   };
   struct staging_buffer {
     std::byte* memory;
@@ -246,7 +244,7 @@ private:
   staging_buffer& staging_buffer_of(piece const& p) {
     return staging_buffers_[static_cast<std::size_t>(p.staging)];
   }
-  /// Of the bucket that was updated first, which is done.
+  /// Writes back the oldest updated bucket, whose update is done.
   void write_next() {
     auto& p = pieces_[updated_.front()];
     auto& s = staging_buffer_of(p);
@@ -282,16 +280,16 @@ private:
     }
   }
 
-  recorder<D>* times_;  // null also where nothing is streamed
+  recorder<D>* times_;  // null also if no bucket is device-updated
   int up_track_ = -1, update_track_ = -1, down_track_ = -1;
   link_streams<D>* link_;
   typename D::stream update_;
   buffer<D> memory_, staging_memory_;
-  std::vector<piece> pieces_;  // one for each bucket, empty where it lives elsewhere
+  std::vector<piece> pieces_;  // by bucket; empty in other tiers
   std::vector<staging_buffer> staging_buffers_;
   std::vector<int> free_;
-  std::deque<typename D::event const*> uploads_;  // their ends, in order
-  std::deque<std::size_t> updated_, writes_;      // buckets to be written back, and on their way
+  std::deque<typename D::event const*> uploads_;  // ends of the uploads under way, in order
+  std::deque<std::size_t> updated_, writes_;      // buckets to be written back, and those under way
 };
 
 }  // namespace superoffload::offload

@@ -17,17 +17,17 @@
 
 namespace superoffload::offload {
 
-/// What the whole gradient of a step turned out to be.
+/// The result of a step's gradient check.
 struct gradient_check {
   double norm = 0.0;  ///< L2 over all trainable parameters, before clipping
   bool finite = true;
 };
 
-/// gather(from, to, count): puts `count` numbers of every rank behind each other, in the order of the ranks.
+/// gather(from, to, count) concatenates `count` numbers of every rank, in the order of the ranks.
 using gather_sums = std::function<void(double const* from, double* to, std::size_t count)>;
 
-/// Sums the squares of gradients as units become final. Sums are over a fixed grid of each unit and added in
-/// the order of the units, so that the norm depends neither on buckets nor on the order of arrival.
+/// Sums the squares of gradients as they become final. The sums are over a fixed grid of each unit and are
+/// added in the order of the units, so that the norm depends neither on buckets nor on the order of arrival.
 template <device_policy D, element T>
 class gradient_norm {
 public:
@@ -49,7 +49,7 @@ public:
     }
   }
 
-  /// The unit's gradient is final: its share of the norm is queued.
+  /// The unit's gradient is final: queues its part of the norm.
   void add(int unit, zero::unit_gradient gradient) {
     auto& u = units_[static_cast<std::size_t>(unit)];
     u.gradient = gradient;
@@ -57,14 +57,13 @@ public:
         [&]<class G>(G const* g) { launch(*stream_, kernel::square_sum<T, G>{g, u.partial, u.elements}); });
   }
 
-  /// The gradient that was added last.
+  /// The unit's gradient that was added last.
   [[nodiscard]] zero::unit_gradient gradient(int unit) const {
     return units_[static_cast<std::size_t>(unit)].gradient;
   }
 
-  /// Waits for every gradient. Where the units are one of several ranks' shards, the sums of all ranks are
-  /// added in the order of the whole units' cells, so that the result depends on the gradient alone and not
-  /// on how many have it.
+  /// Waits for every gradient. If the units are shards of several ranks, the sums of all ranks are added in
+  /// the order of the whole units' cells, so that the result does not depend on the number of ranks.
   [[nodiscard]] gradient_check check_gradient(int ranks = 1, gather_sums const& gather = {}) {
     stream_->copy(host_partial_.data(), partial_.data(), partial_.bytes());
     stream_->synchronize();

@@ -27,18 +27,18 @@
 namespace superoffload::offload {
 
 /// The buckets that CPU Adam updates: their state, the pinned buffers, and the copies of gradients and
-/// weights. It decides nothing, and is for one thread at a time.
+/// weights. Makes no decisions. For one thread at a time.
 template <device_policy D, element T>
 class host_buckets {
 public:
   static memory_bytes bytes(configuration const& a) {
     auto const of_state = bytes_of(a, sizeof(T));
-    return {.device = of_state.pinned_buffer,  // to convert a wide gradient in
+    return {.device = of_state.pinned_buffer,  // to convert a wide gradient
             .host = of_state.whole + of_state.in_place +
                     of_state.pinned_buffer * static_cast<std::size_t>(a.pinned_buffers)};
   }
 
-  /// As for server; `link` outlives it.
+  /// Arguments as for worker. `link` must outlive it.
   template <class Weights>
   host_buckets(D& device, link_streams<D>& link, std::vector<autograd::unit_layout> const& units,
                configuration const& a, Weights&& weights, recorder<D>* times)
@@ -69,7 +69,7 @@ public:
   host_buckets(host_buckets const&) = delete;
   host_buckets& operator=(host_buckets const&) = delete;
   ~host_buckets() {
-    drain(link_->up);  // what is under way uses the buffers, and events
+    drain(link_->up);  // copies under way use the buffers and events
     drain(link_->down);
   }
 
@@ -78,7 +78,7 @@ public:
   // Copies
   // ---------------------------------------------------------------------------------------------------
 
-  /// Queues the copy of a gradient, which is there from the point `is_final` on, to a pinned buffer.
+  /// Queues the copy of a gradient to a pinned buffer, after the event `is_final`.
   void fetch(std::size_t index, int to, zero::unit_gradient gradient, typename D::event const& is_final) {
     auto& p = pieces_[index];
     auto& down = link_->down;
@@ -96,7 +96,8 @@ public:
     down.record(*p.down);
     p.fetched = true;
   }
-  /// Queues the copy of new weights to where they live, behind the last kernel that reads the old ones.
+  /// Queues the copy of new weights to where they live, after `is_final`: the last kernel that reads the old
+  /// ones.
   void send(std::size_t index, int from, typename D::event const& is_final) {
     auto& p = pieces_[index];
     auto& up = link_->up;
@@ -106,10 +107,10 @@ public:
     up.record(*p.up);
     p.sent = true;
   }
-  /// The ends of the bucket's last fetch, and of its last sending.
+  /// The end of the bucket's last fetch, and of its last send.
   [[nodiscard]] typename D::event const& fetched(std::size_t index) const { return *pieces_[index].down; }
   [[nodiscard]] typename D::event const& sent(std::size_t index) const { return *pieces_[index].up; }
-  /// Lets `stream` wait for them, if there were any.
+  /// Lets `stream` wait for the last fetch or send, if there was one.
   void await_fetch(std::size_t index, typename D::stream& stream) const {
     if (pieces_[index].fetched) {
       stream.wait(*pieces_[index].down);
@@ -129,7 +130,7 @@ public:
       case service::commit:
         return "commit of ";
       case service::speculate:
-        return t.commits ? "commit and emit of " : "emit of ";
+        return t.commits ? "commit and speculative update of " : "speculative update of ";
       case service::update:
         return t.commits ? "commit and update of " : "update of ";
       case service::resend:
@@ -137,9 +138,9 @@ public:
     }
     return "old weights of ";
   }
-  /// For the workers' tracks, before work().
+  /// Names the work on the workers' tracks; called before work().
   void name_work(worker_task const& t) { working_on_ = {title_of(t), pieces_[t.bucket].bucket.unit}; }
-  /// Returns when it is done. `record` is the step's.
+  /// Runs the task; returns when it is done. `record` is the step's.
   void work(worker_task const& t, scheduler::buffers const& with, step_record const& record) {
     auto& p = pieces_[t.bucket];
     auto const index = t.bucket;
@@ -170,7 +171,7 @@ public:
     }
   }
 
-  // From outside, while nothing is under way
+  // Access from outside, while nothing is under way
   // -------------------------------------------------------------------------
 
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
@@ -180,7 +181,7 @@ public:
       host_.read(index, part, first, to);
     }
   }
-  /// The weights of a master that is written are there after refresh().
+  /// Working weights of written masters are up to date after refresh().
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     if (pieces_[index].in_place) {
       split_.write(index, part, first, from);
@@ -245,14 +246,14 @@ private:
   struct {
     char const* what = "";
     int unit = 0;
-  } working_on_;  // for the workers' tracks; changes only between two of their tasks
+  } working_on_;  // for the workers' tracks; changes only between tasks
   link_streams<D>* link_;
   std::int64_t largest_;                   // elements of a buffer
   std::unique_ptr<adam_workers> workers_;  // null: no bucket is on the host
   host_state<D, T> host_;
   split_state<D, T> split_;
   buffer<D> pinned_, packed_;
-  std::vector<piece> pieces_;  // one for each bucket, empty where it lives elsewhere
+  std::vector<piece> pieces_;  // by bucket; empty in other tiers
   bool any_stale_ = false;
 };
 

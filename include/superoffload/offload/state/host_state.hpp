@@ -21,20 +21,21 @@
 
 namespace superoffload::offload {
 
-/// Optimizer state in host memory: master, m and v in fp32, updated by CPU Adam, each thread always its own
-/// slice of a bucket. Gradients and weights are buffers of a whole bucket. Calls return when the work is
-/// done; one at a time. What a thread throws ends the state: every later call throws it again.
+/// Optimizer state in host memory: master, m and v in fp32, updated by CPU Adam. Each thread prefers its own
+/// slice of a bucket, which it touched first. Gradients and weights are buffers of a whole bucket. Calls
+/// return when the work is done; one call at a time. After an exception in a thread, every later call throws
+/// it again.
 template <device_policy D, element T>
 class host_state {
 public:
-  /// Is the bucket one of those kept here? Those whose weights live in host memory are kept by split_state.
+  /// Is the bucket's state kept here? Buckets whose weights live in host memory belong to split_state.
   static bool keeps(configuration const& a, bucket const& b) {
     return b.where == tier::host && !a.weights_offloaded(b);
   }
   /// Bytes of host memory.
   static std::size_t bytes(configuration const& a) { return bytes_of(a, sizeof(T)).whole; }
 
-  /// `workers` may be null where no bucket's place is the host.
+  /// `workers` may be null if no bucket is on the host.
   host_state(D& device, std::vector<autograd::unit_layout> const& units, configuration const& a,
              adam_workers* workers)
       : workers_{workers}, memory_{adam_workers::memory(workers, device.host_account(), bytes(a))} {
@@ -53,7 +54,7 @@ public:
     }
     auto& threads = workers_->threads();
     drain_at_end const drained{threads};
-    for (auto const& p : pieces_) {  // they touch first what they will work on
+    for (auto const& p : pieces_) {  // first touch: memory comes from the node of the thread that works on it
       for (auto* part : {p.master, p.m, p.v}) {
         if (p.count > 0) {
           threads.fill_zero(part, p.count, sizeof(float));
@@ -63,7 +64,7 @@ public:
     threads.synchronize();
   }
 
-  /// A step with its true factor; the new weights take the gradient's place.
+  /// A step with its true factor. The new weights overwrite the gradient.
   void update(std::size_t index, step_record const& record, T* gradient) {
     each_piece(index, gradient, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
@@ -71,7 +72,7 @@ public:
                                        s.count, record.numbers(s.decays)});
     });
   }
-  /// The weights that a step would give; the state stays.
+  /// Makes the weights that a step would give; the state stays.
   void speculate(std::size_t index, step_record const& record, T const* gradient, T* weights) {
     each_piece(index, weights, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
@@ -79,7 +80,7 @@ public:
                                           s.count, record.numbers(s.decays)});
     });
   }
-  /// The state of a step that was emitted.
+  /// Writes the state of a confirmed speculative update.
   void commit(std::size_t index, step_record const& pending, T const* kept) {
     each_piece(index, nullptr, [=](piece const& p, segment const& s) {
       auto const at = s.offset;
@@ -87,7 +88,8 @@ public:
                                        pending.numbers(s.decays)});
     });
   }
-  /// Both; the weights take the place of the pending step's gradient.
+  /// commit() of the pending step and speculate() of this one. The weights overwrite the pending step's
+  /// gradient.
   void commit_speculate(std::size_t index, step_record const& pending, T* kept, step_record const& record,
                         T const* gradient) {
     each_piece(index, kept, [=](piece const& p, segment const& s) {
@@ -97,7 +99,7 @@ public:
                                                  record.numbers(s.decays)});
     });
   }
-  /// A pending step and one with its true factor; the weights take the place of the latter's gradient.
+  /// commit() of the pending step and update() of this one. The weights overwrite this step's gradient.
   void commit_update(std::size_t index, step_record const& pending, T const* kept, step_record const& record,
                      T* gradient) {
     each_piece(index, gradient, [=](piece const& p, segment const& s) {
@@ -107,12 +109,12 @@ public:
                                               record.numbers(s.decays)});
     });
   }
-  /// The weights of the state as it is.
+  /// Makes the weights of the state as it is.
   void weights(std::size_t index, T* to) {
     on_threads(index, [=](piece const& p, segment const& s) { plain_weights(p, s, to); });
   }
 
-  /// Elements [first, first + size) of the bucket at `index`.
+  /// Reads elements [first, first + size) of the bucket at `index`.
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) const {
     auto const* const from = at(index, part) + first;
     std::copy(from, from + to.size(), to.begin());
@@ -130,7 +132,8 @@ private:
     float* v = nullptr;
   };
 
-  /// update(piece, segment) of what trains; what does not gives its plain weights, unless `weights` is null.
+  /// Calls update(piece, segment) for trainable segments. The others only write their weights, unless
+  /// `weights` is null.
   template <class Update>
   void each_piece(std::size_t index, T* weights, Update const& update) {
     on_threads(index, [&update, weights](piece const& p, segment const& s) {
@@ -141,7 +144,7 @@ private:
       }
     });
   }
-  /// work(piece, segment) on all threads, each with the segments of its own slice of the bucket.
+  /// Calls work(piece, segment) on all threads.
   template <class Work>
   void on_threads(std::size_t index, Work const& work) {
     auto const& p = pieces_[index];
@@ -157,7 +160,7 @@ private:
 
   adam_workers* workers_;
   cpu::state_memory memory_;
-  std::vector<piece> pieces_;  // one for each bucket, empty where it lives elsewhere
+  std::vector<piece> pieces_;  // by bucket; empty if not kept here
 };
 
 }  // namespace superoffload::offload

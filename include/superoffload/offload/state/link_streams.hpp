@@ -6,9 +6,8 @@
 
 namespace superoffload::offload {
 
-/// What is copied between host and device, in one stream each way. With several, a copy engine that has begun
-/// with one stays with it for as long as it finds work there: weights would wait until state that is always
-/// queued a few buckets ahead has come to its end.
+/// The streams of copies between host and device, one for each direction. With several per direction, a copy
+/// engine stays with one stream for as long as that has work: weights would wait for all queued state.
 template <device_policy D>
 struct link_streams {
   explicit link_streams(D& device) : down{device}, up{device} {}

@@ -19,16 +19,17 @@
 
 namespace superoffload::offload {
 
-/// Optimizer state in device memory beside the weights, fp32: m, v, and of the master what the working weight
-/// does not hold (bfloat16: its low 16 bits; float: nothing). Updated by the device, all work in one stream.
+/// Optimizer state in device memory beside the weights, fp32: m, v, and the part of the master that the
+/// working weight does not hold (bfloat16: its low 16 bits; float: nothing). The device updates it, all in
+/// one stream.
 template <device_policy D, element T>
 class resident_state {
 public:
-  /// Bytes of device memory for the resident ones among `buckets`.
+  /// Bytes of device memory for the resident buckets among `buckets`.
   static std::size_t bytes(placement const& buckets) { return bytes_of(buckets, {}, sizeof(T)).resident; }
 
-  /// Takes the resident ones among `buckets`. `weights(unit)` gives a unit's working weights, [elements] T in
-  /// device memory.
+  /// Keeps the state of the resident buckets among `buckets`. `weights(unit)` gives a unit's working weights,
+  /// [elements] T in device memory.
   template <class Weights>
   resident_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
                  placement const& buckets, Weights&& weights, recorder<D>* times = nullptr)
@@ -56,7 +57,7 @@ public:
     }
   }
 
-  /// Queues the update of what is resident of a unit, whose gradient is final.
+  /// Queues the update of a unit's resident buckets. The unit's gradient is final.
   void update(int unit, step_record const& record, zero::unit_gradient gradient) {
     for (auto const& p : pieces_) {
       if (p.bucket.unit == unit && !p.segments.empty()) {
@@ -65,7 +66,7 @@ public:
     }
   }
 
-  /// Elements [first, first + size) of the bucket at `index`, which is resident. Waits for the stream.
+  /// Reads elements [first, first + size) of the resident bucket at `index`. Waits for the stream.
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     auto const& p = pieces_[index];
     if (part == state_part::master) {
@@ -75,7 +76,7 @@ public:
     stream_->copy(to.data(), moment(p, part) + first, to.size_bytes());
     stream_->synchronize();
   }
-  /// The same, written; with the master its working weight.
+  /// Writes them. A written master also sets its working weight.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[index];
     if (part == state_part::master) {
@@ -117,7 +118,7 @@ private:
   int track_;
   typename D::stream* stream_;
   buffer<D> state_;
-  std::vector<piece> pieces_;  // one for each bucket, empty where it is not resident
+  std::vector<piece> pieces_;  // by bucket; empty if not resident
 };
 
 }  // namespace superoffload::offload

@@ -11,7 +11,7 @@
 
 namespace superoffload::offload {
 
-/// A piece of a bucket that the optimizer treats alike.
+/// A piece of a bucket with one treatment by the optimizer.
 struct segment {
   std::int64_t offset = 0;  ///< in elements from the start of the bucket
   std::int64_t count = 0;
@@ -19,8 +19,8 @@ struct segment {
   bool decays = true;
 };
 
-/// The segments of a bucket, without a gap. Padding belongs to the tensor before it: it is zero, its gradient
-/// is zero, and the rule keeps it so.
+/// The segments of a bucket, without gaps. Padding belongs to the tensor before it: it is zero, its gradient
+/// is zero, and the update keeps it zero.
 inline std::vector<segment> segments_of(autograd::unit_layout const& unit, bucket const& b) {
   std::vector<segment> segments;
   auto const& tensors = unit.tensors();

@@ -14,12 +14,13 @@
 
 namespace superoffload::offload {
 
-/// Has T a low half that is kept beside the working weight? bfloat16 has, float is the master itself.
+/// Is the low half of a master kept beside its working weight T? For bfloat16 yes; a float is the master
+/// itself.
 template <element T>
 inline constexpr bool splits_master = std::is_same_v<T, bfloat16>;
 
 namespace detail {
-/// In pieces, so that the halves on the host stay small.
+/// Works in pieces, so that temporary host memory stays small.
 template <class Piece>
 void in_pieces(std::size_t count, Piece const& piece) {
   constexpr std::size_t largest = std::size_t{1} << 20;
@@ -32,8 +33,8 @@ void in_pieces(std::size_t count, Piece const& piece) {
 }
 }  // namespace detail
 
-/// Reads masters from working weights and their low halves (null for float), wherever the stream can copy
-/// from. Waits for the stream.
+/// Reads masters from working weights and their low halves (null for float), in any memory that the stream
+/// can copy. Waits for the stream.
 template <class Stream, element T>
 void read_masters(Stream& stream, T const* weights, std::uint16_t const* low, std::span<float> to) {
   if constexpr (splits_master<T>) {
@@ -50,7 +51,7 @@ void read_masters(Stream& stream, T const* weights, std::uint16_t const* low, st
   }
 }
 
-/// The same, written.
+/// Writes masters to working weights and their low halves. Waits for the stream.
 template <class Stream, element T>
 void write_masters(Stream& stream, T* weights, std::uint16_t* low, std::span<float const> from) {
   if constexpr (splits_master<T>) {

@@ -22,21 +22,22 @@
 
 namespace superoffload::offload {
 
-/// Optimizer state in host memory beside working weights that live there too: m, v, and of the master what
-/// the weight does not hold (bfloat16: its low 16 bits; float: nothing). CPU Adam updates state and weight in
-/// place, so nothing can be sent out before a step counts. Calls return when the work is done; one at a time.
+/// Optimizer state in host memory beside working weights that live there, too: m, v, and the part of the
+/// master that the weight does not hold (bfloat16: its low 16 bits; float: nothing). CPU Adam updates state
+/// and weight in place, so there are no speculative updates. Calls return when the work is done; one call at
+/// a time.
 template <device_policy D, element T>
 class split_state {
 public:
-  /// Is the bucket one of those kept here?
+  /// Is the bucket's state kept here?
   static bool keeps(configuration const& a, bucket const& b) {
     return b.where == tier::host && a.weights_offloaded(b);
   }
   /// Bytes of host memory, beside the weights.
   static std::size_t bytes(configuration const& a) { return bytes_of(a, sizeof(T)).in_place; }
 
-  /// `workers` may be null where no bucket's place is the host; `weights(unit)` gives a unit's working
-  /// weights, [elements] T in host memory.
+  /// `workers` may be null if no bucket is on the host. `weights(unit)` gives a unit's working weights,
+  /// [elements] T in host memory.
   template <class Weights>
   split_state(D& device, std::vector<autograd::unit_layout> const& units, configuration const& a,
               adam_workers* workers, Weights&& weights)
@@ -63,7 +64,7 @@ public:
     }
     auto& threads = workers_->threads();
     drain_at_end const drained{threads};
-    for (auto const& p : pieces_) {  // the threads that will work on a slice touch it first
+    for (auto const& p : pieces_) {  // first touch: memory comes from the node of the thread that works on it
       if (p.count == 0) {
         continue;
       }
@@ -75,7 +76,7 @@ public:
     threads.synchronize();
   }
 
-  /// A step with its true factor. Nobody reads the weights meanwhile.
+  /// A step with its true factor. No other thread or copy may read the weights meanwhile.
   void update(std::size_t index, step_record const& record, T const* gradient) {
     auto const& p = pieces_[index];
     workers_->each_piece(p.count, p.segments, [&](segment const& s) {
@@ -87,7 +88,7 @@ public:
     });
   }
 
-  /// Elements [first, first + size) of the bucket at `index`.
+  /// Reads elements [first, first + size) of the bucket at `index`.
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) const {
     auto const& p = pieces_[index];
     if (part == state_part::master) {
@@ -104,7 +105,7 @@ public:
     auto const* const from = moment(p, part) + first;
     std::copy(from, from + to.size(), to.begin());
   }
-  /// The same, written; with the master its working weight, which nobody reads meanwhile.
+  /// Writes them. A written master also sets its working weight, which must not be read meanwhile.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[index];
     if (part == state_part::master) {
@@ -135,7 +136,7 @@ private:
 
   adam_workers* workers_;
   cpu::state_memory memory_;
-  std::vector<piece> pieces_;  // one for each bucket, empty where it is not kept here
+  std::vector<piece> pieces_;  // by bucket; empty if not kept here
 };
 
 }  // namespace superoffload::offload

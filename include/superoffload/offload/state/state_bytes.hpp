@@ -10,32 +10,32 @@
 
 namespace superoffload::offload {
 
-/// Bytes of a parameter's optimizer state where all of it is kept: master, m and v.
+/// Bytes of a parameter's whole optimizer state: master, m and v.
 inline constexpr std::size_t whole_state_bytes = 3 * sizeof(float);
-/// The same beside a working weight of `element_bytes`: m, v, and what the weight does not hold of the
-/// master.
+/// The same beside a working weight of `element_bytes`: m, v, and the part of the master that the weight does
+/// not hold.
 constexpr std::size_t split_state_bytes(std::size_t element_bytes) {
   return 2 * sizeof(float) + (element_bytes == 2 ? 2 : 0);
 }
-/// Bytes of device memory that its update there reads and writes: weight and state both ways, the gradient
-/// once.
+/// Bytes of device memory that a parameter's update on the device reads and writes: weight and state are read
+/// and written, the gradient is read.
 constexpr std::size_t update_traffic_bytes(std::size_t element_bytes) {
   return 2 * split_state_bytes(element_bytes) + 3 * element_bytes;
 }
-/// Bytes of a streamed parameter that go to the device and come back: its state, and its weight where that
+/// Bytes of a device-updated parameter that go to the device and come back: its state, and its weight if that
 /// lives on the host.
 constexpr std::size_t device_updated_bytes(std::size_t element_bytes, bool weight_on_host) {
   return split_state_bytes(element_bytes) + (weight_on_host ? element_bytes : 0);
 }
 
-/// Bytes that a configuration takes.
+/// Bytes of optimizer state and of single buffers in a configuration.
 struct state_bytes {
   std::size_t resident = 0;        ///< state on the device
-  std::size_t whole = 0;           ///< on the host, of weights on the device
-  std::size_t in_place = 0;        ///< on the host, beside weights that are there, too
-  std::size_t device_updated = 0;  ///< on the host
-  std::size_t staging_buffer = 0;  ///< a device staging buffer: the largest streamed bucket's
-  std::size_t pinned_buffer = 0;   ///< a pinned buffer: the weights of the largest bucket of CPU Adam
+  std::size_t whole = 0;           ///< state on the host, with weights on the device
+  std::size_t in_place = 0;        ///< state on the host, with weights on the host
+  std::size_t device_updated = 0;  ///< state on the host
+  std::size_t staging_buffer = 0;  ///< one staging buffer: for the largest device-updated bucket
+  std::size_t pinned_buffer = 0;   ///< one pinned buffer: for the weights of CPU Adam's largest bucket
 };
 
 inline state_bytes bytes_of(placement const& buckets, zero::offloaded_units const& offloaded,

@@ -9,20 +9,20 @@
 
 namespace superoffload::offload {
 
-/// The numbers of one optimizer step. What is done for a step, now or later, is done with its record,
-/// whatever was set since.
+/// The numbers of one optimizer step. All work for a step uses its record, even if settings have changed
+/// since.
 struct step_record {
   optim::adamw_settings settings{};
   double rate = 0.0;
-  std::int64_t t = 1;   ///< accepted steps, this one included
-  float factor = 1.0F;  ///< of the gradient
+  std::int64_t t = 1;   ///< optimizer steps so far, this one included
+  float factor = 1.0F;  ///< clip factor of the gradient
 
   [[nodiscard]] kernel::adamw_step numbers(bool decays) const {
     return optim::make_step(settings, rate, t, factor, decays);
   }
 };
 
-/// What the optimizer keeps of a parameter in fp32, in whatever place and form.
+/// The parts of a parameter's optimizer state, fp32, in any memory tier and form.
 enum class state_part { master, m, v };
 
 }  // namespace superoffload::offload

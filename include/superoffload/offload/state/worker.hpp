@@ -29,19 +29,19 @@
 
 namespace superoffload::offload {
 
-/// Updates the buckets whose state lives off the device, on a thread of its own, while the device computes.
-/// What is done next the scheduler decides; this tells it what has happened, and does it.
+/// Updates the buckets whose state lives off the device, on its own thread, while the device computes. The
+/// scheduler decides what is done next; the worker reports events to it and does the work.
 ///
-/// A step goes: announce(record), if it is known; ready(unit) as gradients become final; conclude(record) or
-/// conclude(nothing) after the check; await(unit) before the unit's weights are used again. State is never
-/// written for a step before its check, so there is nothing to roll back and the bits are those of the simple
-/// path.
+/// A step is announce(record), if the record is known; ready(unit) as gradients become final;
+/// conclude(record) or conclude(nothing) after the check; and await(unit) before the unit's weights are used
+/// again. State is never written for a step before its check, so nothing is ever rolled back and the bits are
+/// those of the simple path (none.hpp).
 ///
-/// Weights that live in host memory (configuration::flow) are updated there: their gradients are held in
-/// pinned buffers until the check, and nothing is sent.
+/// Weights that live in host memory (configuration::offloaded) are updated there. Their gradients are held in
+/// pinned buffers until the check, and no weights are sent.
 ///
-/// Calls come from one thread, the one that queues the device's work. What the server throws reaches its next
-/// call. `Scheduler` is scheduler, or in a test one that notes what it is told and asked.
+/// All calls come from one thread, the one that queues the device's work. An exception on the worker's thread
+/// reaches the next call. `Scheduler` is scheduler, or a test's recording one.
 template <device_policy D, element T, class Scheduler = scheduler>
 class worker {
 public:
@@ -49,16 +49,16 @@ public:
     return host_buckets<D, T>::bytes(a) + device_updated_state<D, T>::bytes(a);
   }
 
-  /// `compute` is the stream that forward and backward are queued on; `units` outlive the server;
-  /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory where
-  /// they flow. `times` sees what the links and CPU Adam do, if it is given.
+  /// `compute` is the stream of forward and backward. `units` must outlive the worker. `weights(unit)` gives
+  /// a unit's working weights, [elements] T in device memory, or in host memory if they are offloaded.
+  /// `times` records the links and CPU Adam; it may be null.
   template <class Weights>
   worker(D& device, typename D::stream& compute, std::vector<autograd::unit_layout> const& units,
          configuration const& a, Weights&& weights, recorder<D>* times = nullptr)
       : compute_{&compute},
         buckets_{a.buckets},
         immediate_{a.immediate},
-        flow_{a.offloaded},
+        offloaded_{a.offloaded},
         scheduler_{a},
         copies_{device, units, a, weights, times, scheduler_} {
     thread_ = std::thread{[this] { run(); }};
@@ -70,38 +70,40 @@ public:
       std::lock_guard const lock{mutex_};
       stopping_ = true;
     }
-    bell_.notify_all();
+    wake_up_.notify_all();
     thread_.join();
     copies_.drain_link();
   }
 
-  /// The coming step, should it be accepted as it is: permits to serve buckets before the check.
+  /// The record of the coming step, if it is not clipped: permits updates before the check.
   void announce(step_record const& record) {
     std::lock_guard const lock{mutex_};
     announced_ = record;
     scheduler_.announce();
   }
 
-  /// The gradient of a unit is final, and nothing queued later reads its weights before await(unit).
+  /// The gradient of a unit is final after the queued work. Nothing queued later reads its weights before
+  /// await(unit).
   void ready(int unit, zero::unit_gradient gradient) {
     if (!copies_.trains(unit)) {
       return;
     }
     {
       std::unique_lock lock{mutex_};
-      // The server may still be about to return from waiting for the last step's event.
-      news_.wait(lock, [&] { return waits_for_ != unit || failure_; });
+      // The thread may still wait for this unit's event of the last step, which is recorded anew below.
+      progress_.wait(lock, [&] { return waits_for_ != unit || failure_; });
       rethrow();
-      expect(announced_ || !immediate_ || !flow_.gradient_of(unit), exit_code::internal,
-             "a step whose gradients leave the device as they come was not announced");
+      expect(announced_ || !immediate_ || !offloaded_.gradient_of(unit), exit_code::internal,
+             "a step with offloaded gradients was not announced: expected its learning rate before its first "
+             "gradient");
       scheduler_.gradient_queued(unit);
       copies_.gradient_queued(unit, gradient, *compute_);
     }
-    bell_.notify_all();
+    wake_up_.notify_all();
   }
 
-  /// The step was checked, all of whose gradients were waited for: its record with the true factor, or
-  /// nothing when it changes nothing.
+  /// The step was checked, and all of its gradients were waited for. `record` has the true clip factor;
+  /// nothing: the step changes nothing.
   void conclude(std::optional<step_record> const& record) {
     {
       std::lock_guard const lock{mutex_};
@@ -113,12 +115,11 @@ public:
                        : record->factor == 1.0F ? check_result::unclipped
                                                 : check_result::clipped);
     }
-    bell_.notify_all();
+    wake_up_.notify_all();
   }
 
-  /// Work queued on `stream` from now on may use the unit's weights where they live. Blocks until their
-  /// return has been queued, not until they are there; where they live in host memory, until CPU Adam is
-  /// done.
+  /// Work queued on `stream` from now on may use the unit's weights where they live. Blocks until their copy
+  /// is queued, not until it has ended; for weights in host memory, until CPU Adam is done.
   void await(int unit, typename D::stream& stream) {
     std::unique_lock lock{mutex_};
     if (copies_.host().any_stale()) {
@@ -126,7 +127,7 @@ public:
     }
     each_bucket(unit, [&](std::size_t i, tier where) {
       bool const device_updated = where == tier::device_updated;
-      news_.wait(lock, [&] {
+      progress_.wait(lock, [&] {
         return (is_served(i) && (!device_updated || copies_.device_updated().returns(i))) || failure_;
       });
       rethrow();
@@ -145,12 +146,12 @@ public:
     return all;
   }
 
-  /// Work queued on `stream` from now on may overwrite the last gradient of the unit, as far as the server
-  /// reads it. Blocks until that has been queued.
+  /// Work queued on `stream` from now on may overwrite the last gradient of the unit, as far as the worker
+  /// reads it. Blocks until those reads are queued.
   void await_gradient(int unit, typename D::stream& stream) {
     std::unique_lock lock{mutex_};
     each_bucket(unit, [&](std::size_t i, tier where) {
-      news_.wait(lock, [&] { return scheduler_.gradient_left(i) || failure_; });
+      progress_.wait(lock, [&] { return scheduler_.gradient_left(i) || failure_; });
       rethrow();
       if (where == tier::device_updated) {
         copies_.device_updated().await_gradient(i, stream);
@@ -160,18 +161,19 @@ public:
     });
   }
 
-  /// Waits until all weights are back and no state is pending. Between steps only.
+  /// Waits until all weights are up to date and no state is pending. Between steps only.
   void flush() {
     std::unique_lock lock{mutex_};
     rethrow();
-    expect(!scheduler_.before_check(), exit_code::internal, "a server was flushed in the middle of a step");
-    if (flushed_) {  // as for all but the first of many reads in a row
+    expect(!scheduler_.before_check(), exit_code::internal,
+           "an offload worker was flushed in the middle of a step");
+    if (flushed_) {  // many reads in a row flush once
       return;
     }
     flushing_ = true;
-    bell_.notify_all();
-    news_.wait(lock,
-               [&] { return failure_ || (scheduler_.settled() && copies_.device_updated().wrote_all()); });
+    wake_up_.notify_all();
+    progress_.wait(
+        lock, [&] { return failure_ || (scheduler_.settled() && copies_.device_updated().wrote_all()); });
     flushing_ = false;
     rethrow();
     copies_.synchronize();
@@ -184,16 +186,16 @@ public:
     all.updated += copies_.updated_by_device();
     return all;
   }
-  /// An estimate of how often a step is accepted with the factor 1.
+  /// An estimate of the share of steps with clip factor 1.
   [[nodiscard]] double hit_rate() const {
     std::lock_guard const lock{mutex_};
     return scheduler_.hit_rate();
   }
 
-  /// Of CPU Adam; null where no bucket is on the host.
+  /// The threads of CPU Adam; null if no bucket is on the host.
   [[nodiscard]] adam_workers* workers() const noexcept { return copies_.host().workers(); }
 
-  /// Elements [first, first + size) of the bucket at `index`, after flush().
+  /// Reads elements [first, first + size) of the bucket at `index`, after flush().
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     if (buckets_[index].where == tier::host) {
       copies_.host().read(index, part, first, to);
@@ -201,7 +203,7 @@ public:
       copies_.device_updated().read(index, part, first, to);
     }
   }
-  /// The same, written; with the master its working weight, which is there after the next await().
+  /// Writes them. A written master also sets its working weight, which is up to date after the next await().
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     if (buckets_[index].where == tier::host) {
       std::lock_guard const lock{mutex_};
@@ -226,14 +228,14 @@ private:
     }
   }
 
-  // Under the lock
-  // ---------------------------------------------------------------------------------------------------
+  // With the lock held
+  // -----------------------------------------------------------------------------------------------
 
   [[nodiscard]] bool is_served(std::size_t index) const {
     return scheduler_.before_check() || scheduler_.weights_made(index);
   }
 
-  /// \returns whether anything went on.
+  /// \returns whether any copy was queued.
   bool tend_copies() {
     bool const before_check = scheduler_.before_check();
     // After a flush, state may be read and written from outside until the next step has begun.
@@ -241,7 +243,7 @@ private:
     auto const& record = !before_check ? record_ : immediate_ ? announced_ : no_record_;
     bool const any = copies_.tend({record, ahead});
     if (any) {
-      news_.notify_all();
+      progress_.notify_all();
     }
     return any;
   }
@@ -256,7 +258,7 @@ private:
       std::lock_guard const lock{mutex_};
       failure_ = std::current_exception();
     }
-    news_.notify_all();
+    progress_.notify_all();
   }
 
   void serve() {
@@ -270,17 +272,17 @@ private:
       }
       if (t) {
         perform(lock, *t);
-        news_.notify_all();
+        progress_.notify_all();
       } else if (!went_on && !wait_for_device(lock)) {
         if (stopping_) {
           return;
         }
-        news_.notify_all();
-        bell_.wait(lock);
+        progress_.notify_all();
+        wake_up_.wait(lock);
       }
     }
   }
-  /// For the next thing under way that something waits for. \returns false where there is none.
+  /// Waits for the next event that some work depends on. \returns false if there is none.
   bool wait_for_device(std::unique_lock<std::mutex>& lock) {
     auto const wait_for = [&lock](typename D::event const& end) {
       lock.unlock();
@@ -299,20 +301,21 @@ private:
       waits_for_ = *unit;
       wait_for(copies_.final_event(*unit));
       waits_for_ = -1;
-      news_.notify_all();
+      progress_.notify_all();
     } else {
       return false;
     }
     return true;
   }
 
-  /// Without the lock while the workers work: nothing else touches a task's buffers and records then.
+  /// Releases the lock while the threads work: no other thread touches a task's buffers and records
+  /// meanwhile.
   void perform(std::unique_lock<std::mutex>& lock, worker_task const& t) {
     step_record const record = (scheduler_.before_check() ? announced_ : record_).value_or(step_record{});
     auto const with = scheduler_.begin(t);
     profile::range const named{host_buckets<D, T>::title_of(t), copies_.name_of(t.bucket)};
     copies_.host().name_work(t);
-    // The workers do not wait for the copies to be looked after.
+    // This thread queues copies while the threads of CPU Adam work.
     workers()->meanwhile({this, [](void* self) {
                             auto* const s = static_cast<worker*>(self);
                             std::lock_guard const copies{s->mutex_};
@@ -330,18 +333,18 @@ private:
   typename D::stream* compute_;
   placement buckets_;
   bool immediate_;
-  zero::offloaded_units flow_;
+  zero::offloaded_units offloaded_;
   mutable std::mutex mutex_;
-  std::condition_variable bell_;  // rung for the server's thread
-  std::condition_variable news_;  // of served buckets, for the others
+  std::condition_variable wake_up_;   // for the worker's thread: there may be work
+  std::condition_variable progress_;  // for the callers: buckets were updated
   Scheduler scheduler_;
   bucket_copies<D, T, Scheduler> copies_;
   std::optional<step_record> announced_, record_;
   std::optional<step_record> const no_record_{};
   bool flushing_ = false;
-  bool flushed_ = true;  // nothing was concluded since
+  bool flushed_ = true;  // no step was concluded since the last flush
   bool stopping_ = false;
-  int waits_for_ = -1;  // the unit whose event the thread waits for without the lock
+  int waits_for_ = -1;  // the unit whose event the thread waits for, without the lock
   std::exception_ptr failure_;
   std::thread thread_;
 };

@@ -13,10 +13,10 @@
 
 namespace superoffload::train {
 
-/// What a DeepSpeed configuration says, in the terms of this library.
+/// The contents of a DeepSpeed configuration, in the terms of this library.
 struct deepspeed_config {
-  /// A value, and where it stands for messages. No value where the file has none, null or "auto": then it is
-  /// for the flags to say.
+  /// A value and, for messages, its position in the file. No value if the file has none, null or "auto": the
+  /// flags decide then.
   template <class T>
   struct said {
     std::optional<T> value;
@@ -32,28 +32,28 @@ struct deepspeed_config {
   said<bool> bf16;                      ///< false: float32
   said<double> lr, beta1, beta2, epsilon, weight_decay;
 
-  /// The scheduler's rule but for the two after it and the peak, which is `lr`. Where it has 0 warm-up steps,
-  /// they are for the flags to say.
+  /// The scheduler's rule, without its peak, which is `lr`, and without the two members below. If it has 0
+  /// warm-up steps, the flags decide them.
   said<optim::deepspeed_schedule> schedule;
   said<std::int64_t> warmup_steps, total_steps;
 
   said<offload::mode> offload;
-  bool offload_is_open = false;  ///< "auto"; else no value means that the file does not offload
+  bool offload_is_open = false;  ///< it is "auto"; if not, no value means: does not offload
   said<double> ratio, cpuadam_cores_perc;
   said<offload::choice> offload_weights;
   said<bool> wall_clock_breakdown;
 
-  /// One line that names the keys which change nothing here; empty: there are none.
+  /// One line with the keys that have no effect here; empty: none.
   std::string note;
 };
 
-/// Reads a DeepSpeed configuration: JSON, with numbers also as 4e8, and inside of zero_optimization also as
+/// Reads a DeepSpeed configuration: JSON, with integers also as 4e8, and inside zero_optimization also as
 /// strings.
-/// \throws error(bad_input) naming file and JSON path for what is unknown, malformed, contradictory or would
-/// change the training in a way that this library does not have.
+/// \throws error(bad_input) that names file and JSON path, for a key or value that is unknown, malformed,
+/// contradictory, or that would change the training in a way that this library does not support.
 deepspeed_config read_deepspeed_config(std::filesystem::path const& file);
 
-/// The same of a text; `origin` names it in messages.
+/// The same for a text; `origin` names it in messages.
 deepspeed_config parse_deepspeed_config(std::string_view text, std::string const& origin);
 
 }  // namespace superoffload::train

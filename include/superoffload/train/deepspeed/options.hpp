@@ -11,13 +11,13 @@
 
 namespace superoffload::train {
 
-/// Was the flag of this name, such as "--lr", given by the user?
+/// Did the user give this flag, such as "--lr"?
 using given_flags = std::function<bool(std::string_view flag)>;
 
-/// Sets what the file says in `options`, which hold what the flags said or their defaults. A flag that was
-/// given must say the same as the file; where the file says nothing, the flag or its default holds. The
-/// three batch sizes are solved as DeepSpeed does, for `ranks` ranks. bf16 is for the caller: no option.
-/// \throws error(bad_input) naming file, JSON path and flag where they contradict each other.
+/// Sets `options`, which hold the flags or their defaults, to the values of the file. A given flag must agree
+/// with the file. Without a value in the file, the flag or its default holds. The three batch sizes are
+/// solved as DeepSpeed does, for `ranks` ranks. bf16 is no option: the caller handles it.
+/// \throws error(bad_input) that names file, JSON path and flag, if they contradict each other.
 void apply(deepspeed_config const& file, given_flags const& given, std::int64_t ranks,
            training_options& options);
 

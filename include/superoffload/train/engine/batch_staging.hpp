@@ -16,25 +16,25 @@
 
 namespace superoffload::train {
 
-/// Brings batches to the device: one host buffer per batch in flight, one copy each, and what backward wants
-/// sorted.
+/// Copies batches to the device: two buffers, one copy for each batch, and the token order that the
+/// embedding's backward needs.
 template <device_policy D>
 class batch_staging {
 public:
-  /// int32 values that a batch of `rows` tokens takes at most.
+  /// The most int32 values of a batch of `rows` tokens.
   static std::int64_t capacity(std::int64_t rows) { return 4 * rows + 3 * (rows + 1); }
 
   batch_staging(D& device, typename D::stream& stream, std::int64_t rows)
-      : stream_{&stream}, slots_{slot{device, rows}, slot{device, rows}} {}
+      : stream_{&stream}, buffers_{staging_buffer{device, rows}, staging_buffer{device, rows}} {}
 
   /// Bytes of device memory, and as many of host memory.
   static std::size_t bytes(std::int64_t rows) {
     return 2 * static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t);
   }
 
-  /// Queues the copy. The result is valid until the call after the next.
+  /// Queues the copy. The result is valid until the second next call.
   nn::batch const& put(data::batch const& b, std::int64_t divisor) {
-    slot& s = slots_[next_];
+    staging_buffer& s = buffers_[next_];
     next_ = 1 - next_;
     if (s.used) {
       s.copied.wait();
@@ -49,8 +49,8 @@ public:
   }
 
 private:
-  struct slot {
-    slot(D& d, std::int64_t rows)
+  struct staging_buffer {
+    staging_buffer(D& d, std::int64_t rows)
         : host{d, static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t), memory::host},
           device{d, static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t)},
           copied{d} {}
@@ -60,7 +60,7 @@ private:
     nn::batch batch;
   };
 
-  void fill(slot& s, data::batch const& b, std::int64_t divisor) {
+  void fill(staging_buffer& s, data::batch const& b, std::int64_t divisor) {
     auto const rows = b.rows();
     order_.resize(static_cast<std::size_t>(rows));
     std::iota(order_.begin(), order_.end(), 0);
@@ -103,11 +103,11 @@ private:
     s.batch.segment_starts = append(segment_starts_);
     s.batch.segment_ids = append(segment_ids_);
     expect(packed_.size() * sizeof(std::int32_t) <= s.host.bytes(), exit_code::internal, "a batch of ", rows,
-           " tokens is larger than the one that was planned for");
+           " tokens is larger than the planned one");
   }
 
   typename D::stream* stream_;
-  std::array<slot, 2> slots_;
+  std::array<staging_buffer, 2> buffers_;
   std::size_t next_ = 0;
   std::vector<std::int32_t> order_, segment_starts_, segment_ids_, packed_;
 };

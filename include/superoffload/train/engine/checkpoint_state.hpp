@@ -19,13 +19,13 @@
 namespace superoffload::train {
 
 namespace detail {
-/// How a device computes products, so that it still does after a resume.
+/// The device's tuning of GEMMs: a resumed run must compute them in the same way.
 inline constexpr std::string_view tuning_field = "tuning";
 inline constexpr std::uint64_t most_tuning_bytes = std::uint64_t{64} << 20;
 }  // namespace detail
 
-/// What a checkpoint has of an engine_core, or of one rank's, and with `tuning` of its device: read from it
-/// while the result is.
+/// The blobs of a checkpoint from an engine_core, or from one rank's; with `tuning`, also from its device.
+/// The result reads from the engine, which must outlive it.
 template <class Core, device_policy D>
 std::vector<io::blob> blobs_of(Core& engine, D& device, bool tuning) {
   std::vector<io::blob> blobs;
@@ -49,9 +49,9 @@ std::vector<io::blob> blobs_of(Core& engine, D& device, bool tuning) {
   return blobs;
 }
 
-/// Writes what a checkpoint has of it into an engine and its device; older checkpoints, and other devices',
-/// do not say how products were computed. \throws error(bad_input) for what does not belong to such an
-/// engine.
+/// Restores an engine and its device's tuning from a checkpoint. Older checkpoints, and those of other
+/// devices, have no tuning.
+/// \throws error(bad_input) for a field that does not match the engine.
 template <class Core, device_policy D>
 void take_state(Core& engine, D& device, io::checkpoint_reader const& checkpoint) {
   auto const origin = checkpoint.directory().string();
@@ -61,7 +61,7 @@ void take_state(Core& engine, D& device, io::checkpoint_reader const& checkpoint
     expect(bytes == field.bytes, exit_code::bad_input, origin, ": '", field.name, "' has ", bytes,
            " bytes, expected ", field.bytes);
     auto const kept = engine.kept_here(field);
-    engine.write_state(field, 0, {});  // also where nothing of it is
+    engine.write_state(field, 0, {});  // also on a rank that owns nothing of it
     for (std::size_t done = 0; done < kept.bytes; done += chunk.size()) {
       std::span<std::byte> const part{chunk.data(), std::min(chunk.size(), kept.bytes - done)};
       checkpoint.read_whole(field.name, kept.offset + done, part);

@@ -18,9 +18,8 @@ struct batch_shape {
   std::int64_t positions = 0;  ///< tokens of the longest document
 };
 
-/// Runs the forward and backward of a micro-batch without memory. \returns the peak of the activations in
-/// bytes when `kept` says what is kept. Lists the functions inside of blocks in `activations`, unless that is
-/// null.
+/// Runs the forward and backward of a micro-batch without memory. \returns the peak bytes of activations if
+/// `kept` decides what is kept. Lists the functions inside blocks in `activations`, unless that is null.
 template <element T, device_policy D>
 std::size_t dry_pass(D const& device, model::as_view<D, T> const& model, batch_shape const& shape,
                      autograd::activation_checkpointing const& kept,

@@ -14,7 +14,7 @@
 
 namespace superoffload::train {
 
-/// What must be the same for all ranks' engines, before anything is exchanged that depends on it.
+/// Compares what must be the same in all ranks' engines, before a collective depends on it.
 /// \throws comm::agreed_error(bad_input) on every rank, with what differs.
 inline void expect_same_engines(comm::host_group const& ranks,
                                 std::vector<autograd::unit_layout> const& units, dtype type,
@@ -35,7 +35,7 @@ inline void expect_same_engines(comm::host_group const& ranks,
                            o.adamw.weight_decay));
   comm::expect_same(ranks, "accumulates", concat(o.accumulates));
   auto const& buffers = o.configuration.buffers;
-  comm::expect_same(ranks, "rooms", concat(buffers.weights, " ", buffers.gradients));
+  comm::expect_same(ranks, "gather buffers", concat(buffers.weights, " ", buffers.gradients));
 }
 
 }  // namespace superoffload::train

@@ -38,19 +38,21 @@
 
 namespace superoffload::train {
 
-/// A model with its optimizer on one device: forward, backward, step. What an engine is besides its model: it
-/// reaches that through a view, and is compiled once for all architectures. See train::engine.
+/// A model with its optimizer on one device: forward, backward, step. This is an engine without its
+/// architecture's type: it reaches the model through a view, and is compiled once for all architectures. See
+/// train::engine.
 ///
-/// A step is begin_step(N, micro_batches), then per micro-batch forward() and backward(), then step(rate). N
-/// is the number of label tokens of the whole step: every loss and gradient is that of the sum over all
-/// targets / N. All calls from one thread. Errors of the device surface at the next call that waits.
+/// A step is begin_step(N, micro_batches), then for each micro-batch forward() and backward(), then
+/// step(rate). N is the number of label tokens of the whole step: losses and gradients are those of the sum
+/// over all targets / N. All calls come from one thread. Errors of the device appear at the next call that
+/// waits.
 ///
-/// With zero::sharded, and with zero::offloaded_or_sharded where there is a group, this is one rank's engine.
-/// All ranks make the same calls with the same arguments but for the batches, of which each has its own;
-/// losses and norms that they get are those of all of them.
+/// With zero::sharded, and with zero::offloaded_or_sharded and a group, this is one rank's engine. All ranks
+/// make the same calls with the same arguments, except that each has its own batches. Losses and norms are
+/// those over all ranks.
 ///
-/// Calls that a program makes are defined outside of the class: where an explicit instantiation is declared,
-/// they are compiled nowhere else.
+/// Larger members are defined outside the class, so that an explicit instantiation declaration keeps them
+/// from being compiled elsewhere.
 template <class Device, class Precision, class Sharding, class Offload>
 class engine_core {
 public:
@@ -73,16 +75,16 @@ public:
   using model_view = model::view<Device, T>;
   /// Does engine_options::configuration decide where state lives?
   static constexpr bool configures = Offload::configures;
-  /// And where weights live, and which gradients leave the device as they come?
+  /// Does it also decide where weights live, and which gradients leave the device as they become final?
   static constexpr bool offloads = Sharding::offloads;
-  /// Can it be without a group? Can it be a rank of one, with a shard of everything?
+  /// Can the engine be without a group? Can it be a rank of a group, with a shard of everything?
   static constexpr bool alone = Sharding::alone, shards = Sharding::shards;
   static_assert(configures || !offloads,
-                "weights that live in host memory are updated there: zero::streamed needs offload::super");
+                "weights that live in host memory are updated there: zero::offloaded needs offload::super");
 
-  /// Computes the plan; allocates nothing on the device yet. The model outlives this, and so does the group,
-  /// which is null for an engine without ranks. Whoever ends it by an exception has the group abort before
-  /// (comm::abort_on_exception): what is queued waits for the other ranks.
+  /// Computes the memory; allocates nothing on the device yet. Model and group must outlive this; the group
+  /// is null for an engine without ranks. If an exception destroys a rank's engine, the group must abort
+  /// before (comm::abort_on_exception): queued collectives wait for the other ranks.
   engine_core(Device& device, group_type* group, model_view model, engine_options options);
   engine_core(engine_core const&) = delete;
   engine_core& operator=(engine_core const&) = delete;
@@ -90,93 +92,96 @@ public:
 
   [[nodiscard]] train::allocation const& allocation() const noexcept { return memory_.allocation; }
   [[nodiscard]] model_view const& model() const noexcept { return model_; }
-  /// Is this a rank's, with a shard of everything?
+  /// Is this a rank's engine, with a shard of everything?
   [[nodiscard]] bool is_rank() const noexcept { return group_ != nullptr; }
   [[nodiscard]] engine_options const& options() const noexcept { return options_; }
   [[nodiscard]] Device& device() const noexcept { return *device_; }
   /// Null for an engine without ranks.
   [[nodiscard]] group_type* group() const noexcept { return group_; }
 
-  /// The units that state is kept of, and that engine_options::configuration is about: the model's, or this
-  /// rank's shards of them.
+  /// The units of the optimizer state and of engine_options::configuration: the model's, or this rank's
+  /// shards of them.
   [[nodiscard]] std::vector<autograd::unit_layout> const& units_of_state() const {
     return is_rank() ? owned_ : model_.units();
   }
 
-  /// Lets recompute::choice::automatic keep as much as makes a plan of at most `bytes`; before initialize()
-  /// only. Until then it keeps everything.
+  /// With recompute::choice::automatic, keeps as many activations as fit a total of `bytes` bytes. By default
+  /// all are kept. Before initialize() only.
   void fit_into(std::size_t bytes) { make_plan(bytes); }
 
-  /// Changes engine_options::configuration, of which an engine reads what its policies say, and the plan with
-  /// it, as fit_into(bytes); before initialize() only.
+  /// Replaces engine_options::configuration and fits into `bytes` as fit_into() does. The engine reads the
+  /// parts that its policies use. Before initialize() only.
   void configure(offload::configuration configuration, std::size_t bytes);
 
-  /// Allocates what the plan says and fills masters and weights from `read`.
+  /// Allocates memory and fills masters and weights from `read`. \throws error(cannot_fit) for lack of
+  /// memory.
   void initialize(tensor_reader const& read);
-  /// Fills masters and weights from `read`, which a rank asks for no more than it owns; moments stay.
+  /// Fills masters and weights from `read`; moments stay. A rank reads only what it owns.
   void load(tensor_reader const& read) { io_->load(read); }
 
-  /// Starts a step of `micro_batches` micro-batches with `label_tokens` targets in all. Where its learning
-  /// rate is known by now, `rate` permits to update state before the step is judged, and step() must be given
-  /// the same.
+  /// Starts a step of `micro_batches` micro-batches with `label_tokens` targets in all. `rate` is the step's
+  /// learning rate, if it is known by now: it permits updates before the gradient check, and step() must get
+  /// the same rate.
   void begin_step(std::int64_t label_tokens, std::int64_t micro_batches = 1,
                   std::optional<double> rate = std::nullopt);
-  /// The loss of a micro-batch: the sum over its targets, divided by the step's label tokens. Without
-  /// begin_step, the batch is the whole step.
+  /// \returns the loss of a micro-batch: the sum over its targets, divided by the step's label tokens.
+  /// Without begin_step(), the batch is the whole step. Waits for the device.
   double forward(data::batch const& batch);
-  /// Queues the gradients of the micro-batch that forward() has seen.
+  /// Queues the backward of the micro-batch of the last forward().
   void backward();
-  /// Judges the step's gradient and, when it is finite, queues the update with learning rate `rate`.
+  /// Checks the step's gradient and, if it is finite, queues the update with learning rate `rate`.
   step_result step(double rate);
 
-  /// The sum of the token losses of a batch, nothing recorded.
+  /// The sum of a batch's token losses, without a backward.
   double evaluate(data::batch const& batch) { return run_forward(batch, batch.label_tokens(), false); }
-  /// The logits of every row, [rows, vocabulary]: for inspection, of a batch small enough to have them all in
-  /// memory.
+  /// The logits of every row, [rows, vocabulary]. For inspection: the batch must be small enough to hold them
+  /// all.
   std::vector<float> logits(data::batch const& batch);
 
-  /// The optimizer's state, from initialize() on.
+  /// The optimizer state, from initialize() on.
   [[nodiscard]] state_type const& state() const noexcept { return *state_; }
-  /// With engine_options::records, from initialize() on: what works when. It begins to look with each step;
-  /// whoever asks for it collects, or it grows. Null without.
+  /// The recorder of what works when, from initialize() on; null without engine_options::records. It starts
+  /// anew with each step; the caller must collect, or it grows.
   [[nodiscard]] recorder<Device>* times() noexcept { return times_ ? &*times_ : nullptr; }
-  /// Waits for everything queued.
+  /// Waits for all queued work of the compute stream.
   void synchronize() { stream_->synchronize(); }
 
-  /// Steps that changed the weights, the `t` of the bias corrections.
+  /// The number of steps that changed the weights: `t` of the bias corrections.
   [[nodiscard]] std::int64_t accepted_steps() const noexcept { return accepted_steps_; }
   void set_accepted_steps(std::int64_t steps) noexcept { accepted_steps_ = steps; }
 
-  /// Reads a tensor's weights, master precision where there is one.
+  /// Reads elements [first, first + size) of a unit's weights: masters, or the working weights of a frozen
+  /// unit.
   void read_weights(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
     io_->read_weights(unit, first, to);
   }
-  /// The final gradient of the last step as the optimizer saw it, widened; zeros for a unit that is frozen as
-  /// a whole.
+  /// Reads the last step's final gradient as the optimizer saw it, widened; zeros for a frozen unit.
   void read_gradient(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
     io_->read_gradient(unit, first, to);
   }
 
-  /// Everything that a checkpoint must hold besides accepted_steps().
+  /// The parts of a checkpoint besides accepted_steps().
   using state_field = train::state_field;
   using kept_bytes = train::kept_bytes;
   [[nodiscard]] std::vector<state_field> state_fields() const { return io_type::fields(model_.units()); }
-  /// Bytes [offset, offset + size) of a field, whole numbers of it. Waits for everything queued.
+  /// Reads bytes [offset, offset + size) of a field; both are multiples of its number size. Waits for the
+  /// device.
   void read_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
     io_->read(field, offset, to);
   }
   [[nodiscard]] kept_bytes kept_here(state_field const& field) const { return io_->kept_here(field); }
-  /// As read_state(), of bytes that are kept here, and without the other ranks.
+  /// As read_state(), for bytes that are kept on this rank, without a collective.
   void read_kept_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
     io_->read_kept(field, offset, to);
   }
-  /// As read_state(), written, by a rank as far as it is kept there; working weights follow their masters.
+  /// Writes bytes of a field; a rank writes only what it keeps. A written master also sets its working
+  /// weight.
   void write_state(state_field const& field, std::size_t offset, std::span<std::byte const> from) {
     io_->write(field, offset, from);
   }
 
-  /// The working weights of a unit, all of them, while this lives. One at a time; all ranks make it for the
-  /// same units in the same order.
+  /// Holds the whole working weights of a unit on the device during its lifetime. One at a time. All ranks
+  /// construct it for the same units in the same order.
   class whole_weights {
   public:
     whole_weights(engine_core& engine, autograd::unit_layout const& unit)
@@ -215,10 +220,10 @@ private:
   double run_forward(data::batch const& batch, std::int64_t divisor, bool with_backward);
 
   Device* device_;
-  group_type* group_;  ///< null where nothing is sharded
+  group_type* group_;  ///< null without ranks
   comm::host_group ranks_;
   model_view model_;
-  std::vector<autograd::unit_layout> owned_;  ///< this rank's shards, where there are any
+  std::vector<autograd::unit_layout> owned_;  ///< this rank's shards; empty without ranks
   engine_options options_;
   engine_memory memory_;
 
@@ -238,7 +243,7 @@ private:
   std::int64_t micro_batch_ = 0;
   std::int64_t accepted_steps_ = 0;
   std::optional<double> announced_rate_;
-  bool lost_ = false;  // a step that was not finite has reached the state
+  bool lost_ = false;  // a gradient that was not finite has reached the state
 };
 
 template <class D, class P, class S, class O>
@@ -276,14 +281,13 @@ template <class D, class P, class S, class O>
 void engine_core<D, P, S, O>::make_plan(std::size_t memory) {
   auto& configuration = options_.configuration;
   auto const& offloaded = configuration.offloaded;
-  expect(
-      offloads || !(offloaded.any_weights() || offloaded.any_gradient()), exit_code::internal,
-      "a configuration lets weights or gradients flow, but this engine's sharding policy keeps them on the "
-      "device; expected zero::streamed or zero::offloaded_or_sharded");
+  expect(offloads || !(offloaded.any_weights() || offloaded.any_gradient()), exit_code::internal,
+         "a configuration offloads weights or gradients, but this engine's sharding policy keeps them on the "
+         "device; expected zero::offloaded or zero::offloaded_or_sharded");
   expect(!is_rank() || (!offloaded.any_weights() && (!offloaded.any_gradient() || configuration.immediate)),
          exit_code::internal,
-         "a configuration lets weights flow, or gradients that a check is needed for, but this is a rank's "
-         "engine, whose units are sharded");
+         "a configuration offloads weights, or gradients that wait for the gradient check, but this is a "
+         "rank's engine, whose units are sharded");
   configuration.buffers.tied_embeddings = model_.settings().tied_head;
   memory_ =
       plan_memory<T>(*device_, model_, options_, store_type::bytes(model_.units(), store_options(), group_),
@@ -316,7 +320,7 @@ void engine_core<D, P, S, O>::initialize(tensor_reader const& read) {
   load(read);
 }
 
-/// A step without labels has no gradient, and changes nothing.
+/// Without label tokens a step has no gradient and changes nothing, so the state gets none.
 template <class D, class P, class S, class O>
 auto engine_core<D, P, S, O>::sink() -> zero::gradient_sink<stream_type> {
   return {this,
@@ -353,7 +357,7 @@ double engine_core<D, P, S, O>::forward(data::batch const& batch) {
     begin_step(comm::sum_over_ranks(ranks_, batch.label_tokens()));
   }
   expect(!lost_, exit_code::nonfinite,
-         "a gradient was not finite, and buckets are updated as it comes: go on from the last checkpoint");
+         "a gradient was not finite, and buckets were updated with it: continue from the last checkpoint");
   store_->set_last_micro_batch(micro_batch_ + 1 == micro_batches_);
   if (micro_batch_ == 0 || is_rank()) {  // a sharded store adds up micro-batches itself
     tape_->forget_gradients();
@@ -392,7 +396,7 @@ void engine_core<D, P, S, O>::backward() {
 
 template <class D, class P, class S, class O>
 offload::gradient_check engine_core<D, P, S, O>::check_gradient() {
-  profile::range const named{"verdict"};
+  profile::range const named{"gradient check"};
   if (label_tokens_ == 0) {
     return {};
   }

@@ -20,14 +20,14 @@
 
 namespace superoffload::train {
 
-/// What an engine allocates, and what of a forward it keeps.
+/// The memory of an engine, and which activations it keeps.
 struct engine_memory {
   train::allocation allocation;
   autograd::activation_checkpointing checkpointing;
 };
 
-/// Chooses what is kept, so that the plan of an engine with such a store and such a state takes at most
-/// `memory` bytes where the options let it, and tells what it takes then.
+/// Chooses the activations that are kept, so that an engine with such a store and state takes at most
+/// `memory` bytes, if the options allow the choice. \returns the choice and the resulting memory.
 template <element T, device_policy D>
 engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, engine_options const& o,
                           zero::store_bytes const& store, offload::memory_bytes const& state,
@@ -48,7 +48,7 @@ engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, en
   p.batches = batches + model.table_bytes(o.max_positions);
   p.workspaces = D::gemm_workspace_bytes;
 
-  // The largest forward and backward without memory.
+  // A dry pass of the largest micro-batch.
   std::vector<autograd::activation> activations;
   auto const peak_of = [&](autograd::activation_checkpointing const& kept,
                            std::vector<autograd::activation>* list) {

@@ -11,7 +11,7 @@
 
 namespace superoffload::train {
 
-/// What an engine is told at run time.
+/// The run-time options of an engine.
 struct engine_options {
   optim::adamw_settings adamw{};
   double max_grad_norm = 1.0;      ///< 0: no clipping
@@ -19,20 +19,20 @@ struct engine_options {
   std::int64_t max_positions = 0;  ///< tokens of the longest document
   bool accumulates = false;        ///< will a step have several micro-batches?
   recompute::choice recompute = recompute::choice::none;  ///< read by recompute::configured
-  /// Of the optimizer's state and of what flows, read by offload::super and zero::streamed; its buffers by
-  /// zero::sharded.
+  /// Where state, weights and gradients live, read by offload::super and zero::offloaded; zero::sharded reads
+  /// its gather buffers.
   offload::configuration configuration{};
-  tensor_choice trainable{}, decays{};  ///< which tensors train, and which of those decay
-  bool records = false;                 ///< note what works when: engine_core::times()
+  tensor_choice trainable{}, decays{};  ///< which tensors are trained, and which of those decay
+  bool records = false;                 ///< record what works when: engine_core::times()
 };
 
-/// What step() did.
+/// The result of engine_core::step().
 struct step_result {
   double grad_norm = 0.0;  ///< before clipping
   float factor = 1.0F;     ///< the clip factor that was applied
-  /// False: the gradient was not finite, or there was no label. Nothing was changed then, except that in the
-  /// immediate mode (offload::configuration) a gradient that was not finite may have reached the state, and
-  /// no forward is possible any more.
+  /// False: the gradient was not finite, or there was no label, and nothing was changed. Exception: in the
+  /// immediate mode (offload::configuration), a gradient that was not finite may have reached the state; no
+  /// forward is possible then.
   bool accepted = true;
 };
 

@@ -11,10 +11,10 @@
 
 namespace superoffload::train {
 
-/// Some of a model's tensors; all where it is empty.
+/// Selects tensors of a model; empty: all.
 using tensor_choice = std::function<bool(autograd::tensor_entry const&)>;
 
-/// The model of a configuration, with what trains and what of it decays.
+/// The model of a configuration, with the tensors that are trained and those of them that decay.
 /// \throws error(bad_input) for a configuration of another architecture.
 template <model::architecture Architecture>
 Architecture lay_out(model::config const& config, tensor_choice const& trainable = {},

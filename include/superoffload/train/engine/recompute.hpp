@@ -10,13 +10,13 @@
 #include <functional>
 #include <vector>
 
-/// What of a forward is kept for the backward, and what is computed again.
+/// Which activations of a forward are kept for the backward, and which are recomputed.
 namespace superoffload::recompute {
 
-/// automatic: as little is computed again as the memory allows.
+/// automatic: as little is recomputed as the memory allows.
 enum class choice { none, every_block, automatic };
 
-/// What an engine does of what its options say: `of(wanted)`.
+/// `of(wanted)` is what an engine does if its options say `wanted`.
 template <class P>
 concept recompute_policy = policy_of<P, category::recompute> && requires(choice wanted) {
   { P::of(wanted) } -> std::same_as<choice>;
@@ -29,7 +29,7 @@ struct none {
 };
 static_assert(recompute_policy<none>);
 
-/// Of every block, only the input is kept.
+/// Only the input of every block is kept.
 struct every_block {
   using policy_category = category::recompute;
   static constexpr choice of(choice) { return choice::every_block; }
@@ -43,11 +43,11 @@ struct configured {
 };
 static_assert(recompute_policy<configured>);
 
-/// Of every block, only the input is kept.
+/// Drops all of `activations`: only the input of every block is kept.
 autograd::activation_checkpointing inputs_only(std::vector<autograd::activation> const& activations);
 
-/// Keeps what is dearest to compute again for its size, until `peak_of(retention)` would exceed `budget`
-/// bytes. `flops_per_byte` is the device's rate of matrix products over that of its memory.
+/// Keeps the activations with the most recompute work for their size, as many as fit: `peak_of(result)` is at
+/// most `budget` bytes. `flops_per_byte` is the device's GEMM rate over its memory bandwidth.
 autograd::activation_checkpointing fit(
     std::vector<autograd::activation> const& activations, double flops_per_byte, std::size_t budget,
     std::function<std::size_t(autograd::activation_checkpointing const&)> const& peak_of);

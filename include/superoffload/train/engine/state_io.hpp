@@ -25,27 +25,26 @@
 
 namespace superoffload::train {
 
-/// A named piece of what a checkpoint must hold besides engine_core::accepted_steps(), the same wherever and
-/// however the state is kept: fp32 master, m and v of a unit that trains, the weights of one that is frozen
-/// as a whole.
+/// A named part of a checkpoint: fp32 master, m or v of a trainable unit, or the weights of a frozen unit. It
+/// does not depend on where and how the state is kept.
 struct state_field {
   std::string name;
   std::size_t bytes;
   int unit;
-  std::optional<offload::state_part> part;  ///< none: the weights, element_type
+  std::optional<offload::state_part> part;  ///< none: the weights, in element_type
 };
-/// Of a field, the bytes that are kept here: all of them, or a rank's part. The parts of all ranks one after
-/// the other are the field.
+/// The bytes of a field that are kept here: all, or a rank's part. The parts of all ranks in order are the
+/// field.
 struct kept_bytes {
   std::size_t offset = 0, bytes = 0;
 };
 
-/// Weights, gradients and state of an engine on their way in and out: whole where there is one rank, else
-/// each rank its own, or gathered. Every call waits for the device.
+/// Reads and writes an engine's weights, gradients and state. With several ranks, each reads or writes its
+/// own part, or all gather the whole. Every call waits for the device.
 template <device_policy D, element T, class Store, class State>
 class state_io {
 public:
-  /// `shares`: is it a rank's, with a shard of every unit? What is given outlives this.
+  /// `shares`: is it a rank's, with a shard of every unit? All arguments must outlive this.
   state_io(typename D::stream& stream, std::vector<autograd::unit_layout> const& units, Store& store,
            State& state, comm::host_group ranks, bool shares)
       : stream_{&stream},
@@ -55,7 +54,7 @@ public:
         ranks_{std::move(ranks)},
         shares_{shares} {}
 
-  /// Fills masters and weights from `read`, which a rank asks for no more than it owns; moments stay.
+  /// Fills masters and weights from `read`; moments stay. A rank reads only what it owns.
   void load(tensor_reader const& read) {
     enter_range("loading of weights");
     std::vector<float> chunk(std::size_t{1} << 20);
@@ -99,7 +98,7 @@ public:
                      [](float value) { return static_cast<float>(static_cast<T>(value)); });
     });
   }
-  /// Values in device memory, widened.
+  /// Reads values in device memory and widens them.
   template <class U>
   void fetch(U const* from, std::span<float> to) {
     std::vector<U> values(to.size());
@@ -126,7 +125,8 @@ public:
     }
     return all;
   }
-  /// Bytes [offset, offset + size) of a field, whole numbers of it, gathered.
+  /// Reads bytes [offset, offset + size) of a field, gathered from all ranks. Both are multiples of the
+  /// number size.
   void read(state_field const& field, std::size_t offset, std::span<std::byte> to) {
     check_piece(field, offset, to.size());
     auto const& unit = at(field.unit);
@@ -151,7 +151,7 @@ public:
     auto const own = owned_part(unit, 0, static_cast<std::size_t>(unit.elements()));
     return {static_cast<std::size_t>(own.skip) * number, static_cast<std::size_t>(own.count) * number};
   }
-  /// As read(), of bytes that are kept here, and without the other ranks.
+  /// As read(), for bytes that are kept on this rank, without a collective.
   void read_kept(state_field const& field, std::size_t offset, std::span<std::byte> to) {
     check_piece(field, offset, to.size());
     auto const number = field.part ? sizeof(float) : sizeof(T);
@@ -167,7 +167,8 @@ public:
       stream_->synchronize();
     }
   }
-  /// As read(), written, by a rank as far as it is kept there; working weights follow their masters.
+  /// Writes bytes of a field; a rank writes only what it keeps. A written master also sets its working
+  /// weight.
   void write(state_field const& field, std::size_t offset, std::span<std::byte const> from) {
     check_piece(field, offset, from.size());
     store_->expect_writes(field.unit);
@@ -201,7 +202,7 @@ private:
   static std::span<Value> piece_of(std::span<Value> values, zero::owned_range const& own) {
     return values.subspan(static_cast<std::size_t>(own.skip), static_cast<std::size_t>(own.count));
   }
-  /// Elements [first, first + size) of a unit, on every rank: read(begin, to) reads a rank's own.
+  /// Gathers elements [first, first + size) of a unit on every rank. read(begin, to) reads a rank's own part.
   template <class Value, class Read>
   void from_owners(autograd::unit_layout const& unit, std::int64_t first, std::span<Value> to, Read&& read) {
     auto const own = owned_part(unit, first, to.size());

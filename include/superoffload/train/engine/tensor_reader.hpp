@@ -9,7 +9,7 @@
 
 namespace superoffload::train {
 
-/// Where weights come from: `read(name, first, to)` fills `to` with the tensor's elements from `first` on, as
+/// The source of weights: `read(name, first, to)` fills `to` with the tensor's elements from `first` on, as
 /// fp32.
 using tensor_reader = std::function<void(std::string const& name, std::int64_t first, std::span<float> to)>;
 

@@ -8,12 +8,12 @@
 
 namespace superoffload::train {
 
-/// How an engine's tape reaches the store: its weights may only be used once the state has updated them.
-/// Notes when the device works on units, and when it waits for weights, where there is a recorder.
+/// The store as an engine's tape sees it: it waits until the optimizer has updated a unit's weights before
+/// they are used. With a recorder, it records when the device works on units and when it waits for weights.
 template <device_policy D, class Store, class State>
 class update_aware_store {
 public:
-  /// Where it notes what it sees; the first tracks of a recorder.
+  /// The tracks that it records; the first ones of a recorder.
   struct tracks {
     recorder<D>* times = nullptr;
     int compute = -1, wait = -1;
@@ -26,18 +26,19 @@ public:
     }
   };
 
-  /// `waits`: do prefetches wait for the state? Ranks exchange by the order of calls alone.
+  /// `waits`: do prefetches wait for the state? They must for ranks, whose collectives follow the order of
+  /// calls alone.
   update_aware_store(typename D::stream& compute, Store& store, State& state, bool waits, tracks const& seen)
       : compute_{&compute}, store_{&store}, state_{&state}, waits_{waits}, seen_{seen} {}
 
   void prefetch(int unit, autograd::pass p) noexcept {
     try {
-      // What has not returned cannot be fetched.
+      // Weights that are not up to date cannot be fetched.
       if (waits_ || state_->returned(unit)) {
         state_->await(unit, store_->reader(unit));
         store_->prefetch(unit, p);
       }
-    } catch (...) {}  // acquire will say
+    } catch (...) {}  // acquire() throws it
   }
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     autograd::unit_buffers buffers;
@@ -65,7 +66,7 @@ private:
   State* state_;
   bool waits_;
   tracks seen_;
-  int acquired_ = 0;  // units in use, as often as they are
+  int acquired_ = 0;  // counts nested uses
 };
 
 }  // namespace superoffload::train

@@ -20,12 +20,12 @@
 
 namespace superoffload::train {
 
-/// Does the checkpoint hold every tensor of the model in its shape? Extra tensors are allowed only where the
-/// hub's layouts have them (a tied head stored all the same, rotary frequencies).
-/// \throws error(bad_input) naming the first tensor that is missing, misshapen or unknown.
+/// Checks that the checkpoint has every tensor of the model in its shape. The only extra tensors allowed are
+/// those of some hub layouts: a stored tied head, and rotary frequencies.
+/// \throws error(bad_input) that names the first tensor that is missing, misshapen or unknown.
 void expect_tensors(std::vector<autograd::unit_layout> const& units, io::hub_checkpoint const& checkpoint);
 
-/// Are experts in MXFP4 exactly where config.json says so?
+/// Checks that experts are in MXFP4 if, and only if, config.json says so.
 /// \throws error(bad_input) that names the field and the files.
 void expect_quantisation(model::config const& config, io::hub_checkpoint const& checkpoint);
 
@@ -36,10 +36,11 @@ inline tensor_reader weights_of(io::hub_checkpoint const& checkpoint) {
   };
 }
 
-/// Writes the engine's weights as a directory that transformers loads, in the engine's element type:
-/// configuration, tokenizer and the like are those of `source`. What stands at `to` is replaced at once or
-/// not at all. Of ranks the first one writes, and all gather one unit after the other, also where writing
-/// fails: so all of them can go on. \throws error as io::hub_export(), where it writes.
+/// Writes the engine's weights as a directory that transformers loads, in the engine's element type.
+/// Configuration, tokenizer and the like are those of `source`. `to` is replaced at once or not at all. All
+/// ranks gather one unit after the other, and the rank with `writes` writes. If it cannot write, it still
+/// gathers the rest, so that all ranks can continue. \throws error as io::hub_export(), on the rank that
+/// writes.
 template <class Engine>
 void export_model(Engine& engine, io::model_files const& source, std::filesystem::path const& to,
                   std::string const& run = {}, bool writes = true) {
@@ -58,17 +59,17 @@ void export_model(Engine& engine, io::model_files const& source, std::filesystem
     return;
   }
   std::vector<io::export_tensor> tensors;
-  std::vector<std::pair<std::size_t, std::int64_t>> places;
+  std::vector<std::pair<std::size_t, std::int64_t>> positions;  // unit, offset
   for (std::size_t unit = 0; unit < units.size(); ++unit) {
     for (auto const& tensor : units[unit].tensors()) {
       tensors.push_back({tensor.name, tensor.shape});
-      places.emplace_back(unit, tensor.offset);
+      positions.emplace_back(unit, tensor.offset);
     }
   }
   try {
     io::hub_export(source, to, tensors,
                    [&](std::size_t index, std::uint64_t first, std::span<float> values) {
-                     auto const& [unit, offset] = places[index];
+                     auto const& [unit, offset] = positions[index];
                      gather_up_to(unit + 1);
                      whole->read(offset + static_cast<std::int64_t>(first), values);
                    },
@@ -80,7 +81,7 @@ void export_model(Engine& engine, io::model_files const& source, std::filesystem
     throw;
   }
 }
-/// The same by one process, from a model's directory as it is now.
+/// The same for an engine without ranks, with the files of a model's directory.
 template <class Engine>
 void export_model(Engine& engine, std::filesystem::path const& source, std::filesystem::path const& to) {
   export_model(engine, io::model_files::read(source), to);

@@ -54,10 +54,10 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
   expect(o.eval_steps == 0 || !o.eval_dataset.empty(), exit_code::bad_input,
          "--eval_steps needs --eval_dataset FILE to evaluate on");
   expect(!o.export_best || !o.eval_dataset.empty(), exit_code::bad_input,
-         "--export_best needs --eval_dataset FILE to judge by");
-  expect(
-      o.resume != "auto" || !o.overwrite_output, exit_code::bad_input,
-      "--resume is auto, but --overwrite_output_dir would remove what it goes on from; expected one of them");
+         "--export_best needs --eval_dataset FILE to compare by");
+  expect(o.resume != "auto" || !o.overwrite_output, exit_code::bad_input,
+         "--resume is auto, but --overwrite_output_dir would remove the checkpoints that it continues from; "
+         "expected one of them");
   expect_outputs_apart(o);
   offload::check(o.offload);
   expect(o.ranks == 1 || o.offload.offload_weights != offload::choice::on, exit_code::bad_input,

@@ -17,7 +17,7 @@
 
 namespace superoffload::train {
 
-/// The plan of a run, or of one of its ranks, with `model` on a machine that is only described.
+/// The plan of a run, or of one of its ranks, on a machine that is described and not measured.
 template <element T>
 offload::plan plan_on(model::view<described_device, T> model, offload::machine const& m,
                       offload::settings const& s, training_options const& o) {
@@ -27,7 +27,7 @@ offload::plan plan_on(model::view<described_device, T> model, offload::machine c
     if (of_engine.ranks > 1) {
       auto const buffers = zero::buffers_of_rank<T>(model.units(), of_engine.ranks,
                                                     {.tied_embeddings = model.settings().tied_head});
-      // Parts of a gradient that have come from other ranks wait beside the buffers for their sum.
+      // A reduction also holds the parts that have arrived from other ranks.
       auto const ranks = static_cast<std::size_t>(of_engine.ranks);
       auto const parts = (ranks - 1) * std::min(buffers.gradients.largest() / ranks, gpu::sum_part_bytes);
       of_engine.whole_gradients = buffers.gradients.total() + parts;
@@ -43,7 +43,7 @@ offload::plan plan_on(model::view<described_device, T> model, offload::machine c
   return plan;
 }
 
-/// The same of the model that the options name, of which config.json is enough.
+/// The same for the model that the options name. Its config.json is enough.
 template <model::architecture Architecture, element T>
 offload::plan plan_on(offload::machine const& m, offload::settings const& s, training_options const& o) {
   check(o);

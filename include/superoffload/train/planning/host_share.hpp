@@ -7,23 +7,22 @@
 
 namespace superoffload::train {
 
-// What one of several ranks has of its host. All of these are calls that every rank of the group makes.
+// The share of a host that one of several ranks has. Every rank of the group must make each of these calls.
 
-/// Lets this thread, and those that it starts from now on, run on processors that are this rank's alone:
-/// where ranks of a host may use the same ones, they are divided between them by whole cores, those of a node
-/// between the ranks whose device is at it. `node` is of this rank's device, negative when it is not known.
-/// Ranks that somebody else has given processors of their own keep them; where there are fewer cores than
-/// ranks, all stay where they are.
-/// \returns the processors that this rank shares with no other; none where it shares them.
+/// Binds this thread, and threads that it starts later, to processors of this rank alone. Ranks of a host
+/// that may use the same processors divide them by whole cores; the cores of a node go to the ranks whose
+/// device is at it. `node` is this rank's device's node, negative if unknown. Ranks that were started with
+/// their own processors keep them. With fewer cores than ranks, nothing is bound.
+/// \returns the number of processors that are this rank's alone; 0 if it shares them.
 int bind_cores(comm::host_group const& ranks, int node);
 
-/// Of the cores that this process may use, those that are this rank's: at least one.
+/// This rank's share of the cores that the process may use: at least one.
 int cores_of_rank(comm::host_group const& ranks);
 
-/// The machine with a rank's part of what ranks of one host share: its memory, and its cores.
+/// The machine with a rank's share of its host's memory and cores.
 offload::machine share_of_host(comm::host_group const& ranks, offload::machine m);
 
-/// The machine that all ranks plan for: of each number the worst that any of them has. The name stays.
+/// The machine that all ranks plan for: each number is the worst of all ranks. The name stays.
 offload::machine slowest_of(comm::host_group const& ranks, offload::machine m);
 
 }  // namespace superoffload::train

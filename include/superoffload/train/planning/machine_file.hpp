@@ -9,12 +9,12 @@
 
 namespace superoffload::train {
 
-/// Reads the description of a machine, as bench/hardware/README.md says: JSON, every field present, none
-/// unknown. What ranks exchange by must be there for a plan of several `ranks` only.
-/// \throws error(bad_input) naming file and field.
+/// Reads the description of a machine (bench/hardware/README.md): JSON, with every field and no unknown ones.
+/// The rates of collectives are needed only for a plan of several `ranks`.
+/// \throws error(bad_input) that names file and field.
 offload::machine read_machine(std::filesystem::path const& file, int ranks = 1);
 
-/// Such a description, in one line. `source` says where the figures come from.
+/// Such a description, in one line. `source` is where the figures come from.
 std::string to_json(offload::machine const& m, std::string const& source);
 
 }  // namespace superoffload::train

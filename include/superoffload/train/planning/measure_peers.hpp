@@ -19,15 +19,16 @@
 
 namespace superoffload::train {
 
-/// The sizes that exchanges are measured at, as far as that takes milliseconds.
+/// The sizes at which collectives are measured. They are reduced if a measurement would take more than
+/// milliseconds.
 struct peer_probe {
-  std::int64_t shard = 1;                         ///< elements that a rank has of a unit
-  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of the product that runs beside it
+  std::int64_t shard = 1;                         ///< elements of a rank's shard of a unit
+  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of the GEMM that runs beside the collectives
 };
 
 namespace detail {
 
-/// Gathers and reduces a unit, alone and beside products. All ranks do so at once.
+/// Gathers and reduces a unit, alone and beside GEMMs. All ranks do so at the same time.
 template <element T, device_policy D, comm::communicator<D> C>
 class peer_measurement {
 public:
@@ -65,7 +66,7 @@ public:
 
 private:
   using clock = std::chrono::steady_clock;
-  /// Seconds that a measurement may take about.
+  /// About the seconds that a measurement may take.
   static constexpr double patience = 5e-3;
   static constexpr std::int64_t first_try = 1 << 15, most_rows = 4096;
   static constexpr int small = 32, runs = 3;
@@ -77,7 +78,7 @@ private:
     compute_.synchronize();
     return b;
   }
-  /// Of a shard from now on.
+  /// Allocates buffers for shards of `shard` elements.
   void size(std::int64_t shard) {
     shard_ = shard;
     part_ = zeros(shard);
@@ -106,7 +107,7 @@ private:
                                      .transpose_b = true});
   }
 
-  /// Of one of so many that are queued; the least of some runs, which ranks begin together.
+  /// Seconds of one of `times` queued operations: the shortest of some runs, which ranks begin together.
   template <class Queue>
   double seconds_of_each(typename D::stream& stream, int times, Queue const& queue) {
     double least = std::numeric_limits<double>::infinity();
@@ -116,16 +117,17 @@ private:
       for (int i = 0; i < times; ++i) { queue(); }
       stream.synchronize();
       double const took = std::chrono::duration<double>(clock::now() - begin).count() / times;
-      least = run == 0 ? least : std::min(least, took);  // the first one warms up
+      least = run == 0 ? least : std::min(least, took);  // the first run warms up
     }
     return least;
   }
-  /// The same of exchanges, on the slowest rank: for what ranks must decide alike.
+  /// The same for collectives, on the slowest rank: ranks must make the same decisions.
   template <class Queue>
   double slowest(Queue const& queue, int times) {
     return comm::max_over_ranks(*group_, seconds_of_each(transfer_, times, queue));
   }
-  /// To the unit's size, as far as patience goes: the larger, the nearer an exchange comes to its rate.
+  /// Grows the shard towards the unit's size, as far as patience allows: larger collectives come nearer to
+  /// their rate.
   void grow() {
     while (true) {
       tried_ = slowest([&] { gather(shard_); }, 1);
@@ -141,49 +143,49 @@ private:
     return static_cast<int>(std::clamp(std::ceil(patience / seconds), 1.0, 1000.0));
   }
 
-  /// Exchanges and products that take about the same time each, at once. Each is slowed down until the other
-  /// one ends. In the middle of some runs, for on a host that others use one may tell anything.
-  void beside_each_other(double exchanged_in, offload::machine::peers_part& peers) {
-    auto const exchange = [&] {
+  /// Runs collectives and GEMMs of about the same time concurrently. Each slows the other down until one
+  /// ends. Takes the median of some runs, since other programs on the host disturb single runs.
+  void beside_each_other(double seconds_of_collectives, offload::machine::peers_part& peers) {
+    auto const collect = [&] {
       gather(shard_);
       reduce();
     };
     int const gemms = times_of(seconds_of_each(compute_, 1, [&] { multiply(); }));
-    int const exchanges = times_of(exchanged_in);
+    int const collectives = times_of(seconds_of_collectives);
     double const computing = gemms * seconds_of_each(compute_, gemms, [&] { multiply(); });
-    double const exchanging = exchanges * seconds_of_each(transfer_, exchanges, exchange);
-    std::array<double, 5> of_exchange{}, of_compute{};
-    for (std::size_t run = 0; run < of_exchange.size(); ++run) {
-      timed_event exchange_begins{*device_}, exchange_ends{*device_}, compute_begins{*device_},
+    double const collecting = collectives * seconds_of_each(transfer_, collectives, collect);
+    std::array<double, 5> of_collectives{}, of_compute{};
+    for (std::size_t run = 0; run < of_collectives.size(); ++run) {
+      timed_event collectives_begin{*device_}, collectives_end{*device_}, compute_begins{*device_},
           compute_ends{*device_};
-      drain_at_end const exchanged_all{transfer_};
+      drain_at_end const collected_all{transfer_};
       drain_at_end const computed_all{compute_};
       group_->barrier();
-      transfer_.record(exchange_begins);
+      transfer_.record(collectives_begin);
       compute_.record(compute_begins);
-      for (int i = 0; i < std::max(exchanges, gemms); ++i) {
-        if (i < exchanges) {
-          exchange();
+      for (int i = 0; i < std::max(collectives, gemms); ++i) {
+        if (i < collectives) {
+          collect();
         }
         if (i < gemms) {
           multiply();
         }
       }
-      transfer_.record(exchange_ends);
+      transfer_.record(collectives_end);
       compute_.record(compute_ends);
       transfer_.synchronize();
       compute_.synchronize();
-      double const exchanged = exchange_ends.seconds_since(exchange_begins);
+      double const collected = collectives_end.seconds_since(collectives_begin);
       double const computed = compute_ends.seconds_since(compute_begins);
-      double const both = std::max(1e-9, std::min(exchanged, computed));
-      of_exchange[run] = (exchanging - (exchanged - both)) / both;
+      double const both = std::max(1e-9, std::min(collected, computed));
+      of_collectives[run] = (collecting - (collected - both)) / both;
       of_compute[run] = (computing - (computed - both)) / both;
     }
     auto const share = [](auto& all) {
       std::sort(all.begin(), all.end());
       return std::clamp(all[all.size() / 2], least_share, 1.0);
     };
-    peers.beside_compute = share(of_exchange);
+    peers.beside_compute = share(of_collectives);
     peers.compute_beside = share(of_compute);
   }
   static constexpr double least_share = 0.05;
@@ -193,16 +195,16 @@ private:
   C* group_;
   peer_probe p_;
   std::int64_t shard_ = 1;
-  double tried_ = 0.0;  // s of one gathering, about
+  double tried_ = 0.0;  // about the s of one gather
   buffer<D> part_, whole_, scratch_, input_, weight_, output_;
   typename D::stream transfer_, compute_;  // last: they work on the buffers
 };
 
 }  // namespace detail
 
-/// How fast ranks exchange, and what exchanges and the device's work leave of each other, in some tens of
-/// milliseconds. Every rank of the group calls this at the same time with the same sizes, and gets numbers of
-/// its own.
+/// Measures the rates of collectives, and how much collectives and the device's work slow each other down.
+/// Takes some tens of milliseconds. Every rank of the group calls this at the same time with the same sizes;
+/// each gets its own numbers.
 template <element T, device_policy D, comm::communicator<D> C>
 offload::machine::peers_part measure_peers(D& device, C& group, peer_probe const& p) {
   return detail::peer_measurement<T, D, C>{device, group, p}.run();

@@ -9,12 +9,12 @@
 
 namespace superoffload::train {
 
-/// The plan as one JSON object; docs/command-line.md names its fields. What is not known is null.
-/// `machine` is the name of what it was made for.
+/// The plan as one JSON object; docs/command-line.md names its fields. Unknown values are null. `machine` is
+/// the name of the machine.
 std::string to_json(offload::plan const& p, std::string const& machine);
 
-/// Writes the plan, as JSON, and the picture of its step where `s` asks for them; of a plan that does not fit
-/// there is no picture. \throws error as io::replace_file().
+/// Writes the plan as JSON and the picture of its step, if `s` asks for them. A plan that does not fit has no
+/// picture. \throws error as io::replace_file().
 void write_plan(offload::plan const& p, std::string const& machine, offload::settings const& s);
 
 }  // namespace superoffload::train

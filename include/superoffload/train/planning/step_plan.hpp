@@ -38,8 +38,8 @@ inline step_shape shape_of(training_options const& o) {
           .ranks = o.ranks};
 }
 
-/// What a rank's engine takes for gradients beside those of its shards, as its plan says as long as nothing
-/// is arranged; of others, nothing.
+/// Bytes that a rank's engine takes for whole gradients, beside those of its shards; none without ranks. Call
+/// before the engine is configured.
 template <class Engine>
 std::optional<std::size_t> whole_gradients_of(Engine const& e) {
   if (!e.is_rank()) {
@@ -53,24 +53,23 @@ std::optional<std::size_t> whole_gradients_of(Engine const& e) {
   return e.allocation().gradients - of_shards;
 }
 
-/// Has the engine, one of `ranks`, a store that lets weights and gradients flow? That of a group of one keeps
-/// everything.
+/// Can the engine's store offload weights or gradients? In a group of one rank it cannot.
 template <class Engine>
 bool can_offload(Engine const& e, int ranks) {
   return Engine::offloads && (!e.is_rank() || ranks > 1);
 }
 
-/// The units that an engine of such steps keeps state of: the model's, or a rank's shards of them.
+/// The units of the optimizer state for such steps: the model's, or a rank's shards of them.
 inline std::vector<autograd::unit_layout> units_of_state(std::vector<autograd::unit_layout> const& units,
                                                          step_shape const& shape) {
   bool const sharded = shape.ranks > 1 || shape.whole_gradients;
   return sharded ? zero::shards_of(units, 0, shape.ranks) : units;
 }
 
-/// Plans the steps of a model. Between a workload's levels of recompute lies the memory of much state, so the
-/// level that a plan chose is refined: what stays to be computed once against state that leaves for it, where
-/// a step takes clearly less time so or no more of the host. What memory is left then is spent on keeping
-/// more, and what a rank still leaves on whole weights.
+/// Plans the steps of a model. A workload has few levels of recompute, with much memory between two of them,
+/// so the chosen level is refined: more activations against less state on the device, if a step is then
+/// clearly faster or takes no more of the host. Remaining memory goes to more kept activations, and on a rank
+/// to weights that stay gathered.
 template <element T, device_policy D>
 offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
                         offload::machine const& m, offload::settings const& s) {
@@ -116,16 +115,16 @@ template <element T, device_policy D>
 bool step_fits(D const& device, model::as_view<D, T> const& model, step_shape shape,
                offload::machine const& m, offload::settings const& s) {
   if (shape.recompute == recompute::choice::automatic) {
-    shape.recompute = recompute::choice::every_block;  // which takes least
+    shape.recompute = recompute::choice::every_block;  // takes the least memory
   }
   auto const units = units_of_state(model.units(), shape);
   return offload::can_fit(units, workload_of<T>(device, model, shape), m, s);
 }
 
-/// The machine that a run on `device` is planned for: this one. Its rates are measured, at the sizes of the
-/// run, or those of the machine that `s.hardware` describes. What is measured is what the run may use. The
-/// ranks of `group`, null for one alone, get one answer: what is a rank's share of its host, and the slowest
-/// rates of any, measured on all at once.
+/// The machine that a run on `device` is planned for: this machine's memory and cores, with rates that are
+/// measured at the sizes of the run, or those of the machine that `s.hardware` describes. All ranks of
+/// `group` (null for a single rank) measure at the same time and get one answer: a rank's share of its host,
+/// and the slowest rates.
 template <element T, device_policy D, comm::communicator<D> Group>
 offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_shape const& shape,
                              offload::settings const& s, Group* group) {
@@ -170,7 +169,7 @@ offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_
                                   .columns = p.columns});
     }
   }
-  // Where the device's memory is the host's, nothing leaves it unless it is told to.
+  // If device and host share one memory, nothing is offloaded unless the settings ask for it.
   bool const told = s.ratio.value_or(0.0) > 0.0 || s.offload_weights == offload::choice::on;
   if (s.how != offload::mode::none && (told || !m.device.is_the_host)) {
     offload::measure_offloading<T>(device, p, m);

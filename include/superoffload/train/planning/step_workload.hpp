@@ -20,7 +20,7 @@
 
 namespace superoffload::train {
 
-/// Of a step, what its workload depends on besides the model.
+/// The inputs of a step's workload besides the model.
 struct step_shape {
   batch_shape micro_batch;
   std::int64_t sequences = 1;  ///< of a micro-batch
@@ -28,9 +28,9 @@ struct step_shape {
   recompute::choice recompute = recompute::choice::automatic;
   bool checks_gradient = true;  ///< as in offload::workload
   double hit_rate = 1.0;        ///< as in offload::workload
-  bool offloads = true;         ///< has the engine a store that lets weights and gradients flow?
-  int ranks = 1;                ///< that share the step: all other numbers are those of one
-  /// Of an engine that has shards: bytes of device memory for whole gradients.
+  bool offloads = true;         ///< can the engine's store offload weights and gradients?
+  int ranks = 1;                ///< that share the step; all other numbers are for one rank
+  /// Bytes of device memory for whole gradients, if the engine has shards.
   std::optional<std::size_t> whole_gradients{};
 };
 
@@ -40,8 +40,8 @@ inline offload::device_work device_work_of(autograd::work const& w) {
   return {w.flops, w.attention, w.bytes, w.grouped};
 }
 
-/// What zero::sharded_store exchanges: of each unit all shards but the rank's own. Nothing where there is
-/// one.
+/// The collectives of zero::sharded_store: all shards of each unit but the rank's own. None for a single
+/// rank.
 template <element T>
 offload::collectives collectives_of(std::vector<autograd::unit_layout> const& units, bool tied_head,
                                     int ranks) {
@@ -59,7 +59,7 @@ offload::collectives collectives_of(std::vector<autograd::unit_layout> const& un
   return all;
 }
 
-/// A level's peak and what it computes again.
+/// A level's peak memory and recompute work.
 template <element T, device_policy D>
 offload::checkpointing_level level_of(D const& device, model::as_view<D, T> const& model,
                                       batch_shape const& shape,
@@ -68,86 +68,80 @@ offload::checkpointing_level level_of(D const& device, model::as_view<D, T> cons
   offload::checkpointing_level level;
   level.activations = dry_pass<T>(device, model, shape, kept);
   level.recompute.resize(model.units().size());
-  std::size_t again = 0;
+  std::size_t recomputed = 0;
   for (auto const& a : activations) {
     if (!kept.keeps(a.unit, a.index)) {
       auto& sum = level.recompute[static_cast<std::size_t>(a.unit)];
       sum = sum + device_work_of(a.recompute);
-      ++again;
+      ++recomputed;
     }
   }
-  level.name = again == 0 ? "none" : concat(again, " of ", activations.size(), " results of blocks");
+  level.name =
+      recomputed == 0 ? "none" : concat(recomputed, " of ", activations.size(), " results of blocks");
   return level;
 }
 
-}  // namespace detail
-
-/// The level that computes as little again as `activations` bytes allow.
-template <element T, device_policy D>
-offload::checkpointing_level level_within(D const& device, model::as_view<D, T> const& model,
-                                          batch_shape const& shape, std::size_t activations) {
-  std::vector<autograd::activation> all;
-  dry_pass<T>(device, model, shape, {}, &all);
-  auto const kept = recompute::fit(all, D::flops_per_byte, activations,
-                                   [&](auto const& some) { return dry_pass<T>(device, model, shape, some); });
-  return detail::level_of<T>(device, model, shape, all, kept);
-}
-
-/// What a step of `model` in T takes on devices of the type D, for the planner: a dry pass tells the work of
-/// blocks and the memory of activations for several choices of what is kept. A backward takes twice the
-/// products and bytes of its forward and 2.5 times its attention (five products of two).
-template <element T, device_policy D>
-offload::workload workload_of(D const& device, model::as_view<D, T> const& model, step_shape const& s) {
-  auto const& units = model.units();
-  auto const& config = model.settings();
-  auto const rows = static_cast<double>(s.micro_batch.rows);
+/// Sums the work of blocks by unit. A backward takes twice the GEMMs and bytes of its forward, and 2.5 times
+/// its attention (five GEMMs for two). Returns the FLOPs of the blocks' GEMMs in a forward.
+template <element T>
+double add_blocks(std::vector<autograd::unit_layout> const& units,
+                  std::vector<autograd::activation> const& activations, step_shape const& s,
+                  offload::workload& w) {
   constexpr double element_bytes = sizeof(T), wide_bytes = sizeof(wide<T>);
-  std::vector<autograd::activation> activations;
-  auto const everything = dry_pass<T>(device, model, s.micro_batch, {}, &activations);
-
-  offload::workload w;
-  w.units.resize(units.size());
   double gemms = 0.0;
   for (auto const& a : activations) {
     auto& forward = w.units[static_cast<std::size_t>(a.unit)].forward;
-    forward = forward + detail::device_work_of(a.recompute);
+    forward = forward + device_work_of(a.recompute);
     gemms += a.recompute.flops + a.recompute.grouped;
   }
   double const share = 1.0 / s.ranks;
   for (std::size_t u = 0; u < units.size(); ++u) {
     auto& [forward, backward] = w.units[u];
     backward = {2.0 * forward.gemms, 2.5 * forward.attention, 2.0 * forward.bytes, 2.0 * forward.grouped};
-    if (units[u].trainable()) {  // the norm
+    if (units[u].trainable()) {  // the gradient norm
       backward.bytes +=
           share * static_cast<double>(units[u].elements()) *
           ((units[u].wide_gradient() && s.ranks == 1) || s.micro_batches > 1 ? wide_bytes : element_bytes);
     }
   }
-  w.with_ranks = detail::collectives_of<T>(units, config.tied_head, s.ranks);
-  if (s.whole_gradients) {
-    w.whole_gradients = *s.whole_gradients;
-    for (auto const& unit : units) { w.whole_weights.push_back(zero::whole_weight_bytes<T>(unit, s.ranks)); }
-  }
-  // Outside of blocks: rows of the table, copied and added back into its gradient, which is cleared first;
-  // the head, whose forward makes gradients too, with its logits.
+  return gemms;
+}
+
+/// Adds the work outside of blocks. Rows of the embedding's table are copied, and added back into its
+/// gradient, which is cleared first. The head's forward makes its logits and already its gradients.
+template <element T, device_policy D>
+void add_ends(model::as_view<D, T> const& model, step_shape const& s, double gemms_of_blocks,
+              offload::workload& w) {
+  constexpr double element_bytes = sizeof(T), wide_bytes = sizeof(wide<T>);
+  auto const& config = model.settings();
+  auto const& embedding = model.units().front();
+  auto const rows = static_cast<double>(s.micro_batch.rows);
   double const table_row = static_cast<double>(config.hidden) * element_bytes;
-  bool const cleared_wide = zero::keeps_wide<T>(units.front(), s.ranks == 1 && s.micro_batches > 1);
+  bool const cleared_wide = zero::keeps_wide<T>(embedding, s.ranks == 1 && s.micro_batches > 1);
   w.units.front().forward.bytes += 2.0 * rows * table_row;
-  w.units.front().backward.bytes +=
-      2.0 * rows * table_row +
-      (cleared_wide ? wide_bytes : element_bytes) * static_cast<double>(units.front().elements());
-  double const head = model.forward_flops(s.micro_batch.rows, [](std::int32_t) { return 0; }) - gemms;
+  w.units.front().backward.bytes += 2.0 * rows * table_row + (cleared_wide ? wide_bytes : element_bytes) *
+                                                                 static_cast<double>(embedding.elements());
+  double const head =
+      model.forward_flops(s.micro_batch.rows, [](std::int32_t) { return 0; }) - gemms_of_blocks;
   double const logits = rows * static_cast<double>(config.vocabulary);
   w.units.back().forward.gemms += 3.0 * head;
   w.units.back().forward.bytes += logits * (2.0 * wide_bytes + 3.0 * element_bytes);
+}
 
-  // From all to nothing kept in even steps of memory.
+/// Levels of recompute, from everything kept to nothing kept, in even steps of memory. `everything`: the peak
+/// of activations with all of them kept.
+template <element T, device_policy D>
+std::vector<offload::checkpointing_level> levels_of(D const& device, model::as_view<D, T> const& model,
+                                                    step_shape const& s,
+                                                    std::vector<autograd::activation> const& activations,
+                                                    std::size_t everything) {
   constexpr int levels = 6;
+  std::vector<offload::checkpointing_level> all;
   auto const nothing = recompute::inputs_only(activations);
   auto const add = [&](autograd::activation_checkpointing const& kept) {
-    auto level = detail::level_of<T>(device, model, s.micro_batch, activations, kept);
-    if (w.levels.empty() || w.levels.back().name != level.name) {
-      w.levels.push_back(std::move(level));
+    auto level = level_of<T>(device, model, s.micro_batch, activations, kept);
+    if (all.empty() || all.back().name != level.name) {
+      all.push_back(std::move(level));
     }
   };
   if (s.recompute != recompute::choice::every_block) {
@@ -164,9 +158,41 @@ offload::workload workload_of(D const& device, model::as_view<D, T> const& model
   }
   if (s.recompute != recompute::choice::none) {
     add(nothing);
-    w.levels.back().name = "every block";
+    all.back().name = "every block";
   }
+  return all;
+}
 
+}  // namespace detail
+
+/// The level with the least recompute that fits `activations` bytes.
+template <element T, device_policy D>
+offload::checkpointing_level level_within(D const& device, model::as_view<D, T> const& model,
+                                          batch_shape const& shape, std::size_t activations) {
+  std::vector<autograd::activation> all;
+  dry_pass<T>(device, model, shape, {}, &all);
+  auto const kept = recompute::fit(all, D::flops_per_byte, activations,
+                                   [&](auto const& some) { return dry_pass<T>(device, model, shape, some); });
+  return detail::level_of<T>(device, model, shape, all, kept);
+}
+
+/// The workload of a step of `model` in T on devices of type D, for the planner. A dry pass gives the work of
+/// blocks and the memory of activations.
+template <element T, device_policy D>
+offload::workload workload_of(D const& device, model::as_view<D, T> const& model, step_shape const& s) {
+  auto const& units = model.units();
+  std::vector<autograd::activation> activations;
+  auto const everything = dry_pass<T>(device, model, s.micro_batch, {}, &activations);
+  offload::workload w;
+  w.units.resize(units.size());
+  double const gemms_of_blocks = detail::add_blocks<T>(units, activations, s, w);
+  detail::add_ends<T, D>(model, s, gemms_of_blocks, w);
+  w.levels = detail::levels_of<T, D>(device, model, s, activations, everything);
+  w.with_ranks = detail::collectives_of<T>(units, model.settings().tied_head, s.ranks);
+  if (s.whole_gradients) {
+    w.whole_gradients = *s.whole_gradients;
+    for (auto const& unit : units) { w.whole_weights.push_back(zero::whole_weight_bytes<T>(unit, s.ranks)); }
+  }
   w.micro_batches = s.micro_batches;
   w.tokens = s.ranks * s.micro_batches * s.micro_batch.rows;
   auto const visible = [&](std::int32_t window) {

@@ -13,10 +13,10 @@ namespace superoffload::train {
 
 /// Where the time of a step went.
 struct breakdown {
-  double seconds = 0.0;                ///< that were looked at
-  std::array<double, resources> busy;  ///< share of them, by resource: a stream or more of it ran; of CPU
-                                       ///< Adam, the mean of its threads
-  std::vector<double> waits;  ///< s that the device stood still before each unit's forward or backward
+  double seconds = 0.0;  ///< length of the recording
+  /// By resource, the share of the time in which it ran; of CPU Adam, the mean of its threads.
+  std::array<double, resources> busy;
+  std::vector<double> waits;  ///< by unit, s that the device was idle before its passes
 
   [[nodiscard]] double waited() const {
     double sum = 0.0;
@@ -25,10 +25,10 @@ struct breakdown {
   }
 };
 
-/// Of a recording of these tracks, for a model of so many units.
+/// The breakdown of a recording of `tracks`, for a model of `units` units.
 breakdown break_down(recording const& seen, std::vector<track> const& tracks, std::size_t units);
 
-/// In a line, for people. `units` are their names.
+/// \returns one line for the user. `units` are the units' names.
 std::string describe(breakdown const& b, std::vector<std::string> const& units);
 
 }  // namespace superoffload::train

@@ -15,34 +15,33 @@
 
 namespace superoffload::train {
 
-/// Saves checkpoints while training goes on: the state is copied to host memory where that fits, and written
-/// from there by a thread of its own. Where it does not fit, save() writes it piece by piece and returns when
-/// it is done. One checkpoint is written at a time. All calls from one thread.
+/// Saves checkpoints while training continues: the state is copied to host memory, and a separate thread
+/// writes it. If the copy does not fit, save() writes piece by piece and returns when it is done. One
+/// checkpoint is written at a time. All calls come from one thread.
 ///
-/// Ranks write one checkpoint together, each its own blobs, and make the same calls: it is complete when all
-/// of them have written, and then they are told so together.
+/// Ranks write one checkpoint together, each its own blobs, and make the same calls. The checkpoint is
+/// complete when all have written; all learn so at the same call.
 class checkpoint_writer {
 public:
-  /// In `root`, which all ranks see, keeping the newest `keep_last` of this run (0: all). `run`, its
-  /// identity, is the first rank's.
+  /// Writes to `root`, a directory that all ranks see, and keeps the newest `keep_last` checkpoints of this
+  /// run (0: all). `run` is the run's identity; the first rank's counts.
   checkpoint_writer(std::filesystem::path root, int keep_last, comm::host_group ranks = {},
                     std::string run = {})
       : root_{std::move(root)}, keep_last_{keep_last}, ranks_{std::move(ranks)}, run_{std::move(run)} {}
   checkpoint_writer(checkpoint_writer const&) = delete;
   checkpoint_writer& operator=(checkpoint_writer const&) = delete;
-  /// Waits for what is being written here; its failure is lost, so call wait() before.
+  /// Waits for the running write. A failure of it is lost: call wait() before.
   ~checkpoint_writer();
 
-  /// Takes the state as it is now: blobs are not read after this returns. `state_json` is the first rank's.
-  /// Waits for an earlier checkpoint first.
-  /// \throws error as io::checkpoint_draft, of the earlier one too.
+  /// Saves the state as it is now; blobs are not read after this returns. The first rank's `state_json`
+  /// counts. Waits for an earlier checkpoint first.
+  /// \throws error as io::checkpoint_draft, also for the earlier checkpoint.
   void save(std::int64_t step, std::string state_json, std::vector<io::blob> blobs);
 
-  /// The checkpoint that has been completed since the last call, if any; does not wait for what is being
-  /// written.
-  /// \throws its failure.
+  /// The checkpoint that was completed since the last call, if any. Does not wait.
+  /// \throws the failure of its write.
   std::optional<std::filesystem::path> completed();
-  /// The same, after waiting for the one that is being written.
+  /// The same, after a wait for the running write.
   std::optional<std::filesystem::path> wait();
 
 private:

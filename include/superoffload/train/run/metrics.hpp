@@ -14,8 +14,8 @@
 
 namespace superoffload::train {
 
-/// What is known of a step once it is done. Times are wall clock; FLOPs count matrix products and causal
-/// attention of real tokens (model: three forwards; hardware: recompute added).
+/// The metrics of a step. Times are wall clock. FLOPs count GEMMs and causal attention of real tokens; model:
+/// three forwards, hardware: with recompute.
 struct step_metrics {
   std::int64_t step = 0;   ///< from 1
   double loss = 0.0;       ///< mean over the step's label tokens
@@ -29,27 +29,27 @@ struct step_metrics {
   double model_tflops = 0.0;
   double hardware_tflops = 0.0;
   std::size_t host_bytes = 0;    ///< peak resident set of the process
-  std::size_t device_bytes = 0;  ///< peak of what the engine allocated
-  bool skipped = false;          ///< the gradient was not finite or there was no label: nothing was changed
-  std::optional<offload::worker_counts>
-      buckets;            ///< served since the step before; none: no state is off the device
-  double hit_rate = 1.0;  ///< how often, as estimated, speculation comes true
+  std::size_t device_bytes = 0;  ///< peak of the engine's allocations
+  bool skipped = false;          ///< the gradient was not finite, or there was no label: nothing changed
+  /// Updates since the step before; none: no state is off the device.
+  std::optional<offload::worker_counts> buckets;
+  double hit_rate = 1.0;  ///< estimated share of confirmed speculative updates
   std::optional<train::breakdown> breakdown;
 };
 
-/// One line of JSON. Numbers in full precision; what is not finite is null. `units`: names, for the
+/// One line of JSON. Numbers have full precision; those that are not finite are null. `units`: names for the
 /// breakdown.
 std::string to_json(step_metrics const& m, std::vector<std::string> const& units = {});
 
 /// One line of JSON for an evaluation after `step`.
 std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_tokens);
 
-/// A file of one JSON object a line, each written whole and at once.
+/// A file with one JSON object in each line. Each line is written at once.
 class metrics_file {
 public:
-  /// Goes on with an existing file after `last_step`: what a stopped run wrote beyond its checkpoint is cut
-  /// off. The lines up to there are in the file at every moment, whenever the process is killed.
-  /// \throws error(bad_input) when the file holds anything but metrics, error(io_failure), naming the file.
+  /// Continues an existing file after `last_step`: later lines of a stopped run are cut off. Earlier lines
+  /// are in the file at every moment, even if the process is killed.
+  /// \throws error(bad_input) if the file has anything but metrics; error(io_failure). Both name the file.
   metrics_file(std::filesystem::path const& file, std::int64_t last_step);
   metrics_file(metrics_file const&) = delete;
   metrics_file& operator=(metrics_file const&) = delete;
@@ -62,8 +62,8 @@ private:
   int descriptor_ = -1;
 };
 
-/// Is there a file with metrics, or anything else, in it? \throws error(bad_input) for what is no regular
-/// file, error(io_failure).
+/// Does the file exist and have any content? \throws error(bad_input) if it is no regular file;
+/// error(io_failure).
 bool has_content(std::filesystem::path const& file);
 
 /// Peak resident set of this process in bytes.

@@ -6,9 +6,9 @@ namespace superoffload::train {
 
 struct training_options;
 
-/// May the files that a run is told to write (metrics, plan, timeline, trace) be written where they are
-/// named? Each replaces a regular file or nothing, and is neither a file that the run reads, nor another one
-/// that it writes. \throws error(bad_input) naming the flag and the file.
+/// Checks the files that a run writes (metrics, plan, timeline, trace): each replaces a regular file or
+/// nothing, and is neither a file that the run reads nor another file that it writes. \throws
+/// error(bad_input) that names the flag and the file.
 void expect_outputs_apart(training_options const& options);
 
 }  // namespace superoffload::train

@@ -8,12 +8,13 @@
 
 namespace superoffload::train {
 
-/// Logs how far a run is: one status with rate and time left where the sink is live, else plain lines.
+/// Logs the progress of a run: one status line with rate and remaining time if the sink is live, else plain
+/// lines.
 class progress {
 public:
   using clock = std::chrono::steady_clock;
 
-  /// `first_step` steps are done already; a plain line every `log_interval` steps.
+  /// `first_step`: steps that are done already. Writes a plain line every `log_interval` steps.
   progress(std::int64_t first_step, std::int64_t total_steps, std::int64_t log_interval);
 
   /// A step is done.

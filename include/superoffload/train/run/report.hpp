@@ -14,19 +14,19 @@
 
 namespace superoffload::train {
 
-/// What an engine computes on, and by.
+/// The device, element type and attention of an engine.
 struct engine_outline {
   std::string device;
   std::string element_type;
-  std::string attention;  ///< the implementation, where the device has several
+  std::string attention;  ///< the implementation, if the device has several
   std::size_t lockable = std::numeric_limits<std::size_t>::max();  ///< device_policy's lockable_bytes
 };
 
-/// A table for people: the model, memory by kind, the expected step.
+/// A table for the user: the model, memory by kind, the expected step.
 std::string describe(offload::plan const& p, allocation const& of_engine, model::config const& config,
                      engine_outline const& outline);
 
-/// What a run will do, beside its plan.
+/// The size of a run.
 struct run_outline {
   std::int64_t sequences = 0;  ///< of the data set; 0: not known
   std::int64_t tokens = 0;     ///< of an epoch, without padding; 0: not known
@@ -39,8 +39,8 @@ std::string describe(training_options const& o, run_outline const& outline);
 /// Does a run with other options fit?
 using fits_with = std::function<bool(training_options const&)>;
 
-/// Why a plan does not fit the memory of `device` or of the host, with the largest micro-batch that fits and
-/// the flags that ask for it, or else with what the planner says.
+/// Why a plan does not fit the memory of `device` or of the host: with the largest micro-batch that fits and
+/// its flags, or, if none fits, with the planner's own refusal.
 std::string refusal_of(offload::plan const& p, std::string const& device, training_options const& o,
                        fits_with const& fits);
 

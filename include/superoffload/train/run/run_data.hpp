@@ -15,7 +15,7 @@
 
 namespace superoffload::train {
 
-/// The data of a run: rows read, tokenised and checked against the model before anything large is allocated.
+/// The data of a run, tokenised and checked against the model before anything large is allocated.
 struct run_data {
   data::example_set training;
   data::example_set held_out;  ///< empty: no evaluation
@@ -24,8 +24,8 @@ struct run_data {
   std::int32_t pad_id = 0;
 
   [[nodiscard]] data::loader_options loader_options(training_options const& o) const;
-  /// Batches for an evaluation in file order, each of at most the rows of a training micro-batch
-  /// on every rank.
+  /// Batches for an evaluation, in file order. On every rank, each has at most the rows of a training
+  /// micro-batch.
   [[nodiscard]] data::loader_options evaluation_options(training_options const& o) const;
 };
 
@@ -42,12 +42,12 @@ std::int64_t count_rows(training_options const& o);
 /// Tokens of a rank's largest micro-batch that the options allow, padding included.
 std::int64_t most_rows(training_options const& o);
 
-/// Settings that a resumed run must share with the one that was saved: see run_state::identity.
+/// The settings that a resumed run must share with the saved one: run_state::identity.
 named_values identity_of(training_options const& o, model::config const& config, run_data const& data,
                          std::string const& element_type);
 
-/// Those with which a resumed run is the same run: see run_state::settings.
-/// \throws error(bad_input) for a config.json that is not JSON.
+/// The settings that make it another run if they differ: run_state::settings.
+/// \throws error(bad_input) if config.json is not JSON.
 named_values settings_of(training_options const& o, io::model_files const& model, run_data const& data);
 
 }  // namespace superoffload::train

@@ -14,36 +14,36 @@
 
 namespace superoffload::train {
 
-/// The output directory of a run, where runs do not eat each other: each has an identity, which its
-/// checkpoints and exports carry and `run.json` says, and which it keeps when it is resumed. One process of a
-/// run has this.
+/// The output directory of a run, which keeps runs from overwriting each other. A run has an identity, which
+/// its checkpoints, its exports and `run.json` carry, and which it keeps when it is resumed. One process of a
+/// run has this object.
 class run_directory {
 public:
-  /// Of a run with these options. Changes nothing.
+  /// For a run with these options. Changes nothing.
   explicit run_directory(training_options const& options);
 
-  /// Are its own all the checkpoints, exports and metrics, or are others to be removed (overwrite_output)?
-  /// For asking before anything is read that takes long. \throws error(bad_input) that names what is in the
-  /// way and what can be done.
+  /// Checks that all checkpoints, exports and metrics are the run's own, unless others are to be removed
+  /// (overwrite_output). Call it before anything is read that takes long. \throws error(bad_input) that names
+  /// what is in the way and what can be done.
   void expect_own() const;
 
-  /// Makes the directory and locks it for as long as this lives, and settles which run this is: that of what
-  /// it resumes, or a new one. `now`: identity and settings of the run.
-  /// \throws error(bad_input) as expect_own(), for metrics of another run, and when another run is going on
-  /// there, error(io_failure).
+  /// Makes the directory, locks it for the lifetime of this object, and decides the run's identity: that of
+  /// the resumed run, or a new one. `now`: identity and settings of the run.
+  /// \throws error(bad_input) as expect_own(), for metrics of another run, and while another run has the
+  /// lock; error(io_failure).
   void claim(run_state const& now);
 
-  /// Removes what overwrite_output asks for. \throws error(bad_input), before anything is removed, for what
-  /// no run has written, error(io_failure).
+  /// Removes checkpoints and exports of other runs (overwrite_output). \throws error(bad_input), before
+  /// anything is removed, for something that no run has written; error(io_failure).
   void remove_others();
   [[nodiscard]] bool has_others() const noexcept { return !checkpoints_.empty() || !exports_.empty(); }
 
-  /// Writes down which run it is. \throws error.
+  /// Writes `run.json`. \throws error.
   void record(run_state const& now) const;
 
-  /// Its identity, once it has claimed the directory.
+  /// The run's identity, after claim().
   [[nodiscard]] std::string const& run() const noexcept { return run_; }
-  /// What keeps other processes out, or why nothing does: see io::file_lock.
+  /// Why the lock may not keep other processes out (io::file_lock); empty: it does.
   [[nodiscard]] std::string const& weakness() const noexcept { return lock_->weakness(); }
 
 private:
@@ -53,12 +53,12 @@ private:
 
   training_options options_;
   std::optional<io::file_lock> lock_;
-  std::string run_;          ///< empty: a new one
-  bool unnamed_ = false;     ///< what an earlier version has saved here is its own
-  bool resumed_ = false;     ///< there is a checkpoint to go on from
-  std::string not_resumed_;  ///< how a run that left no checkpoint differs from this one
-  std::vector<io::found_checkpoint> checkpoints_;  ///< of others
-  std::vector<std::filesystem::path> exports_;     ///< of others
+  std::string run_;          ///< identity; empty: a new run
+  bool unnamed_ = false;     ///< checkpoints of earlier versions, without identity, are its own
+  bool resumed_ = false;     ///< there is a checkpoint to resume
+  std::string not_resumed_;  ///< how an earlier run without a checkpoint differs from this one
+  std::vector<io::found_checkpoint> checkpoints_;  ///< of other runs
+  std::vector<std::filesystem::path> exports_;     ///< of other runs
 };
 
 }  // namespace superoffload::train

@@ -27,19 +27,18 @@
 
 namespace superoffload::train {
 
-/// What a run leaves in its output directory, checkpoints and exported models, and how it goes on from one of
-/// them. `Core` is an engine_core. The first rank alone has to do with the directory itself, where all of
-/// them count as one run.
+/// The checkpoints and exported models of a run, and how a run resumes from a checkpoint. `Core` is an
+/// engine_core. All ranks are one run; only the first rank manages the output directory.
 template <class Core>
 class run_output {
 public:
   using device_type = typename Core::device_type;
 
-  /// `state`: of the run, what a checkpoint holds of it. All of these outlive this.
+  /// `state`: the run's part of a checkpoint. All arguments must outlive this.
   run_output(device_type& device, Core& engine, run_setup const& setup, run_state& state, run_report& report)
       : device_{&device}, engine_{&engine}, setup_{&setup}, state_{&state}, report_{&report} {}
 
-  /// Before anything is read that takes long.
+  /// Call before anything is read that takes long.
   void look_at_directory() {
     comm::together(setup_->ranks, [this] {
       if (setup_->is_rank_zero() && !setup_->options.dry_run) {
@@ -48,11 +47,11 @@ public:
       }
     });
   }
-  /// What exports take over from the model.
+  /// Reads the files that exports copy from the model's directory.
   void read_model_files() { files_ = io::model_files::read(setup_->options.model); }
   [[nodiscard]] io::model_files const& model_files() const { return *files_; }
 
-  /// What can be known of saving and exporting before weights are read, of a run of so many steps.
+  /// Claims the directory and checks that checkpoints and exports can be written, before weights are read.
   void claim_directory(std::int64_t total_steps) {
     if (!directory_) {
       return;
@@ -78,10 +77,10 @@ public:
       }
     }
     if (!directory_->has_others()) {
-      expect_buffer();
+      expect_disk_space();
     }
   }
-  /// What only a run that is sure to begin may change.
+  /// Changes to the directory that wait until the run is sure to begin.
   void settle_directory() {
     if (!directory_) {
       return;
@@ -89,26 +88,25 @@ public:
     report_->open_metrics(saved_step_);
     if (directory_->has_others()) {
       directory_->remove_others();
-      expect_buffer();
+      expect_disk_space();
     }
     directory_->record(*state_);
   }
 
-  /// How often steps were accepted in the run that is resumed; 1 where that is not known, or cannot be read:
-  /// who resumes says why.
+  /// The hit rate of the resumed run; 1 if it is unknown or cannot be read: resume() reports that error.
   [[nodiscard]] double hit_rate_before() const {
     try {
       auto const found = checkpoint_to_resume();
       return found ? parse_run_state(found->state_json(), found->directory().string()).hit_rate : 1.0;
     } catch (error const&) { return 1.0; }
   }
-  /// What the manifest tells, before weights are read.
+  /// Checks the checkpoint's manifest before weights are read.
   void expect_resumable() {
     if (auto const found = checkpoint_to_resume()) {
       resumed_at_ = saved_state(*found).step;
     }
   }
-  /// Takes state and place in the data from the checkpoint that the options name, if any.
+  /// Restores state and data position from the checkpoint that the options name, if any.
   void resume(data::loader& loader) {
     auto const& options = setup_->options;
     if (options.resume.empty()) {
@@ -142,20 +140,20 @@ public:
     }
   }
 
-  /// Before the first step.
+  /// Call before the first step.
   void begin() {
     writer_.emplace(setup_->options.output, setup_->options.save_total_limit, setup_->ranks, run());
   }
-  /// A checkpoint, and the export that is asked for beside each.
+  /// Saves a checkpoint, and exports the model if the options ask for an export with each.
   void save() {
     save_checkpoint();
     if (setup_->options.export_every_save) {
       export_to(concat("model-step-", state_->step));
     }
   }
-  /// Has the state as it is now been saved?
+  /// Is the current state saved?
   [[nodiscard]] bool saved() const noexcept { return saved_step_ == state_->step; }
-  /// Exports the model; where that fails, saves what was trained.
+  /// Exports the model. If that fails, saves a checkpoint and throws.
   std::filesystem::path export_to(std::string const& name) {
     announce(writer_->wait());  // one writer at a time in the output directory
     auto const to = setup_->options.output / name;
@@ -164,7 +162,7 @@ public:
       export_model(*engine_, *files_, to, run(), setup_->is_rank_zero());
     } catch (error const& e) {
       if (e.code() != exit_code::io_failure && e.code() != exit_code::bad_input) {
-        throw;  // the ranks cannot talk to each other any more
+        throw;  // the ranks can no longer communicate
       }
       failure = e;
     }
@@ -179,9 +177,9 @@ public:
     return to;
   }
 
-  /// Tells of the checkpoint that has been completed meanwhile, if any. \throws its failure.
+  /// Reports a checkpoint that has been completed meanwhile, if any. \throws the failure of its write.
   void look() { announce(writer_->completed()); }
-  /// The same, after waiting for the one that is being written.
+  /// The same, after a wait for the running write.
   void wait() { announce(writer_ ? writer_->wait() : std::nullopt); }
   /// The last checkpoint, saved or resumed from; empty: none.
   [[nodiscard]] std::filesystem::path const& checkpoint() const noexcept { return checkpoint_; }
@@ -192,12 +190,12 @@ public:
   }
 
 private:
-  /// The run's identity, of the rank that speaks.
+  /// The run's identity on rank zero; empty on others.
   [[nodiscard]] std::string run() const { return directory_ ? directory_->run() : std::string{}; }
 
-  /// For the export at the end, beside what it replaces, and for one more checkpoint where any is to be
-  /// saved.
-  void expect_buffer() const {
+  /// Checks the free bytes: for the final export beside the one that it replaces, and for one checkpoint if
+  /// any will be saved.
+  void expect_disk_space() const {
     std::uint64_t exported = files_->bytes(), saved = 0;
     for (auto const& unit : engine_->model().units()) {
       exported += static_cast<std::uint64_t>(unit.elements()) * sizeof(typename Core::element_type);
@@ -210,7 +208,7 @@ private:
     expect(exported + saved <= free, exit_code::io_failure, io::shown(output), ": has ", bytes_text(free),
            " free, but the export takes ", bytes_text(exported),
            saved == 0 ? std::string{} : concat(" and a checkpoint ", bytes_text(saved)),
-           "; make room, or choose another --output_dir");
+           "; free some space, or choose another --output_dir");
   }
 
   [[nodiscard]] std::optional<io::checkpoint_reader> checkpoint_to_resume() const {
@@ -222,7 +220,7 @@ private:
                                           options.output, [](std::string const&) {}, [](auto const&) {})
                                     : io::checkpoint_reader::open(options.resume);
   }
-  /// \throws error(bad_input) unless the checkpoint is of such a run as this one.
+  /// \throws error(bad_input) if the checkpoint is of a run that this one cannot continue.
   run_state saved_state(io::checkpoint_reader const& checkpoint) const {
     auto const origin = checkpoint.directory().string();
     auto saved = parse_run_state(checkpoint.state_json(), origin);
@@ -233,11 +231,11 @@ private:
            " to go on with what is new");
     return saved;
   }
-  /// Overwrites the whole state: where reading fails in the middle, another checkpoint may be taken.
+  /// Overwrites the whole state, so another checkpoint can be tried after a failure.
   void take(io::checkpoint_reader const& checkpoint, data::loader& loader) {
     comm::expect_same(setup_->ranks, "the checkpoint to go on from", concat(checkpoint.step()));
     auto saved = saved_state(checkpoint);
-    // What one rank cannot read none of them takes.
+    // If one rank cannot read the checkpoint, no rank resumes from it.
     comm::together(setup_->ranks, [&] { take_state(*engine_, *device_, checkpoint); });
     engine_->set_accepted_steps(saved.accepted_steps);
     loader.seek(saved.where);
@@ -260,7 +258,7 @@ private:
     writer_->save(state_->step, to_json(*state_), std::move(blobs));
     saved_step_ = state_->step;
   }
-  /// Ends a run whose export failed, which must not lose what was trained.
+  /// Ends a run whose export failed, after saving a checkpoint.
   [[noreturn]] void end_saved(error const& reason) {
     std::string outcome;
     try {
@@ -290,12 +288,12 @@ private:
   run_setup const* setup_;
   run_state* state_;
   run_report* report_;
-  std::optional<run_directory> directory_;  // of the rank that speaks
+  std::optional<run_directory> directory_;  // on rank zero only
   std::optional<io::model_files> files_;
   std::int64_t total_steps_ = 0;
   std::int64_t saved_step_ = -1;
   std::int64_t resumed_at_ = 0;
-  std::string changed_;  // since what was resumed was saved
+  std::string changed_;  // settings that differ from the resumed checkpoint's
   std::filesystem::path checkpoint_;
   std::optional<checkpoint_writer> writer_;
 };

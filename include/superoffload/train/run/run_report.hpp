@@ -23,43 +23,42 @@
 
 namespace superoffload::train {
 
-/// What a run tells of itself while it goes on: a line for people, metrics, a timeline of the first steps.
+/// The reports of a running run: progress lines, metrics, a timeline of the first steps.
 class run_report {
 public:
-  /// `speaks`: is it the rank that tells anything? The options outlive this.
+  /// Only rank zero shows progress. The options must outlive this.
   run_report(training_options const& options, bool is_rank_zero,
              std::vector<autograd::unit_layout> const& units)
       : options_{&options}, is_rank_zero_{is_rank_zero} {
     for (auto const& unit : units) { unit_names_.push_back(unit.name()); }
   }
 
-  /// Opens the metrics behind the step that a run goes on from; below 0: it begins anew.
+  /// Opens the metrics after step `saved_step`, from which the run resumes; negative: a new run.
   void open_metrics(std::int64_t saved_step) {
     if (!options_->metrics.empty()) {
       metrics_.emplace(options_->metrics, saved_step);
     }
   }
-  /// Begins behind the first `step` of `total_steps` steps.
+  /// `step` of `total_steps` steps are done already.
   void begin(std::int64_t step, std::int64_t total_steps) {
     trace_.reset();
     if (!options_->trace.empty()) {
       trace_.emplace(unit_names_);
-      io::replace_file(options_->trace,
-                       trace_->json({}));  // what cannot be written ends the run now, not later
+      io::replace_file(options_->trace, trace_->json({}));  // an error ends the run now, not later
     }
     if (is_rank_zero_) {
       progress_.emplace(step, total_steps, options_->log_interval);
     }
   }
 
-  /// A line for people that stays.
+  /// A progress line that stays.
   void say(std::string const& line) {
     if (progress_) {
       log_line(log_level::info, line);
     }
   }
 
-  /// Where the time of this step went, and what goes into the timeline.
+  /// Collects the step's recording, for its breakdown and for the timeline.
   template <class D>
   void look_at_times(recorder<D>* times, step_metrics& m) {
     if (times == nullptr) {
@@ -102,10 +101,10 @@ public:
     say(text);
   }
 
-  /// No step follows.
+  /// Call after the last step.
   template <class D>
   void end_steps(recorder<D>* times) {
-    if (trace_ && trace_->steps() > 0) {  // the run was shorter
+    if (trace_ && trace_->steps() > 0) {  // the run was shorter than --trace_steps
       write_trace(times->tracks());
     }
   }
@@ -114,7 +113,7 @@ public:
     flush_log();
   }
 
-  /// Seconds. Without the first steps, which find nothing on its way, where there are others.
+  /// Median seconds of a step, without the first two if there are others.
   [[nodiscard]] std::optional<double> median_step_time() const {
     if (step_times_.empty()) {
       return std::nullopt;

@@ -18,7 +18,7 @@
 
 namespace superoffload::train {
 
-/// What an engine is asked for by the options of a run.
+/// The engine's options for the options of a run.
 inline engine_options engine_options_of(training_options const& o) {
   engine_options e;
   e.adamw = o.adamw;
@@ -35,7 +35,7 @@ inline engine_options engine_options_of(training_options const& o) {
   return e;
 }
 
-/// The options and the model's configuration of a run, or of one of its ranks, checked.
+/// The checked options and model configuration of a run, or of one of its ranks.
 struct run_setup {
   comm::host_group ranks;
   training_options options;
@@ -56,11 +56,11 @@ struct run_setup {
     comm::together(ranks, [&] { config = model::read_config(options.model, own); });
   }
 
-  /// Is this the rank that tells how the run goes, and writes what is not sharded?
+  /// Does this rank report, and write what is not sharded?
   [[nodiscard]] bool is_rank_zero() const noexcept { return ranks.is_first(); }
 };
 
-/// \throws error(bad_input) for a --freeze that matches no tensor of the model.
+/// \throws error(bad_input) for a --freeze pattern that matches no tensor of the model.
 inline void expect_freezes_something(std::vector<autograd::unit_layout> const& units,
                                      training_options const& options) {
   auto const matches_some = [&](std::string const& pattern) {

@@ -9,11 +9,10 @@
 
 namespace superoffload::train {
 
-/// Compares, over all ranks, what they were told and the files that they are to read: settings and element
-/// type by value, configuration, tokenizer and data by their content, weights by their files' names and
-/// sizes.
-/// \throws comm::agreed_error(bad_input) that names the setting or file, the rank and what it has, on every
-/// rank.
+/// Compares the options and input files of all ranks: settings and element type by value; configuration,
+/// tokenizer and data by content; weights by their files' names and sizes.
+/// \throws comm::agreed_error(bad_input) on every rank, that names the setting or file, the rank and its
+/// value.
 void expect_same_options(comm::host_group const& ranks, training_options const& options,
                          std::string const& element_type);
 

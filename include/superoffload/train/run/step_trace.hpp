@@ -17,11 +17,11 @@ public:
   /// `units`: their names.
   explicit step_trace(std::vector<std::string> units) : units_{std::move(units)} {}
 
-  /// The steps' recordings in their order, all of one recorder.
+  /// Adds a step's recording. Steps are in order and of one recorder.
   void add(std::int64_t step, recording seen);
   [[nodiscard]] std::size_t steps() const noexcept { return steps_.size(); }
 
-  /// `tracks` of that recorder.
+  /// `tracks`: of that recorder.
   [[nodiscard]] std::string json(std::vector<track> const& tracks) const;
 
 private:

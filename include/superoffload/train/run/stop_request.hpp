@@ -4,10 +4,9 @@
 
 namespace superoffload::train {
 
-/// Turns SIGTERM, SIGINT and SIGHUP into a request to finish the step, save and leave. A second signal but
-/// SIGHUP ends the program at once, as if this did not exist; an ignored SIGHUP, as by nohup, stays ignored.
-/// Objects that live at the same time, of ranks that are threads, see the same request; the destructor of the
-/// last one restores the former handlers.
+/// Turns SIGTERM, SIGINT and SIGHUP into a request to finish the step, save and leave. A second signal other
+/// than SIGHUP ends the program at once. An ignored SIGHUP, as by nohup, stays ignored. Objects of several
+/// ranks in one process see the same request; the destructor of the last one restores the former handlers.
 class stop_request {
 public:
   stop_request();
@@ -15,7 +14,7 @@ public:
   stop_request& operator=(stop_request const&) = delete;
   ~stop_request();
 
-  /// The signal that asked, 0 for none.
+  /// The signal that was received; 0: none.
   [[nodiscard]] int signal() const noexcept;
 };
 

@@ -15,8 +15,8 @@
 namespace superoffload::offload {
 namespace detail {
 
-/// Goes through the passes as the tape does, with buffers as zero::prefetcher and zero::sharded_store take
-/// them.
+/// Goes through the passes as the tape does, and takes buffers as zero::prefetcher and zero::sharded_store
+/// do.
 class store {
 public:
   store(collectives const& e, zero::gather_buffers buffers, int micro_batches)
@@ -38,26 +38,27 @@ public:
   }
 
 private:
-  static constexpr int nobody = -1;
+  static constexpr int no_unit = -1;
 
   struct weight_buffer {
-    int unit = nobody;
+    int unit = no_unit;
     bool used = false;
-    std::int64_t touched = 0;  // when it was filled or left
-    std::size_t filled = 0;    // operations that have ended then
+    std::int64_t touched = 0;  // time of its last fill or release
+    std::size_t filled = 0;    // operations that have ended when it is filled
     std::size_t left = 0;      // passes that have ended when it is free
   };
   struct gradient_buffer {
-    int unit = nobody;
+    int unit = no_unit;
     std::size_t summed = 0;  // operations that have ended when it is free
   };
-  /// Passes that use units: their own, and with the last one another.
+  /// A pass's use of a unit. A pass uses its own unit; with tied embeddings, the last one uses a second.
   struct visit {
     int unit;
     bool begins, ends;  // the pass
   };
 
-  /// A rank's room has what is exchanged and its own shard: for all units the same times as much.
+  /// A buffer holds the bytes that are exchanged and the rank's own shard, in the same ratio for all units:
+  /// the exchanged bytes are enough to tell sizes apart.
   static zero::buffer_sizes<double> sizes_of(collectives const& e, double unit_collectives::* bytes,
                                              int buffers) {
     std::vector<double> of_units;
@@ -92,7 +93,7 @@ private:
         uses[static_cast<std::size_t>(u)] += backward ? 0 : 1;
         acquire(u, backward || passes[p].front() == last_unit());
         if (++visited < visits.size()) {
-          fetch(visits[visited]);  // ahead of its use, where there is a buffer
+          fetch(visits[visited]);  // prefetch, if a buffer is free
         }
       }
       auto const ended = order_.needed.size();
@@ -106,13 +107,13 @@ private:
         }
       }
       if (p + 1 == e_.units.size()) {
-        synchronized_ = ended;  // for the loss: what comes now is queued behind it
+        synchronized_ = ended;  // the host waits for the loss before it queues on
       }
     }
   }
 
   void acquire(int unit, bool with_gradient) {
-    expect(fetch(unit), exit_code::internal, "unit ", unit, " finds no room to be gathered into");
+    expect(fetch(unit), exit_code::internal, "unit ", unit, " finds no buffer to be gathered into");
     auto& r = *find(unit);
     r.used = true;
     auto& needed = order_.needed.back();
@@ -159,21 +160,21 @@ private:
       auto const next = next_gradient_buffer_;
       auto& r = gradients_[next];
       next_gradient_buffer_ = (next + 1) % gradients_.size();
-      if (r.unit == nobody && gradient_sizes_.suits(static_cast<int>(next), bytes_of(unit).gradient)) {
+      if (r.unit == no_unit && gradient_sizes_.suits(static_cast<int>(next), bytes_of(unit).gradient)) {
         r.unit = unit;
         return r;
       }
     }
-    fail(exit_code::internal, "the gradient of unit ", unit, " finds no room");
+    fail(exit_code::internal, "the gradient of unit ", unit, " finds no buffer");
   }
 
   void reduce(int unit, bool is_last) {
     order_.operations.push_back({activity::reduce, unit, bytes_of(unit).gradient, order_.needed.size()});
     auto& buffer = buffer_for_gradient(unit);
-    buffer = {nobody, order_.operations.size()};
+    buffer = {no_unit, order_.operations.size()};
     if (is_last) {
-      if (auto* const r = find(unit)) {  // its update is what comes next
-        r->unit = nobody;
+      if (auto* const r = find(unit)) {  // its update comes next, so the gathered copy is out of date
+        r->unit = no_unit;
         r->touched = 0;
       }
       announce();
@@ -181,10 +182,11 @@ private:
       summed_by_ = order_.operations.size();
     }
   }
-  /// Of the unit that was reduced last: whoever reads its gradient waits, and the next pass behind it.
+  /// Announces the unit that was reduced last. The reader of its gradient waits for it, and so does the next
+  /// pass.
   void announce() {
-    if (summed_ != nobody) {
-      order_.announcements.push_back({std::exchange(summed_, nobody), order_.needed.size(), summed_by_});
+    if (summed_ != no_unit) {
+      order_.announcements.push_back({std::exchange(summed_, no_unit), order_.needed.size(), summed_by_});
       needed_next_ = summed_by_;
     }
   }
@@ -198,7 +200,7 @@ private:
   std::int64_t clock_ = 0;
   std::size_t synchronized_ = 0;  // passes that had ended when the host last waited for the device
   std::size_t needed_next_ = 0;
-  int summed_ = nobody;  // reduced, and not announced yet
+  int summed_ = no_unit;  // reduced but not announced
   std::size_t summed_by_ = 0;
   collective_order order_;
 };

@@ -17,7 +17,7 @@
 namespace superoffload::offload {
 namespace detail {
 
-/// Finds the fastest candidate by simulating them.
+/// Finds the fastest candidate by simulation.
 class search {
 public:
   search(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
@@ -27,7 +27,7 @@ public:
   plan run() {
     auto const all = candidates_.kinds();
     expect(!all.empty(), exit_code::bad_input,
-           "--offload_weights is on: expected --offload auto, super or zero, and blocks to stream");
+           "--offload_weights is on: expected --offload auto, super or zero, and a model with blocks");
     for (auto const what : all) {
       if (!is_perfect()) {
         try_kind(what);
@@ -37,7 +37,7 @@ public:
   }
 
   [[nodiscard]] plan keep_whole(plan p) const {
-    // Where the device's memory is the host's, whatever else runs there has more use for it.
+    // Memory that the device shares with the host is left to other programs.
     if (!p.fits || m_.device.is_the_host) {
       return p;
     }
@@ -60,7 +60,7 @@ private:
     p.step_time = p.step.step_time;
   }
 
-  /// Tries a candidate; keeps it when it is the fastest.
+  /// Simulates a candidate, and keeps it if it is the fastest.
   void consider(plan p) {
     if (!candidates_.budget().fits(p)) {
       return;
@@ -72,14 +72,14 @@ private:
     }
   }
 
-  /// Nothing leaves the device and nothing is computed again: no plan is faster.
+  /// Nothing leaves the device and nothing is recomputed: no plan is faster.
   [[nodiscard]] bool is_perfect() const {
     return best_ && best_->level == 0 && best_->state.off_the_device() == 0 &&
            best_->offloaded_weights.empty();
   }
 
-  /// The best plan of a kind, in the place of those before it where it is clearly faster: they take less of
-  /// the host and of the link.
+  /// Finds the best plan of a kind. It replaces the plan of an earlier kind only if it is clearly faster,
+  /// since earlier kinds take less of the host and of the link.
   void try_kind(offloading what) {
     auto before = std::exchange(best_, std::nullopt);
     try_all(what);
@@ -99,7 +99,7 @@ private:
         bool const all_resident = all.front().state.off_the_device() == 0;
         for (auto& p : all) { consider(std::move(p)); }
         if (all_resident) {
-          break;  // nothing is left to be streamed
+          break;  // the share of device-updated state makes no difference
         }
       }
     }
@@ -119,7 +119,7 @@ private:
       }
     }
   }
-  /// Fewer slots and staging_buffers where they do next to nothing.
+  /// Takes fewer pinned and staging buffers if that costs next to no time.
   void save_memory() {
     constexpr double worth = 1.0 / 300.0;
     double const limit = best_->step_time * (1.0 + worth);
@@ -132,7 +132,7 @@ private:
         evaluate(p);
         return p;
       };
-      // Where a simulated step can do with so many, a real one, which is less even, has half as many more.
+      // A real step is less even than a simulated one: it gets half as many more.
       constexpr double more = 1.5;
       for (double const share : {0.05, 0.1, 0.2, 0.35, 0.5}) {
         if (with(share).step_time <= limit) {
@@ -194,13 +194,12 @@ namespace detail {
 SUPEROFFLOAD_INLINE void check(std::vector<autograd::unit_layout> const& units, workload const& w,
                                machine const& m) {
   expect(units.size() == w.units.size() && !w.levels.empty() && w.tokens > 0, exit_code::internal,
-         "a workload has the work of every unit, a level and tokens");
+         "a workload is incomplete: expected the work of every unit, a checkpointing level and tokens");
   bool const grouped =
       std::any_of(w.units.begin(), w.units.end(), [](auto const& u) { return u.forward.grouped > 0.0; });
-  expect(
-      !grouped || m.device.grouped_gemms > 0.0, exit_code::bad_input, "machine '", m.name,
-      "': device.grouped_products_tflops is missing: expected the rate of products by groups of rows, for a "
-      "model with experts");
+  expect(!grouped || m.device.grouped_gemms > 0.0, exit_code::bad_input, "machine '", m.name,
+         "': device.grouped_products_tflops is missing: expected the rate of grouped GEMMs, for a "
+         "model with experts");
 }
 }  // namespace detail
 

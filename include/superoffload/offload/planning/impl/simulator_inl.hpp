@@ -19,7 +19,7 @@
 namespace superoffload::offload {
 namespace detail {
 
-/// What is summed up over steps.
+/// Sums over the steps so far.
 struct totals {
   std::vector<double> waits;
   std::array<double, lanes> busy{};
@@ -28,7 +28,7 @@ struct totals {
   worker_counts served;
 };
 
-/// Were steps a and b the same, as far as their sums tell?
+/// Did steps a and b take the same time and do the same work?
 SUPEROFFLOAD_INLINE bool alike(std::vector<totals> const& ends, std::size_t a, std::size_t b) {
   auto const time = [&](std::size_t i) { return ends[i].time - ends[i - 1].time; };
   auto const of_a = ends[a].served - ends[a - 1].served, of_b = ends[b].served - ends[b - 1].served;
@@ -36,7 +36,7 @@ SUPEROFFLOAD_INLINE bool alike(std::vector<totals> const& ends, std::size_t a, s
          of_a.committed == of_b.committed && of_a.updated == of_b.updated;
 }
 
-/// The mean of so many steps, without intervals.
+/// The mean of `steps` steps, without intervals.
 SUPEROFFLOAD_INLINE timeline mean_step(totals const& before, totals const& after, int steps) {
   double const time = after.time - before.time;
   timeline t;
@@ -72,7 +72,7 @@ public:
   timeline run() {
     bool const uniform = s_.hit_rate <= 0.0 || s_.hit_rate >= 1.0;
     double const rarer = std::min(s_.hit_rate, 1.0 - s_.hit_rate);
-    // Steps that do not settle, or are not meant to, are averaged.
+    // Steps that do not become periodic, or differ by the hit rate, are averaged.
     std::size_t const warm_up = uniform ? 16 : 4;
     std::size_t const measured =
         uniform ? 8 : static_cast<std::size_t>(std::clamp(std::ceil(1.0 / rarer), 2.0, 40.0));
@@ -99,12 +99,12 @@ private:
   // Time
   // -----------------------------------------------------------------------------------------------------
 
-  /// Starts whatever can.
+  /// Starts everything that can start now.
   void settle() {
     while (announce() || start_collective() || state_.start_device_update() || start_compute() ||
            start_down() || start_up() || state_.start_cpu()) {}
   }
-  /// To the next end of anything.
+  /// Advances to the next end of an activity, or to the check.
   void advance() {
     double const dt = clock_.next(check_due_);
     sum_.waited_for_ranks += waits_for_ranks() ? dt : 0.0;
@@ -168,7 +168,7 @@ private:
                  p.forward ? time.forward : time.backward);
     return true;
   }
-  /// Nothing but exchanges keeps the next pass from beginning.
+  /// May the next pass begin, apart from collectives that it needs?
   [[nodiscard]] bool may_start_compute() const {
     if (clock_.is_busy(lane::compute) || clock_.is_busy(lane::device_adam) || state_.device_has_updates() ||
         pass_ == passes_.size()) {
@@ -189,7 +189,7 @@ private:
     return can;
   }
 
-  /// What the device updated in the meantime was no waiting.
+  /// Counts the wait before a pass, without the time of device updates.
   void waited(int unit) {
     sum_.waits[static_cast<std::size_t>(unit)] +=
         clock_.now() - could_compute_ - (device_adam_time() - device_adam_by_then_);
@@ -219,8 +219,8 @@ private:
     }
   }
 
-  // Exchanges between ranks
-  // ----------------------------------------------------------------------------------
+  // Collectives between ranks
+  // --------------------------------------------------------------------------------
 
   bool start_collective() {
     auto const* const next = clock_.is_busy(lane::collective) ? nullptr : collectives_.next(pass_);
@@ -228,7 +228,7 @@ private:
       return false;
     }
     bool const gathers = next->what == activity::gather;
-    // In the forward the last step's updates may still run.
+    // In the forward, updates of the last step may still run.
     if (gathers && state_.is_checked() && !(state_.residents_back() && state_.is_back(next->unit))) {
       return false;
     }
@@ -241,7 +241,7 @@ private:
   [[nodiscard]] bool sum_waits_for_buffer() const {
     return collectives_.sum_waits_for_buffer(pass_, clock_.is_busy(lane::collective), gradients_);
   }
-  /// Tells of the next gradient that is reduced.
+  /// Passes on the next gradient that is reduced.
   bool announce() {
     auto const unit = collectives_.take_announcement(pass_);
     if (!unit) {
@@ -254,7 +254,7 @@ private:
     }
     return true;
   }
-  /// Does the device stand still, and for nothing else?
+  /// Is the device idle for no other reason than a collective?
   [[nodiscard]] bool waits_for_ranks() const {
     if (!collectives_.any() || clock_.is_busy(lane::compute) || clock_.is_busy(lane::device_adam)) {
       return false;
@@ -364,10 +364,11 @@ private:
 
 SUPEROFFLOAD_INLINE timeline simulate(machine const& m, schedule const& s) {
   expect(!s.units.empty() && s.micro_batches > 0 && s.state.workers > 0, exit_code::internal,
-         "a schedule has units, micro-batches and threads");
+         "a schedule is incomplete: expected units, micro-batches and threads");
   auto const& with_ranks = s.with_ranks.units;
   expect(with_ranks.empty() || (with_ranks.size() == s.units.size() && m.peers.known()), exit_code::internal,
-         "a schedule of ranks has the exchanges of every unit, and a machine for ranks the rates of them");
+         "a schedule of several ranks is incomplete: expected the collectives of every unit and a machine "
+         "with their rates");
   return detail::simulation{m, s}.run();
 }
 

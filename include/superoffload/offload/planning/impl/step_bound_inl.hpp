@@ -10,16 +10,16 @@
 namespace superoffload::offload {
 namespace detail {
 
-/// What there is to do for each part.
+/// The work of each part of the machine.
 struct demand {
   double compute = 0.0;         ///< s of the device
-  double host = 0.0;            ///< parameters that CPU Adam updates, and their weights not
-  double in_place = 0.0;        ///< and with their weights
+  double host = 0.0;            ///< parameters that CPU Adam updates, with weights on the device
+  double in_place = 0.0;        ///< parameters that CPU Adam updates, with weights on the host
   double down = 0.0, up = 0.0;  ///< bytes over the link
 };
 
-/// Seconds for all of it at once, if nothing waits for anything. But the longer the links are busy meanwhile,
-/// the slower CPU Adam is, and they beside it.
+/// Seconds for all of it at once, if nothing waits for anything else. CPU Adam and the links slow each other
+/// down for as long as both are busy.
 SUPEROFFLOAD_INLINE double busiest(machine const& m, int workers, demand const& d) {
   if (d.host + d.in_place + d.down + d.up == 0.0) {
     return d.compute;
@@ -44,7 +44,7 @@ SUPEROFFLOAD_INLINE double busiest(machine const& m, int workers, demand const& 
     double const busy = std::min(1.0, (2.0 * overlap + rest_down + rest_up) / (2.0 * seconds));
     return std::max({d.compute, idle + busy * slowed, links});
   };
-  // The more time there is, the less is needed: they meet between.
+  // needed_in falls as `seconds` grows: bisect for the point where both are equal.
   double least = std::max(d.compute, idle), most = std::max(least, 1e-12);
   while (needed_in(most) > most) { most *= 2.0; }
   for (int i = 0; i < 60; ++i) {
@@ -62,8 +62,9 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
     passes += w.micro_batches * (t.forward + t.backward);
     first_forward += t.forward;
   }
-  // Parameters by who updates them: CPU Adam, beside weights on the device or in place where those are on the
-  // host, too; and the device, of which some are streamed, alone or with their weights.
+  // Parameters by their update: by CPU Adam with weights on the device (`beside`) or on the host
+  // (`in_place`), or on the device. Of the latter some are device-updated, some of these with their weights
+  // (`along`).
   double beside = 0.0, in_place = 0.0, on_device = 0.0, device_updated = 0.0, along = 0.0, weights = 0.0;
   for (auto const& b : p.state.buckets) {
     auto const count = static_cast<double>(b.count);
@@ -94,8 +95,8 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   if (p.state.immediate) {
     return all_at_once;
   }
-  // What is streamed waits for the check, weights that are updated in place, and of a step that is clipped
-  // whatever else is on the host.
+  // Device-updated state and weights that are updated in place wait for the check. In a clipped step,
+  // everything else on the host does, too.
   double const before = p.state.waits_for_all ? passes : passes - first_forward;
   auto const in_order = [&](double clipped) {
     double const after = detail::busiest(m, workers,
@@ -107,8 +108,8 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
     return std::max(all_at_once, before + after);
   };
   bool const ahead = p.state.speculates && w.hit_rate >= p.state.least_hit_rate();
-  double const accepted = ahead ? w.hit_rate : 0.0;
-  return accepted * in_order(0.0) + (1.0 - accepted) * in_order(beside);
+  double const hits = ahead ? w.hit_rate : 0.0;
+  return hits * in_order(0.0) + (1.0 - hits) * in_order(beside);
 }
 
 }  // namespace superoffload::offload

@@ -18,8 +18,8 @@ SUPEROFFLOAD_INLINE std::vector<unit_time> unit_times(machine const& m, workload
   auto const backward = [&](device_work const& b) { return others(b) + b.attention / d.attention_backward; };
   std::vector<unit_time> times;
   for (std::size_t u = 0; u < w.units.size(); ++u) {
-    auto const again = u < level.recompute.size() ? level.recompute[u] : device_work{};
-    times.push_back({forward(w.units[u].forward), backward(w.units[u].backward) + forward(again)});
+    auto const recompute = u < level.recompute.size() ? level.recompute[u] : device_work{};
+    times.push_back({forward(w.units[u].forward), backward(w.units[u].backward) + forward(recompute)});
   }
   return times;
 }

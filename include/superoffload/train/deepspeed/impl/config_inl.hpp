@@ -33,12 +33,12 @@ SUPEROFFLOAD_INLINE bool is_auto(io::json const& value) {
   return value.is_string() && value.get_ref<std::string const&>() == "auto";
 }
 
-/// NaN for what is no number.
-SUPEROFFLOAD_INLINE double numeric(io::json const& raw, strings accepted) {
+/// NaN if it is no number.
+SUPEROFFLOAD_INLINE double numeric(io::json const& raw, strings allowed) {
   double value = std::nan("");
   if (raw.is_number()) {
     value = raw.get<double>();
-  } else if (raw.is_string() && accepted == strings::as_numbers) {
+  } else if (raw.is_string() && allowed == strings::as_numbers) {
     auto const& text = raw.get_ref<std::string const&>();
     auto const* const last = text.data() + text.size();
     auto const [end, failure] = std::from_chars(text.data(), last, value);
@@ -47,8 +47,8 @@ SUPEROFFLOAD_INLINE double numeric(io::json const& raw, strings accepted) {
   return value;
 }
 
-SUPEROFFLOAD_INLINE double number(json_field const& field, double least, double most, strings accepted) {
-  double const value = numeric(field.raw(), accepted);
+SUPEROFFLOAD_INLINE double number(json_field const& field, double least, double most, strings allowed) {
+  double const value = numeric(field.raw(), allowed);
   expect(least <= value && value <= most, exit_code::bad_input, field.where(), ": ", field.shown(),
          ", expected a number ",
          most < largest ? concat("in [", least, ", ", most, "]") : concat("of at least ", least));
@@ -56,8 +56,8 @@ SUPEROFFLOAD_INLINE double number(json_field const& field, double least, double 
 }
 
 SUPEROFFLOAD_INLINE std::int64_t integer(json_field const& field, std::int64_t least, std::int64_t most,
-                                         strings accepted) {
-  double const value = numeric(field.raw(), accepted);
+                                         strings allowed) {
+  double const value = numeric(field.raw(), allowed);
   expect(
       static_cast<double>(least) <= value && value <= static_cast<double>(most) && value == std::floor(value),
       exit_code::bad_input, field.where(), ": ", field.shown(), ", expected an integer from ", least, " to ",
@@ -65,7 +65,7 @@ SUPEROFFLOAD_INLINE std::int64_t integer(json_field const& field, std::int64_t l
   return static_cast<std::int64_t>(value);
 }
 
-/// The keys that change nothing here, as the note names them.
+/// The keys without effect here, for the note.
 class inert_keys {
 public:
   void add(std::string what) { keys_.push_back(std::move(what)); }
@@ -79,11 +79,12 @@ private:
   std::vector<std::string> keys_;
 };
 
-/// An object whose members are read one by one, and which may have no others. A member that is null is none.
+/// An object whose members are read one by one; expect_no_more() refuses others. A null member counts as
+/// missing.
 class section {
 public:
-  section(json_field field, std::string path, inert_keys& inert, strings accepted)
-      : field_{std::move(field)}, path_{std::move(path)}, inert_{&inert}, strings_{accepted} {
+  section(json_field field, std::string path, inert_keys& inert, strings allowed)
+      : field_{std::move(field)}, path_{std::move(path)}, inert_{&inert}, strings_{allowed} {
     expect(field_.raw().is_object(), exit_code::bad_input, field_.where(), ": ", field_.shown(),
            ", expected an object");
   }
@@ -94,14 +95,14 @@ public:
     known_.emplace_back(key);
     return field_.has(key) ? std::optional{field_[key]} : std::nullopt;
   }
-  /// A member that may be "auto", which counts as none.
+  /// A member that may be "auto", which counts as missing.
   std::optional<json_field> open_member(char const* key) {
     auto found = member(key);
     return found && is_auto(found->raw()) ? std::nullopt : found;
   }
-  std::optional<section> object(char const* key, strings accepted) {
+  std::optional<section> object(char const* key, strings allowed) {
     auto found = member(key);
-    return found ? std::optional{section{*found, path_of(key), *inert_, accepted}} : std::nullopt;
+    return found ? std::optional{section{*found, path_of(key), *inert_, allowed}} : std::nullopt;
   }
 
   said<double> real(char const* key, double least, double most) {
@@ -123,7 +124,7 @@ public:
            ", expected true or false");
     return {found->raw().get<bool>(), found->where()};
   }
-  /// The position of a text among `names`, in any case if told so.
+  /// The index of a text in `names`; `any_case`: in upper or lower case.
   said<std::size_t> one_of(char const* key, std::vector<std::string> const& names, bool any_case = false) {
     auto const found = member(key);
     if (!found) {
@@ -141,7 +142,7 @@ public:
     return {static_cast<std::size_t>(at - names.begin()), found->where()};
   }
 
-  /// Members that change nothing here, whatever they are.
+  /// Members of any value without effect here.
   void without_effect(std::initializer_list<char const*> keys) {
     for (char const* const key : keys) {
       if (member(key)) {
@@ -149,19 +150,19 @@ public:
       }
     }
   }
-  /// Members of something that is off.
+  /// Members of a feature that is off: known, and not noted.
   void ignore(std::initializer_list<char const*> keys) {
     known_.insert(known_.end(), keys.begin(), keys.end());
   }
   void say_without_effect(std::string const& what) { inert_->add(path_of(what)); }
 
-  /// A member that has to be `value` where there is one.
+  /// A member that must be `value` if it is there.
   void only(char const* key, bool value, char const* reason) {
     auto const found = boolean(key);
     expect(!found || *found.value == value, exit_code::bad_input, found.where, ": ", !value,
            " is not supported: ", reason);
   }
-  /// Objects that change the training unless they are empty or their `enabled` is false.
+  /// Objects that would change the training: each must be empty or have `enabled` false.
   void not_enabled(std::initializer_list<char const*> keys) {
     for (char const* const key : keys) {
       if (auto const found = member(key)) {
@@ -175,7 +176,7 @@ public:
     }
   }
 
-  /// \throws error(bad_input) for a member that nobody asked for.
+  /// \throws error(bad_input) for a member that was not read.
   void expect_no_more() const {
     for (auto const& [name, value] : field_.raw().items()) {
       expect(std::ranges::find(known_, name) != known_.end(), exit_code::bad_input, field_[name].where(),
@@ -271,7 +272,7 @@ SUPEROFFLOAD_INLINE void read_optimizer(section& root, deepspeed_config& c) {
   optimizer->expect_no_more();
 }
 
-/// The peak may stand in the scheduler and in the optimizer.
+/// The peak may be in the scheduler and in the optimizer.
 SUPEROFFLOAD_INLINE void settle_peak(deepspeed_config& c, said<double> const& peak) {
   if (!peak) {
     return;
@@ -299,7 +300,7 @@ SUPEROFFLOAD_INLINE void read_scheduler(section& root, deepspeed_config& c) {
   if (auto params = scheduler->object("params", strings::no)) {
     c.warmup_steps = params->count("warmup_num_steps", 1, most_steps);
     if (params->field().has("warmup_num_steps")) {
-      rule.warmup_steps = 0;  // "auto", or c.warmup_steps
+      rule.warmup_steps = 0;  // from c.warmup_steps, or "auto"
     }
     auto const begin = cosine ? params->real("warmup_min_ratio", 0.0, 1.0) : params->rate("warmup_min_lr");
     rule.begin = begin.value.value_or(rule.begin);
@@ -319,7 +320,8 @@ SUPEROFFLOAD_INLINE void read_scheduler(section& root, deepspeed_config& c) {
            ", expected -1: a resumed run knows its step");
     params->expect_no_more();
   }
-  if (rule.kind == schedule::rule::warmup_decay && !peak_is_said) {  // the other rules take the optimizer's
+  if (rule.kind == schedule::rule::warmup_decay &&
+      !peak_is_said) {  // the other rules take the optimizer's lr
     peak = {rule.peak, concat(scheduler->field().where(), ".params.warmup_max_lr")};
   }
   c.schedule = {rule, type.where};
@@ -385,6 +387,53 @@ SUPEROFFLOAD_INLINE void read_offload_param(section& zero, std::int64_t stage, d
   offload->expect_no_more();
 }
 
+/// Keys of zero_optimization without effect here.
+inline constexpr std::initializer_list<char const*> inert_zero_keys{
+    "overlap_comm",
+    "reduce_bucket_size",
+    "sub_group_size",
+    "contiguous_gradients",
+    "reduce_scatter",
+    "use_multi_rank_bucket_allreduce",
+    "allgather_partitions",
+    "allgather_bucket_size",
+    "load_from_fp32_weights",
+    "elastic_checkpoint",
+    "cpu_offload_use_pin_memory",
+    "prefetch_bucket_size",
+    "stage3_prefetch_bucket_size",
+    "param_persistence_threshold",
+    "stage3_param_persistence_threshold",
+    "model_persistence_threshold",
+    "stage3_model_persistence_threshold",
+    "max_live_parameters",
+    "stage3_max_live_parameters",
+    "max_reuse_distance",
+    "stage3_max_reuse_distance",
+    "gather_16bit_weights_on_model_save",
+    "stage3_gather_16bit_weights_on_model_save",
+    "stage3_gather_fp16_weights_on_model_save",
+    "module_granularity_threshold",
+    "stage3_module_granularity_threshold",
+    "use_all_reduce_for_fetch_params",
+    "stage3_use_all_reduce_for_fetch_params",
+    "allgather_sequential",
+    "stage3_allgather_sequential",
+    "ignore_unused_parameters",
+    "legacy_stage1",
+    "round_robin_gradients",
+    "zero_hpz_partition_size",
+    "zeropp_loco_param",
+    "mics_shard_size",
+    "mics_hierarchical_params_gather",
+    "memory_efficient_linear",
+    "pipeline_loading_checkpoint",
+    "override_module_apply",
+    "log_trace_cache_warnings",
+    "enable_sanity_checks",
+    "save_muon_momentum_buffer_in_memory",
+    "leaf_module"};
+
 SUPEROFFLOAD_INLINE void read_zero(section& root, deepspeed_config& c) {
   auto zero = root.object("zero_optimization", strings::as_numbers);
   if (!zero) {
@@ -406,50 +455,7 @@ SUPEROFFLOAD_INLINE void read_zero(section& root, deepspeed_config& c) {
     zero->only(key, false, "it would change the training");
   }
   zero->not_enabled({"zenflow"});
-  zero->without_effect({"overlap_comm",
-                        "reduce_bucket_size",
-                        "sub_group_size",
-                        "contiguous_gradients",
-                        "reduce_scatter",
-                        "use_multi_rank_bucket_allreduce",
-                        "allgather_partitions",
-                        "allgather_bucket_size",
-                        "load_from_fp32_weights",
-                        "elastic_checkpoint",
-                        "cpu_offload_use_pin_memory",
-                        "prefetch_bucket_size",
-                        "stage3_prefetch_bucket_size",
-                        "param_persistence_threshold",
-                        "stage3_param_persistence_threshold",
-                        "model_persistence_threshold",
-                        "stage3_model_persistence_threshold",
-                        "max_live_parameters",
-                        "stage3_max_live_parameters",
-                        "max_reuse_distance",
-                        "stage3_max_reuse_distance",
-                        "gather_16bit_weights_on_model_save",
-                        "stage3_gather_16bit_weights_on_model_save",
-                        "stage3_gather_fp16_weights_on_model_save",
-                        "module_granularity_threshold",
-                        "stage3_module_granularity_threshold",
-                        "use_all_reduce_for_fetch_params",
-                        "stage3_use_all_reduce_for_fetch_params",
-                        "allgather_sequential",
-                        "stage3_allgather_sequential",
-                        "ignore_unused_parameters",
-                        "legacy_stage1",
-                        "round_robin_gradients",
-                        "zero_hpz_partition_size",
-                        "zeropp_loco_param",
-                        "mics_shard_size",
-                        "mics_hierarchical_params_gather",
-                        "memory_efficient_linear",
-                        "pipeline_loading_checkpoint",
-                        "override_module_apply",
-                        "log_trace_cache_warnings",
-                        "enable_sanity_checks",
-                        "save_muon_momentum_buffer_in_memory",
-                        "leaf_module"});
+  zero->without_effect(inert_zero_keys);
   zero->expect_no_more();
 }
 

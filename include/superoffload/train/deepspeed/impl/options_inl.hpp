@@ -41,7 +41,7 @@ public:
 
   [[nodiscard]] bool given(char const* flag) const { return (*given_)(flag); }
 
-  /// The file's value goes to `option`, unless the flag says another one.
+  /// Sets `option` to the file's value. \throws error(bad_input) if a given flag has another one.
   template <class T, class Option>
   void operator()(deepspeed_config::said<T> const& file, char const* flag, Option& option) const {
     if (file) {
@@ -91,7 +91,7 @@ SUPEROFFLOAD_INLINE void settle_schedule(deepspeed_config const& file, settlemen
   if (!file.schedule) {
     return;
   }
-  constexpr shape shapes[] = {shape::constant, shape::linear, shape::cosine};  // as the rules fall
+  constexpr shape shapes[] = {shape::constant, shape::linear, shape::cosine};  // of deepspeed_schedule::rule
   auto schedule = *file.schedule.value;
   settle(deepspeed_config::said<shape>{shapes[static_cast<int>(schedule.kind)], file.schedule.where},
          "--lr_scheduler", o.scheduler);

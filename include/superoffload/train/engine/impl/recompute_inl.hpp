@@ -20,8 +20,8 @@ SUPEROFFLOAD_INLINE autograd::activation_checkpointing inputs_only(
 SUPEROFFLOAD_INLINE autograd::activation_checkpointing fit(
     std::vector<autograd::activation> const& activations, double flops_per_byte, std::size_t budget,
     std::function<std::size_t(autograd::activation_checkpointing const&)> const& peak_of) {
-  // What is freed last of all in backward comes first among equals: the blocks near the end of the forward
-  // are the ones whose backward meets the peak, where keeping costs nothing beyond running again.
+  // Among equals, later blocks come first: the peak is in their backward, which needs their activations
+  // whether they are kept or recomputed.
   std::vector<std::size_t> order(activations.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   auto const worth = [&](std::size_t i) {
@@ -37,7 +37,7 @@ SUPEROFFLOAD_INLINE autograd::activation_checkpointing fit(
     for (std::size_t i = 0; i < count; ++i) { r.keep(activations[order[i]]); }
     return r;
   };
-  // The peak grows with what is kept.
+  // The peak grows with the number of kept activations: bisect.
   std::size_t fits = 0, too_many = order.size() + 1;
   while (too_many - fits > 1) {
     auto const middle = fits + (too_many - fits) / 2;

@@ -23,11 +23,11 @@ SUPEROFFLOAD_INLINE std::uint64_t hash_of(std::string_view bytes, std::uint64_t 
   return hash;
 }
 
-/// Where a rank runs: ranks with the same numbers are of one host, and may use the same processors there.
+/// Where a rank runs. Ranks with equal numbers are on one host, and may use the same processors there.
 struct whereabouts {
   std::uint64_t host = 0;
   std::uint64_t processors = 0;
-  int node = -1;  ///< of its device, where that is known
+  int node = -1;  ///< of its device; negative: unknown
 
   [[nodiscard]] bool beside(whereabouts const& other) const {
     return host == other.host && processors == other.processors;
@@ -46,7 +46,7 @@ SUPEROFFLOAD_INLINE std::vector<whereabouts> all_of(comm::host_group const& rank
   return all;
 }
 
-/// The processors of `host` that are this rank's, the `index`th of those whose devices are at `nodes`.
+/// The processors of `host` for rank `index` of those that share it; their devices are at `nodes`.
 SUPEROFFLOAD_INLINE std::vector<int> processors_of(cpu::topology const& host, std::vector<int> const& nodes,
                                                    std::size_t index) {
   std::vector<int> nearest;
@@ -66,7 +66,7 @@ SUPEROFFLOAD_INLINE std::vector<int> processors_of(cpu::topology const& host, st
   return divided.empty() ? std::vector<int>{} : divided[index];
 }
 
-/// How many ranks may use the processors that this one may.
+/// The number of ranks that may use the same processors as this one.
 SUPEROFFLOAD_INLINE int sharers_of(comm::host_group const& ranks) {
   auto const all = all_of(ranks, -1);
   auto const& own = all[static_cast<std::size_t>(ranks.rank())];
@@ -96,7 +96,7 @@ SUPEROFFLOAD_INLINE int bind_cores(comm::host_group const& ranks, int node) {
   if (mine.empty()) {
     return 0;
   }
-  std::vector<cpu_set_t> set(8);  // room for 8192
+  std::vector<cpu_set_t> set(8);  // 8192 processors
   auto const bytes = set.size() * sizeof(cpu_set_t);
   CPU_ZERO_S(bytes, set.data());
   for (int const id : mine) { CPU_SET_S(static_cast<std::size_t>(id), bytes, set.data()); }
@@ -117,7 +117,7 @@ SUPEROFFLOAD_INLINE offload::machine share_of_host(comm::host_group const& ranks
       std::count_if(all.begin(), all.end(), [&](auto const& w) { return w.host == own.host; }));
   m.host.memory /= neighbours;
   m.host.reserve =
-      offload::machine::host_reserve(m.host.memory);  // each has a driver and libraries of its own
+      offload::machine::host_reserve(m.host.memory);  // each process has its own driver and libraries
   if (m.device.is_the_host) {
     m.device.memory /= neighbours;
     m.device.reserve = m.host.reserve;

@@ -17,7 +17,7 @@ namespace detail {
 
 using ordered = nlohmann::ordered_json;
 
-/// An object of which every member is read, and which has no others.
+/// An object whose members are read one by one; expect_no_more() refuses others.
 class machine_section {
 public:
   explicit machine_section(io::json_field field) : field_{std::move(field)} { field_.require_object(); }
@@ -26,7 +26,7 @@ public:
     known_.emplace_back(name);
     return field_[name];
   }
-  /// A rate, a time or a size: positive, in units of `unit`.
+  /// A positive number in units of `unit`.
   double positive(char const* name, double unit) {
     auto const field = (*this)[name];
     double const value = field.number(0.0, 1e9);
@@ -34,7 +34,7 @@ public:
            field.shown());
     return value * unit;
   }
-  /// Of a rate: above 0, 1 at most.
+  /// A share: above 0, at most 1.
   double share(char const* name) {
     auto const field = (*this)[name];
     double const value = field.number(0.0, 1.0);
@@ -76,21 +76,14 @@ SUPEROFFLOAD_INLINE ordered json_of(offload::machine::adam_seconds const& second
   return json;
 }
 
-}  // namespace detail
-
-SUPEROFFLOAD_INLINE offload::machine read_machine(std::filesystem::path const& file, int ranks) {
-  auto const document = io::read_json(file);
-  detail::machine_section all{{document, file.string()}};
-  offload::machine m;
-  m.name = all["name"].text();
-
-  auto const sources = all["sources"];
+SUPEROFFLOAD_INLINE void read_sources(io::json_field const& sources) {
   sources.require_array();
   expect(!sources.raw().empty(), exit_code::bad_input, sources.where(),
-         ": expected where the figures come from");
+         ": expected a line about the source of the figures");
   for (std::size_t i = 0; i < sources.raw().size(); ++i) { static_cast<void>(sources[i].text()); }
+}
 
-  detail::machine_section device{all["device"]};
+SUPEROFFLOAD_INLINE void read_device(machine_section device, offload::machine& m) {
   m.device.memory = device.gibibytes("memory_gib");
   m.device.reserve = device.gibibytes("reserve_gib");
   m.device.gemms = device.positive("products_tflops", 1e12);
@@ -102,40 +95,59 @@ SUPEROFFLOAD_INLINE offload::machine read_machine(std::filesystem::path const& f
   m.device.bandwidth = device.positive("memory_gb_per_s", 1e9);
   m.device.round_trip = device["round_trip_us"].number(0.0, 1e6) * 1e-6;
   device.expect_no_more();
+}
 
-  detail::machine_section link{all["link"]};
+SUPEROFFLOAD_INLINE void read_link(machine_section link, offload::machine& m) {
   m.link.alone = {link.positive("down_gb_per_s", 1e9), link.positive("up_gb_per_s", 1e9)};
   m.link.both = {link.positive("down_both_gb_per_s", 1e9), link.positive("up_both_gb_per_s", 1e9)};
   m.link.beside_adam = {link.share("down_share_beside_adam"), link.share("up_share_beside_adam")};
   m.link.latency = link["latency_us"].number(0.0, 1e6) * 1e-6;
   link.expect_no_more();
+}
 
-  expect(ranks == 1 || all.has("peers"), exit_code::bad_input, all.where(),
-         ": field 'peers' is missing: expected how fast ranks exchange, for a plan of ", ranks);
-  if (all.has("peers")) {
-    detail::machine_section peers{all["peers"]};
-    m.peers.all_gather = peers.positive("all_gather_gb_per_s", 1e9);
-    m.peers.reduce_scatter = peers.positive("reduce_scatter_gb_per_s", 1e9);
-    m.peers.latency = peers["latency_us"].number(0.0, 1e6) * 1e-6;
-    m.peers.beside_compute = peers.share("share_beside_compute");
-    m.peers.compute_beside = peers.share("compute_share_beside");
-    peers.expect_no_more();
-  }
+SUPEROFFLOAD_INLINE void read_peers(machine_section peers, offload::machine& m) {
+  m.peers.all_gather = peers.positive("all_gather_gb_per_s", 1e9);
+  m.peers.reduce_scatter = peers.positive("reduce_scatter_gb_per_s", 1e9);
+  m.peers.latency = peers["latency_us"].number(0.0, 1e6) * 1e-6;
+  m.peers.beside_compute = peers.share("share_beside_compute");
+  m.peers.compute_beside = peers.share("compute_share_beside");
+  peers.expect_no_more();
+}
 
-  detail::machine_section host{all["host"]};
+SUPEROFFLOAD_INLINE void read_host(machine_section host, offload::machine& m) {
   m.host.memory = host.gibibytes("memory_gib");
   m.host.reserve = host.gibibytes("reserve_gib");
   m.host.cores = static_cast<int>(host["cores"].integer(1, 1 << 20));
   m.adam.latency = host["task_us"].number(0.0, 1e6) * 1e-6;
   host.expect_no_more();
+}
 
-  detail::machine_section adam{all["adam_seconds_per_1e9"]};
+SUPEROFFLOAD_INLINE void read_adam(machine_section adam, offload::machine& m) {
   m.adam.threads = static_cast<int>(adam["threads"].integer(1, 1 << 20));
   m.adam.one_thread = adam.positive("update_by_one_thread", 1e-9);
-  m.adam.links_idle = detail::adam_seconds(adam["links_idle"]);
-  m.adam.links_busy = detail::adam_seconds(adam["links_busy"]);
+  m.adam.links_idle = adam_seconds(adam["links_idle"]);
+  m.adam.links_busy = adam_seconds(adam["links_busy"]);
   adam.expect_no_more();
+}
 
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE offload::machine read_machine(std::filesystem::path const& file, int ranks) {
+  using detail::machine_section;
+  auto const document = io::read_json(file);
+  machine_section all{{document, file.string()}};
+  offload::machine m;
+  m.name = all["name"].text();
+  detail::read_sources(all["sources"]);
+  detail::read_device(machine_section{all["device"]}, m);
+  detail::read_link(machine_section{all["link"]}, m);
+  expect(ranks == 1 || all.has("peers"), exit_code::bad_input, all.where(),
+         ": field 'peers' is missing: expected the rates of collectives, for a plan of ", ranks, " ranks");
+  if (all.has("peers")) {
+    detail::read_peers(machine_section{all["peers"]}, m);
+  }
+  detail::read_host(machine_section{all["host"]}, m);
+  detail::read_adam(machine_section{all["adam_seconds_per_1e9"]}, m);
   all.expect_no_more();
   return m;
 }

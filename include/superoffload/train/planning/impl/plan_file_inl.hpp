@@ -29,7 +29,7 @@ SUPEROFFLOAD_INLINE ordered bytes_of(offload::tier_bytes const& t, std::size_t a
           {"available", available}};
 }
 
-/// Of the step that is shown: how often each thing is done, and how long in all.
+/// Of the step that is shown: count and total time of each activity.
 SUPEROFFLOAD_INLINE ordered activities_of(offload::timeline const& t) {
   std::array<std::pair<int, double>, offload::activities> sums{};
   for (auto const& i : t.intervals) {

@@ -74,7 +74,7 @@ SUPEROFFLOAD_INLINE std::string describe(breakdown const& b, std::vector<std::st
                      ", link down ", percent(resource::link_down), ", up ", percent(resource::link_up),
                      "; waited for weights ", milliseconds(b.waited()), " of ", milliseconds(b.seconds));
   if (b.busy[static_cast<std::size_t>(resource::collective)] > 0.0) {
-    text += concat(", ranks exchanged for ", percent(resource::collective));
+    text += concat(", collectives ", percent(resource::collective));
   }
   auto const longest = std::max_element(b.waits.begin(), b.waits.end());
   if (longest != b.waits.end() && *longest > 0.0) {

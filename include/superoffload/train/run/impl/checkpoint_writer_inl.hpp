@@ -17,10 +17,10 @@
 namespace superoffload::train {
 namespace detail {
 
-/// Leaves room for what training itself may still take.
+/// Leaves half of the free memory to training.
 SUPEROFFLOAD_INLINE bool copy_fits(std::size_t bytes) { return bytes < cpu::available_bytes() / 2; }
 
-/// Blobs that read from a copy of the given ones.
+/// Blobs that read from a copy of `blobs`.
 SUPEROFFLOAD_INLINE std::vector<io::blob> copied(std::vector<io::blob> const& blobs) {
   std::vector<io::blob> copies;
   for (auto const& blob : blobs) {
@@ -84,7 +84,7 @@ SUPEROFFLOAD_INLINE std::optional<std::filesystem::path> checkpoint_writer::wait
   if (writing_.empty()) {
     return std::nullopt;
   }
-  // Whoever has written goes on answering the others, for whom it would be missing otherwise.
+  // A rank that is done keeps taking part in this collective until all are.
   while (!comm::on_all_ranks(ranks_,
                              part_.wait_for(std::chrono::milliseconds{200}) == std::future_status::ready)) {}
   return finish();

@@ -21,7 +21,7 @@
 namespace superoffload::train {
 namespace detail {
 
-/// Writes members one after the other.
+/// A JSON object, written member by member.
 class object {
 public:
   template <class Value>
@@ -69,7 +69,7 @@ SUPEROFFLOAD_INLINE object to_object(breakdown const& b, std::vector<std::string
 
 inline constexpr std::string_view line_start = "{\"step\": ";
 
-/// The step of a line that this file wrote, or -1.
+/// The step of a line of metrics; -1 for any other line.
 SUPEROFFLOAD_INLINE std::int64_t step_of(std::string_view line) {
   std::int64_t step = -1;
   if (line.starts_with(line_start)) {

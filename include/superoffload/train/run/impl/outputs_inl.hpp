@@ -21,7 +21,7 @@ namespace detail {
 namespace fs = std::filesystem;
 using named_paths = std::vector<std::pair<char const*, fs::path>>;
 
-/// Without links, also of a file that is not there yet.
+/// The path without links; the file need not exist.
 SUPEROFFLOAD_INLINE fs::path resolved(fs::path const& path) {
   std::error_code failure;
   auto const absolute = fs::absolute(path, failure);

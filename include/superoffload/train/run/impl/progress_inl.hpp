@@ -45,10 +45,7 @@ SUPEROFFLOAD_INLINE std::string bytes_text(std::size_t bytes) {
 
 SUPEROFFLOAD_INLINE progress::progress(std::int64_t first_step, std::int64_t total_steps,
                                        std::int64_t log_interval)
-    : first_step_{first_step},
-      total_steps_{total_steps},
-      log_interval_{log_interval},
-      live_{log_is_live()} {}
+    : first_step_{first_step}, total_steps_{total_steps}, log_interval_{log_interval}, live_{log_is_live()} {}
 
 SUPEROFFLOAD_INLINE void progress::step(std::int64_t step, double loss, double lr, double tokens_per_second,
                                         bool skipped) {
@@ -66,7 +63,7 @@ SUPEROFFLOAD_INLINE void progress::step(std::int64_t step, double loss, double l
       detail::formatted("step %lld/%lld  loss %.4f  lr %.3g  %.0f tokens/s  %s left%s",
                         static_cast<long long>(step), static_cast<long long>(total_steps_), loss, lr,
                         tokens_per_second, left.c_str(), skipped ? "  (skipped)" : "");
-  log_line(live_ && !last ? log_level::status : log_level::info, line);  // the last one stays
+  log_line(live_ && !last ? log_level::status : log_level::info, line);  // the last line stays
 }
 
 }  // namespace superoffload::train

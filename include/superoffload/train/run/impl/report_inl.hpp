@@ -19,7 +19,7 @@ SUPEROFFLOAD_INLINE std::string line(char const* name, std::string const& value)
   return text;
 }
 
-/// The smallest number from `least` to `most` that fits, and with which all larger ones do; 0 if none does.
+/// The smallest number from `least` to `most` that fits, where all larger ones fit, too; 0 if none fits.
 template <class Fits>
 std::int64_t smallest_fitting(std::int64_t least, std::int64_t most, Fits&& fits) {
   auto fitting = most + 1;
@@ -42,11 +42,11 @@ SUPEROFFLOAD_INLINE std::string describe(offload::plan const& p, allocation cons
                                                   " of them trained"));
   text += offload::describe(p);
   if (p.pinned > outline.lockable) {
-    text +=
-        concat("  ", p.pinned, " bytes of host memory are to be page-locked, but this process may lock ",
-               outline.lockable,
-               ": copies of the rest will be several times slower, and hold up who queues them; raise the "
-               "limit (ulimit -l, a container's memlock)\n");
+    text += concat(
+        "  ", p.pinned, " bytes of host memory are to be page-locked, but this process may lock ",
+        outline.lockable,
+        ": copies of the rest will be several times slower, and block the thread that queues them; raise the "
+        "limit (ulimit -l, a container's memlock)\n");
   }
   if (!outline.attention.empty()) {
     text += detail::line("attention", outline.attention);
@@ -72,7 +72,7 @@ SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline 
 
 SUPEROFFLOAD_INLINE std::string refusal_of(offload::plan const& p, std::string const& device,
                                            training_options const& o, fits_with const& fits) {
-  // Automatic recompute keeps nothing but the inputs of blocks if it has to.
+  // Automatic recompute includes keeping only the inputs of blocks.
   for (auto const recomputed : {recompute::choice::none, recompute::choice::every_block}) {
     if (recomputed == recompute::choice::none && o.recompute != recompute::choice::none) {
       continue;

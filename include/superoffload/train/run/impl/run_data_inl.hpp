@@ -46,7 +46,7 @@ inline constexpr std::array<std::string_view, 11> optimization_flags{
     "--weight_decay",    "--no_decay",   "--max_grad_norm"};
 inline constexpr std::array<std::string_view, 3> tokenizer_files{"tokenizer.json", "tokenizer_config.json",
                                                                  "special_tokens_map.json"};
-/// Fields of config.json that say nothing of what the model computes.
+/// Fields of config.json that do not change what the model computes.
 inline constexpr std::array<std::string_view, 7> descriptive_fields{
     "_name_or_path", "architectures",        "auto_map", "dtype",
     "torch_dtype",   "transformers_version", "use_cache"};

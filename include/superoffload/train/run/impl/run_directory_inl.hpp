@@ -23,7 +23,7 @@ namespace detail {
 
 namespace fs = std::filesystem;
 
-inline constexpr std::size_t most_record_bytes = std::size_t{16} << 20;  // a whole config.json may be in it
+inline constexpr std::size_t most_record_bytes = std::size_t{16} << 20;  // it may contain a whole config.json
 inline constexpr auto choices = "choose another --output_dir, or have it removed (--overwrite_output_dir)";
 
 struct run_record {
@@ -43,7 +43,7 @@ SUPEROFFLOAD_INLINE std::optional<run_record> read_record(fs::path const& output
   return run_record{root["run"].text(), parse_run_state(root["state"].raw().dump(), origin)};
 }
 
-/// Directories of names that a run exports to, and the runs that have.
+/// Exports in `output`, and the runs that wrote them.
 SUPEROFFLOAD_INLINE std::vector<std::pair<fs::path, std::string>> exports_in(fs::path const& output) {
   std::vector<std::pair<fs::path, std::string>> found;
   for (auto const& name : io::list_directory(output)) {
@@ -80,8 +80,7 @@ SUPEROFFLOAD_INLINE void run_directory::look() {
   unnamed_ = resumed_ = false;
   checkpoints_.clear();
   exports_.clear();
-  auto const record =
-      detail::read_record(options_.output);  // a file of that name that is none is not replaced
+  auto const record = detail::read_record(options_.output);  // throws for a file that is no record
   auto const found = io::checkpoints_in(options_.output);
   auto last = std::numeric_limits<std::int64_t>::max();
   if (options_.resume == "auto") {
@@ -174,7 +173,7 @@ SUPEROFFLOAD_INLINE void run_directory::claim(run_state const& now) {
   }
   look();
   if (options_.resume == "auto" && !resumed_) {
-    // A run that left no checkpoint begins again, if it is the same.
+    // A run without a checkpoint starts anew under its identity, if its settings are the same.
     auto const record = detail::read_record(options_.output);
     if (record) {
       auto saved = record->began.identity, own = now.identity;

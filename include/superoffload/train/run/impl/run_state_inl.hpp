@@ -59,7 +59,7 @@ SUPEROFFLOAD_INLINE run_state parse_run_state(std::string const& text, std::stri
   state.where.epoch = root["data_position"]["epoch"].integer(0, most);
   state.where.sequence = root["data_position"]["sequence"].integer(0, most);
   state.best_eval_loss = root["best_eval_loss"].number(-1.0, 1e300);
-  if (root.has("acceptance")) {  // older ones have none
+  if (root.has("acceptance")) {  // older checkpoints have none
     state.hit_rate = root["acceptance"].number(0.0, 1.0);
   }
   state.identity = detail::values_of(root["identity"]);

@@ -53,7 +53,7 @@ SUPEROFFLOAD_INLINE void expect_same_options(comm::host_group const& ranks, trai
   comm::expect_same(ranks, "--dtype", element_type);
   for (auto const& [name, value] : shared_settings(o)) { comm::expect_same(ranks, name, value); }
   std::vector<std::pair<char const*, std::string>> files;
-  // A rank that cannot read is one that differs.
+  // A rank that cannot read its files fails all ranks.
   comm::together(ranks, [&] {
     files = {{"the model's config.json", detail::content_of(o.model / "config.json")},
              {"the model's tokenizer.json", detail::content_of(o.model / "tokenizer.json")},

@@ -15,7 +15,7 @@ using ordered = nlohmann::ordered_json;
 SUPEROFFLOAD_INLINE ordered name_of_row(int row, std::string const& name) {
   return {{"ph", "M"}, {"name", "thread_name"}, {"pid", 1}, {"tid", row}, {"args", {{"name", name}}}};
 }
-SUPEROFFLOAD_INLINE ordered place_of_row(int row) {
+SUPEROFFLOAD_INLINE ordered position_of_row(int row) {
   return {
       {"ph", "M"}, {"name", "thread_sort_index"}, {"pid", 1}, {"tid", row}, {"args", {{"sort_index", row}}}};
 }
@@ -33,11 +33,11 @@ SUPEROFFLOAD_INLINE void step_trace::add(std::int64_t step, recording seen) {
 SUPEROFFLOAD_INLINE std::string step_trace::json(std::vector<track> const& tracks) const {
   auto events = detail::ordered::array();
   events.push_back(detail::name_of_row(0, "steps"));
-  events.push_back(detail::place_of_row(0));
+  events.push_back(detail::position_of_row(0));
   for (std::size_t i = 0; i < tracks.size(); ++i) {
     auto const row = static_cast<int>(i) + 1;
     events.push_back(detail::name_of_row(row, tracks[i].name));
-    events.push_back(detail::place_of_row(row));
+    events.push_back(detail::position_of_row(row));
   }
   auto const add = [&](span const& s) {
     events.push_back(

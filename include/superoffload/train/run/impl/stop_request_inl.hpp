@@ -20,11 +20,11 @@ static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not t
 inline constexpr int handled[] = {SIGTERM, SIGINT, SIGHUP};
 inline constexpr auto signals = std::size(handled);
 inline struct ::sigaction former[signals];
-inline std::mutex mutex;  // of what follows
+inline std::mutex mutex;  // guards `former` and `objects`
 inline int objects = 0;
 
 SUPEROFFLOAD_INLINE void remember(int number) {
-  if (number == SIGHUP) {  // a terminal that goes away may send it more than once
+  if (number == SIGHUP) {  // a closing terminal may send it more than once
     int none = 0;
     requested.compare_exchange_strong(none, number);
   } else if (requested.exchange(number) != 0) {
