@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Headers and CMake files: nothing compiled, so the package serves every compiler and processor.
+# Headers and CMake files: nothing compiled, so the package serves every compiler and processor. The library that this build
+# has compiled is a component of its own, installed on request, for what does not build with CMake.
 
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_DATADIR}/cmake/superoffload)
@@ -36,3 +36,19 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/superoffload-config-versi
 install(FILES ${PROJECT_BINARY_DIR}/install/superoffload-config.cmake
   ${PROJECT_BINARY_DIR}/superoffload-config-version.cmake
   DESTINATION ${package_dir} COMPONENT superoffload_development)
+
+# superoffload_install_pc(NAME DIRECTORY OPTIONS...): NAME.pc, whose paths are relative to itself.
+function(superoffload_install_pc name directory)
+  file(RELATIVE_PATH up /prefix/${directory} /prefix)
+  string(REGEX REPLACE "/$" "" up ${up})
+  configure_file(cmake/${name}.pc.in ${PROJECT_BINARY_DIR}/install/${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/install/${name}.pc DESTINATION ${directory} ${ARGN})
+endfunction()
+superoffload_install_pc(superoffload ${CMAKE_INSTALL_DATADIR}/pkgconfig COMPONENT superoffload_development)
+superoffload_install_pc(superoffload-compiled ${CMAKE_INSTALL_LIBDIR}/pkgconfig
+  COMPONENT superoffload_compiled EXCLUDE_FROM_ALL)
+
+if(TARGET superoffload_compiled)
+  install(FILES $<TARGET_FILE:superoffload_compiled> DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    COMPONENT superoffload_compiled EXCLUDE_FROM_ALL)
+endif()
