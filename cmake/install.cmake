@@ -18,17 +18,17 @@ install(FILES
 
 # The same configuration twice: beside an installed tree, and in the build tree for consumers of the source tree.
 set(superoffload_config_include ${CMAKE_INSTALL_INCLUDEDIR})
-set(superoffload_config_cmake ${package_dir})
+set(superoffload_config_cmake "\${CMAKE_CURRENT_LIST_DIR}")  # vcpkg moves it
 configure_package_config_file(cmake/superoffload-config.cmake.in
   ${PROJECT_BINARY_DIR}/install/superoffload-config.cmake INSTALL_DESTINATION ${package_dir}
-  PATH_VARS superoffload_config_include superoffload_config_cmake
+  PATH_VARS superoffload_config_include
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 
 set(superoffload_config_include ${PROJECT_SOURCE_DIR}/include)
 set(superoffload_config_cmake ${PROJECT_SOURCE_DIR}/cmake)
 configure_package_config_file(cmake/superoffload-config.cmake.in
   ${PROJECT_BINARY_DIR}/superoffload-config.cmake INSTALL_DESTINATION ${PROJECT_BINARY_DIR}
-  PATH_VARS superoffload_config_include superoffload_config_cmake
+  PATH_VARS superoffload_config_include
   NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/superoffload-config-version.cmake
