@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Headers and CMake files: nothing compiled, so the package serves every compiler and processor. The library that this build
-# has compiled is a component of its own, installed on request, for what does not build with CMake.
+# Installs headers and CMake files, nothing compiled, so that the package works for every compiler and processor. The
+# library that this build has compiled is a component of its own, installed on request, for builds without CMake.
 
 include(CMakePackageConfigHelpers)
 
@@ -16,7 +16,7 @@ install(FILES
   cmake/FindUtf8proc.cmake cmake/FindXsimd.cmake
   DESTINATION ${package_dir} COMPONENT superoffload_development)
 
-# The same configuration twice: beside an installed tree, and in the build tree for consumers of the source tree.
+# The same configuration twice: for the install tree, and in the build tree for consumers of the source tree.
 set(superoffload_config_include ${CMAKE_INSTALL_INCLUDEDIR})
 set(superoffload_config_cmake "\${CMAKE_CURRENT_LIST_DIR}")  # vcpkg moves it
 configure_package_config_file(cmake/superoffload-config.cmake.in

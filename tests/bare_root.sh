@@ -12,7 +12,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/superoffload
 
 say() { printf '==> %s\n' "$*"; }
 
-# What is running ends with this script, whatever ends it. Mounts are those of its namespace alone, and end with it.
+# Everything that runs ends with this script, however it ends. Mounts belong to its namespace and end with it.
 running=
 scratch=
 clean_up() {
@@ -28,7 +28,7 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# limited SECONDS COMMAND...: in the background and waited for, so that a signal is not put off until it has ended.
+# limited SECONDS COMMAND...: runs it in the background and waits, so that a signal is handled before it has ended.
 limited() {
   local status=0
   timeout --kill-after=5 "$@" </dev/null &
@@ -53,7 +53,7 @@ settings=$scratch/settings  # this machine's, for every root
 mkdir -p "$settings/etc/apt/sources.list.d" "$settings/etc/apt/apt.conf.d" "$settings/etc/dpkg/dpkg.cfg.d" "$settings/etc/ssl/certs"
 echo force-unsafe-io >"$settings/etc/dpkg/dpkg.cfg.d/bare_root"  # thrown away, it need not survive a crash
 
-# The sources that have this release of Debian; those of others are nothing that a bare machine has.
+# The sources with this release of Debian; a bare machine has no others.
 has_word() { grep -qE "(^|[[:space:]])($1)([[:space:]]|\$)" "$2"; }
 for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
   if [[ ! -e $file ]] || ! has_word "$release(-updates|-security)?" "$file" || ! has_word main "$file"; then
@@ -69,7 +69,7 @@ if [[ -z $(ls "$settings/etc/apt/sources.list.d") && ! -s $settings/etc/apt/sour
 fi
 apt-config dump 2>/dev/null | grep -E '^Acquire::(https?::|Check-|Retries|ForceIPv)' >"$settings/etc/apt/apt.conf.d/90host" || true
 for file in /etc/resolv.conf /etc/hosts; do
-  [[ ! -e $file ]] || cp "$file" "$settings$file"  # what a link points to
+  [[ ! -e $file ]] || cp "$file" "$settings$file"  # the target of a link
 done
 if grep -rqs https: "$settings/etc/apt" && [[ -e /etc/ssl/certs/ca-certificates.crt ]]; then
   cp /etc/ssl/certs/ca-certificates.crt "$settings/etc/ssl/certs"
@@ -100,11 +100,11 @@ if [[ ! -s $bare ]]; then
   say "making a bare root: $bare"
   make_bare_root || {
     rm -f "$bare.$$.tar"
-    skip "a bare root could not be made: the network, the package sources, or what stands above"
+    skip "a bare root could not be made: the network, the package sources, or the messages above"
   }
 fi
 
-# new_machine: the bare root again, with a home for a user.
+# new_machine: a fresh copy of the bare root, with a home for a user.
 machine=$scratch/machine
 log=$scratch/log
 new_machine() {
@@ -113,10 +113,11 @@ new_machine() {
     limited 300 tar -C "$machine" -xf "$bare" &&
     rm -rf "$machine"/etc/apt/sources.list* &&
     cp -r "$settings/etc" "$machine" &&
-    mkdir -p "$machine/home/someone"
+    mkdir -p "$machine/home/user"
 }
 
-# on_machine UID SECONDS SCRIPT: SCRIPT runs at the user's home, with its output in the log. What it leaves running ends with it.
+# on_machine UID SECONDS SCRIPT: runs SCRIPT in the user's home, with its output in the log. Processes that it leaves end
+# with it.
 on_machine() {
   local user=$1 seconds=$2 script=$3
   # shellcheck disable=SC2016
@@ -127,7 +128,7 @@ on_machine() {
     shift 2
     exec chroot --userspec="$user:$user" "$root" "$@"' \
     mounts "$machine" "$user" \
-    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/someone "${proxies[@]}" \
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/home/user "${proxies[@]}" \
     bash -c "cd && { $script; }" >>"$log" 2>&1
 }
 

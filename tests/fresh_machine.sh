@@ -7,20 +7,20 @@ usage() {
   cat <<'END'
 Usage: tests/fresh_machine.sh [--tests]
 
-Runs the README's first commands on a bare Debian 12, alone and from nothing: a minimal root, a clone of the current
-commit, no compiler, no ccache's store. A package that a command uses and does not install fails it.
+Runs the README's first commands on a bare Debian 12, each from scratch: a minimal root, a clone of the current
+commit, no compiler, no ccache store. A package that a command uses and does not install fails it.
 
-  (nothing)  examples/quickstart.sh: as root, after whom CMake configures with the release preset and without one; and as
-             a user without sudo, who gets exit code 4 and the line to run: root runs that very line, and the user's
-             command then comes as far as compiling
-  --tests    the same of tests/run.sh, too
+  (nothing)  examples/quickstart.sh: as root, and then CMake configures with the release preset and without one; and as a
+             user without sudo: the command ends with exit code 4 and the line to run; root runs that line, and the user's
+             next run reaches compilation
+  --tests    tests/run.sh in the same way, too
   --help     this text
 
 Needs root, mmdebstrap (installed with apt where it is missing) or debootstrap, and the network; without them it is
-skipped. Package sources, proxies and resolver are this machine's. The bare root is kept in
-${XDG_CACHE_HOME:-~/.cache}/superoffload; delete it there to have a new one. Logs of what failed are printed.
+skipped. It uses this machine's package sources, proxies and resolver. The bare root is kept in
+${XDG_CACHE_HOME:-~/.cache}/superoffload; delete it there to get a new one. Logs of what failed are printed.
 
-The last line is the sum. Exit status: 0 all passed, 1 a command failed, 2 a wrong argument, 77 all were skipped.
+The last line is the total. Exit status: 0 all passed, 1 a command failed, 2 a wrong argument, 77 all were skipped.
 END
 }
 
@@ -36,8 +36,8 @@ done
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 passed=0 failed=0 skipped=0
 
-# verdict CASE passed|FAILED|skipped [DETAIL]
-verdict() { say "fresh machine: $1: $2${3:+ ($3)}"; }
+# result CASE passed|FAILED|skipped [DETAIL]
+result() { say "fresh machine: $1: $2${3:+ ($3)}"; }
 finish() {
   say "fresh machine: $passed passed, $failed failed, $skipped skipped"
   ((failed == 0)) || exit 1
@@ -45,10 +45,10 @@ finish() {
   exit 0
 }
 skip() {
-  local command who
+  local command user
   for command in "${commands[@]}"; do
-    for who in root 'a user without sudo'; do
-      verdict "$command as $who" skipped "$1"
+    for user in root 'a user without sudo'; do
+      result "$command as $user" skipped "$1"
       skipped=$((skipped + 1))
     done
   done
@@ -58,17 +58,17 @@ skip() {
 # shellcheck source=tests/bare_root.sh
 source tests/bare_root.sh
 
-# new_clone UID: a new machine, and a clone that this user has at home.
+# new_clone UID: a new machine, with a clone in this user's home.
 new_clone() {
   new_machine &&
-    limited 120 git clone -q "file://$PWD" "$machine/home/someone/superoffload" &&
-    chown -R "$1:$1" "$machine/home/someone"
+    limited 120 git clone -q "file://$PWD" "$machine/home/user/superoffload" &&
+    chown -R "$1:$1" "$machine/home/user"
 }
 
 # in_clone UID SECONDS SCRIPT
 in_clone() { on_machine "$1" "$2" "cd superoffload && { $3; }"; }
 
-# as_root COMMAND SECONDS: it ends well, and shows it.
+# as_root COMMAND SECONDS: checks that it succeeds, and that its output shows it.
 as_root() {
   new_clone 0 && in_clone 0 "$2" "$1" || return
   case $1 in
@@ -76,12 +76,12 @@ as_root() {
       grep -q '^exported to quickstart-output/model' "$log" &&
         in_clone 0 120 'cmake --preset release && cmake -S . -B build'
       ;;
-    # A test that is skipped lacks something.
+    # A skipped test means that a package is missing.
     tests/run.sh) grep -q '^==> all passed' "$log" && ! grep -qF '***Skipped' "$log" ;;
   esac
 }
 
-# as_user COMMAND: it is refused with the line to run, and then compiles.
+# as_user COMMAND: checks that it stops with the line to run, and then compiles.
 as_user() {
   local line status=0
   new_clone 1000 || return
@@ -97,7 +97,7 @@ as_user() {
   in_clone 1000 300 "$1 >/tmp/log 2>&1 & command=\$!
     while kill -0 \$command 2>/dev/null && ! grep -q '^==> building with' /tmp/log; do sleep 1; done
     cat /tmp/log; grep -q '^==> building with' /tmp/log" || return
-  ! grep -q '^apt-get ' "$log"  # that line was all that was missing
+  ! grep -q '^apt-get ' "$log"  # that line was enough
 }
 
 # check CASE FUNCTION ARGUMENTS...
@@ -107,17 +107,17 @@ check() {
   : >"$log"
   "$@" || status=$?
   if ((status == 0)); then
-    verdict "$name" passed "$((SECONDS - begin)) s"
+    result "$name" passed "$((SECONDS - begin)) s"
     passed=$((passed + 1))
   else
     tail -n 60 "$log" | sed 's/^/  | /'
-    verdict "$name" FAILED "after $((SECONDS - begin)) s, status $status"
+    result "$name" FAILED "after $((SECONDS - begin)) s, status $status"
     failed=$((failed + 1))
   fi
   rm -rf --one-file-system "$machine"
 }
 
-say "on a bare Debian 12: $(git rev-parse --short HEAD)$([[ -z $(git status --porcelain) ]] || echo ', without the changes that are not committed')"
+say "on a bare Debian 12: $(git rev-parse --short HEAD)$([[ -z $(git status --porcelain) ]] || echo ', without uncommitted changes')"
 for command in "${commands[@]}"; do
   seconds=2400
   [[ $command != tests/run.sh ]] || seconds=7200

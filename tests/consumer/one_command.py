@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds README's trainer with the one command that README gives, and with the installed compiled library by what
+"""Builds README's trainer with the one command in README, and with the installed compiled library by what
 pkg-config says of it; runs both. Each prints its plan, whose times are measured. Their losses must be equal: all plans
 give the same bits, and both programs use the best instruction set of this machine."""
 
@@ -40,7 +40,7 @@ def flags_of(package, prefix):
 
 
 def losses_in(output):
-    """The lines of its steps. The plan before them must say that state is off the device."""
+    """The lines of the steps. The plan before them must place state off the device."""
     if not re.search(r"^plan for llama.*^  optimizer state: [0-9.]+ % on the device, (?!0\.0 % updated by the CPU, 0\.0 %)",
                      output, re.DOTALL | re.MULTILINE):
         sys.exit(f"the trainer printed no plan with state off the device:\n{output}")
@@ -52,10 +52,10 @@ def losses_in(output):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--compiler", required=True, help="in place of g++")
+    parser.add_argument("--compiler", required=True, help="used instead of g++")
     parser.add_argument("--cmake", required=True)
     parser.add_argument("--build", required=True, type=pathlib.Path, help="where superoffload::compiled is built")
-    parser.add_argument("root", type=pathlib.Path, help="of this project")
+    parser.add_argument("root", type=pathlib.Path, help="the root of this project")
     options = parser.parse_args()
     root = options.root.resolve()
     readme = (root / "README.md").read_text()

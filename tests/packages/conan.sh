@@ -33,11 +33,11 @@ case $#:${1:-} in
 esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
-# verdict CASE passed|FAILED|skipped [DETAIL]
-verdict() { printf '==> packages: conan create, %s: %s\n' "$1" "$2${3:+ ($3)}"; }
+# result CASE passed|FAILED|skipped [DETAIL]
+result() { printf '==> packages: conan create, %s: %s\n' "$1" "$2${3:+ ($3)}"; }
 skip() {
   local name
-  for name in "${cases[@]}"; do verdict "$name" skipped "$1"; done
+  for name in "${cases[@]}"; do result "$name" skipped "$1"; done
   exit 77
 }
 
@@ -74,10 +74,10 @@ for name in "${cases[@]}"; do
   begin=$SECONDS
   if timeout 3000 "$environment/bin/conan" create . -pr:a tests/packages/conan_profile "${options[@]}" >"$CONAN_HOME/log" 2>&1 &&
     grep -q '^superoffload [0-9.]*: loss [0-9.]*, after a step [0-9.]*' "$CONAN_HOME/log"; then
-    verdict "$name" passed "$((SECONDS - begin)) s"
+    result "$name" passed "$((SECONDS - begin)) s"
   else
     tail -n 60 "$CONAN_HOME/log" | sed 's/^/  | /'
-    verdict "$name" FAILED "after $((SECONDS - begin)) s"
+    result "$name" FAILED "after $((SECONDS - begin)) s"
     status=1
   fi
 done

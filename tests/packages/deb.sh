@@ -29,11 +29,11 @@ esac
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 
 status=0
-# verdict CASE passed|FAILED|skipped [DETAIL]
-verdict() { say "packages: $1: $2${3:+ ($3)}"; }
+# result CASE passed|FAILED|skipped [DETAIL]
+result() { say "packages: $1: $2${3:+ ($3)}"; }
 skip() {
-  verdict 'the .deb' skipped "$1"
-  verdict 'the .tar.gz' skipped "$1"
+  result 'the .deb' skipped "$1"
+  result 'the .tar.gz' skipped "$1"
   exit 77
 }
 
@@ -82,9 +82,9 @@ trains() {
 }
 
 as_deb() {
-  new_machine && cp -r "$packages"/*.deb examples/models/tiny_llama "$machine/home/someone" &&
-    cp examples/data/alpaca_en_demo.json "$machine/home/someone/alpaca.json" &&
-    chown -R 1000:1000 "$machine/home/someone" || return
+  new_machine && cp -r "$packages"/*.deb examples/models/tiny_llama "$machine/home/user" &&
+    cp examples/data/alpaca_en_demo.json "$machine/home/user/alpaca.json" &&
+    chown -R 1000:1000 "$machine/home/user" || return
   local name
   name=$(dpkg-deb --field "$packages"/superoffload*.deb Package) || return
   # Nothing else is there yet that the programs could find.
@@ -103,10 +103,10 @@ as_deb() {
 }
 
 as_archive() {
-  new_machine && cp -r examples/models/tiny_llama "$machine/home/someone" &&
-    cp examples/data/alpaca_en_demo.json "$machine/home/someone/alpaca.json" &&
+  new_machine && cp -r examples/models/tiny_llama "$machine/home/user" &&
+    cp examples/data/alpaca_en_demo.json "$machine/home/user/alpaca.json" &&
     mkdir "$machine/opt/programs" && tar -C "$machine/opt/programs" --strip-components 1 -xf "$packages"/superoffload*.tar.gz &&
-    chown -R 1000:1000 "$machine/home/someone" || return
+    chown -R 1000:1000 "$machine/home/user" || return
   local package
   for package in "$packages"/{cuda-cudart,libcublas}-*.deb; do
     [[ ! -e $package ]] || dpkg-deb -x "$package" "$machine" || return
@@ -119,10 +119,10 @@ check() {
   local begin=$SECONDS
   : >"$log"
   if "$2"; then
-    verdict "$1" passed "$((SECONDS - begin)) s"
+    result "$1" passed "$((SECONDS - begin)) s"
   else
     tail -n 60 "$log" | sed 's/^/  | /'
-    verdict "$1" FAILED "after $((SECONDS - begin)) s"
+    result "$1" FAILED "after $((SECONDS - begin)) s"
     status=1
   fi
   rm -rf --one-file-system "$machine"
@@ -130,8 +130,8 @@ check() {
 
 if ! { mkdir "$packages" && pack && add_cuda; }; then
   cat "$log"
-  verdict 'the .deb' FAILED 'it could not be made'
-  verdict 'the .tar.gz' FAILED 'it could not be made'
+  result 'the .deb' FAILED 'it could not be made'
+  result 'the .tar.gz' FAILED 'it could not be made'
   exit 1
 fi
 (cd "$packages" && say "packages: $(echo superoffload*.deb superoffload*.tar.gz)")
