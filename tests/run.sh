@@ -36,7 +36,7 @@ source cmake/bootstrap.sh
 if ! $sanitizers && [[ $(uname -m) == x86_64 ]]; then
   optional_packages=(g++-aarch64-linux-gnu:aarch64-linux-gnu-g++ qemu-user:qemu-aarch64)
 fi
-ensure_build_packages doctest-dev@doctest/doctest.h python3:python3
+ensure_build_packages doctest-dev@doctest/doctest.h python3:python3 pkg-config:pkg-config
 if ((${#optional_packages[@]} > 0)); then
   (ensure_packages "${optional_packages[@]}") ||
     say "going on: without them the test for aarch64 is skipped"

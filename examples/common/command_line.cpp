@@ -9,6 +9,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/program.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
@@ -85,13 +87,17 @@ CLI::Option* on_off(CLI::App& app, std::string const& flag, bool& value, std::st
 void add_model_and_data(CLI::App& app, training_options& o) {
   constexpr char const* group = "Model and data";
   app.add_option("--model", o.model, "Hugging Face directory: config.json, safetensors, tokenizer.json")
+      ->type_name("DIR")
       ->group(group);
   app.add_option("--dataset", o.dataset, "Alpaca data, JSON or JSON lines: instruction, input, output")
+      ->type_name("FILE")
       ->group(group);
   app.add_option("--dataset_percentage", o.dataset_percentage, "how much of the data to use, from its start")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--output_dir", o.output, "where checkpoints and the exported model go")->group(group);
+  app.add_option("--output_dir", o.output, "where checkpoints and the exported model go")
+      ->type_name("DIR")
+      ->group(group);
   choice<so::text::prompt_template>(
       app, "--template", o.prompt_template,
       {{"deepspeed", so::text::prompt_template::deepspeed}, {"alpaca", so::text::prompt_template::alpaca}},
@@ -333,14 +339,18 @@ void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& d
 
 void add_reporting(CLI::App& app, training_options& o) {
   constexpr char const* group = "Evaluation, metrics, checkpoints";
-  app.add_option("--eval_dataset", o.eval_dataset, "held-out data, evaluated before and after")->group(group);
+  app.add_option("--eval_dataset", o.eval_dataset, "held-out data, evaluated before and after")
+      ->type_name("FILE")
+      ->group(group);
   app.add_option("--eval_steps", o.eval_steps, "evaluate every so many steps too, 0: off")
       ->capture_default_str()
       ->group(group);
   app.add_option("--log_interval", o.log_interval, "steps between two lines of a log")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--metrics", o.metrics, "write one JSON object per step to this file")->group(group);
+  app.add_option("--metrics", o.metrics, "write one JSON object per step to this file")
+      ->type_name("FILE")
+      ->group(group);
   app.add_flag("--wall_clock_breakdown", o.wall_clock_breakdown,
                "say where the time of each step went, in the log and in --metrics")
       ->group(group);
@@ -357,6 +367,7 @@ void add_reporting(CLI::App& app, training_options& o) {
       ->group(group);
   app.add_option("--resume", o.resume,
                  "a checkpoint's directory, or auto: the newest valid one of --output_dir")
+      ->type_name("DIR|auto")
       ->group(group);
   app.add_flag("--overwrite_output_dir", o.overwrite_output,
                "remove what earlier runs have saved and exported in --output_dir, and their --metrics")
@@ -391,7 +402,9 @@ std::string apply_deepspeed(std::filesystem::path const& path, CLI::App const& a
 std::optional<command_line> read_command_line(int argc, char** argv, char const* summary) {
   command_line c;
   c.arguments.assign(argv, argv + argc);
-  CLI::App app{summary, std::filesystem::path{argc > 0 ? argv[0] : ""}.filename()};
+  std::string const name = std::filesystem::path{argc > 0 ? argv[0] : ""}.filename();
+  CLI::App app{summary, name};
+  app.set_version_flag("--version", version_line(name), "Print the version and exit");
   app.footer(exit_codes);
   app.option_defaults()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);  // a script's flags can be overridden
@@ -407,6 +420,9 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
     app.parse(normalized(argc, argv));
   } catch (CLI::CallForHelp const&) {
     std::fputs(app.help().c_str(), stdout);
+    return std::nullopt;
+  } catch (CLI::CallForVersion const& version) {
+    std::puts(version.what());
     return std::nullopt;
   } catch (CLI::ParseError const& e) {
     so::fail(so::exit_code::bad_input, so::printable(e.what(), 400), "; --help lists the flags");

@@ -28,7 +28,8 @@ struct command_line {
   std::optional<superoffload::comm::environment> run;
 };
 
-/// Reads the flags that all fine-tuners share. Nothing when --help was asked for, which is then printed.
+/// Reads the flags that all fine-tuners share. Nothing when --help or --version was asked for,
+/// which is then printed.
 /// \throws superoffload::error: bad_input for an unknown flag or a wrong value, device for GPUs that this
 /// program was built without.
 std::optional<command_line> read_command_line(int argc, char** argv, char const* summary);

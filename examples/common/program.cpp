@@ -6,6 +6,7 @@
 #include <superoffload/core/current_error.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/log.hpp>
+#include <superoffload/core/version.hpp>
 
 #include <cerrno>
 #include <csignal>
@@ -51,6 +52,11 @@ int report_current() noexcept {
 }
 
 }  // namespace
+
+std::string version_line(std::string const& name) {
+  return so::concat(name, " (superoffload) ", SUPEROFFLOAD_VERSION_MAJOR, '.', SUPEROFFLOAD_VERSION_MINOR,
+                    '.', SUPEROFFLOAD_VERSION_PATCH);
+}
 
 int run_program(char const* name, int (*body)(int, char**), int argc, char** argv) {
   take_standard_descriptors();

@@ -2,7 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+
 namespace examples {
+
+/// What --version prints, without the end of the line.
+std::string version_line(std::string const& name);
 
 /// What every program does at its edge: it makes sure that descriptors 0 to 2 are taken, has writes fail
 /// instead of ending the process, calls body(), and turns what that throws, once for all ranks that throw the

@@ -66,14 +66,15 @@ void tokenize(std::string const& model, bool add_special) {
 int tokenize(int argc, char** argv) {
   CLI::App app{"Turns texts into token ids: one JSON string a line in, one JSON list of ids a line out.",
                "tokenize"};
+  app.set_version_flag("--version", examples::version_line("tokenize"), "Print the version and exit");
   std::string model;
   bool no_special = false;
-  app.add_option("--model", model, "directory with tokenizer.json")->required();
+  app.add_option("--model", model, "directory with tokenizer.json")->type_name("DIR")->required();
   app.add_flag("--no_special,--no-special", no_special,
                "leave out what the post-processor adds, such as a BOS");
   try {
     app.parse(argc, argv);
-  } catch (CLI::Success const& help) { return app.exit(help); } catch (CLI::ParseError const& e) {
+  } catch (CLI::Success const& asked) { return app.exit(asked); } catch (CLI::ParseError const& e) {
     fail(exit_code::bad_input, e.what(), "; see --help");
   }
   std::ios::sync_with_stdio(false);

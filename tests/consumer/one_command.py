@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""Builds README's trainer with the one command in README, and with the compiled library instead of the implementations;
-runs both. Each prints its plan, whose times are measured. Their losses must be equal: all plans give the same bits, and
-both programs use the best instruction set of this machine."""
+"""Builds README's trainer with the one command in README, and with the installed compiled library by what
+pkg-config says of it; runs both. Each prints its plan, whose times are measured. Their losses must be equal: all plans
+give the same bits, and both programs use the best instruction set of this machine."""
 
 import argparse
+import os
 import pathlib
 import re
 import shlex
@@ -29,6 +30,15 @@ def run(command, directory):
     return result.stdout
 
 
+def flags_of(package, prefix):
+    """What pkg-config says of an installed package."""
+    directories = [str(path.parent) for path in prefix.rglob(f"{package}.pc")]
+    if len(directories) != 1:
+        sys.exit(f"{package}.pc: expected one in {prefix}, found {len(directories)}")
+    os.environ["PKG_CONFIG_PATH"] = directories[0]
+    return shlex.split(run(["pkg-config", "--cflags", "--libs", package], prefix))
+
+
 def losses_in(output):
     """The lines of the steps. The plan before them must place state off the device."""
     if not re.search(r"^plan for llama.*^  optimizer state: [0-9.]+ % on the device, (?!0\.0 % updated by the CPU, 0\.0 %)",
@@ -43,7 +53,8 @@ def losses_in(output):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--compiler", required=True, help="used instead of g++")
-    parser.add_argument("--compiled", required=True, type=pathlib.Path, help="the library of superoffload::compiled")
+    parser.add_argument("--cmake", required=True)
+    parser.add_argument("--build", required=True, type=pathlib.Path, help="where superoffload::compiled is built")
     parser.add_argument("root", type=pathlib.Path, help="the root of this project")
     options = parser.parse_args()
     root = options.root.resolve()
@@ -62,9 +73,15 @@ def main():
         output = run(["./trainer", *arguments, "tuned"], directory)
         print(output)
 
-        at = command.index("trainer.cpp")
-        command[at:at + 1] = ["-DSUPEROFFLOAD_COMPILED", "trainer.cpp", str(options.compiled.resolve())]
-        run(command, directory)
+        prefix = directory / "prefix"
+        for component in "superoffload_development", "superoffload_compiled":
+            run([options.cmake, "--install", options.build, "--component", component, "--prefix", prefix], directory)
+        of_readme = {word for word in command if re.match("-(std|f|l|p)", word)}
+        missing = of_readme - set(flags_of("superoffload", prefix))
+        if not of_readme or missing:
+            sys.exit(f"superoffload.pc lacks flags of README's command: {shlex.join(sorted(missing))}")
+        run([options.compiler, "-O2", "-march=native", "trainer.cpp", *flags_of("superoffload-compiled", prefix),
+             "-o", "trainer"], directory)
         if losses_in(run(["./trainer", *arguments, "tuned_too"], directory)) != losses_in(output):
             sys.exit("the header-only trainer and the compiled one differ")
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What is wrong on the command line is said in one line, before anything is trained or written.
+#include <superoffload/core/version.hpp>
+
 #include "examples/rejection.hpp"
 
 #include <regex>
@@ -175,6 +177,16 @@ TEST_CASE("an export never replaces the model that was read, or what is no expor
                  {(c.output / "model").string(), "is the model that is read"});
   check_rejected(c.run({}), exit_code::bad_input, {"expected.json", "nothing that an export writes"});
   CHECK(snapshot_of(c.output) == before);
+}
+
+TEST_CASE("--version prints the program and the version of the headers") {
+  for (auto const& program_file : {finetune_llama, finetune, fs::path{SUPEROFFLOAD_TOKENIZE}}) {
+    auto const done = run(program_file, {"--version"});
+    CHECK(done.status == 0);
+    CHECK(done.err.empty());
+    CHECK(done.out == concat(program_file.filename().string(), " (superoffload) ", SUPEROFFLOAD_VERSION_MAJOR,
+                             '.', SUPEROFFLOAD_VERSION_MINOR, '.', SUPEROFFLOAD_VERSION_PATCH, '\n'));
+  }
 }
 
 TEST_CASE("--help names every flag, in groups, with its default") {

@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+
+import os
+
+from conan import ConanFile
+from conan.tools.build import can_run
+from conan.tools.cmake import CMake, cmake_layout
+
+
+class Test(ConanFile):
+    settings = "os", "arch", "compiler", "build_type"
+    generators = "CMakeDeps", "CMakeToolchain"
+
+    def requirements(self):
+        self.requires(self.tested_reference_str)
+
+    def layout(self):
+        cmake_layout(self)
+
+    def build(self):
+        cmake = CMake(self)
+        cmake.configure()
+        cmake.build()
+
+    def test(self):
+        if not can_run(self):
+            return
+        for name in "trainer", "cuda", "cudnn", "nccl":
+            program = os.path.join(self.cpp.build.bindir, name)
+            if os.path.exists(program):
+                self.run(f"{program} {self.source_folder if name == 'trainer' else ''}", env="conanrun")
