@@ -40,7 +40,7 @@ set(nccl "#include <superoffload/nccl/communicator.hpp>
 #ifndef SUPEROFFLOAD_HAS_NCCL
 #error \"the component does not say that it is there\"
 #endif
-int ranks(superoffload::comm::region& shared, superoffload::cuda::device& device) {
+int ranks(superoffload::comm::shared_segment& shared, superoffload::cuda::device& device) {
   return superoffload::nccl::communicator{shared, 0, device}.ranks();
 }
 ")
