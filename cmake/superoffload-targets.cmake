@@ -9,6 +9,8 @@
 
 # In the order of their dependencies.
 set(superoffload_COMPONENTS core kernel io text data cpu comm autograd optim zero offload nn model train compiled)
+# On request only, and no part of superoffload::superoffload.
+set(superoffload_optional_COMPONENTS cli)
 
 set(superoffload_kernel_LINKS core)
 set(superoffload_io_LINKS core)
@@ -24,6 +26,7 @@ set(superoffload_nn_LINKS autograd)
 set(superoffload_model_LINKS nn io)
 set(superoffload_train_LINKS model data offload)
 set(superoffload_compiled_LINKS train)
+set(superoffload_cli_LINKS train)
 # Only superoffload-nvidia.cmake adds these.
 set(superoffload_nvidia_COMPONENTS cudnn nccl)
 set(superoffload_cudnn_LINKS cuda)
@@ -34,6 +37,7 @@ set(superoffload_core_NEEDS Threads)
 set(superoffload_io_NEEDS nlohmann_json)
 set(superoffload_text_NEEDS Utf8proc)
 set(superoffload_cpu_NEEDS Eigen3 Xsimd)
+set(superoffload_cli_NEEDS CLI11)
 set(superoffload_cudnn_NEEDS CUDNN)
 set(superoffload_nccl_NEEDS NCCL)
 
@@ -43,6 +47,7 @@ set(superoffload_package_nlohmann_json nlohmann_json::nlohmann_json nlohmann-jso
 set(superoffload_package_Utf8proc Utf8proc::utf8proc libutf8proc-dev)
 set(superoffload_package_Eigen3 Eigen3::Eigen libeigen3-dev)  # no version: no range takes both 3.4.0 and 5
 set(superoffload_package_Xsimd Xsimd::xsimd libxsimd-dev)
+set(superoffload_package_CLI11 CLI11::CLI11 libcli11-dev)
 set(superoffload_package_CUDNN CUDNN::frontend nvidia-cudnn)
 set(superoffload_package_NCCL NCCL::headers libnccl-dev)
 
@@ -58,20 +63,27 @@ include(${CMAKE_CURRENT_LIST_DIR}/superoffload-nvidia.cmake OPTIONAL)
 # caller's scope, and superoffload_<component>_REASON if that is false.
 function(superoffload_add_components)
   set(wanted ${ARGN})
-  set(in_reverse ${superoffload_COMPONENTS})
+  set(in_reverse ${superoffload_COMPONENTS} ${superoffload_optional_COMPONENTS})
   list(REVERSE in_reverse)
   foreach(component IN LISTS in_reverse)
     if(component IN_LIST wanted)
       list(APPEND wanted ${superoffload_${component}_LINKS})
     endif()
   endforeach()
-  foreach(component IN LISTS superoffload_COMPONENTS)
+  foreach(component IN LISTS superoffload_COMPONENTS superoffload_optional_COMPONENTS)
     if(component IN_LIST wanted)
       _superoffload_add_component(${component})
       set(superoffload_${component}_FOUND ${superoffload_${component}_FOUND} PARENT_SCOPE)
       set(superoffload_${component}_REASON ${superoffload_${component}_REASON} PARENT_SCOPE)
     endif()
   endforeach()
+
+  if(TARGET superoffload::cli AND TARGET superoffload::compiled AND NOT TARGET superoffload::compiled_cli)
+    superoffload_add_compiled_library(superoffload_compiled_cli cli)
+    target_link_libraries(superoffload_compiled_cli PUBLIC superoffload::compiled PRIVATE CLI11::CLI11)
+    add_library(superoffload::compiled_cli INTERFACE IMPORTED GLOBAL)
+    target_link_libraries(superoffload::compiled_cli INTERFACE superoffload_compiled_cli)
+  endif()
 
   # The umbrella target needs all components, since its header includes all of them.
   if(NOT TARGET superoffload::superoffload)

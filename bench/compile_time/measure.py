@@ -23,8 +23,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UMBRELLA = "include/superoffload/superoffload.hpp"
 TRAINER = "bench/compile_time/trainer.cpp"  # one architecture in two precisions
-MODEL = "examples/finetune/on_cpu.cpp.in"  # what an architecture adds to a fine-tuner
-CORE = "examples/finetune/core.cpp.in"  # what all of them share, in one precision
+MODEL = "examples/finetune_llama/main.cpp"  # a fine-tuner of one architecture, above what all share
+CORE = "examples/core/cpu_bf16.cpp"  # what all of them share, in one precision
 CONSUMER = "tests/consumer/project/trainer.cpp"
 HEADER_ONLY = CONSUMER + " (header-only)"
 BUDGETS = {UMBRELLA: 2.0, TRAINER: 25.0, MODEL: 12.0, CORE: 25.0, CONSUMER: 12.0, HEADER_ONLY: 60.0}
@@ -45,7 +45,7 @@ def arguments():
 
 def all_files():
     headers = sorted((ROOT / "include").rglob("*.hpp"))
-    programs = sorted((ROOT / "examples").rglob("*.cpp")) + sorted((ROOT / "examples").rglob("*.cpp.in"))
+    programs = sorted((ROOT / "examples").rglob("*.cpp"))
     files = [path.relative_to(ROOT).as_posix() for path in headers + programs] + [TRAINER, CONSUMER, HEADER_ONLY]
     return [file for file in files if not PARTS.search(file) and "cuda" not in file]
 
@@ -62,13 +62,6 @@ def compile_once(compiler, file, directory):
         alone.write_text(f"#include <{source.relative_to(ROOT / 'include').as_posix()}>\n")
         command += ["-fsyntax-only", str(alone)]
     else:
-        if source.suffix == ".in":  # as CMake makes it for one architecture, device and precision
-            made = pathlib.Path(directory, source.stem)
-            text = source.read_text()
-            for name, value in {"architecture": "llama", "device": "cpu", "precision": "bf16"}.items():
-                text = text.replace(f"@{name}@", value)
-            made.write_text(text)
-            source = made
         command += ["-O2", "-c", str(source), "-o", str(target)]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     result = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // tokenize --model DIR [--no_special] < texts.jsonl: one JSON string a line in, one JSON list of ids a line
 // out.
+#include <superoffload/cli/program.hpp>
 #include <superoffload/core/system_call.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/text/tokenizer.hpp>
 
 #include <CLI/CLI.hpp>
-
-#include "common/program.hpp"
 
 #include <cstdio>
 #include <iostream>
@@ -84,4 +83,7 @@ int tokenize(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return examples::run_program("tokenize", tokenize, argc, argv); }
+int main(int argc, char** argv) {
+  return cli::run_program(
+      "tokenize", [](int count, char** arguments) { return tokenize(count, arguments); }, argc, argv);
+}

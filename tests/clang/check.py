@@ -32,9 +32,10 @@ def main():
     sources = {}
     for entry in entries:
         path = os.path.relpath(entry["file"], root)
-        # Sources that CMake generates: the implementations of a component, and one architecture's program.
-        made = os.path.basename(os.path.dirname(path)) in ("superoffload", "finetune_llama")
-        if path.endswith(".cpp") and (path.startswith("examples/") or made):
+        # Of fine-tuners, which differ by their model alone, one; of what CMake makes, implementations of a component.
+        directory = os.path.basename(os.path.dirname(path))
+        own = path.startswith("examples/") and (directory == "finetune_llama" or not directory.startswith("finetune_"))
+        if path.endswith(".cpp") and (own or directory == "superoffload"):
             sources.setdefault(entry["file"], (entry["directory"], arguments_of(entry["command"])))
 
     def check(source):

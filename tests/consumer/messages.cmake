@@ -32,6 +32,12 @@ expect_message(optional_component ON "found=1 text=FALSE"
   "find_package(superoffload CONFIG REQUIRED COMPONENTS io OPTIONAL_COMPONENTS text)
    message(STATUS \"found=\${superoffload_FOUND} text=\${superoffload_text_FOUND}\")"
   -D CMAKE_DISABLE_FIND_PACKAGE_Utf8proc=ON)
+# A program's command line is there on request, and what nobody asked for needs no CLI11.
+expect_message(command_line OFF "superoffload::cli is not available: CLI11 was not found; install it [(]Debian, Ubuntu: apt install libcli11-dev[)]"
+  "find_package(superoffload CONFIG REQUIRED COMPONENTS cli)" -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
+expect_message(no_command_line ON "umbrella=superoffload::superoffload" "find_package(superoffload CONFIG REQUIRED)
+  get_target_property(name superoffload::superoffload NAME)\nmessage(STATUS \"umbrella=\${name}\")"
+  -D CMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
 expect_message(another_minor_version OFF "superoffload-config.cmake, version: "
   "find_package(superoffload 0.0.9 CONFIG REQUIRED)")
 # Found twice, in sibling directories, and used in a third.

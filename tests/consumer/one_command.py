@@ -62,7 +62,11 @@ def main():
 
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
-        (directory / "trainer.cpp").write_text(block(readme, "cpp", "int main("))
+        trainer = block(readme, "cpp", "int main(")
+        example = (root / "examples/trainer/main.cpp").read_text()
+        if re.sub(r"\A(//.*\n|\n)*", "", example) != trainer:
+            sys.exit("examples/trainer/main.cpp is not the trainer of README.md")
+        (directory / "trainer.cpp").write_text(example)
         (directory / "superoffload").symlink_to(root)
         command = shlex.split(block(readme, "sh", "g++ -std=c++20").replace("\\\n", " "))
         if command[0] != "g++" or "trainer.cpp" not in command:

@@ -92,6 +92,9 @@ constexpr family const* own_family() {
   }
 }
 
+/// The model_type in DIRECTORY/config.json, whatever it is. \throws error(bad_input) where there is none.
+std::string model_type_of(std::filesystem::path const& directory);
+
 /// Reads DIRECTORY/config.json of a model type that this library knows, or of the family `own`, which takes
 /// precedence. Missing fields have the defaults of transformers.
 /// \throws error(bad_input) naming the field for anything missing, out of range, contradictory or not

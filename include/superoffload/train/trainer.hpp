@@ -21,6 +21,7 @@
 #include <superoffload/train/run/run_report.hpp>
 #include <superoffload/train/run/run_setup.hpp>
 #include <superoffload/train/run/run_state.hpp>
+#include <superoffload/train/run/run_summary.hpp>
 #include <superoffload/train/run/shared_run.hpp>
 #include <superoffload/train/run/stop_request.hpp>
 
@@ -35,17 +36,6 @@
 #include <utility>
 
 namespace superoffload::train {
-
-/// How a run ended.
-struct run_summary {
-  std::int64_t steps = 0;
-  std::optional<double> eval_before, eval_after;  ///< mean loss per label token of the held-out data
-  std::filesystem::path exported;                 ///< empty: nothing was exported
-  std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
-  int signal = 0;                                 ///< that ended the run early; 0: none
-  double planned_step_time = 0.0;                 ///< s, of steps with full micro-batches
-  std::optional<double> median_step_time;         ///< s; none: there was no step
-};
 
 /// A whole fine-tuning run with an engine: data, schedule, evaluation, metrics, checkpoints, export. `Core`
 /// is an engine_core, so a run is compiled once for all architectures. See train::trainer.
@@ -76,15 +66,26 @@ public:
   /// \throws error(cannot_fit) if the plan needs more memory than there is.
   void expect_fits() const { offload::expect_fits(planned_.plan); }
 
-  /// Trains to the end or to a signal. \throws error with the exit codes of docs/command-line.md; earlier
-  /// checkpoints stay valid.
+  /// A run is start(), step() until it returns false, and finish(). Every rank makes these calls. \throws
+  /// error with the exit codes of docs/command-line.md; earlier checkpoints stay valid, the trainer is
+  /// unusable then.
+  ///
+  /// Allocates what the plan says, reads the weights or the checkpoint to resume from, and evaluates.
+  void start();
+  /// Trains a step, and evaluates and saves when due. Returns false, and does nothing, at the end of the run
+  /// or after a signal.
+  bool step();
+  /// Evaluates and exports the model; after a signal it saves a checkpoint instead.
+  run_summary finish();
+  /// All three.
   run_summary run();
 
 private:
   void settle_plan();
   void outline_without_tokens();
-  void start();
-  run_summary run_to_the_end();
+  template <class Body>
+  auto guarded(Body&& body);
+  void load();
   void train_one_step();
   void count_updates(step_metrics& m);
   void check_loss(step_result const& result, std::int64_t label_tokens);
@@ -106,6 +107,9 @@ private:
   std::int64_t total_steps_ = 0;
   run_state state_;
   offload::worker_counts counted_;
+  std::optional<stop_request> stop_;  // from start() to finish()
+  int signal_ = 0;
+  std::optional<double> eval_before_;
   run_report report_;
   run_output<Core> output_;
 };
@@ -148,11 +152,14 @@ std::string basic_trainer<Core>::plan_text() const {
                                     .steps = total_steps_});
 }
 
+/// What body() throws is told to the other ranks, and of a device that is lost what stands.
 template <class Core>
-run_summary basic_trainer<Core>::run() {
+template <class Body>
+auto basic_trainer<Core>::guarded(Body&& body) {
   try {
-    return run_to_the_end();
+    return body();
   } catch (error const& e) {
+    stop_.reset();
     setup_->ranks.abort(e.what());  // before collectives that wait for the other ranks are destroyed
     if (e.code() != exit_code::device_lost) {
       throw;
@@ -163,56 +170,83 @@ run_summary basic_trainer<Core>::run() {
     fail(e.code(), e.what(), "; ", output_.last_checkpoint(),
          output_.checkpoint().empty() ? "" : ", --resume goes on from it");
   } catch (std::exception const& e) {
+    stop_.reset();
     setup_->ranks.abort(e.what());
     throw;
   }
 }
 
 template <class Core>
-run_summary basic_trainer<Core>::run_to_the_end() {
-  auto const& options = setup_->options;
-  stop_request const stop;
+run_summary basic_trainer<Core>::run() {
   start();
-  run_summary summary;
-  report_.begin(state_.step, total_steps_);
-  output_.begin();
-  if (!data_->held_out.empty()) {
-    summary.eval_before = evaluate();
-  }
-  while (state_.step < total_steps_ &&
-         (summary.signal = comm::max_over_ranks(setup_->ranks, stop.signal())) == 0) {
-    train_one_step();
-    output_.look();
-    if (due(options.eval_steps) && state_.step < total_steps_) {
-      evaluate();
-    }
-    if (due(options.save_steps)) {
-      output_.save();
-    }
-  }
-  report_.end_steps(engine_->times());
-  summary.steps = state_.step;
-  summary.planned_step_time = planned_.plan.step_time;
-  summary.median_step_time = report_.median_step_time();
-  if (summary.signal != 0) {
-    output_.save();
-  } else {
-    if (!data_->held_out.empty()) {
-      summary.eval_after = evaluate();
-    }
-    if (options.save_steps > 0 && !output_.saved()) {
-      output_.save();
-    }
-    summary.exported = output_.export_to("model");
-  }
-  output_.wait();
-  summary.checkpoint = output_.checkpoint();
-  report_.end();
-  return summary;
+  while (step()) {}
+  return finish();
 }
 
 template <class Core>
 void basic_trainer<Core>::start() {
+  guarded([this] {
+    stop_.emplace();
+    load();
+    report_.begin(state_.step, total_steps_);
+    output_.begin();
+    if (!data_->held_out.empty()) {
+      eval_before_ = evaluate();
+    }
+  });
+}
+
+template <class Core>
+bool basic_trainer<Core>::step() {
+  return guarded([this] {
+    if (state_.step >= total_steps_ ||
+        (signal_ = comm::max_over_ranks(setup_->ranks, stop_->signal())) != 0) {
+      return false;
+    }
+    train_one_step();
+    output_.look();
+    if (due(setup_->options.eval_steps) && state_.step < total_steps_) {
+      evaluate();
+    }
+    if (due(setup_->options.save_steps)) {
+      output_.save();
+    }
+    return true;
+  });
+}
+
+template <class Core>
+run_summary basic_trainer<Core>::finish() {
+  return guarded([this] {
+    report_.end_steps(engine_->times());
+    run_summary summary;
+    summary.steps = state_.step;
+    summary.eval_before = eval_before_;
+    summary.signal = signal_;
+    summary.planned_step_time = planned_.plan.step_time;
+    summary.median_step_time = report_.median_step_time();
+    summary.is_rank_zero = is_rank_zero();
+    if (signal_ != 0) {
+      output_.save();
+    } else {
+      if (!data_->held_out.empty()) {
+        summary.eval_after = evaluate();
+      }
+      if (setup_->options.save_steps > 0 && !output_.saved()) {
+        output_.save();
+      }
+      summary.exported = output_.export_to("model");
+    }
+    output_.wait();
+    summary.checkpoint = output_.checkpoint();
+    report_.end();
+    stop_.reset();
+    return summary;
+  });
+}
+
+template <class Core>
+void basic_trainer<Core>::load() {
   auto const& options = setup_->options;
   io::hub_checkpoint const weights = io::hub_checkpoint::open(options.model);
   expect_quantisation(setup_->config, weights);

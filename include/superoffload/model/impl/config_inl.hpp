@@ -330,11 +330,23 @@ SUPEROFFLOAD_INLINE void check_sizes(json_field const& document, config const& c
          ": the sizes make ", parameters, " parameters, expected less than ", most_parameters);
 }
 
+SUPEROFFLOAD_INLINE io::json read_document(std::filesystem::path const& path) {
+  return io::read_json(path, {.bytes = std::size_t{1} << 20, .depth = 32});
+}
+
 }  // namespace detail
+
+SUPEROFFLOAD_INLINE std::string model_type_of(std::filesystem::path const& directory) {
+  auto const path = directory / "config.json";
+  auto const text = detail::read_document(path);
+  detail::json_field const document{text, path.string()};
+  document.require_object();
+  return document["model_type"].text();
+}
 
 SUPEROFFLOAD_INLINE config read_config(std::filesystem::path const& directory, family const* own) {
   auto const path = directory / "config.json";
-  auto const text = io::read_json(path, {.bytes = std::size_t{1} << 20, .depth = 32});
+  auto const text = detail::read_document(path);
   detail::json_field const document{text, path.string()};
   document.require_object();
 

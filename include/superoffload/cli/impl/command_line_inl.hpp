@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-#include "common/command_line.hpp"
+#pragma once
 
+#include <superoffload/cli/command_line.hpp>
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
 #include <superoffload/train/deepspeed/options.hpp>
 
 #include <CLI/CLI.hpp>
@@ -22,13 +24,12 @@
 #include <utility>
 #include <vector>
 
-namespace examples {
-namespace {
+namespace superoffload::cli {
+namespace detail {
 
-namespace so = superoffload;
-using so::train::training_options;
+using train::training_options;
 
-constexpr char const* exit_codes =
+inline constexpr char const* exit_codes =
     "Exit codes: 0 done, 1 internal error, 2 bad input, 3 does not fit into memory, 4 reading or writing "
     "failed,\n"
     "5 no usable device, 6 gradient not finite, 7 stopped by a signal after saving a checkpoint, 8 no\n"
@@ -37,17 +38,27 @@ constexpr char const* exit_codes =
     "threads,\n"
     "SUPEROFFLOAD_ISA the instruction set (scalar, avx2, avx512, neon).";
 
-/// --like-this and --like_this are the same flag.
-std::vector<std::string> normalized(int argc, char** argv) {
+/// Flags that scripts may still have under the name that they had before.
+inline constexpr std::pair<std::string_view, std::string_view> renamed_flags[] = {
+    {"--stream_weights", "--offload_weights"}, {"--streamed_share", "--device_updated_share"}};
+
+/// --like-this and --like_this are the same flag, and so are its old and its new name.
+SUPEROFFLOAD_INLINE std::vector<std::string> normalized(int argc, char** argv) {
   std::vector<std::string> arguments;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them in reverse
     std::string argument = argv[i];
-    so::expect(!argument.empty(), so::exit_code::bad_input, "argument ", i,
-               i > 1 ? so::concat(" after ", so::printable(argv[i - 1], 80)) : std::string{},
-               " is empty, expected a value: an unset variable?");
+    expect(!argument.empty(), exit_code::bad_input, "argument ", i,
+           i > 1 ? concat(" after ", printable(argv[i - 1], 80)) : std::string{},
+           " is empty, expected a value: an unset variable?");
     if (argument.starts_with("--")) {
       auto const end = std::min(argument.find('='), argument.size());
       std::replace(argument.begin() + 2, argument.begin() + static_cast<std::ptrdiff_t>(end), '-', '_');
+      for (auto const& [before, now] : renamed_flags) {
+        if (std::string_view{argument}.substr(0, end) == before) {
+          argument.replace(0, end, now);
+          break;
+        }
+      }
     }
     arguments.push_back(std::move(argument));
   }
@@ -71,8 +82,8 @@ CLI::Option* choice(CLI::App& app, std::string const& flag, Value& value,
           [&value, names, flag, listed](std::string const& text) {
             auto const found =
                 std::find_if(names.begin(), names.end(), [&](auto const& n) { return n.first == text; });
-            so::expect(found != names.end(), so::exit_code::bad_input, flag, " is '", so::printable(text, 40),
-                       "', expected ", listed);
+            expect(found != names.end(), exit_code::bad_input, flag, " is '", printable(text, 40),
+                   "', expected ", listed);
             value = found->second;
           },
           what)
@@ -80,11 +91,12 @@ CLI::Option* choice(CLI::App& app, std::string const& flag, Value& value,
       ->default_str(usual);
 }
 
-CLI::Option* on_off(CLI::App& app, std::string const& flag, bool& value, std::string const& what) {
+SUPEROFFLOAD_INLINE CLI::Option* on_off(CLI::App& app, std::string const& flag, bool& value,
+                                        std::string const& what) {
   return choice<bool>(app, flag, value, {{"on", true}, {"off", false}}, what);
 }
 
-void add_model_and_data(CLI::App& app, training_options& o) {
+SUPEROFFLOAD_INLINE void add_model_and_data(CLI::App& app, training_options& o) {
   constexpr char const* group = "Model and data";
   app.add_option("--model", o.model, "Hugging Face directory: config.json, safetensors, tokenizer.json")
       ->type_name("DIR")
@@ -98,9 +110,9 @@ void add_model_and_data(CLI::App& app, training_options& o) {
   app.add_option("--output_dir", o.output, "where checkpoints and the exported model go")
       ->type_name("DIR")
       ->group(group);
-  choice<so::text::prompt_template>(
+  choice<text::prompt_template>(
       app, "--template", o.prompt_template,
-      {{"deepspeed", so::text::prompt_template::deepspeed}, {"alpaca", so::text::prompt_template::alpaca}},
+      {{"deepspeed", text::prompt_template::deepspeed}, {"alpaca", text::prompt_template::alpaca}},
       "how a row becomes text")
       ->group(group);
   choice<bool>(app, "--label_mask", o.mask_prompt, {{"prompt", true}, {"none", false}},
@@ -110,10 +122,9 @@ void add_model_and_data(CLI::App& app, training_options& o) {
   app.add_option("--max_length", o.max_length, "tokens of a sequence; longer rows are cut")
       ->capture_default_str()
       ->group(group);
-  choice<so::data::pad_to>(
-      app, "--padding", o.padding,
-      {{"longest", so::data::pad_to::longest}, {"max_length", so::data::pad_to::max_length}},
-      "how far the sequences of a micro-batch are padded")
+  choice<data::pad_to>(app, "--padding", o.padding,
+                       {{"longest", data::pad_to::longest}, {"max_length", data::pad_to::max_length}},
+                       "how far the sequences of a micro-batch are padded")
       ->group(group);
   on_off(app, "--packing", o.packing, "several rows in one sequence, which do not see each other")
       ->group(group);
@@ -124,9 +135,9 @@ void add_model_and_data(CLI::App& app, training_options& o) {
       ->group(group);
 }
 
-void add_optimization(CLI::App& app, training_options& o) {
+SUPEROFFLOAD_INLINE void add_optimization(CLI::App& app, training_options& o) {
   constexpr char const* group = "Optimization";
-  using shape = so::optim::schedule::shape;
+  using shape = optim::schedule::shape;
   app.add_option("--batch_size", o.batch_size,
                  "sequences per optimizer step, over all ranks and micro-batches")
       ->capture_default_str()
@@ -160,9 +171,9 @@ void add_optimization(CLI::App& app, training_options& o) {
   app.add_option("--adam_eps", o.adamw.epsilon, "added to the root of the second moment")
       ->capture_default_str()
       ->group(group);
-  choice<so::train::no_decay>(
+  choice<train::no_decay>(
       app, "--no_decay", o.undecayed,
-      {{"none", so::train::no_decay::none}, {"norms_and_biases", so::train::no_decay::norms_and_biases}},
+      {{"none", train::no_decay::none}, {"norms_and_biases", train::no_decay::norms_and_biases}},
       "tensors without weight decay")
       ->group(group);
   app.add_option("--freeze", o.freeze,
@@ -174,14 +185,13 @@ void add_optimization(CLI::App& app, training_options& o) {
   app.add_option("--max_grad_norm", o.max_grad_norm, "clip the gradient to this norm, 0: off")
       ->capture_default_str()
       ->group(group);
-  choice<so::train::on_nonfinite>(
-      app, "--on_nonfinite", o.nonfinite,
-      {{"skip", so::train::on_nonfinite::skip}, {"stop", so::train::on_nonfinite::stop}},
-      "what to do with a step whose gradient is not finite")
+  choice<train::on_nonfinite>(app, "--on_nonfinite", o.nonfinite,
+                              {{"skip", train::on_nonfinite::skip}, {"stop", train::on_nonfinite::stop}},
+                              "what to do with a step whose gradient is not finite")
       ->group(group);
 }
 
-void add_execution(CLI::App& app, command_line& c) {
+SUPEROFFLOAD_INLINE void add_execution(CLI::App& app, command_line& c) {
   constexpr char const* group = "Execution";
   choice<device_choice>(
       app, "--device", c.device,
@@ -193,13 +203,13 @@ void add_execution(CLI::App& app, command_line& c) {
                            {{"float32", precision_choice::float32}, {"bf16", precision_choice::bf16}},
                            "of weights, activations and gradients; the optimizer's state is float32")
       ->group(group);
-  using attention = so::kernel::attention_implementation;
+  using attention = kernel::attention_implementation;
   choice<attention>(
       app, "--attn_implementation", c.attention,
       {{"auto", attention::automatic}, {"flash", attention::flash}, {"cudnn", attention::cudnn}},
       "whose attention a GPU uses; auto: the faster of those that there are for the model")
       ->group(group);
-  using recompute = so::recompute::choice;
+  using recompute = recompute::choice;
   choice<recompute>(
       app, "--activation_checkpointing", c.training.recompute,
       {{"none", recompute::none}, {"every_block", recompute::every_block}, {"auto", recompute::automatic}},
@@ -208,7 +218,8 @@ void add_execution(CLI::App& app, command_line& c) {
 }
 
 /// \returns the option for GPUs, which is the other one and --device cuda.
-void add_ranks(CLI::App& app, command_line& c, std::optional<int>& ranks, std::optional<int>& gpus) {
+SUPEROFFLOAD_INLINE void add_ranks(CLI::App& app, command_line& c, std::optional<int>& ranks,
+                                   std::optional<int>& gpus) {
   constexpr char const* group = "Ranks";
   app.add_option("--ranks", ranks,
                  "processes that train together, each with a shard of weights, gradients and state; on the "
@@ -222,26 +233,25 @@ void add_ranks(CLI::App& app, command_line& c, std::optional<int>& ranks, std::o
 }
 
 /// Which rank this is of how many, by the flags and by whoever started this process.
-void settle_ranks(command_line& c, std::optional<int> ranks, std::optional<int> gpus) {
+SUPEROFFLOAD_INLINE void settle_ranks(command_line& c, std::optional<int> ranks, std::optional<int> gpus) {
   auto const in_range = [](char const* flag, std::optional<int> value) {
-    so::expect(!value || (1 <= *value && *value <= so::comm::shared_segment::most_ranks),
-               so::exit_code::bad_input, flag, " is ", value.value_or(0), ", expected 1 to ",
-               so::comm::shared_segment::most_ranks);
+    expect(!value || (1 <= *value && *value <= comm::shared_segment::most_ranks), exit_code::bad_input, flag,
+           " is ", value.value_or(0), ", expected 1 to ", comm::shared_segment::most_ranks);
   };
   in_range("--ranks", ranks);
   in_range("--gpus", gpus);
-  so::expect(!ranks || !gpus || *ranks == *gpus, so::exit_code::bad_input, "--ranks is ", ranks.value_or(0),
-             ", but --gpus is ", gpus.value_or(0), "; expected one of them");
-  so::expect(!gpus || c.device != device_choice::cpu, so::exit_code::bad_input, "--gpus is ",
-             gpus.value_or(0), ", but --device is cpu; expected --ranks for processes on the cpu");
+  expect(!ranks || !gpus || *ranks == *gpus, exit_code::bad_input, "--ranks is ", ranks.value_or(0),
+         ", but --gpus is ", gpus.value_or(0), "; expected one of them");
+  expect(!gpus || c.device != device_choice::cpu, exit_code::bad_input, "--gpus is ", gpus.value_or(0),
+         ", but --device is cpu; expected --ranks for processes on the cpu");
   auto const told = gpus ? gpus : ranks;
-  auto run = so::comm::read_environment();
+  auto run = comm::read_environment();
   if (run && run->ranks == 1) {
     run.reset();  // a launcher of one process
   }
-  so::expect(!run || !told || *told == run->ranks, so::exit_code::bad_input, gpus ? "--gpus" : "--ranks",
-             " is ", told.value_or(0), ", but ", run ? run->launcher : "", " has started ",
-             run ? run->ranks : 0, " ranks; leave the flag out");
+  expect(!run || !told || *told == run->ranks, exit_code::bad_input, gpus ? "--gpus" : "--ranks", " is ",
+         told.value_or(0), ", but ", run ? run->launcher : "", " has started ", run ? run->ranks : 0,
+         " ranks; leave the flag out");
   c.training.ranks = run ? run->ranks : told.value_or(1);
   c.training.rank = run ? run->rank : 0;
   if (gpus) {
@@ -249,45 +259,35 @@ void settle_ranks(command_line& c, std::optional<int> ranks, std::optional<int> 
   } else if (ranks && c.training.ranks > 1 && c.device == device_choice::automatic) {
     c.device = device_choice::cpu;
   }
-  so::expect(!run || c.device != device_choice::automatic, so::exit_code::bad_input, run ? run->launcher : "",
-             " has started ", c.training.ranks,
-             " ranks, and --device is auto; expected cpu or cuda, the same for all");
+  expect(!run || c.device != device_choice::automatic, exit_code::bad_input, run ? run->launcher : "",
+         " has started ", c.training.ranks,
+         " ranks, and --device is auto; expected cpu or cuda, the same for all");
   c.run = std::move(run);
 }
 
-#ifdef EXAMPLES_CUDA
-constexpr bool built_with_cuda = true;
-#else
-constexpr bool built_with_cuda = false;
-#endif
-#ifdef SUPEROFFLOAD_HAS_NCCL
-constexpr bool built_with_nccl = true;
-#else
-constexpr bool built_with_nccl = false;
-#endif
-
 /// GPUs that this program was built without are refused before it starts ranks; where somebody else has
 /// started them, all find the same, and the first one says it.
-void expect_built_for_gpus(command_line const& c, bool by_gpus) {
-  auto const expect = [&](bool built, auto const&... why) {
-    if (!built) {
-      throw so::comm::agreed_error{so::exit_code::device,
-                                   so::concat(by_gpus ? "--gpus" : "--device cuda", ": ", why...),
-                                   c.training.rank == 0};
+SUPEROFFLOAD_INLINE void expect_built_for_gpus(command_line const& c, gpu_support const& built,
+                                               bool by_gpus) {
+  auto const expect = [&](bool has, auto const&... why) {
+    if (!has) {
+      throw comm::agreed_error{exit_code::device, concat(by_gpus ? "--gpus" : "--device cuda", ": ", why...),
+                               c.training.rank == 0};
     }
   };
-  expect(built_with_cuda,
+  expect(built.cuda,
          "this program was built without CUDA; expected a build where CMake finds a CUDA toolkit, or ",
          by_gpus ? "--ranks" : "--device cpu");
   expect(
-      built_with_nccl || c.training.ranks == 1, c.training.ranks,
+      built.nccl || c.training.ranks == 1, c.training.ranks,
       " ranks, but this program was built without NCCL; expected a build where CMake finds it, or one rank");
 }
 
-void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& deepspeed_file) {
+SUPEROFFLOAD_INLINE void add_offloading(CLI::App& app, training_options& o,
+                                        std::filesystem::path& deepspeed_file) {
   constexpr char const* group = "Offloading";
-  using mode = so::offload::mode;
-  using on_or_off = so::offload::choice;
+  using mode = offload::mode;
+  using on_or_off = offload::choice;
   auto& s = o.offload;
   app.add_option("--deepspeed_config", deepspeed_file,
                  "a DeepSpeed configuration; flags that are given must not contradict it")
@@ -319,8 +319,8 @@ void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& d
   app.add_option_function<std::int64_t>(
          "--bucket_mib",
          [&s](std::int64_t mib) {
-           so::expect(1 <= mib && mib <= 4096, so::exit_code::bad_input, "--bucket_mib is ", mib,
-                      ", expected 1 to 4096");
+           expect(1 <= mib && mib <= 4096, exit_code::bad_input, "--bucket_mib is ", mib,
+                  ", expected 1 to 4096");
            s.bucket_bytes = mib << 20;
          },
          "MiB of weights that move at once")
@@ -337,7 +337,7 @@ void add_offloading(CLI::App& app, training_options& o, std::filesystem::path& d
       ->group(group);
 }
 
-void add_reporting(CLI::App& app, training_options& o) {
+SUPEROFFLOAD_INLINE void add_reporting(CLI::App& app, training_options& o) {
   constexpr char const* group = "Evaluation, metrics, checkpoints";
   app.add_option("--eval_dataset", o.eval_dataset, "held-out data, evaluated before and after")
       ->type_name("FILE")
@@ -382,42 +382,43 @@ void add_reporting(CLI::App& app, training_options& o) {
 
 /// What the file says joins the flags. \returns what to tell the user about it.
 /// After the ranks are settled, over which its batch is cut.
-std::string apply_deepspeed(std::filesystem::path const& path, CLI::App const& app, command_line& c) {
-  auto const file = so::train::read_deepspeed_config(path);
+SUPEROFFLOAD_INLINE std::string apply_deepspeed(std::filesystem::path const& path, CLI::App const& app,
+                                                command_line& c) {
+  auto const file = train::read_deepspeed_config(path);
   auto const given = [&](std::string_view flag) { return app.get_option(std::string{flag})->count() > 0; };
-  so::train::apply(file, given, c.training.ranks, c.training);
+  train::apply(file, given, c.training.ranks, c.training);
   if (file.bf16) {
     auto const wanted = *file.bf16.value ? precision_choice::bf16 : precision_choice::float32;
-    so::expect(!given("--dtype") || c.precision == wanted, so::exit_code::bad_input, file.bf16.where, ": ",
-               *file.bf16.value, ", but --dtype is ",
-               c.precision == precision_choice::bf16 ? "bf16" : "float32",
-               "; expected the same in both, or one of them left out");
+    expect(!given("--dtype") || c.precision == wanted, exit_code::bad_input, file.bf16.where, ": ",
+           *file.bf16.value, ", but --dtype is ", c.precision == precision_choice::bf16 ? "bf16" : "float32",
+           "; expected the same in both, or one of them left out");
     c.precision = wanted;
   }
   return file.note;
 }
 
-}  // namespace
+}  // namespace detail
 
-std::optional<command_line> read_command_line(int argc, char** argv, char const* summary) {
+SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char** argv, char const* summary,
+                                                                  gpu_support const& built) {
   command_line c;
   c.arguments.assign(argv, argv + argc);
   std::string const name = std::filesystem::path{argc > 0 ? argv[0] : ""}.filename();
   CLI::App app{summary, name};
   app.set_version_flag("--version", version_line(name), "Print the version and exit");
-  app.footer(exit_codes);
+  app.footer(detail::exit_codes);
   app.option_defaults()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);  // a script's flags can be overridden
-  add_model_and_data(app, c.training);
-  add_optimization(app, c.training);
-  add_execution(app, c);
+  detail::add_model_and_data(app, c.training);
+  detail::add_optimization(app, c.training);
+  detail::add_execution(app, c);
   std::optional<int> ranks, gpus;
-  add_ranks(app, c, ranks, gpus);
+  detail::add_ranks(app, c, ranks, gpus);
   std::filesystem::path deepspeed_file;
-  add_offloading(app, c.training, deepspeed_file);
-  add_reporting(app, c.training);
+  detail::add_offloading(app, c.training, deepspeed_file);
+  detail::add_reporting(app, c.training);
   try {
-    app.parse(normalized(argc, argv));
+    app.parse(detail::normalized(argc, argv));
   } catch (CLI::CallForHelp const&) {
     std::fputs(app.help().c_str(), stdout);
     return std::nullopt;
@@ -425,20 +426,18 @@ std::optional<command_line> read_command_line(int argc, char** argv, char const*
     std::puts(version.what());
     return std::nullopt;
   } catch (CLI::ParseError const& e) {
-    so::fail(so::exit_code::bad_input, so::printable(e.what(), 400), "; --help lists the flags");
+    fail(exit_code::bad_input, printable(e.what(), 400), "; --help lists the flags");
   }
-  settle_ranks(c, ranks, gpus);
+  detail::settle_ranks(c, ranks, gpus);
   c.training.deepspeed_config = deepspeed_file;
-  auto const note = deepspeed_file.empty() ? std::string{} : apply_deepspeed(deepspeed_file, app, c);
-  so::train::check(c.training);
-  bool const plans_only = c.training.dry_run && !c.training.offload.hardware.empty();
-  if (c.device == device_choice::cuda && !plans_only) {
-    expect_built_for_gpus(c, gpus.has_value());
+  if (!deepspeed_file.empty()) {
+    c.note = detail::apply_deepspeed(deepspeed_file, app, c);
   }
-  if (!note.empty() && (c.run ? c.run->rank : 0) == 0) {
-    std::fprintf(stderr, "%s\n", note.c_str());
+  train::check(c.training);
+  if (c.device == device_choice::cuda && !plans_only(c)) {
+    detail::expect_built_for_gpus(c, built, gpus.has_value());
   }
   return c;
 }
 
-}  // namespace examples
+}  // namespace superoffload::cli

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-#include "finetune/plan.hpp"
+#include "core/core.hpp"
 
 namespace superoffload::train {
 

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/environment.hpp>
+#include <superoffload/kernel/attention.hpp>
+#include <superoffload/train/options.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace superoffload::cli {
+
+enum class device_choice { automatic, cpu, cuda };
+enum class precision_choice { float32, bf16 };
+
+/// What a fine-tuner was asked to do.
+struct command_line {
+  std::vector<std::string> arguments;  ///< as they were given, the program's name first
+  train::training_options training;
+  device_choice device = device_choice::automatic;
+  precision_choice precision = precision_choice::bf16;
+  kernel::attention_implementation attention = kernel::attention_implementation::automatic;
+  bool bind_cores = true;  ///< ranks of a host divide its cores
+  /// What whoever started this process as one of several ranks has said; nothing for the only one.
+  std::optional<comm::environment> run;
+  std::string note;  ///< what of --deepspeed_config has no effect, for the user
+};
+
+/// Is a plan for a machine that is only described all that was asked for?
+inline bool plans_only(command_line const& command) {
+  return command.training.dry_run && !command.training.offload.hardware.empty();
+}
+
+/// The GPUs that a program is built for.
+struct gpu_support {
+  bool cuda = false, nccl = false;
+};
+/// Of what is compiled with superoffload::cuda and superoffload::nccl. The compiled library is not, and is
+/// told.
+constexpr gpu_support built_for{
+#ifdef SUPEROFFLOAD_HAS_CUDA
+    .cuda = true,
+#endif
+#ifdef SUPEROFFLOAD_HAS_NCCL
+    .nccl = true,
+#endif
+};
+
+/// Reads the flags that all fine-tuners share. Nothing when --help was asked for, which is then printed.
+/// \throws superoffload::error: bad_input for an unknown flag or a wrong value, device for GPUs that it
+/// was not built for.
+std::optional<command_line> read_command_line(int argc, char** argv, char const* summary,
+                                              gpu_support const& built = built_for);
+
+}  // namespace superoffload::cli
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cli/impl/command_line_inl.hpp>
+#endif

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cli/program.hpp>
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/core/current_error.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/core/log.hpp>
+#include <superoffload/core/version.hpp>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <fcntl.h>
+#include <new>
+#include <string>
+
+namespace superoffload::cli {
+namespace detail {
+
+inline char const* name_of_program = "";
+
+/// A closed one would become the number of the next file, which would then get what is said. Opened the wrong
+/// way round: to use it still fails.
+SUPEROFFLOAD_INLINE void take_standard_descriptors() {
+  for (int const descriptor : {0, 1, 2}) {
+    if (::fcntl(descriptor, F_GETFD) < 0 && errno == EBADF &&
+        ::open("/dev/null", descriptor == 0 ? O_WRONLY : O_RDONLY) != descriptor) {
+      std::_Exit(static_cast<int>(exit_code::io_failure));
+    }
+  }
+}
+
+SUPEROFFLOAD_INLINE int report(char const* what, exit_code code) noexcept {
+  std::fflush(stdout);
+  flush_log();
+  std::fprintf(stderr, "%s: error: %s\n", name_of_program, what);
+  return static_cast<int>(code);
+}
+
+/// Tells of the exception that is being handled.
+SUPEROFFLOAD_INLINE int report_current() noexcept {
+  try {
+    auto const e = current_error();
+    return report(printable(e.what(), 4000).c_str(), e.code());
+  } catch (...) {  // no memory for the text
+    return report("out of memory", exit_code::cannot_fit);
+  }
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE std::string version_line(std::string const& name) {
+  return concat(name, " (superoffload) ", SUPEROFFLOAD_VERSION_MAJOR, '.', SUPEROFFLOAD_VERSION_MINOR, '.',
+                SUPEROFFLOAD_VERSION_PATCH);
+}
+
+SUPEROFFLOAD_INLINE char const* program_name(int argc, char** argv) {
+  if (argc == 0) {
+    return "superoffload";
+  }
+  char const* const slash = std::strrchr(argv[0], '/');
+  return slash == nullptr ? argv[0] : slash + 1;
+}
+
+SUPEROFFLOAD_INLINE int run_program(char const* name, std::function<int(int, char**)> const& body, int argc,
+                                    char** argv) {
+  detail::take_standard_descriptors();
+  // A file-size limit, and a pipe that is read no more, is a failed write with its reason, not a death.
+  for (int const signal : {SIGXFSZ, SIGPIPE}) { std::signal(signal, SIG_IGN); }
+  detail::name_of_program = name;
+  std::set_terminate([] {
+    std::_Exit(std::current_exception() != nullptr
+                   ? detail::report_current()
+                   : detail::report("terminated without an exception", exit_code::internal));
+  });
+  try {
+    return body(argc, argv);
+  } catch (comm::agreed_error const& e) {
+    return e.is_first() ? detail::report_current() : static_cast<int>(e.code());
+  } catch (...) {
+    int const code = detail::report_current();
+    if (code == static_cast<int>(exit_code::device_lost)) {
+      std::_Exit(code);  // what a driver does at the end of a process may wait for the device
+    }
+    return code;
+  }
+}
+
+}  // namespace superoffload::cli

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cli/report.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/core/log.hpp>
+
+#include <cstdio>
+
+namespace superoffload::cli {
+
+SUPEROFFLOAD_INLINE void tell_note(command_line const& command) {
+  if (!command.note.empty() && command.training.rank == 0) {
+    log_line(log_level::info, command.note);
+  }
+}
+
+SUPEROFFLOAD_INLINE int report(train::run_summary const& done) {
+  auto const code = static_cast<int>(done.signal == 0 ? exit_code::ok : exit_code::interrupted);
+  if (!done.is_rank_zero) {
+    return code;
+  }
+  if (done.median_step_time) {
+    std::printf("step: %.1f ms planned with full micro-batches, %.1f ms in the median, %.2f of the plan\n",
+                1e3 * done.planned_step_time, 1e3 * *done.median_step_time,
+                *done.median_step_time / done.planned_step_time);
+  }
+  if (done.signal != 0) {
+    std::printf("stopped by signal %d after step %lld; saved %s\n", done.signal,
+                static_cast<long long>(done.steps), done.checkpoint.c_str());
+    return code;
+  }
+  if (done.eval_before && done.eval_after) {
+    std::printf("held-out loss %.4f before, %.4f after\n", *done.eval_before, *done.eval_after);
+  }
+  std::printf("exported to %s\n", done.exported.c_str());
+  return code;
+}
+
+}  // namespace superoffload::cli

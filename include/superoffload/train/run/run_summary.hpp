@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace superoffload::train {
+
+/// How a run ended.
+struct run_summary {
+  std::int64_t steps = 0;
+  std::optional<double> eval_before, eval_after;  ///< mean loss per label token of the held-out data
+  std::filesystem::path exported;                 ///< empty: nothing was exported
+  std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
+  int signal = 0;                                 ///< that ended the run early; 0: it went to its end
+  double planned_step_time = 0.0;                 ///< s, of steps whose micro-batches are full
+  std::optional<double> median_step_time;         ///< s; none: there was no step
+  bool is_rank_zero = true;                       ///< is this of the rank that tells of the run?
+};
+
+}  // namespace superoffload::train
