@@ -65,7 +65,7 @@ void tokenize(std::string const& model, bool add_special) {
 int tokenize(int argc, char** argv) {
   CLI::App app{"Turns texts into token ids: one JSON string a line in, one JSON list of ids a line out.",
                "tokenize"};
-  app.set_version_flag("--version", examples::version_line("tokenize"), "Print the version and exit");
+  app.set_version_flag("--version", cli::version_line("tokenize"), "Print the version and exit");
   std::string model;
   bool no_special = false;
   app.add_option("--model", model, "directory with tokenizer.json")->type_name("DIR")->required();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/cli/command_line.hpp>
+#include <superoffload/cli/program.hpp>
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/error.hpp>
@@ -10,8 +11,6 @@
 #include <superoffload/train/deepspeed/options.hpp>
 
 #include <CLI/CLI.hpp>
-
-#include "common/program.hpp"
 
 #include <algorithm>
 #include <cstdint>
