@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// All kernels of the device. One source of a program includes it; CMake generates that source and nvcc compiles it. nvcc sees only declarations of the host code.
+// All kernels of the device. One source of a program includes it; CMake generates that source and nvcc
+// compiles it. nvcc sees only declarations of the host code.
 #pragma once
 
 #ifndef SUPEROFFLOAD_COMPILED
