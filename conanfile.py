@@ -140,7 +140,7 @@ class Superoffload(ConanFile):
         if self.options.cuda:
             finds.append("CUDAToolkit")
             toolkit = ["CUDA::cudart", "CUDA::cublasLt"]
-            self._component("cuda", ["kernel"], libraries.get("cuda"), toolkit)
+            self._component("cuda", ["kernel"], libraries.get("cuda"), toolkit).defines = ["SUPEROFFLOAD_HAS_CUDA"]
             if self.options.compiled:
                 self._component("compiled_cuda", ["cuda", "compiled"], libraries["compiled_cuda"]).system_libs = ["dl"]
         if self.options.cudnn:

@@ -13,6 +13,7 @@
 #include <superoffload/optim/schedule.hpp>
 #include <superoffload/text/tokenizer.hpp>
 #include <superoffload/train/engine.hpp>
+#include <superoffload/train/engine/weights.hpp>
 
 #include "own_architecture.hpp"
 #include "own_offload.hpp"
@@ -29,7 +30,8 @@ static_assert(so::offload::offload_policy<looped, so::cpu::device, float>);
 namespace {
 
 template <so::model::architecture Architecture>
-losses train(std::filesystem::path const& model_directory, std::filesystem::path const& instructions) {
+losses train(std::filesystem::path const& model_directory, std::filesystem::path const& instructions,
+             std::filesystem::path const& export_to = {}) {
   constexpr std::int64_t batch_size = 4;
   constexpr std::int64_t steps = 10;
   auto rows = so::data::read_instructions(instructions);
@@ -63,6 +65,9 @@ losses train(std::filesystem::path const& model_directory, std::filesystem::path
     std::printf("step %lld: loss %.4f, gradient norm %.3f\n", static_cast<long long>(k), result.last,
                 done.grad_norm);
   }
+  if (!export_to.empty()) {
+    so::train::export_model(engine, model_directory, export_to);
+  }
   return result;
 }
 
@@ -75,5 +80,5 @@ losses train_from_scratch(std::filesystem::path const& model_directory,
 
 losses train_own_architecture(std::filesystem::path const& model_directory,
                               std::filesystem::path const& instructions) {
-  return train<parallel>(model_directory, instructions);
+  return train<parallel>(model_directory, instructions, model_directory / "trained");
 }

@@ -11,6 +11,6 @@ struct losses {
 /// Ten steps of a Llama with the sizes in MODEL_DIRECTORY/config.json, from random weights.
 losses train_from_scratch(std::filesystem::path const& model_directory,
                           std::filesystem::path const& instructions);
-/// The same for the architecture of own_architecture.hpp.
+/// The same for the architecture of own_architecture.hpp, exported to MODEL_DIRECTORY/trained.
 losses train_own_architecture(std::filesystem::path const& model_directory,
                               std::filesystem::path const& instructions);

@@ -12,8 +12,6 @@
 namespace superoffload::train {
 namespace detail {
 
-using shape = optim::schedule::shape;
-
 template <class Number>
 std::string shown(Number value) {
   return concat(value);
@@ -26,7 +24,7 @@ SUPEROFFLOAD_INLINE std::string shown(offload::choice value) {
   constexpr char const* names[] = {"auto", "on", "off"};
   return names[static_cast<int>(value)];
 }
-SUPEROFFLOAD_INLINE std::string shown(shape value) {
+SUPEROFFLOAD_INLINE std::string shown(optim::schedule::shape value) {
   constexpr char const* names[] = {"constant", "linear", "cosine"};
   return names[static_cast<int>(value)];
 }
@@ -91,6 +89,7 @@ SUPEROFFLOAD_INLINE void settle_schedule(deepspeed_config const& file, settlemen
   if (!file.schedule) {
     return;
   }
+  using shape = optim::schedule::shape;
   constexpr shape shapes[] = {shape::constant, shape::linear, shape::cosine};  // of deepspeed_schedule::rule
   auto schedule = *file.schedule.value;
   settle(deepspeed_config::said<shape>{shapes[static_cast<int>(schedule.kind)], file.schedule.where},
