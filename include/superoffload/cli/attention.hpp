@@ -16,8 +16,9 @@
 
 namespace superoffload::cli {
 
-/// Lets the device compute attention as --attn_implementation says. Returns why auto is not cuDNN's, where it
-/// might have been. `own` is the family that the architecture declares.
+/// Sets the device's implementation of attention to that of --attn_implementation. Returns the reason if
+/// `auto` could have chosen cuDNN and did not, else an empty text. `own` is the family that the architecture
+/// declares.
 inline std::string choose_attention(cpu::device&, command_line const& command, model::family const*) {
   expect(command.attention == kernel::attention_implementation::automatic, exit_code::bad_input,
          "--attn_implementation chooses between a GPU's kernels; expected auto on the cpu, or --device cuda");

@@ -23,12 +23,12 @@ struct command_line {
   precision_choice precision = precision_choice::bf16;
   kernel::attention_implementation attention = kernel::attention_implementation::automatic;
   bool bind_cores = true;  ///< ranks of a host divide its cores
-  /// What whoever started this process as one of several ranks has said; nothing for the only one.
+  /// The rank that the launcher made of this process; nothing for a process without other ranks.
   std::optional<comm::environment> run;
   std::string note;  ///< what of --deepspeed_config has no effect, for the user
 };
 
-/// Is a plan for a machine that is only described all that was asked for?
+/// Does the command only ask for a plan for the machine that --hardware describes?
 inline bool plans_only(command_line const& command) {
   return command.training.dry_run && !command.training.offload.hardware.empty();
 }
@@ -37,8 +37,8 @@ inline bool plans_only(command_line const& command) {
 struct gpu_support {
   bool cuda = false, nccl = false;
 };
-/// Of what is compiled with superoffload::cuda and superoffload::nccl. The compiled library is not, and is
-/// told.
+/// The GPUs that this translation unit is built for. superoffload::compiled_cli is built without them, so
+/// callers pass this on.
 constexpr gpu_support built_for{
 #ifdef SUPEROFFLOAD_HAS_CUDA
     .cuda = true,
@@ -48,9 +48,9 @@ constexpr gpu_support built_for{
 #endif
 };
 
-/// Reads the flags that all fine-tuners share. Nothing when --help was asked for, which is then printed.
-/// \throws superoffload::error: bad_input for an unknown flag or a wrong value, device for GPUs that it
-/// was not built for.
+/// Reads the flags that all fine-tuners share. Returns nothing after --help or --version, which it prints.
+/// \throws superoffload::error: bad_input for an unknown flag or a wrong value, device for GPUs that
+/// `built` lacks.
 std::optional<command_line> read_command_line(int argc, char** argv, char const* summary,
                                               gpu_support const& built = built_for);
 

@@ -43,7 +43,7 @@ struct profile_of<cuda::device> {
 /// Why --device auto is the CPU.
 inline void say_no_gpu(char const* reason) { std::printf("--device auto is the cpu: %s\n", reason); }
 
-/// Returns body(device, &group). The other ranks are told why it was left by an exception.
+/// Returns body(device, &group). If it throws, the group is aborted with the reason.
 template <class Device, class Body>
 int as_rank(Device& device, rank_group<Device>& group, Body const& body) {
   try {
@@ -79,7 +79,7 @@ int with_cuda_rank(command_line const& command, Body const& body) {
 #endif
 }  // namespace detail
 
-/// What marks ranges for profilers: NVTX on a GPU, in a program that SUPEROFFLOAD_NVTX is defined for.
+/// The profile policy: NVTX on a GPU in a program that defines SUPEROFFLOAD_NVTX, else none.
 template <class Device>
 using profile_of = typename detail::profile_of<Device>::type;
 

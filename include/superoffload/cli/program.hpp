@@ -7,16 +7,16 @@
 
 namespace superoffload::cli {
 
-/// How errors of a program begin: the last part of argv[0].
+/// The last part of argv[0], with which a program's error lines begin.
 char const* program_name(int argc, char** argv);
 
-/// What --version prints, without the end of the line.
+/// The line that --version prints, without its end.
 std::string version_line(std::string const& name);
 
-/// What every program does at its edge: it makes sure that descriptors 0 to 2 are taken, has writes fail
-/// instead of ending the process, calls body(), and turns what that throws, once for all ranks that throw the
-/// same, into one line on standard error and the documented exit code; what ends in std::terminate, too.
-/// `name` begins that line, and lives on.
+/// Runs a program. Opens descriptors 0 to 2 if they are closed, lets failed writes return an error instead of
+/// ending the process, and calls body(). Turns an exception, also one that ends in std::terminate, into one
+/// line on standard error and the documented exit code; ranks that throw the same print one line together.
+/// The line begins with `name`, which must outlive the program's threads.
 int run_program(char const* name, std::function<int(int, char**)> const& body, int argc, char** argv);
 
 }  // namespace superoffload::cli

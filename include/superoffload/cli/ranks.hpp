@@ -36,13 +36,13 @@ struct ranks_of<cuda::device> {
 #endif
 }  // namespace detail
 
-/// The kind of group that ranks on devices of a kind make, as a sharding policy names it.
+/// The group of ranks on such devices, as a sharding policy names it.
 template <class Device>
 using ranks = typename detail::ranks_of<Device>::kind;
 template <class Device>
 using rank_group = typename ranks<Device>::template communicator<Device>;
 
-/// Must this process start the ranks, instead of being one of them?
+/// Does this process start the ranks? Else it is one, or the only one.
 inline bool starts_ranks(command_line const& command) { return command.training.ranks > 1 && !command.run; }
 
 /// Starts this program again, once for each rank, and waits for them. \returns the exit code of the run.

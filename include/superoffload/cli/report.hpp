@@ -7,11 +7,10 @@
 
 namespace superoffload::cli {
 
-/// Says on standard error what of the command has no effect, once for all ranks.
+/// Rank 0 says on standard error which parts of the command have no effect.
 void tell_note(command_line const& command);
 
-/// Says how a run has ended and where its results are, unless this is not the first rank. \returns the exit
-/// code.
+/// Rank 0 says how the run ended and where its results are. \returns the exit code.
 int report(train::run_summary const& done);
 
 }  // namespace superoffload::cli

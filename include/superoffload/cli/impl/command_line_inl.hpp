@@ -231,7 +231,7 @@ SUPEROFFLOAD_INLINE void add_ranks(CLI::App& app, command_line& c, std::optional
       ->group(group);
 }
 
-/// Which rank this is of how many, by the flags and by whoever started this process.
+/// Which rank of how many this is, from the flags and from the launcher's environment.
 SUPEROFFLOAD_INLINE void settle_ranks(command_line& c, std::optional<int> ranks, std::optional<int> gpus) {
   auto const in_range = [](char const* flag, std::optional<int> value) {
     expect(!value || (1 <= *value && *value <= comm::shared_segment::most_ranks), exit_code::bad_input, flag,
