@@ -249,11 +249,11 @@ TEST_CASE("an index that leads elsewhere, or to nothing, is rejected") {
   };
   index_case const cases[] = {
       {R"({"weight_map": {"model.norm.weight": "../model/shard.safetensors"}})",
-       {"model.norm.weight", "beside the index"}},
+       {"model.norm.weight", "next to the index"}},
       {R"({"weight_map": {"model.norm.weight": "/etc/passwd"}})",
-       {"model.norm.weight", "beside the index", "/etc/passwd"}},
-      {R"({"weight_map": {"model.norm.weight": ".."}})", {"model.norm.weight", "beside the index"}},
-      {R"({"weight_map": {"model.norm.weight": ""}})", {"model.norm.weight", "beside the index"}},
+       {"model.norm.weight", "next to the index", "/etc/passwd"}},
+      {R"({"weight_map": {"model.norm.weight": ".."}})", {"model.norm.weight", "next to the index"}},
+      {R"({"weight_map": {"model.norm.weight": ""}})", {"model.norm.weight", "next to the index"}},
       {R"({"weight_map": {"model.norm.weight": "pytorch_model.bin"}})", {"model.norm.weight", "pickled"}},
       {R"({"weight_map": {"model.norm.weight": "absent.safetensors"}})",
        {"absent.safetensors", "No such file"}},

@@ -65,7 +65,7 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
   auto const ranks = plan_of(test::finetune, "h200_pcie5.json", {"--gpus", "2"});
   CAPTURE(ranks.err);
   CHECK(ranks.status == 0);
-  CHECK(ranks.out.find("  exchanges: ") != std::string::npos);
+  CHECK(ranks.out.find("  collectives: ") != std::string::npos);
   CHECK(written()["exchanges"]["bytes"] > 0);
   auto const unknown = plan_of(test::finetune, "rtx4090.json", {"--gpus", "2"});
   CHECK(unknown.status == static_cast<int>(exit_code::bad_input));

@@ -139,7 +139,7 @@ TEST_CASE("the first rank tells of a run, and what it tells is of all") {
   CHECK(series(output.path(), "tokens").size() == 6);
   auto const plan = io::json::parse(contents_of(output.path() / "plan.json"));
   CHECK(plan["fits"] == true);
-  CHECK(contains(done.out, "  exchanges: "));
+  CHECK(contains(done.out, "  collectives: "));
   CHECK(plan["exchanges"]["bytes"] > 0);
   CHECK(plan["exchanges"]["ms"] > 0);
   CHECK(plan["exchanges"]["waited_ms"] > 0);
