@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-#include <superoffload/train/deepspeed_options.hpp>
+#include <superoffload/train/deepspeed/options.hpp>
 
 #include "fuzz.hpp"
 
