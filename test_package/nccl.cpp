@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What it does needs a GPU; it is told where there is none.
-#include <superoffload/comm/region.hpp>
+#include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/nccl/communicator.hpp>
@@ -14,7 +14,7 @@ namespace so = superoffload;
 
 int main() try {
   so::cuda::device device;
-  so::comm::region shared{{.ranks = 1}};
+  so::comm::shared_segment shared{{.ranks = 1}};
   std::printf("%d rank\n", so::nccl::communicator{shared, 0, device}.ranks());
 } catch (so::error const& e) {
   std::printf("no GPU: %s\n", e.what());
