@@ -56,7 +56,7 @@ stand_in() {
     dpkg-deb --build -Znone "$root" "$packages/$1.deb" >>"$log" && rm -r "$root"
 }
 
-# What the programs name of a toolkit that came in no package.
+# Libraries of the toolkit that the programs link and that no package of Debian has.
 add_cuda() {
   local package library
   while read -r library; do
@@ -67,7 +67,7 @@ add_cuda() {
     esac
     package=$(dpkg-deb --field "$packages"/superoffload*.deb Depends | grep -oE "$package-[0-9]+-[0-9]+") || continue
     stand_in "$package" "$library" || return
-  done < <(ldd "$build/bin/finetune" | awk '$3 ~ "^/" { print $3 }')
+  done < <(ldd "$build/bin/finetune_llama" | awk '$3 ~ "^/" { print $3 }')
 }
 
 install='export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -qq --no-install-recommends'
