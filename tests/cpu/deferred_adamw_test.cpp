@@ -179,7 +179,7 @@ void check_all(lab& in, std::int64_t count, std::int64_t shift = 0) {
   {
     INFO("resend");
     bucket<T> b{in, count, shift};
-    launch(in.stream, kernel::speculate_weights<T>{b.master.data(), b.weights(), count});
+    launch(in.stream, kernel::resend_weights<T>{b.master.data(), b.weights(), count});
     b.check_state();
     b.check_weights(b.weight, b.expected);
   }
@@ -254,7 +254,7 @@ void check_training(lab& in) {
     truth.factor = clipped ? 0.37F : 1.0F;
     if (skipped) {
       if (speculates) {
-        run(kernel::speculate_weights<T>{master.data(), weight.data(), count});
+        run(kernel::resend_weights<T>{master.data(), weight.data(), count});
       }
     } else if (speculates && !clipped) {
       pending.emplace(record{guess, array<device, T>{in, gradient.values()}});

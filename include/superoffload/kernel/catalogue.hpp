@@ -51,7 +51,7 @@ using of_the_optimizer = list<adamw<bfloat16>, adamw<bfloat16, float>, adamw<flo
 
 template <element T>
 using of_host_state = list<adamw_commit<T>, adamw_commit_speculate<T>, adamw_commit_update<T>,
-                           adamw_speculate<T>, adamw_update<T>, speculate_weights<T>>;
+                           adamw_speculate<T>, adamw_update<T>, resend_weights<T>>;
 
 }  // namespace detail
 

@@ -107,12 +107,12 @@ struct adamw_commit_update {
 
 /// The working weights of the masters as they are, resent after a step that was withdrawn.
 template <element T>
-struct speculate_weights {
+struct resend_weights {
   float const* master;
   T* weight;
   std::int64_t count;
 
-  [[nodiscard]] constexpr speculate_weights slice(std::int64_t first, std::int64_t size) const {
+  [[nodiscard]] constexpr resend_weights slice(std::int64_t first, std::int64_t size) const {
     return {master + first, weight + first, size};
   }
 };

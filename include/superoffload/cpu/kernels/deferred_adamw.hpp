@@ -147,11 +147,11 @@ void run(kernel::adamw_commit_update<T> const& a, int64_t first, int64_t last) {
 }
 
 template <element T>
-int64_t items(kernel::speculate_weights<T> const& a) {
+int64_t items(kernel::resend_weights<T> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
 template <element T>
-void run(kernel::speculate_weights<T> const& a, int64_t first, int64_t last) {
+void run(kernel::resend_weights<T> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, nullptr, nullptr, [&](auto past_caches) {
     for_streamed_vectors(
         first, last, a.count,

@@ -151,7 +151,7 @@ private:
     workers_->each_piece(p.count, p.segments, [&](segment const& s) { work(p, s); });
   }
   static void plain_weights(piece const& p, segment const& s, T* to) {
-    cpu::run(kernel::speculate_weights<T>{p.master + s.offset, to + s.offset, s.count});
+    cpu::run(kernel::resend_weights<T>{p.master + s.offset, to + s.offset, s.count});
   }
   [[nodiscard]] float* at(std::size_t index, state_part part) const {
     auto const& p = pieces_[index];
