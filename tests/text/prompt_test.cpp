@@ -42,3 +42,13 @@ TEST_CASE("names of templates") {
   CHECK_THROWS_WITH_AS(parse_prompt_template("chat"), "template 'chat': expected deepspeed or alpaca",
                        superoffload::error);
 }
+
+TEST_CASE("a system text stands at the beginning, in alpaca in place of the opening sentence") {
+  for (std::string const input : {"", "in"}) {
+    auto const section = input.empty() ? std::string{} : "### Input:\nin\n\n";
+    CHECK(render(prompt_template::alpaca, "do", input, "out", "Be kind.").prompt ==
+          "Be kind.\n\n### Instruction:\ndo\n\n" + section + "### Response:");
+    CHECK(render(prompt_template::deepspeed, "do", input, "out", "Be kind.").prompt ==
+          "Be kind.\n\n### Instruction:\ndo\n\n" + section + "### Response:\n");
+  }
+}

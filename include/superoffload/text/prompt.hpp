@@ -19,9 +19,10 @@ struct prompt {
 };
 
 /// The input's section is omitted for an empty `input`; for the deepspeed template white space counts as
-/// empty.
+/// empty. A `system` text that is not empty and a blank line stand at the beginning, in alpaca in place of
+/// the opening sentence.
 prompt render(prompt_template form, std::string_view instruction, std::string_view input,
-              std::string_view output);
+              std::string_view output, std::string_view system = {});
 
 /// \throws error(bad_input) unless `name` is "deepspeed" or "alpaca".
 prompt_template parse_prompt_template(std::string_view name);

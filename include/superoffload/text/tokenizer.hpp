@@ -32,6 +32,12 @@ public:
   /// Appends the ids to `ids`, which is unchanged when an exception is thrown.
   void encode(std::string_view utf8, std::vector<std::int32_t>& ids, bool add_special = true) const;
 
+  /// encode() without what the post-processor adds, and for each of `offsets` (bytes, ascending) the index of
+  /// the first token whose first byte lies there or later.
+  [[nodiscard]] std::vector<std::int32_t> encode_and_locate(std::string_view utf8,
+                                                            std::span<std::size_t const> offsets,
+                                                            std::vector<std::int32_t>& ids) const;
+
   /// The text of `ids`, with U+FFFD where their bytes are not valid UTF-8. Ids without a token are omitted,
   /// and so are special tokens with `skip_special`.
   [[nodiscard]] std::string decode(std::span<std::int32_t const> ids, bool skip_special = false) const;

@@ -4,7 +4,7 @@
 
 namespace superoffload::text {
 
-/// Whether \w matches `c` in regular expressions over Unicode: letters, marks, decimal digits, connectors
+/// Whether `\w` matches `c` in regular expressions over Unicode: letters, marks, decimal digits, connectors
 /// such as '_', joiners.
 [[nodiscard]] bool is_word_character(char32_t c) noexcept;
 

@@ -25,31 +25,32 @@ SUPEROFFLOAD_INLINE bool is_blank(std::string_view text) {
   return true;
 }
 
-SUPEROFFLOAD_INLINE std::string render_deepspeed(std::string_view instruction, std::string_view input) {
+SUPEROFFLOAD_INLINE std::string render_deepspeed(std::string_view instruction, std::string_view input,
+                                                 std::string_view system) {
+  auto const opening = system.empty() ? std::string{} : concat(system, "\n\n");
   auto const section = is_blank(input) ? std::string{} : concat("### Input:\n", input, "\n\n");
-  return concat("### Instruction:\n", instruction, "\n\n", section, "### Response:\n");
+  return concat(opening, "### Instruction:\n", instruction, "\n\n", section, "### Response:\n");
 }
 
-SUPEROFFLOAD_INLINE std::string render_alpaca(std::string_view instruction, std::string_view input) {
-  if (input.empty()) {
-    return concat(
-        "Below is an instruction that describes a task. Write a response that appropriately completes the "
-        "request.\n\n"
-        "### Instruction:\n",
-        instruction, "\n\n### Response:");
-  }
-  return concat(
+SUPEROFFLOAD_INLINE std::string render_alpaca(std::string_view instruction, std::string_view input,
+                                              std::string_view system) {
+  constexpr std::string_view alone =
+      "Below is an instruction that describes a task. Write a response that appropriately completes the "
+      "request.";
+  constexpr std::string_view with_input =
       "Below is an instruction that describes a task, paired with an input that provides further context. "
-      "Write a response that appropriately completes the request.\n\n### Instruction:\n",
-      instruction, "\n\n### Input:\n", input, "\n\n### Response:");
+      "Write a response that appropriately completes the request.";
+  auto const opening = !system.empty() ? system : input.empty() ? alone : with_input;
+  auto const section = input.empty() ? std::string{} : concat("\n\n### Input:\n", input);
+  return concat(opening, "\n\n### Instruction:\n", instruction, section, "\n\n### Response:");
 }
 
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE prompt render(prompt_template form, std::string_view instruction, std::string_view input,
-                                  std::string_view output) {
+                                  std::string_view output, std::string_view system) {
   auto const write = form == prompt_template::alpaca ? detail::render_alpaca : detail::render_deepspeed;
-  return {write(instruction, input), std::string{output}};
+  return {write(instruction, input, system), std::string{output}};
 }
 
 SUPEROFFLOAD_INLINE prompt_template parse_prompt_template(std::string_view name) {

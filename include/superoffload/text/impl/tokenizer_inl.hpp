@@ -13,6 +13,7 @@
 #include <superoffload/text/tokenizer_files.hpp>
 #include <superoffload/text/utf8.hpp>
 
+#include <algorithm>
 #include <limits>
 
 namespace superoffload::text {
@@ -40,6 +41,13 @@ SUPEROFFLOAD_INLINE std::vector<std::string> spellings(std::vector<std::string> 
   bytes.reserve(vocabulary.size());
   for (auto const& letters : vocabulary) { bytes.push_back(from_byte_alphabet(letters).value_or("")); }
   return bytes;
+}
+
+SUPEROFFLOAD_INLINE void expect_text(std::string_view utf8) {
+  expect(utf8.size() <= std::numeric_limits<std::int32_t>::max(), exit_code::bad_input, "text of ",
+         utf8.size(), " bytes; expected less than 2 GiB: split it");
+  auto const invalid = find_invalid_utf8(utf8);
+  expect(invalid == utf8.npos, exit_code::bad_input, "text: byte ", invalid, ": expected valid UTF-8");
 }
 
 }  // namespace detail
@@ -83,14 +91,62 @@ struct tokenizer::tables {
     }
   }
 
-  void encode_normalized(std::string_view text, std::vector<std::int32_t>& ids) const {
+  /// Appends to `starts`, if there is one, where in the text the tokens begin.
+  void encode_normalized(std::string_view text, std::vector<std::int32_t>& ids,
+                         std::vector<std::size_t>* starts = nullptr) const {
+    auto const offset = [&](std::string_view part) {
+      return static_cast<std::size_t>(part.data() - text.data());
+    };
     for (auto const& [plain, id] : added_normalized(text)) {
+      if (id >= 0) {
+        ids.push_back(id);
+        if (starts != nullptr) {
+          starts->push_back(offset(plain));
+        }
+        continue;
+      }
+      for (auto const piece : split(plain)) {
+        auto const first = ids.size();
+        encoder.encode(piece, ids);
+        if (starts != nullptr) {
+          auto start = offset(piece);
+          for (auto i = first; i < ids.size(); ++i) {
+            starts->push_back(start);
+            start += decoded[static_cast<std::size_t>(ids[i])].size();
+          }
+        }
+      }
+    }
+  }
+
+  void encode_and_locate(std::string_view text, std::span<std::size_t const> offsets,
+                         std::vector<std::int32_t>& ids, std::vector<std::int32_t>& located) const {
+    auto const next = [&] { return located.size() < offsets.size() ? offsets[located.size()] : text.npos; };
+    auto const locate = [&](std::size_t index) { located.push_back(static_cast<std::int32_t>(index)); };
+    std::vector<std::size_t> starts;  // of the tokens of a stretch, in its normalised form
+    for (auto const& [plain, id] : added(text)) {
+      auto const begin = static_cast<std::size_t>(plain.data() - text.data());
+      auto const end = begin + plain.size();
+      while (next() <= begin) { locate(ids.size()); }
       if (id >= 0) {
         ids.push_back(id);
         continue;
       }
-      for (auto const piece : split(plain)) { encoder.encode(piece, ids); }
+      auto const first = ids.size();
+      bool const normalise = nfc && !is_plainly_nfc(plain);
+      starts.clear();
+      encode_normalized(normalise ? to_nfc(plain) : std::string{plain}, ids, &starts);
+      std::size_t done = begin;
+      std::size_t normalised = 0;  // bytes that [begin, done) has when normalised
+      while (next() < end) {
+        auto const part = text.substr(done, next() - done);
+        normalised += normalise ? to_nfc(part).size() : part.size();
+        done = next();
+        auto const found = std::ranges::lower_bound(starts, normalised);
+        locate(first + static_cast<std::size_t>(found - starts.begin()));
+      }
     }
+    while (located.size() < offsets.size()) { locate(ids.size()); }
   }
 
   added_token_finder added;
@@ -120,10 +176,7 @@ SUPEROFFLOAD_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view
 
 SUPEROFFLOAD_INLINE void tokenizer::encode(std::string_view utf8, std::vector<std::int32_t>& ids,
                                            bool add_special) const {
-  expect(utf8.size() <= std::numeric_limits<std::int32_t>::max(), exit_code::bad_input, "text of ",
-         utf8.size(), " bytes; expected less than 2 GiB: split it");
-  auto const invalid = find_invalid_utf8(utf8);
-  expect(invalid == utf8.npos, exit_code::bad_input, "text: byte ", invalid, ": expected valid UTF-8");
+  detail::expect_text(utf8);
   if (add_special) {
     ids.insert(ids.end(), tables_->prefix.begin(), tables_->prefix.end());
   }
@@ -131,6 +184,15 @@ SUPEROFFLOAD_INLINE void tokenizer::encode(std::string_view utf8, std::vector<st
   if (add_special) {
     ids.insert(ids.end(), tables_->suffix.begin(), tables_->suffix.end());
   }
+}
+
+SUPEROFFLOAD_INLINE std::vector<std::int32_t> tokenizer::encode_and_locate(
+    std::string_view utf8, std::span<std::size_t const> offsets, std::vector<std::int32_t>& ids) const {
+  detail::expect_text(utf8);
+  std::vector<std::int32_t> located;
+  located.reserve(offsets.size());
+  tables_->encode_and_locate(utf8, offsets, ids, located);
+  return located;
 }
 
 SUPEROFFLOAD_INLINE std::string tokenizer::decode(std::span<std::int32_t const> ids,
