@@ -24,9 +24,21 @@ batch collated(example_set const& examples, std::vector<rows> const& lines, coll
   return made;
 }
 
+TEST_CASE("without padding a row is a document of its own length") {
+  auto const examples = testing::examples_of({{11, 12, 13}, {21}, {31, 32, 33, 34, 35}}, 2);
+  for (bool const packing : {false, true}) {
+    auto const made = collated(examples, {{0}, {1}}, {.packing = packing, .max_length = 9, .pad_id = 7});
+    CHECK(made.tokens == ids{11, 12, 13, 21});
+    CHECK(made.targets == ids{-1, 13, -1, -1});
+    CHECK(made.positions == ids{0, 1, 2, 0});
+    CHECK(made.starts == ids{0, 3, 4});
+  }
+}
+
 TEST_CASE("padding to the longest row of the micro-batch") {
   auto const examples = testing::examples_of({{11, 12, 13}, {21}, {31, 32, 33, 34, 35}}, 2);
-  auto const made = collated(examples, {{0}, {1}}, {.max_length = 9, .pad_id = 7});
+  auto const made =
+      collated(examples, {{0}, {1}}, {.padding = pad_to::longest, .max_length = 9, .pad_id = 7});
   CHECK(made.tokens == ids{11, 12, 13, 21, 7, 7});
   CHECK(made.targets == ids{-1, 13, -1, -1, -1, -1});
   CHECK(made.positions == ids{0, 1, 2, 0, 1, 2});
@@ -62,6 +74,19 @@ TEST_CASE("packed rows are documents") {
   CHECK(made.label_tokens() == 6);
 }
 
+TEST_CASE("several ranges of a row are learnt") {
+  example_set examples;
+  examples.add(ids{11, 12, 13, 14, 15, 16}, std::vector<token_range>{{0, 2}, {4, 5}});
+  examples.add(ids{21, 22, 23}, std::vector<token_range>{{2, 3}});
+  for (bool const packing : {false, true}) {
+    auto const made = collated(examples, {{0}, {1}}, {.packing = packing, .max_length = 6, .pad_id = 7});
+    auto expected = ids{12, -1, -1, 15, -1, -1, -1, 23, -1};
+    expected.resize(made.tokens.size(), -1);  // padding
+    CHECK(made.targets == expected);
+    CHECK(made.label_tokens() == examples[0].label_tokens() + examples[1].label_tokens());
+  }
+}
+
 TEST_CASE("a micro-batch of nothing has no rows and no documents") {
   auto const examples = testing::examples_of({{1}});
   for (bool const packing : {false, true}) {
@@ -75,11 +100,12 @@ TEST_CASE("a micro-batch of nothing has no rows and no documents") {
 TEST_CASE("the targets are the examples' labels, packed or padded") {
   auto const examples = testing::numbered_examples(60, 13);
   for (bool const packing : {false, true}) {
-    for (auto const padding : {pad_to::longest, pad_to::max_length}) {
+    for (auto const padding : {pad_to::none, pad_to::longest, pad_to::max_length}) {
       for (std::int64_t row = 0; row < examples.size(); ++row) {
         auto const made = collated(examples, {{row}}, {padding, packing, 16, 0});
         CHECK(made.label_tokens() == examples[row].label_tokens());
-        auto const [tokens, masked] = examples[row];
+        auto const tokens = examples[row].tokens;
+        auto const masked = testing::masked_prefix(examples[row]);
         ids labels(17, -1);
         std::copy(tokens.begin() + masked, tokens.end(), labels.begin() + masked);
         CHECK(made.targets == ids(labels.begin() + 1, labels.begin() + 1 + made.rows()));

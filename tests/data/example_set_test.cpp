@@ -4,6 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include "numbered_examples.hpp"
+
+#include <vector>
+
 namespace superoffload::data {
 namespace {
 
@@ -22,24 +26,46 @@ TEST_CASE("rows come out as they went in") {
   examples.append(more);
   REQUIRE(examples.size() == 4);
   CHECK(tokens_of(examples[0]) == std::vector{5, 6, 7});
-  CHECK(examples[0].masked == 2);
+  CHECK(testing::masked_prefix(examples[0]) == 2);
   CHECK(examples[1].length() == 0);
   CHECK(tokens_of(examples[2]) == std::vector{9});
   CHECK(tokens_of(examples[3]) == std::vector{1, 2});
-  CHECK(examples[3].masked == 2);
+  CHECK(examples[3].learnt.empty());
   CHECK(examples.tokens() == 6);
   CHECK(examples.longest() == 3);
   CHECK(examples.largest_id() == 9);
   CHECK(examples.rows_without_labels() == 3);
 }
 
-TEST_CASE("a row's first token is nobody's target, masked or not") {
+TEST_CASE("a row's first token is no target, learnt or not") {
   std::vector<std::int32_t> const tokens{1, 2, 3, 4};
-  CHECK(example{tokens, 0}.label_tokens() == 3);
-  CHECK(example{tokens, 1}.label_tokens() == 3);
-  CHECK(example{tokens, 2}.label_tokens() == 2);
-  CHECK(example{tokens, 4}.label_tokens() == 0);
-  CHECK(example{{}, 0}.label_tokens() == 0);
+  auto const labels = [&](std::vector<token_range> const& learnt) {
+    return example{tokens, learnt}.label_tokens();
+  };
+  CHECK(labels({{0, 4}}) == 3);
+  CHECK(labels({{1, 4}}) == 3);
+  CHECK(labels({{2, 4}}) == 2);
+  CHECK(labels({{0, 1}}) == 0);
+  CHECK(labels({{0, 1}, {3, 4}}) == 1);
+  CHECK(labels({}) == 0);
+}
+
+TEST_CASE("a row may have many learnt ranges; empty ones are left out") {
+  example_set examples;
+  std::vector<token_range> const learnt{{1, 1}, {1, 2}, {3, 5}, {6, 6}};
+  examples.add(std::vector{1, 2, 3, 4, 5, 6}, learnt);
+  examples.add(std::vector{7}, std::vector<token_range>{});
+  examples.add(std::vector{8, 9}, 1);
+  example_set copy;
+  copy.append(examples);
+  for (auto const* const set : {&examples, &copy}) {
+    CHECK(std::vector((*set)[0].learnt.begin(), (*set)[0].learnt.end()) ==
+          std::vector<token_range>{{1, 2}, {3, 5}});
+    CHECK((*set)[1].learnt.empty());
+    CHECK(testing::masked_prefix((*set)[2]) == 1);
+    CHECK((*set)[0].label_tokens() == 3);
+    CHECK(set->rows_without_labels() == 1);
+  }
 }
 
 }  // namespace

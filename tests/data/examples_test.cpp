@@ -5,6 +5,9 @@
 
 #include <doctest/doctest.h>
 
+#include "numbered_examples.hpp"
+#include "scratch_file.hpp"
+
 #include <string>
 
 namespace superoffload::data {
@@ -50,7 +53,7 @@ TEST_CASE("prompt and response are one text; end-of-text behind, the prompt's id
   auto expected = encode(prompt + "hi");
   expected.push_back(3);
   CHECK(row_of(examples, 0) == expected);
-  CHECK(examples[0].masked == static_cast<std::int32_t>(encode(prompt).size()));
+  CHECK(testing::masked_prefix(examples[0]) == static_cast<std::int64_t>(encode(prompt).size()));
   CHECK(examples[0].label_tokens() == 2);
   CHECK(row_of(examples, 1) == [] {
     auto row = encode("### Instruction:\nGreet.\n\n### Input:\nAnn\n\n### Response:\nhi Ann");
@@ -62,7 +65,7 @@ TEST_CASE("prompt and response are one text; end-of-text behind, the prompt's id
   options.mask_prompt = false;
   auto const plain = encode_examples(greeting, encode, std::nullopt, options);
   CHECK(row_of(plain, 0) == encode(prompt + "hi"));
-  CHECK(plain[0].masked == 0);
+  CHECK(testing::masked_prefix(plain[0]) == 0);
 }
 
 TEST_CASE("rows are cut on the right, the end-of-text and the mask with them") {
@@ -83,7 +86,7 @@ TEST_CASE("rows are cut on the right, the end-of-text and the mask with them") {
       message.starts_with("max_length: " + std::to_string(length) + " leaves none of the 2 rows a label"),
       message);
   options.mask_prompt = false;
-  CHECK(cut(length)[0].masked == 0);
+  CHECK(testing::masked_prefix(cut(length)[0]) == 0);
   CHECK(cut(length)[0].length() == length);
   options.max_length = 1;
   CHECK(complaint(greeting, 3, options).starts_with("max_length: 1 leaves none"));
@@ -99,9 +102,9 @@ TEST_CASE("a mask is never longer than its row, though the prompt alone may have
   encoding_options const options{.max_length = 100};
   auto const examples = encode_examples(rows, merging, 7, options);
   CHECK(row_of(examples, 0) == ids{1, 2, 7});
-  CHECK(examples[0].masked == 3);
+  CHECK(testing::masked_prefix(examples[0]) == 3);
   CHECK(examples[0].label_tokens() == 0);
-  CHECK(examples[1].masked == 5);
+  CHECK(testing::masked_prefix(examples[1]) == 5);
   CHECK(examples[1].label_tokens() == 1);
 }
 
@@ -124,7 +127,7 @@ TEST_CASE("the threads do not show") {
     REQUIRE(many.size() == one.size());
     for (std::int64_t row = 0; row < one.size(); ++row) {
       CHECK(row_of(many, row) == row_of(one, row));
-      CHECK(many[row].masked == one[row].masked);
+      CHECK(testing::masked_prefix(many[row]) == testing::masked_prefix(one[row]));
     }
   }
 }
@@ -133,6 +136,41 @@ TEST_CASE("what the tokenizer throws arrives") {
   std::vector<instruction> const rows(100, {"x", "", "y"});
   auto const refuse = [](std::string_view) -> ids { fail(exit_code::bad_input, "refused"); };
   CHECK_THROWS_WITH(encode_examples(rows, refuse, 3, {.threads = 2}), "refused");
+}
+
+TEST_CASE("shards are read one after the other, as one file would be") {
+  std::vector<std::string> rows;
+  for (int i = 0; i < 20; ++i) { rows.push_back(concat("{\"text\": \"", i, "\"}")); }
+  std::string lines, list = "[";
+  for (int i = 0; i < 20; ++i) {
+    if (i < 11) {
+      lines += rows[static_cast<std::size_t>(i)] + "\n";
+    } else {
+      list += (i == 11 ? "" : ",") + rows[static_cast<std::size_t>(i)];
+    }
+  }
+  std::string all;
+  for (auto const& row : rows) { all += row + "\n"; }
+  testing::scratch_file const first{lines}, second{list + "]"}, whole{all};
+  std::vector const shards{first.path(), second.path()}, one{whole.path()};
+  row_encoder const encoder{encode, 3, {}};
+  auto const from_shards = read_examples(shards, {}, encoder);
+  auto const from_one = read_examples(one, {}, encoder);
+  REQUIRE(from_shards.size() == 20);
+  for (std::int64_t row = 0; row < 20; ++row) { CHECK(row_of(from_shards, row) == row_of(from_one, row)); }
+  CHECK(row_of(from_shards, 12) == ids{1, '1', '2', 3});
+  CHECK(read_examples(shards, {.percentage = 60.0}, encoder).size() == 12);
+  CHECK(count_rows(shards, {.percentage = 60.0}) == 12);
+  CHECK(count_rows(shards, {.limits = {.rows = 20}}) == 20);
+  CHECK_THROWS_AS(count_rows(shards, {.limits = {.rows = 19}}), error);
+  testing::scratch_file const other{R"({"prompt": "a", "completion": "b"})"};
+  std::vector const mixed{first.path(), other.path()};
+  try {
+    read_examples(mixed, {}, encoder);
+    CHECK(false);
+  } catch (error const& e) {
+    CHECK(std::string{e.what()} == other.path().string() + ":1: document: field 'text' is missing");
+  }
 }
 
 }  // namespace

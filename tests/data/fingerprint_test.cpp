@@ -7,7 +7,9 @@
 
 #include "scratch_file.hpp"
 
+#include <filesystem>
 #include <string>
+#include <vector>
 
 namespace superoffload::data {
 namespace {
@@ -29,6 +31,17 @@ TEST_CASE("one byte more, less or other is another fingerprint, beyond one chunk
   CHECK(fingerprint_of(testing::scratch_file{text}.path()) == before);
   CHECK_THROWS_AS(fingerprint_of(SUPEROFFLOAD_TEST_DATA), error);
   CHECK_THROWS_AS(fingerprint_of("/nowhere"), error);
+}
+
+TEST_CASE("several files: their bytes, their borders and their order count") {
+  testing::scratch_file const ab{"ab"}, a{"a"}, b{"b"}, empty{""};
+  using files = std::vector<std::filesystem::path>;
+  CHECK(fingerprint_of(files{ab.path()}) == fingerprint_of(ab.path()));
+  auto const both = fingerprint_of(files{a.path(), b.path()});
+  CHECK(both.bytes == 2);
+  CHECK(both != fingerprint_of(ab.path()));
+  CHECK(both != fingerprint_of(files{b.path(), a.path()}));
+  CHECK(both != fingerprint_of(files{a.path(), b.path(), empty.path()}));
 }
 
 }  // namespace

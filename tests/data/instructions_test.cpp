@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
 #include <string>
 #include <string_view>
 
@@ -19,7 +18,7 @@ std::filesystem::path const malformed = SUPEROFFLOAD_TEST_DATA "/malformed/datas
 
 using file_of = testing::scratch_file;
 
-std::string complaint(std::filesystem::path const& file, instruction_limits const& limits = {},
+std::string complaint(std::filesystem::path const& file, row_limits const& limits = {},
                       exit_code code = exit_code::bad_input) {
   try {
     read_instructions(file, limits);
@@ -121,7 +120,7 @@ TEST_CASE("what is no regular file") {
 
 TEST_CASE("bounds hold at their edges") {
   std::string const row = R"({"instruction":"abc","output":"defg"})";
-  instruction_limits limits;
+  row_limits limits;
   limits.row_bytes = row.size();
   for (auto const& text : {row, row + "\n", row + "\n" + row, "[" + row + "]"}) {
     CAPTURE(text);
@@ -130,20 +129,19 @@ TEST_CASE("bounds hold at their edges") {
   limits.row_bytes = row.size() - 1;
   CHECK(complaint(file_of{row}.path(), limits).starts_with(":1: a line longer than 36 bytes"));
   CHECK(complaint(file_of{"\n" + row + "\n"}.path(), limits).starts_with(":2: a "));
-  CHECK(complaint(file_of{"[\n" + row + "]"}.path(), limits).starts_with(":2: a row of 37 bytes"));
+  CHECK(complaint(file_of{"[\n" + row + "]"}.path(), limits).starts_with(":2: a row longer than 36 bytes"));
   limits = {};
   limits.rows = 2;
   CHECK(complaint(file_of{row + "\n" + row + "\n"}.path(), limits) == "no error");
   CHECK(complaint(file_of{row + "\n" + row + "\n" + row}.path(), limits).starts_with(":3: more than 2 rows"));
   limits = {};
-  limits.list_bytes = row.size() + 2;
-  CHECK(complaint(file_of{"[" + row + "]"}.path(), limits) == "no error");
-  CHECK(complaint(file_of{"[" + row + " ]"}.path(), limits)
-            .starts_with(": 40 bytes, expected at most 39 in a JSON list"));
-  CHECK(complaint(file_of{row + "\n" + row}.path(), limits) == "no error");
-  limits.lines_bytes = 2 * row.size();
-  CHECK(complaint(file_of{row + "\n" + row}.path(), limits)
-            .starts_with(": 75 bytes, expected at most 74; split"));
+  for (auto const& text : {"[" + row + "]", row + "\n" + row}) {
+    limits.bytes = text.size();
+    CHECK(complaint(file_of{text}.path(), limits) == "no error");
+    CHECK(complaint(file_of{text + " "}.path(), limits)
+              .starts_with(": " + std::to_string(text.size() + 1) + " bytes, expected at most " +
+                           std::to_string(text.size()) + "; split"));
+  }
 }
 
 TEST_CASE("every truncation of a data set is refused or shorter") {
@@ -155,17 +153,6 @@ TEST_CASE("every truncation of a data set is refused or shorter") {
       CAPTURE(whole.substr(0, size));
       CHECK((complaint(file.path()) == "no error") == complete_line);
     }
-  }
-}
-
-TEST_CASE("a percentage of the rows") {
-  CHECK(rows_of_percentage(999, 100.0) == 999);
-  CHECK(rows_of_percentage(999, 10.0) == 99);
-  CHECK(rows_of_percentage(100, 29.0) == 29);
-  CHECK(rows_of_percentage(999, 0.01) == 1);
-  CHECK(rows_of_percentage(1, 50.0) == 1);
-  for (double const wrong : {0.0, -1.0, 100.5, std::numeric_limits<double>::quiet_NaN()}) {
-    CHECK_THROWS_AS(rows_of_percentage(10, wrong), error);
   }
 }
 

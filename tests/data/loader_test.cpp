@@ -6,6 +6,7 @@
 
 #include "numbered_examples.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -64,6 +65,9 @@ std::vector<whole_step> run(example_set const& examples, loader_options options,
         whole.label_tokens += part.micro_batches[m].label_tokens();
       }
     }
+    if (options.padding == pad_to::none) {  // parts are balanced, not cut
+      std::ranges::sort(whole.documents);
+    }
     for (auto const& document : whole.documents) { tokens += static_cast<std::int64_t>(document.size()) / 2; }
     CHECK(tokens == whole.tokens);
     CHECK(whole.label_tokens == parts[0].label_tokens);
@@ -74,11 +78,12 @@ std::vector<whole_step> run(example_set const& examples, loader_options options,
 
 TEST_CASE("a step trains on the same, however many ranks and micro-batches share it") {
   auto const examples = testing::numbered_examples(41, 12);
-  for (int variant = 0; variant < 8; ++variant) {
+  for (int variant = 0; variant < 16; ++variant) {
     loader_options options{.batch_size = 6, .seed = 17, .max_length = 20, .pad_id = -2};
     options.shuffle = (variant & 1) != 0;
     options.packing = (variant & 2) != 0;
-    options.padding = (variant & 4) != 0 ? pad_to::max_length : pad_to::longest;
+    options.padding = static_cast<pad_to>(variant / 4 % 3);
+    options.tokens_per_batch = variant >= 12 ? 50 : 0;
     CAPTURE(variant);
     auto const expected = run(examples, options, 20);
     CHECK(expected.back().epoch > 2.0);
@@ -198,7 +203,9 @@ TEST_CASE("options that cannot be") {
        {loader_options{.batch_size = 0}, loader_options{.batch_size = -1}, loader_options{.micro_batches = 0},
         loader_options{.micro_batches = 10'000'000}, loader_options{.rank = 1}, loader_options{.rank = -1},
         loader_options{.world = 0}, loader_options{.packing = true, .max_length = 7},
-        loader_options{.padding = pad_to::max_length, .max_length = 7},
+        loader_options{.padding = pad_to::max_length, .max_length = 7}, loader_options{.tokens_per_batch = 7},
+        loader_options{.tokens_per_batch = std::int64_t{1} << 31},
+        loader_options{.tokens_per_batch = 100, .padding = pad_to::longest},
         loader_options{.batch_size = 10, .padding = pad_to::max_length, .max_length = 1 << 30}}) {
     try {
       loader const never{examples, wrong};

@@ -29,4 +29,11 @@ inline example_set examples_of(std::initializer_list<std::vector<std::int32_t>> 
   return examples;
 }
 
+/// How many tokens at the beginning are not learnt; all that follow are.
+inline std::int64_t masked_prefix(example const& row) {
+  auto const& learnt = row.learnt;
+  bool const whole = learnt.size() == 1 && learnt[0].end == row.length();
+  return learnt.empty() ? row.length() : whole ? learnt[0].begin : -1;
+}
+
 }  // namespace superoffload::data::testing

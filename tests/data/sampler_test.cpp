@@ -140,6 +140,52 @@ TEST_CASE("the steps of some epochs are as many as it takes to get there") {
   }
 }
 
+TEST_CASE("a step of a token budget takes sequences while they fit") {
+  auto const examples = testing::numbered_examples(37, 11);
+  for (int variant = 0; variant < 4; ++variant) {
+    CAPTURE(variant);
+    sampling const options{1, 11, (variant & 1) != 0, (variant & 2) != 0, 16, 40};
+    sampler from{examples, options};
+    std::vector<position> positions;
+    std::vector<rows> steps;
+    for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+      rows seen;
+      auto const expected = from.steps_in_epoch(epoch);
+      std::int64_t tokens_before = 0;
+      for (std::int64_t step = 0; step < expected; ++step) {
+        CHECK(from.where().epoch == epoch);
+        positions.push_back(from.where());
+        auto const chosen = from.next();
+        auto const tokens_of = [&](rows const& some) {
+          std::int64_t tokens = 0;
+          for (auto const row : some) { tokens += examples[row].length(); }
+          return tokens;
+        };
+        steps.push_back(flat(chosen));
+        auto const tokens = tokens_of(steps.back());
+        CHECK(tokens <= 40);
+        if (step > 0) {  // the step before had no room for this one's first sequence
+          CHECK(tokens_before + tokens_of(flat({chosen.front()})) > 40);
+        }
+        tokens_before = tokens;
+        seen.insert(seen.end(), steps.back().begin(), steps.back().end());
+      }
+      CHECK(from.where() == position{epoch + 1, 0});
+      std::sort(seen.begin(), seen.end());
+      REQUIRE(seen.size() == 37);
+      for (std::int64_t row = 0; row < 37; ++row) { CHECK(seen[static_cast<std::size_t>(row)] == row); }
+    }
+    CHECK(from.steps_in(3.0) == static_cast<std::int64_t>(steps.size()));
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      sampler resumed{examples, options};
+      resumed.seek(positions[i]);
+      CHECK(flat(resumed.next()) == steps[i]);
+    }
+  }
+  CHECK_THROWS_AS((sampler{examples, {1, 0, true, false, 0, 10}}), error);
+  CHECK_THROWS_AS((sampler{examples, {1, 0, true, true, 16, 15}}), error);
+}
+
 TEST_CASE("positions and options that cannot be") {
   auto const examples = testing::numbered_examples(10, 8);
   sampler from{examples, {3, 0, true, false, 0}};

@@ -7,9 +7,8 @@
 
 namespace superoffload::data {
 
-/// One micro-batch: its documents one after the other, `rows` tokens in all. A padded sequence is one
-/// document with its padding at the end; a packed sequence is several documents. Attention never crosses a
-/// document's border.
+/// One micro-batch: its documents one after the other, `rows` tokens in all. Nothing needs to be padded; a
+/// padded sequence is one document with its padding at the end. Attention never crosses a document's border.
 struct batch {
   std::vector<std::int32_t> tokens;  ///< [rows] token ids
   std::vector<std::int32_t>

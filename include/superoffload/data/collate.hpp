@@ -14,17 +14,17 @@ namespace superoffload::data {
 /// The rows of one sequence of a batch: a single one, unless rows are packed.
 using sequence = std::span<std::int64_t const>;
 
-enum class pad_to { longest, max_length };
+enum class pad_to { none, longest, max_length };
 
 struct collation {
-  pad_to padding = pad_to::longest;  ///< to the longest of the micro-batch, or all to `max_length`
-  bool packing = false;              ///< each row is its own document
+  pad_to padding = pad_to::none;  ///< none, to the longest of the micro-batch, or all to `max_length`
+  bool packing = false;           ///< each row is its own document
   std::int64_t max_length = 0;
   std::int32_t pad_id = 0;  ///< fills the padding; it is never a target and follows all real tokens
 };
 
 /// The micro-batch of `sequences`, which may be empty.
-/// Not packed: a sequence is one document, padded at its end; positions count from 0 through the padding.
+/// Not packed: a sequence is one document, with its padding at its end; positions count from 0 through it.
 /// Packed: every row is a document; only `pad_to::max_length` pads, by one more document after the rows.
 inline batch collate(example_set const& examples, std::span<sequence const> sequences,
                      collation const& options) {
@@ -34,7 +34,7 @@ inline batch collate(example_set const& examples, std::span<sequence const> sequ
     std::int64_t length = 0;
     for (auto const row : rows_of_sequence) { length += examples[row].length(); }
     rows += length;
-    if (!options.packing) {
+    if (options.padding == pad_to::longest && !options.packing) {
       width = std::max(width, length);
     }
   }
@@ -60,10 +60,14 @@ inline batch collate(example_set const& examples, std::span<sequence const> sequ
   for (auto const& rows_of_sequence : sequences) {
     auto const begin = out.rows();
     for (auto const row : rows_of_sequence) {
-      auto const [tokens, masked] = examples[row];
-      for (std::size_t t = 0; t < tokens.size(); ++t) {
-        bool const labelled = t + 1 < tokens.size() && t + 1 >= static_cast<std::size_t>(masked);
-        append(tokens[t], labelled ? tokens[t + 1] : -1);
+      auto const [tokens, learnt] = examples[row];
+      auto const first = out.targets.size();
+      for (auto const token : tokens) { append(token, -1); }
+      for (auto const& part : learnt) {
+        for (auto t = static_cast<std::size_t>(std::max(part.begin, 1));
+             t < static_cast<std::size_t>(part.end); ++t) {
+          out.targets[first + t - 1] = tokens[t];
+        }
       }
       if (options.packing) {
         end_document();

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/text/token_range.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -10,28 +12,43 @@
 
 namespace superoffload::data {
 
+using text::token_range;
+
 /// A tokenized row. A view into its example_set.
 struct example {
   std::span<std::int32_t const> tokens;
-  std::int32_t masked = 0;  ///< tokens at the beginning (the prompt) that are no target
+  std::span<token_range const> learnt;  ///< the tokens that are targets; ascending, none empty
 
   [[nodiscard]] std::int64_t length() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
   /// How many tokens are a target. The first never is: no token precedes it.
   [[nodiscard]] std::int64_t label_tokens() const noexcept {
-    return std::max<std::int64_t>(length() - std::max(masked, 1), 0);
+    std::int64_t count = 0;
+    for (auto const& part : learnt) { count += std::max(part.end - std::max(part.begin, 1), 0); }
+    return count;
   }
 };
 
-/// Many examples in one flat array: 4 bytes a token and 12 bytes a row.
+/// Many examples in one flat array: 4 bytes a token, 16 bytes a row and 8 bytes a learnt range.
 class example_set {
 public:
-  void add(std::span<std::int32_t const> tokens, std::int32_t masked) {
+  /// `learnt`: ascending, disjoint, within the tokens. Empty ranges are left out.
+  void add(std::span<std::int32_t const> tokens, std::span<token_range const> learnt) {
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     ends_.push_back(tokens_.size());
-    masked_.push_back(masked);
+    for (auto const& part : learnt) {
+      if (part.begin < part.end) {
+        learnt_.push_back(part);
+      }
+    }
+    learnt_ends_.push_back(learnt_.size());
+  }
+  /// All is learnt but the first `masked` tokens, the prompt.
+  void add(std::span<std::int32_t const> tokens, std::int32_t masked) {
+    token_range const rest{masked, static_cast<std::int32_t>(tokens.size())};
+    add(tokens, {&rest, 1});
   }
   void append(example_set const& other) {
-    for (std::int64_t row = 0; row < other.size(); ++row) { add(other[row].tokens, other[row].masked); }
+    for (std::int64_t row = 0; row < other.size(); ++row) { add(other[row].tokens, other[row].learnt); }
   }
 
   [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(ends_.size()); }
@@ -39,8 +56,11 @@ public:
   /// Valid until the next change. `row` is in [0, size()).
   [[nodiscard]] example operator[](std::int64_t row) const noexcept {
     auto const at = static_cast<std::size_t>(row);
-    std::size_t const begin = at == 0 ? 0 : ends_[at - 1];
-    return {std::span{tokens_}.subspan(begin, ends_[at] - begin), masked_[at]};
+    auto const part = [at](auto const& all, std::vector<std::size_t> const& ends) {
+      std::size_t const begin = at == 0 ? 0 : ends[at - 1];
+      return std::span{all}.subspan(begin, ends[at] - begin);
+    };
+    return {part(tokens_, ends_), part(learnt_, learnt_ends_)};
   }
 
   /// The tokens of all rows together.
@@ -64,7 +84,8 @@ public:
 private:
   std::vector<std::int32_t> tokens_;
   std::vector<std::size_t> ends_;  ///< the end of each row in tokens_
-  std::vector<std::int32_t> masked_;
+  std::vector<token_range> learnt_;
+  std::vector<std::size_t> learnt_ends_;  ///< the end of each row in learnt_
 };
 
 }  // namespace superoffload::data

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 
 namespace superoffload::data {
 
@@ -17,6 +18,8 @@ struct fingerprint {
 
 /// \throws error(bad_input) when `file` cannot be opened, error(io_failure) when reading fails
 fingerprint fingerprint_of(std::filesystem::path const& file);
+/// Of several files in their order; that of one file is its own.
+fingerprint fingerprint_of(std::span<std::filesystem::path const> files);
 
 }  // namespace superoffload::data
 

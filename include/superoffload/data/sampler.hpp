@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/data/collate.hpp>
 #include <superoffload/data/example_set.hpp>
+#include <superoffload/data/mixture.hpp>
 #include <superoffload/data/packing.hpp>
 #include <superoffload/data/shuffle.hpp>
 
@@ -13,6 +14,7 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace superoffload::data {
@@ -31,11 +33,15 @@ struct sampling {
   bool shuffle = true;          ///< a new order in every epoch; otherwise the order of the file
   bool packing = false;         ///< sequences of several rows, up to `max_length` tokens
   std::int64_t max_length = 0;  ///< for packing
+  std::int64_t tokens_per_batch =
+      0;            ///< instead of `batch_size`: a step takes sequences up to so many tokens
+  mixture mixed{};  ///< with `shuffle` only
 };
 
 /// Chooses the sequences of each step. The choice depends on examples, options and position alone: not on
 /// ranks, accumulation or earlier calls. A step never crosses the end of an epoch; an epoch's last step may
-/// be smaller. Packing follows the epoch's order, so that epochs may differ in their number of sequences.
+/// be smaller. Packing rearranges the epoch's order, and epochs may differ in their number of sequences.
+/// Without shuffling it keeps the order of the file, at the price of sequences that are less full.
 /// Refers to the examples: they outlive it and do not change.
 class sampler {
 public:
@@ -47,6 +53,9 @@ public:
       expect(options.max_length >= examples.longest(), exit_code::bad_input, "packing: max_length is ",
              options.max_length, ", expected at least the longest example's ", examples.longest(), " tokens");
     }
+    auto const longest = options.packing ? options.max_length : examples.longest();
+    expect(options.tokens_per_batch == 0 || options.tokens_per_batch >= longest, exit_code::bad_input,
+           "tokens per batch: ", options.tokens_per_batch, ", expected at least a sequence's ", longest);
     plan_ = planned(0);
   }
   sampler(example_set&&, sampling const&) = delete;
@@ -56,7 +65,7 @@ public:
     if (plan_.epoch != at_.epoch) {
       plan_ = planned(at_.epoch);
     }
-    auto const end = at_.sequence + std::min(options_.batch_size, plan_.sequences() - at_.sequence);
+    auto const end = end_of_step(plan_, at_.sequence);
     std::vector<sequence> chosen;
     chosen.reserve(static_cast<std::size_t>(end - at_.sequence));
     for (auto i = at_.sequence; i < end; ++i) { chosen.push_back(plan_[i]); }
@@ -87,9 +96,7 @@ public:
   }
 
   [[nodiscard]] std::int64_t steps_in_epoch(std::int64_t epoch) const {
-    bool const same = epoch == plan_.epoch || !options_.shuffle || !options_.packing;
-    auto const sequences = same ? plan_.sequences() : planned(epoch).sequences();
-    return (sequences - 1) / options_.batch_size + 1;
+    return epoch == plan_.epoch || !epochs_differ() ? steps_in(plan_) : steps_in(planned(epoch));
   }
 
   /// The number of steps of `epochs` epochs from the beginning; a part of an epoch is rounded up to whole
@@ -100,7 +107,7 @@ public:
            ", expected more than 0 and at most 1000000");
     auto const whole = static_cast<std::int64_t>(epochs);
     std::int64_t steps = 0;
-    if (options_.packing && options_.shuffle) {
+    if (epochs_differ()) {
       for (std::int64_t epoch = 0; epoch < whole; ++epoch) { steps += steps_in_epoch(epoch); }
     } else {
       steps = whole * steps_in_epoch(0);
@@ -132,16 +139,47 @@ private:
     }
   };
 
+  /// May epochs differ in their number of steps?
+  [[nodiscard]] bool epochs_differ() const noexcept {
+    return options_.shuffle && (options_.packing || options_.tokens_per_batch > 0);
+  }
+  /// Where the step ends that begins with sequence `begin`.
+  [[nodiscard]] std::int64_t end_of_step(epoch_plan const& plan, std::int64_t begin) const {
+    if (options_.tokens_per_batch == 0) {
+      return begin + std::min(options_.batch_size, plan.sequences() - begin);
+    }
+    auto end = begin;
+    for (std::int64_t tokens = 0; end < plan.sequences(); ++end) {
+      for (auto const row : plan[end]) { tokens += (*examples_)[row].length(); }
+      if (tokens > options_.tokens_per_batch) {
+        break;
+      }
+    }
+    return end;
+  }
+  [[nodiscard]] std::int64_t steps_in(epoch_plan const& plan) const {
+    if (options_.tokens_per_batch == 0) {
+      return (plan.sequences() - 1) / options_.batch_size + 1;
+    }
+    std::int64_t steps = 0;
+    for (std::int64_t at = 0; at < plan.sequences(); at = end_of_step(plan, at)) { ++steps; }
+    return steps;
+  }
   [[nodiscard]] epoch_plan planned(std::int64_t epoch) const {
     epoch_plan plan{epoch, {}, {}};
-    if (options_.shuffle) {
+    if (!options_.mixed.empty()) {
+      plan.order = mixed_rows(options_.mixed, options_.seed, epoch);
+    } else if (options_.shuffle) {
       plan.order = shuffled_rows(examples_->size(), options_.seed, epoch);
     } else {
       plan.order.resize(static_cast<std::size_t>(examples_->size()));
       std::iota(plan.order.begin(), plan.order.end(), std::int64_t{0});
     }
     if (options_.packing) {
-      plan.starts = pack(*examples_, plan.order, options_.max_length);
+      auto packed = options_.shuffle ? pack(*examples_, plan.order, options_.max_length)
+                                     : pack_in_order(*examples_, plan.order, options_.max_length);
+      plan.order = std::move(packed.order);
+      plan.starts = std::move(packed.starts);
     }
     return plan;
   }

@@ -35,4 +35,19 @@ SUPEROFFLOAD_INLINE fingerprint fingerprint_of(std::filesystem::path const& file
   return print;
 }
 
+SUPEROFFLOAD_INLINE fingerprint fingerprint_of(std::span<std::filesystem::path const> files) {
+  expect(!files.empty(), exit_code::internal, "fingerprint of no file");
+  auto all = fingerprint_of(files.front());
+  for (auto const& file : files.subspan(1)) {
+    auto const next = fingerprint_of(file);
+    for (auto const number : {next.bytes, next.fnv1a}) {
+      for (int shift = 0; shift < 64; shift += 8) {
+        all.fnv1a = (all.fnv1a ^ ((number >> shift) & 0xFF)) * 0x100000001B3U;
+      }
+    }
+    all.bytes += next.bytes;
+  }
+  return all;
+}
+
 }  // namespace superoffload::data

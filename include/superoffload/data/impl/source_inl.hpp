@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/data/source.hpp>
+#include <superoffload/io/file.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <string>
+#include <system_error>
+
+namespace superoffload::data {
+namespace detail {
+
+SUPEROFFLOAD_INLINE bool is_shard(std::string_view name) {
+  if (name.starts_with('.')) {
+    return false;
+  }
+  for (std::string_view const packed : {".gz", ".zst"}) {
+    if (name.ends_with(packed)) {
+      name.remove_suffix(packed.size());
+      break;
+    }
+  }
+  return name.ends_with(".json") || name.ends_with(".jsonl") || name.ends_with(".parquet");
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE source parse_source(std::string_view text) {
+  auto const colon = text.rfind(':');
+  std::error_code status;
+  if (colon == text.npos || std::filesystem::exists(std::filesystem::path{text}, status)) {
+    return {text, std::nullopt};
+  }
+  auto const number = text.substr(colon + 1);
+  double weight = 0.0;
+  auto const [end, failure] = std::from_chars(number.data(), number.data() + number.size(), weight);
+  if (number.empty() || failure != std::errc{} || end != number.data() + number.size()) {
+    return {text, std::nullopt};
+  }
+  expect(std::isfinite(weight) && weight > 0.0 && weight <= 1e9, exit_code::bad_input,
+         "--dataset: the weight of '", printable(text), "' is ", weight, ", expected above 0");
+  return {text.substr(0, colon), weight};
+}
+
+SUPEROFFLOAD_INLINE std::vector<std::filesystem::path> files_of(std::filesystem::path const& path) {
+  std::error_code status;
+  if (!std::filesystem::is_directory(path, status)) {
+    return {path};
+  }
+  std::vector<std::filesystem::path> files;
+  std::filesystem::directory_iterator entry{path, status};
+  for (std::filesystem::directory_iterator const end; !status && entry != end; entry.increment(status)) {
+    if (detail::is_shard(entry->path().filename().native())) {
+      files.push_back(entry->path());
+    }
+  }
+  expect(!status, exit_code::bad_input, io::shown(path),
+         ": the directory cannot be read: ", status.message());
+  expect(!files.empty(), exit_code::bad_input, io::shown(path),
+         ": a directory without data; expected files .json or .jsonl");
+  std::ranges::sort(files);
+  return files;
+}
+
+}  // namespace superoffload::data

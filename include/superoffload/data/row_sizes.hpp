@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/data/batch.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+namespace superoffload::data {
+
+/// The next of few sizes that a batch of `rows` rows may have, where the largest has `most`: 16 sizes from a
+/// power of two to the next, but multiples of 64, and `most`. So a batch of at least 2,048 rows grows by 2 %
+/// on average.
+constexpr std::int64_t rounded_rows(std::int64_t rows, std::int64_t most) {
+  constexpr std::int64_t tile = 64;
+  auto const octave = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows)));
+  auto const step = std::max(tile, octave / 32);
+  return std::min(most, (rows + step - 1) / step * step);
+}
+
+/// Appends `rows` rows without a target, in documents of at most `longest` rows: short ones take next to no
+/// attention.
+inline void add_rows_without_targets(batch& to, std::int64_t rows, std::int64_t longest, std::int32_t id) {
+  if (to.starts.empty()) {
+    to.starts.push_back(0);
+  }
+  for (; rows > 0; rows -= longest) {
+    auto const length = std::min(rows, longest);
+    for (std::int64_t t = 0; t < length; ++t) {
+      to.tokens.push_back(id);
+      to.targets.push_back(-1);
+      to.positions.push_back(static_cast<std::int32_t>(t));
+    }
+    to.starts.push_back(static_cast<std::int32_t>(to.tokens.size()));
+  }
+}
+
+}  // namespace superoffload::data

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/data/row_reader.hpp>
+
+#include <doctest/doctest.h>
+
+#include "scratch_file.hpp"
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace superoffload::data {
+namespace {
+
+using file_of = testing::scratch_file;
+
+/// "line:text" of every row.
+std::vector<std::string> rows_of(std::string_view content) {
+  file_of const file{content};
+  row_reader reader{file.path()};
+  std::vector<std::string> rows;
+  while (auto const read = reader.next()) {
+    REQUIRE(read->origin.starts_with(file.path().string()));
+    rows.push_back(concat(read->origin.substr(file.path().string().size() + 1), ":", read->text));
+  }
+  CHECK(!reader.next());
+  return rows;
+}
+
+TEST_CASE("a row is its text and the line where it begins") {
+  using list = std::vector<std::string>;
+  CHECK(rows_of("\n {\"a\": 1}\n\n\n{}\n") == list{"2:{\"a\": 1}", "5:{}"});
+  CHECK(rows_of("[\n{\n\n},\n\n{\"}\\\"\": [\n1]}\n]") == list{"2:{\n\n}", "6:{\"}\\\"\": [\n1]}"});
+}
+
+TEST_CASE("rows longer than what is read at once, and many of them") {
+  std::string content;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 300; ++i) {
+    std::string const text =
+        "{\"" + std::string(static_cast<std::size_t>(i) * 37 % 9001, 'x') + "\\\"\": {}}";
+    expected.push_back(concat(i + 1, ":", text));
+    content += (i == 0 ? "" : "\n") + text;
+  }
+  expected.push_back("301:{\"" + std::string(1 << 20, 'y') + "\":0}");
+  content += "\n" + expected.back().substr(4);
+  CHECK(rows_of(content) == expected);
+  for (auto& c : content) {
+    if (c == '\n') {
+      c = ',';
+    }
+  }
+  auto const listed = rows_of("[" + content + "]");
+  REQUIRE(listed.size() == expected.size());
+  for (std::size_t i = 0; i < listed.size(); ++i) {
+    CHECK(listed[i].substr(1) == expected[i].substr(expected[i].find(':')));
+  }
+}
+
+TEST_CASE("a compressed file, or Parquet, is refused with what converts it") {
+  for (auto const& [content, says] : {std::pair<std::string_view, char const*>{"\x1f\x8b\x08", "gunzip -k"},
+                                      {"\x28\xb5\x2f\xfd", "unzstd"},
+                                      {"PAR1PAR1", "pandas.read_parquet"}}) {
+    file_of const file{content};
+    try {
+      row_reader{file.path()}.next();
+      CHECK(false);
+    } catch (error const& e) {
+      CHECK(e.code() == exit_code::bad_input);
+      std::string const message = e.what();
+      CHECK(message.starts_with(file.path().string() + ": is "));
+      CHECK(message.find(says) != message.npos);
+    }
+  }
+}
+
+TEST_CASE("a percentage of the rows") {
+  CHECK(rows_of_percentage(999, 100.0) == 999);
+  CHECK(rows_of_percentage(999, 10.0) == 99);
+  CHECK(rows_of_percentage(100, 29.0) == 29);
+  CHECK(rows_of_percentage(999, 0.01) == 1);
+  CHECK(rows_of_percentage(1, 50.0) == 1);
+  for (double const wrong : {0.0, -1.0, 100.5, std::numeric_limits<double>::quiet_NaN()}) {
+    CHECK_THROWS_AS(rows_of_percentage(10, wrong), error);
+  }
+}
+
+}  // namespace
+}  // namespace superoffload::data
