@@ -43,7 +43,7 @@ struct blob {
 /// temporary directory, which the destructor removes.
 class checkpoint_draft {
 public:
-  /// A draft of <root>/checkpoint-<step>. Leftovers of killed saves are removed. \throws error(io_failure).
+  /// A draft of `<root>/checkpoint-<step>`. Leftovers of killed saves are removed. \throws error(io_failure).
   /// `run`: the identity of the run that saves it, UTF-8; checkpoints of other runs are not touched.
   checkpoint_draft(std::filesystem::path root, std::int64_t step, std::string run = {});
 
