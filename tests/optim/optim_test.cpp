@@ -30,6 +30,45 @@ TEST_CASE("schedules give the rates of transformers: warm-up from 0, then consta
   CHECK(s(100) == 5e-4);
 }
 
+TEST_CASE("restarts, powers and a least rate are those of transformers") {
+  using shape = schedule::shape;
+  schedule const usual{.peak = 5e-4, .warmup_steps = 3, .total_steps = 13};
+  auto const with = [&](shape kind, double minimum, double cycles, double power) {
+    auto s = usual;
+    s.kind = kind;
+    s.minimum = minimum;
+    s.cycles = cycles;
+    s.power = power;
+    return s;
+  };
+  struct {
+    schedule rate;
+    std::vector<double> rates;  // of the functions in transformers 5.23's optimization.py, from step 3 on
+  } const cases[] = {
+      {with(shape::cosine_with_restarts, 0.0, 2.0, 1.0),
+       {5e-4, 0.0004522542485937369, 0.00032725424859373687, 0.00017274575140626317, 4.7745751406263163e-05,
+        5e-4, 0.0004522542485937369, 0.0003272542485937369, 0.0001727457514062631, 4.7745751406263163e-05,
+        0.0, 0.0}},
+      {with(shape::polynomial, 1e-5, 1.0, 2.0),
+       {5e-4, 0.0004069, 0.0003236, 0.0002501, 0.0001864, 0.0001325, 8.84e-05, 5.41e-05, 2.96e-05, 1.49e-05,
+        1e-5, 1e-5}},
+      {with(shape::cosine, 5e-5, 1.0, 1.0),
+       {5e-4, 0.00048898771617, 0.00045702882373, 0.00040725168176, 0.00034452882373, 0.000275,
+        0.00020547117627, 0.00014274831824, 9.297117627e-05, 6.101228383e-05, 5e-5}},
+      {with(shape::linear, 1e-4, 1.0, 1.0),
+       {5e-4, 4.6e-4, 4.2e-4, 3.8e-4, 3.4e-4, 3e-4, 2.6e-4, 2.2e-4, 1.8e-4, 1.4e-4, 1e-4, 1e-4}},
+  };
+  for (auto const& c : cases) {
+    CAPTURE(name_of(c.rate.kind));
+    CHECK(c.rate(0) == 0.0);
+    CHECK(c.rate(2) == doctest::Approx(2.0 / 3.0 * 5e-4));
+    for (std::size_t i = 0; i < c.rates.size(); ++i) {
+      CAPTURE(i);
+      CHECK(c.rate(3 + static_cast<std::int64_t>(i)) == doctest::Approx(c.rates[i]).epsilon(1e-9));
+    }
+  }
+}
+
 TEST_CASE("DeepSpeed's schedules give the rates of DeepSpeed's schedulers") {
   using d = optim::deepspeed_schedule;
   struct {

@@ -3,21 +3,30 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <numbers>
 
 namespace superoffload::optim {
 
-/// The learning rates of transformers' get_{constant,linear,cosine}_schedule_with_warmup. The first warm-up
-/// step has rate 0.
+/// The learning rates of transformers' get_{constant,linear,cosine}_schedule_with_warmup,
+/// get_cosine_with_hard_restarts_schedule_with_warmup and get_polynomial_decay_schedule_with_warmup. The
+/// first warm-up step has rate 0.
 struct schedule {
-  enum class shape { constant, linear, cosine };
+  enum class shape { constant, linear, cosine, cosine_with_restarts, polynomial };
+  /// By the value of shape.
+  static constexpr std::array<char const*, 5> names{"constant", "linear", "cosine", "cosine_with_restarts",
+                                                    "polynomial"};
 
   shape kind = shape::constant;
   double peak = 1e-5;
   std::int64_t warmup_steps = 0;
-  std::int64_t total_steps = 1;  ///< the step at which the rate is 0
+  std::int64_t total_steps = 1;  ///< the step at which the rate is `minimum`
+  double minimum = 0.0;          ///< to which the rate falls, unless it is constant
+  double cycles = 1.0;           ///< of cosine_with_restarts
+  double power = 1.0;            ///< of polynomial
 
   /// The rate of step k, from 0.
   [[nodiscard]] double operator()(std::int64_t k) const {
@@ -28,12 +37,30 @@ struct schedule {
       return peak;
     }
     auto const length = static_cast<double>(std::max<std::int64_t>(1, total_steps - warmup_steps));
-    double const done = static_cast<double>(k - warmup_steps) / length;
-    if (kind == shape::linear) {
-      return peak * std::max(0.0, 1.0 - done);
+    return minimum + (peak - minimum) * left(static_cast<double>(k - warmup_steps) / length);
+  }
+
+private:
+  /// What is left of the rate after the share `done` of the steps; from 1 to 0.
+  [[nodiscard]] double left(double done) const {
+    auto const half_wave = [](double at) {
+      return std::max(0.0, 0.5 * (1.0 + std::cos(std::numbers::pi * at)));
+    };
+    switch (kind) {
+      case shape::cosine:
+        return half_wave(done);
+      case shape::cosine_with_restarts:
+        return done < 1.0 ? half_wave(std::fmod(cycles * done, 1.0)) : 0.0;
+      case shape::polynomial:
+        return std::pow(std::max(0.0, 1.0 - done), power);
+      default:
+        return std::max(0.0, 1.0 - done);
     }
-    return peak * std::max(0.0, 0.5 * (1.0 + std::cos(std::numbers::pi * done)));
   }
 };
+
+[[nodiscard]] constexpr char const* name_of(schedule::shape s) noexcept {
+  return schedule::names[static_cast<std::size_t>(s)];
+}
 
 }  // namespace superoffload::optim
