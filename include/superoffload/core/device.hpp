@@ -71,11 +71,13 @@ concept device_policy =
 
 /// A device that measures which algorithms run best and keeps its choices as text. With the same choices a
 /// run gives the same bits. `load` takes what `save` gave, and the name of its source for messages, before
-/// any kernel runs. Choices of another kind of device are ignored.
+/// any kernel runs. Choices of another kind of device are ignored. After `settle(true)` it measures nothing,
+/// until `settle(false)`.
 template <class D>
 concept tuned_device = device_policy<D> && requires(D& device, std::string const& text) {
   { device.tuning().save() } -> std::convertible_to<std::string>;
   device.tuning().load(text, text);
+  device.tuning().settle(true);
 };
 
 /// A stream for work that other processors wait for. It has priority over other streams, where the device has

@@ -43,7 +43,7 @@ void append(std::string& out, Number n) {
 }
 }  // namespace detail
 
-/// The texts of the arguments, joined; numbers in their shortest exact form. libstdc++ 12 has no <format>.
+/// The texts of the arguments, joined; numbers in their shortest exact form. libstdc++ 12 has no std::format.
 template <class... Parts>
 std::string concat(Parts const&... parts) {
   std::string out;
