@@ -85,11 +85,46 @@ TEST_SUITE("host") {
     chooser choose{kept};
     int const limit = static_cast<int>(tuning::family_limit);
     for (int tokens = 1; tokens <= limit; ++tokens) { CHECK(choose(tokens)); }
-    CHECK_FALSE(choose(limit + 1));
+    CHECK(choose(limit + 1) == choose(limit));
     CHECK(choose(limit));
     CHECK(choose.measured == limit);
     choose.family = "k 30";
     CHECK(choose(1));
+  }
+
+  TEST_CASE("when settled, a kind gets the choice of its nearest neighbour, and nothing is measured") {
+    tuning kept{""};
+    chooser choose{kept};
+    auto const small = choose(1000), large = choose(2000);
+    kept.settle(true);
+    CHECK(choose(1400) == small);
+    CHECK(choose(1800) == large);
+    CHECK(choose(9000) == large);
+    CHECK(choose(1000, [](tuning::algorithm const& one) { return one[0] != 1000; }) == large);
+    choose.family = "another";
+    CHECK_FALSE(choose(1000));
+    CHECK(choose.measured == 2);
+    kept.settle(false);
+    CHECK(choose(1000));
+  }
+
+  TEST_CASE("a resumed run finds the neighbours of the saved one, whatever this process measured before") {
+    tuning first{""}, second{""};
+    chooser choose{first}, again{second};
+    choose(1000);
+    first.settle(true);
+    auto const borrowed = choose(1500);
+    again(1400);
+    again.family = "of its own";
+    again(1);
+    again.family = "k 3";
+    second.load(first.save(), "a test");
+    second.settle(true);
+    CHECK(again(1500) == borrowed);
+    CHECK(again(1400) == borrowed);
+    again.family = "of its own";
+    CHECK(again(1));
+    CHECK(again.measured == 2);
   }
 
   TEST_CASE("a malformed text is refused completely") {
@@ -182,7 +217,9 @@ TEST_SUITE("host") {
     CHECK(chooser{elsewhere}(limit + 1));
     tuning resumed{path};
     resumed.load(saved.save(), "a test");
-    CHECK_FALSE(chooser{resumed}(limit + 1));
+    chooser again{resumed};
+    CHECK(again(limit + 1) == choose(limit));
+    CHECK(again.measured == 0);
   }
 
   TEST_CASE("a note says once that loaded choices are for another GPU, and never for this one") {

@@ -31,8 +31,8 @@ public:
     std::string tokens;
   };
 
-  /// Members of one family that are measured. Later ones take the library's first proposal: when each batch
-  /// has a length of its own, no kind runs often enough to be worth a measurement.
+  /// Members of one family that are measured. Later ones take the choice of the nearest number of tokens:
+  /// when each batch has a length of its own, no kind runs often enough to be worth a measurement.
   static constexpr std::size_t family_limit = 8;
 
   /// `path` of the file, "" for no file.
@@ -43,18 +43,22 @@ public:
   static std::string default_path();
 
   /// The choice for a kind: the one kept, if `valid` accepts it, else the result of `measure`, which is kept.
-  /// No choice when its family is full. The file is read at the first call and written, under a lock, after
-  /// each measurement. Errors of the file give a warning on standard error and never end the run.
+  /// When its family is full, nothing is measured: the kind gets and keeps the choice of the nearest number
+  /// of tokens that `valid` accepts, if there is one. The file is read at the first call and written, under a
+  /// lock, after each measurement. Errors of the file give a warning on standard error and never end the run.
   std::optional<algorithm> choose(kind const& of, std::function<bool(algorithm const&)> const& valid,
                                   std::function<algorithm()> const& measure);
+
+  /// When settled, all families are full, so that no step waits for a measurement.
+  void settle(bool settled);
 
   /// All choices as lines of text.
   [[nodiscard]] std::string save() const;
 
-  /// Adds the choices in `text`; they replace own choices for the same kinds. If there are some, but none for
-  /// the processor of the first GEMM that is measured later, a note on standard error says so, once. Unless
-  /// the text is what `save` gave, throws `error` (bad_input), with `source` in the message, and changes
-  /// nothing.
+  /// Adds the choices in `text`; they replace own choices for the same families, so that a resumed run finds
+  /// the neighbours that the saved one had. If there are some, but none for the processor of the first GEMM
+  /// that is measured later, a note on standard error says so, once. Unless the text is what `save` gave,
+  /// throws `error` (bad_input), with `source` in the message, and changes nothing.
   void load(std::string_view text, std::string_view source);
 
 private:
@@ -66,11 +70,14 @@ private:
   void write_file();
   void warn(std::string_view reason);
   void note_foreign(std::string_view processor);
+  [[nodiscard]] std::optional<algorithm> nearest(std::string const& family_prefix, std::string_view tokens,
+                                                 std::function<bool(algorithm const&)> const& valid) const;
   [[nodiscard]] bool full(std::string_view family_prefix) const;
 
   mutable std::mutex mutex_;
   table choices_;
   std::string path_;
+  bool settled_ = false;
   table loaded_;  ///< the choices from load(), for the note
   std::string loaded_from_;
 };

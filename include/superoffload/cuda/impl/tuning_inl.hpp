@@ -228,8 +228,15 @@ SUPEROFFLOAD_INLINE std::optional<tuning::algorithm> tuning::choose(
   if (auto const choice = kept()) {
     return choice;
   }
-  if (full(prefix)) {
-    return std::nullopt;  // even if the file has more choices now: a resumed run must repeat the first one
+  auto const borrowed = [&] {
+    auto const neighbour = nearest(prefix, of.tokens, valid);
+    if (neighbour) {
+      choices_.insert_or_assign(key, *neighbour);
+    }
+    return neighbour;
+  };
+  if (settled_ || full(prefix)) {
+    return borrowed();  // even if the file has more choices now: a resumed run must repeat the first one
   }
   if (!path_.empty()) {
     std::error_code none;
@@ -246,7 +253,7 @@ SUPEROFFLOAD_INLINE std::optional<tuning::algorithm> tuning::choose(
     return choice;
   }
   if (full(prefix)) {
-    return std::nullopt;
+    return borrowed();
   }
   note_foreign(of.processor);
   auto const choice = measure();
@@ -255,6 +262,35 @@ SUPEROFFLOAD_INLINE std::optional<tuning::algorithm> tuning::choose(
     write_file();
   }
   return choice;
+}
+
+SUPEROFFLOAD_INLINE void tuning::settle(bool settled) {
+  std::lock_guard const guard{mutex_};
+  settled_ = settled;
+}
+
+/// Of two that are equally near, the smaller.
+SUPEROFFLOAD_INLINE std::optional<tuning::algorithm> tuning::nearest(
+    std::string const& family_prefix, std::string_view tokens,
+    std::function<bool(algorithm const&)> const& valid) const {
+  auto const number_of = [](std::string_view text) {
+    std::int64_t number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number);
+    return number;
+  };
+  auto const wanted = number_of(tokens);
+  std::optional<algorithm> best;
+  std::pair<std::int64_t, std::int64_t> closest;
+  for (auto at = choices_.lower_bound(family_prefix);
+       at != choices_.end() && at->first.starts_with(family_prefix); ++at) {
+    auto const number = number_of(std::string_view{at->first}.substr(family_prefix.size()));
+    std::pair const distance{std::abs(number - wanted), number};
+    if ((!best || distance < closest) && valid(at->second)) {
+      best = at->second;
+      closest = distance;
+    }
+  }
+  return best;
 }
 
 SUPEROFFLOAD_INLINE bool tuning::full(std::string_view family_prefix) const {
@@ -286,6 +322,12 @@ SUPEROFFLOAD_INLINE void tuning::load(std::string_view text, std::string_view so
   std::lock_guard const guard{mutex_};
   loaded_ = loaded;
   loaded_from_ = source;
+  auto const family_of = [](std::string_view key) { return key.substr(0, key.rfind(detail::separator) + 1); };
+  std::erase_if(choices_, [&](auto const& own) {
+    auto const family = family_of(own.first);
+    auto const found = loaded.lower_bound(family);
+    return found != loaded.end() && found->first.starts_with(family);
+  });
   loaded.merge(choices_);
   choices_ = std::move(loaded);
 }
