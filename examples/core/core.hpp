@@ -40,4 +40,10 @@ extern template offload::plan plan_on<float>(model::view<described_device, float
 extern template offload::plan plan_on<bfloat16>(model::view<described_device, bfloat16>,
                                                 offload::machine const&, offload::settings const&,
                                                 training_options const&);
+extern template alternatives alternatives_on<float>(model::view<described_device, float>,
+                                                    offload::machine const&, training_options const&,
+                                                    offload::plan);
+extern template alternatives alternatives_on<bfloat16>(model::view<described_device, bfloat16>,
+                                                       offload::machine const&, training_options const&,
+                                                       offload::plan);
 }  // namespace superoffload::train

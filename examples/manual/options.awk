@@ -40,7 +40,8 @@ END {
 
 # kind(WORD): what a value so named is: file, directory, text (nothing to complete), or the very word.
 function kind(word) {
-  if (word == "FILE") { return "file" }
+  sub(/\[.*/, "", word)  # what may follow it
+  if (word == "FILE" || word == "PATH") { return "file" }
   if (word == "DIR") { return "directory" }
   return word ~ /^[A-Z]+$/ ? "text" : "word"
 }

@@ -39,7 +39,7 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
     words flags, says;
   };
   flag_case const cases[] = {
-      {{"--learning_rate", "1"}, {"--learning_rate", "--help"}},
+      {{"--learnrate", "1"}, {"--learnrate", "--help"}},
       {{"-x"}, {"-x", "--help"}},
       {{"stray"}, {"stray"}},
       {{"--max_steps"}, {"--max_steps"}},
@@ -53,6 +53,7 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--max_steps", "5\n6"}, {"--max_steps", "5\\x0a6"}},
       {{"--batch_size", "0"}, {"--batch_size is 0", "expected 1 to"}},
       {{"--batch_size", "-4"}, {"--batch_size is -4"}},
+      {{"--tokens_per_batch", "512"}, {"--batch_size excludes --tokens_per_batch"}},
       {{"--batch_size", "4x"}, {"--batch_size", "4x"}},
       {{"--gradient_accumulation_steps", "0"}, {"--gradient_accumulation_steps is 0", "expected 1 to 2"}},
       {{"--gradient_accumulation_steps", "3"}, {"--gradient_accumulation_steps is 3", "expected 1 to 2"}},
@@ -93,7 +94,7 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--template", "chatml"}, {"--template is 'chatml'", "deepspeed|alpaca"}},
       {{"--label_mask", "all"}, {"--label_mask is 'all'", "prompt|none"}},
       {{"--append_eos", "yes"}, {"--append_eos is 'yes'", "on|off"}},
-      {{"--padding", "right"}, {"--padding is 'right'", "longest|max_length"}},
+      {{"--padding", "right"}, {"--padding is 'right'", "none|longest|max_length"}},
       {{"--packing", "1"}, {"--packing is '1'", "on|off"}},
       {{"--shuffle", "maybe"}, {"--shuffle is 'maybe'", "on|off"}},
       {{"--attn_implementation", "eager"}, {"--attn_implementation is 'eager'", "auto|flash|cudnn"}},
@@ -191,10 +192,54 @@ TEST_CASE("flags that were renamed have their old name, too") {
   };
   auto const with = plan({"--offload_weights", "on", "--device_updated_share", "0.5"});
   CHECK(with.find("50.0 % updated by the CPU, 50.0 %") != std::string::npos);
+  CHECK(with.find("\n  --ratio .5 ") != std::string::npos);
   CHECK(plan({"--stream_weights", "on", "--streamed-share=0.5"}) == with);
   CHECK(plan({"--offload_weights", "off", "--device_updated_share", "0.5"}) != with);
   CHECK(plan({"--offload_weights", "on", "--device_updated_share", "0"}) != with);
   c.check({"--streamed_share", "2"}, exit_code::bad_input, {"--device_updated_share is 2"});
+}
+
+TEST_CASE("a flag that is given twice is told, and its last value counts") {
+  command const c;
+  auto const done = c.run({"--lr", "1", "--dry_run", "--lr=2e-5", "--max_steps", "3"});
+  CHECK(done.status == 0);
+  CHECK(done.out.starts_with(
+      "--max_steps is given 2 times, the last one counts: 3; --lr is given 2 times, the last one "
+      "counts: 2e-5\n"));
+  CHECK(done.out.find("steps              3") != std::string::npos);
+  CHECK(c.run({"--dry_run", "--freeze", "*norm.weight", "--freeze", "lm_head.weight"}).out.find("given") ==
+        std::string::npos);
+}
+
+TEST_CASE("flags may come from a file, and have the names that transformers gives them") {
+  command const c;
+  auto const file = write_file(c.root.path() / "run.toml",
+                               "max_steps = 9\nbatch_size = 4\nlr_scheduler = \"cosine\"\nmin_lr = 1e-6\n"
+                               "freeze = [\"model.norm.weight\", \"*layernorm.weight\"]\nlr = 0.5\n");
+  words const base{"--model", (models / "llama").string(), "--dry_run", "--device", "cpu", "--max_length",
+                   "64"};
+  auto const done = run(finetune, joined(base, {"--config", file, "--max_steps", "7"}));
+  CAPTURE(done.err);
+  CHECK(done.status == 0);
+  CHECK(done.out.find("4 sequences of up to 64") != std::string::npos);
+  CHECK(done.out.find("steps              7") != std::string::npos);
+  CHECK(done.out.find("of them trained") != std::string::npos);
+  auto const rejected = [&](std::string const& content, words const& flags, words const& says) {
+    check_rejected(
+        run(finetune_llama,
+            joined(joined(base, {"--config", write_file(c.root.path() / "odd.toml", content)}), flags)),
+        exit_code::bad_input, says);
+  };
+  rejected("learnrate = 1\n", {}, {"learnrate"});
+  rejected("lr = much\n", {}, {"--lr", "much"});
+  rejected("lr_scheduler = step\n", {}, {"--lr_scheduler is 'step'"});
+  check_rejected(run(finetune_llama, joined(base, {"--config", "/absent.toml"})), exit_code::bad_input,
+                 {"/absent.toml"});
+  rejected("lr = 0.5\n", {"--learning_rate", "1e-3", "--min_lr", "0.1"},
+           {"--min_lr is 0.1", "which is 0.001"});
+  rejected("", {"--warmup_ratio", "0.1", "--warmup-steps", "2"},
+           {"--lr_warmup_ratio is 0.1", "--lr_warmup_steps is 2"});
+  rejected("", {"--lr_scheduler_type", "polynomial", "--lr_power", "0"}, {"--lr_power is 0"});
 }
 
 TEST_CASE("what does not fit into memory says how much it needs and what to change") {
@@ -248,10 +293,13 @@ TEST_CASE("--help names every flag, in groups, with its default") {
     for (std::string const flag : {"model",
                                    "dataset",
                                    "dataset_percentage",
+                                   "format",
+                                   "columns",
                                    "output_dir",
                                    "overwrite_output_dir",
                                    "max_length",
                                    "batch_size",
+                                   "tokens_per_batch",
                                    "gradient_accumulation_steps",
                                    "num_train_epochs",
                                    "max_steps",
@@ -294,6 +342,8 @@ TEST_CASE("--help names every flag, in groups, with its default") {
                                    "eval_steps",
                                    "log_interval",
                                    "metrics",
+                                   "report_to",
+                                   "log_level",
                                    "save_steps",
                                    "save_total_limit",
                                    "resume",
@@ -321,14 +371,17 @@ TEST_CASE("a dry run needs nothing but config.json, and prints parameters, memor
   CHECK(done.status == 0);
   CHECK(done.err.empty());
   // 135,488 elements of 4 bytes are the 541,952 bytes of the checkpoint.
-  for (std::string const text : {"parameters", "135488", "weights", "gradients", "optimizer state",
-                                 "activations", "in all", "expected", "steps              7"}) {
+  for (std::string const text :
+       {"parameters", "135488", "weights", "gradients", "optimizer state", "activations", "in all",
+        "expected", "steps              7", "alternatives, with one option changed", "\n  as asked for ",
+        "\n  --gradient_accumulation_steps 2 ", "takes at least"}) {
     CAPTURE(text);
     CHECK(done.out.find(text) != std::string::npos);
   }
   // Memory is what is free now, times come from rates that are measured.
   auto const without_measured = [](std::string const& plan) {
-    return std::regex_replace(plan, std::regex{"  (available|step:|busy:) [^\\n]*\\n"}, "");
+    return std::regex_replace(plan.substr(0, plan.find("alternatives")),
+                              std::regex{"  (available|step:|busy:) [^\\n]*\\n"}, "");
   };
   CHECK(without_measured(done.out) != done.out);
   CHECK(without_measured(run(finetune, bare).out) == without_measured(done.out));

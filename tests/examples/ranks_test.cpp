@@ -33,6 +33,8 @@ std::vector<std::string> joined(std::vector<std::string> flags, std::vector<std:
 bool contains(std::string const& text, std::string_view part) { return text.find(part) != std::string::npos; }
 std::string weights_of(fs::path const& output) { return contents_of(output / "model" / "model.safetensors"); }
 
+using words = std::vector<std::string>;
+
 std::vector<std::string> const short_run{"--max_steps", "6",    "--batch_size", "4",       "--max_length",
                                          "64",          "--lr", "1e-3",         "--dtype", "float32"};
 
@@ -109,6 +111,35 @@ TEST_CASE("every reference run gives the losses of one rank on 2, 3 and 4, with 
     }
   }
   CHECK(runs == 11);
+}
+
+TEST_CASE("ranks and micro-batches that share a step by its work train on the same rows") {
+  for (words const& batches : {words{"--batch_size", "6"},
+                               {"--batch_size", "3", "--packing", "on", "--max_length", "256"},
+                               {"--tokens_per_batch", "300"},
+                               {"--tokens_per_batch", "800", "--packing", "on", "--max_length", "256"}}) {
+    CAPTURE(batches.back());
+    CAPTURE(batches.front());
+    auto const flags =
+        joined({"--max_length", "64", "--lr", "1e-3", "--dtype", "float32", "--max_steps", "8"}, batches);
+    scratch_directory const one;
+    REQUIRE(finetune_run{"llama", flags}.run_in(one.path()).status == 0);
+    for (auto const& [ranks, accumulation] : {std::pair{"1", "3"}, {"2", "1"}, {"2", "2"}, {"4", "1"}}) {
+      CAPTURE(ranks);
+      CAPTURE(accumulation);
+      scratch_directory const output;
+      auto const done =
+          finetune_run{"llama",
+                       joined(flags, {"--ranks", ranks, "--gradient_accumulation_steps", accumulation})}
+              .run_in(output.path());
+      CAPTURE(done.err);
+      REQUIRE(done.status == 0);
+      check_near(series(output.path(), "loss"), series(one.path(), "loss"), 2e-5);
+      for (char const* const exact : {"label_tokens", "tokens", "epoch"}) {
+        CHECK(series(output.path(), exact) == series(one.path(), exact));
+      }
+    }
+  }
 }
 
 TEST_CASE("two identical runs on several ranks are identical bit for bit") {

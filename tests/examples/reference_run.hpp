@@ -31,6 +31,8 @@ inline std::vector<std::string> flags_of(io::json const& args) {
           args["label_mask"].get<std::string>(),
           "--append_eos",
           args["eos"].get<bool>() ? "on" : "off",
+          "--padding",
+          "longest",  // the reference's batches are rectangles
           "--packing",
           args["packing"].get<bool>() ? "on" : "off",
           "--gradient_accumulation_steps",

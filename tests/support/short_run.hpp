@@ -13,7 +13,7 @@ namespace superoffload::test {
 inline train::training_options short_run(std::filesystem::path const& output, std::int64_t steps) {
   train::training_options o;
   o.model = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models" / "llama";
-  o.dataset = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "alpaca_64_rows.json";
+  o.dataset = {{std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "alpaca_64_rows.json", {}}};
   o.dataset_percentage = 30;
   o.output = output;
   o.max_length = 32;

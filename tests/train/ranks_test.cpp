@@ -264,7 +264,7 @@ TEST_CASE("ranks with different options or files are all refused with one messag
       {"ranks differ in the data set: rank 0 has '",
        [](auto& o, fs::path const& here) {
          write_held_out(here / "other.jsonl");
-         o.dataset = here / "other.jsonl";
+         o.dataset = {{here / "other.jsonl", {}}};
        }},
       {"ranks differ in the model's config.json",
        [](auto& o, auto&) { o.model = o.model.parent_path() / "llama_tied"; }},

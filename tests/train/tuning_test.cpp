@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Checkpoints contain a device's tuning, and a resumed run loads it before it computes anything.
+#include <superoffload/io/json.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/train/trainer.hpp>
 
@@ -11,8 +12,10 @@
 #include "support/short_run.hpp"
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace {
 
@@ -23,11 +26,17 @@ namespace fs = std::filesystem;
 struct choosy_device : cpu::device {
   struct choices {
     std::string chosen, from;
+    std::string at_settling = "nothing was settled";
     [[nodiscard]] std::string save() const { return chosen; }
     void load(std::string_view text, std::string_view source) {
       expect(text != "broken", exit_code::bad_input, source, ": expected what this device writes");
       chosen = text;
       from = source;
+    }
+    void settle(bool settled) {
+      if (settled) {
+        at_settling = chosen;
+      }
     }
   };
   struct stream : cpu::stream {
@@ -56,9 +65,34 @@ static_assert(!tuned_device<cpu::device>);
 template <class Device>
 train::run_summary run(Device& device, fs::path const& output, std::int64_t steps, bool resumes) {
   auto o = test::short_run(output, steps);
+  o.metrics = output / "metrics.jsonl";
   o.save_steps = 1;
   o.resume = resumes ? "auto" : "";
   return train::trainer<train::engine<model::llama, Device>>{device, o}.run();
+}
+
+TEST_CASE("choices are made and settled before the first step, and change nothing") {
+  test::scratch_directory const scratch, other;
+  choosy_device device{"a choice"};
+  auto const done = run(device, scratch.path(), 2, false);
+  CHECK(device.made.at_settling == "a choice");
+  cpu::device untuned{1};
+  auto const expected = run(untuned, other.path(), 2, false);
+  CHECK(done.steps == expected.steps);
+  auto const losses = [](fs::path const& of) {
+    std::vector<double> all;
+    std::ifstream file{of};
+    for (std::string line; std::getline(file, line);) {
+      auto const step = io::parse_json(line, "metrics");
+      if (step.contains("loss")) {
+        all.push_back(step["loss"].get<double>());
+      }
+    }
+    return all;
+  };
+  auto const found = losses(scratch.path() / "metrics.jsonl"), was = losses(other.path() / "metrics.jsonl");
+  REQUIRE(found.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) { CHECK(found[i] == doctest::Approx(was[i]).epsilon(1e-4)); }
 }
 
 TEST_CASE("a resumed run continues with the device's first choice") {

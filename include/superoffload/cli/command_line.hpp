@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/comm/environment.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/train/options.hpp>
 
@@ -22,10 +23,13 @@ struct command_line {
   device_choice device = device_choice::automatic;
   precision_choice precision = precision_choice::bf16;
   kernel::attention_implementation attention = kernel::attention_implementation::automatic;
-  bool bind_cores = true;  ///< ranks of a host divide its cores
+  log_level least = log_level::status;  ///< less important lines are not shown
+  bool quiet = false;                   ///< neither are the lines of standard output
+  bool bind_cores = true;               ///< ranks of a host divide its cores
   /// The rank that the launcher made of this process; nothing for a process without other ranks.
   std::optional<comm::environment> run;
-  std::string note;  ///< what of --deepspeed_config has no effect, for the user
+  std::string repeated;  ///< which flags were given several times, for the user
+  std::string note;      ///< what of --deepspeed_config has no effect, for the user
 };
 
 /// Does the command only ask for a plan for the machine that --hardware describes?

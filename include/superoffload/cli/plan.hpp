@@ -15,18 +15,24 @@
 namespace superoffload::cli {
 
 /// Plans the run for the machine of --hardware: prints, writes and draws what was asked for.
-template <model::architecture Architecture>
+template <model::architecture Architecture, element T>
 int plan_described(command_line const& command) {
-  auto const& settings = command.training.offload;
-  auto const machine = train::read_machine(settings.hardware, command.training.ranks);
-  auto const plan = command.precision == precision_choice::bf16
-                        ? train::plan_on<Architecture, bfloat16>(machine, settings, command.training)
-                        : train::plan_on<Architecture, float>(machine, settings, command.training);
-  std::printf("plan for %s\n%s", machine.name.c_str(), offload::describe(plan).c_str());
+  auto const& options = command.training;
+  auto const machine = train::read_machine(options.offload.hardware, options.ranks);
+  auto const plan = train::plan_on<Architecture, T>(machine, options.offload, options);
+  auto const others = train::alternatives_on<Architecture, T>(machine, options, plan);
+  std::printf("plan for %s\n%s%s", machine.name.c_str(), offload::describe(plan).c_str(),
+              train::describe(others).c_str());
   std::fflush(stdout);
-  train::write_plan(plan, machine.name, settings);
+  train::write_plan(plan, machine.name, options.offload);
   offload::expect_fits(plan);
   return 0;
+}
+
+template <model::architecture Architecture>
+int plan_described(command_line const& command) {
+  return command.precision == precision_choice::bf16 ? plan_described<Architecture, bfloat16>(command)
+                                                     : plan_described<Architecture, float>(command);
 }
 
 }  // namespace superoffload::cli

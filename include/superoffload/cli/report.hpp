@@ -7,7 +7,12 @@
 
 namespace superoffload::cli {
 
-/// Rank 0 says on standard error which parts of the command have no effect.
+/// Follows --log_level and --quiet: under the latter, standard output goes nowhere.
+/// \throws error(io_failure) if there is no /dev/null.
+void set_up_log(command_line const& command);
+
+/// Rank 0 says which parts of the command have no effect: of the DeepSpeed configuration on standard error,
+/// of repeated flags on standard output.
 void tell_note(command_line const& command);
 
 /// Rank 0 says how the run ended and where its results are. \returns the exit code.

@@ -33,6 +33,7 @@ int run(int argc, char** argv, char const* summary, Finetune const& finetune) {
         if (!command) {
           return 0;
         }
+        set_up_log(*command);
         if (plans_only(*command)) {
           tell_note(*command);
           return plan_described<Architecture>(*command);
@@ -54,13 +55,17 @@ int run(int argc, char** argv, char const* summary, Finetune const& finetune) {
       argc, argv);
 }
 
-/// Prints a run's plan, and writes and draws it where that was asked for: the first rank does.
+/// Prints a run's plan, with --dry_run also its alternatives, and writes and draws it where that was asked
+/// for: the first rank does.
 template <class Core>
 void show_plan(train::basic_trainer<Core> const& trainer, command_line const& command) {
   if (!trainer.is_rank_zero()) {
     return;
   }
   std::fputs(trainer.plan_text().c_str(), stdout);
+  if (command.training.dry_run) {
+    std::fputs(trainer.alternatives_text().c_str(), stdout);
+  }
   std::fflush(stdout);
   train::write_plan(trainer.plan(), trainer.machine_name(), command.training.offload);
 }

@@ -3,14 +3,19 @@
 #pragma once
 
 #include <superoffload/data/collate.hpp>
+#include <superoffload/data/row_format.hpp>
+#include <superoffload/data/source.hpp>
 #include <superoffload/offload/settings.hpp>
 #include <superoffload/optim/adamw.hpp>
 #include <superoffload/optim/deepspeed_schedule.hpp>
 #include <superoffload/optim/schedule.hpp>
+#include <superoffload/text/chat_template.hpp>
 #include <superoffload/text/prompt.hpp>
 #include <superoffload/train/engine/lay_out.hpp>
 #include <superoffload/train/engine/recompute.hpp>
+#include <superoffload/train/reports/report_choice.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -25,23 +30,30 @@ enum class no_decay { none, norms_and_biases };
 
 /// All options of a fine-tuning run. The defaults are those of the programs.
 struct training_options {
-  std::filesystem::path model;    ///< a Hugging Face directory
-  std::filesystem::path dataset;  ///< Alpaca JSON or JSONL
+  std::filesystem::path model;                            ///< a Hugging Face directory
+  std::vector<data::source> dataset;                      ///< with weights, or without any
+  data::row_format format = data::row_format::automatic;  ///< of all data sets, or of each by its first row
+  data::column_names columns;                             ///< fields that the data sets call otherwise
   double dataset_percentage = 100.0;
   std::filesystem::path output;
   bool overwrite_output = false;           ///< remove what earlier runs saved and exported there
   std::filesystem::path deepspeed_config;  ///< the file that some of these came from; empty: none
 
-  std::int64_t max_length = 1024;  ///< tokens of a sequence
-  std::int64_t batch_size = 8;     ///< sequences per optimizer step, over all ranks and micro-batches
-  std::int64_t accumulation = 1;   ///< micro-batches per step
+  std::int64_t max_length = 1024;     ///< tokens of a sequence
+  std::int64_t batch_size = 8;        ///< sequences per optimizer step, over all ranks and micro-batches
+  std::int64_t tokens_per_batch = 0;  ///< tokens per step, in place of `batch_size`; 0: that counts
+  std::int64_t accumulation = 1;      ///< micro-batches per step
   double epochs = 1.0;
   std::int64_t max_steps = 0;  ///< 0: those of the epochs
 
   double lr = 1e-5;
   optim::schedule::shape scheduler = optim::schedule::shape::linear;
   std::int64_t warmup_steps = 0;
-  std::optional<optim::deepspeed_schedule> deepspeed_schedule;  ///< replaces the three above
+  double warmup_ratio = 0.0;  ///< of all steps, rounded up, where `warmup_steps` is 0
+  double min_lr = 0.0;        ///< to which the rate falls, unless it is constant
+  double lr_cycles = 1.0;     ///< of cosine_with_restarts
+  double lr_power = 1.0;      ///< of polynomial
+  std::optional<optim::deepspeed_schedule> deepspeed_schedule;  ///< replaces all of the above but `lr`
   optim::adamw_settings adamw;
   no_decay undecayed = no_decay::none;
   std::vector<std::string> freeze;  ///< shell patterns over tensor names
@@ -51,9 +63,11 @@ struct training_options {
 
   std::uint64_t seed = 0;
   text::prompt_template prompt_template = text::prompt_template::alpaca;
+  std::string chat_template;  ///< a name of text::chat_template; empty: that of the model
+  text::learnt_turns learn = text::learnt_turns::all;
   bool mask_prompt = true;
   bool append_eos = true;
-  data::pad_to padding = data::pad_to::longest;
+  data::pad_to padding = data::pad_to::none;
   bool packing = false;
   bool shuffle = true;
   recompute::choice recompute = recompute::choice::automatic;
@@ -63,6 +77,7 @@ struct training_options {
   std::int64_t eval_steps = 0;         ///< 0: before the first step and after the last only
   std::int64_t log_interval = 10;
   std::filesystem::path metrics;      ///< empty: none
+  report_choice report_to;            ///< written to `output`
   bool wall_clock_breakdown = false;  ///< report where the time of each step went
   std::filesystem::path trace;        ///< file for a timeline of the first steps; empty: none
   std::int64_t trace_steps = 5;
@@ -77,14 +92,17 @@ struct training_options {
 
   /// The number of parts of a step's batch: micro-batches of all ranks.
   [[nodiscard]] std::int64_t parts() const noexcept { return accumulation * ranks; }
-  /// Sequences of the largest part.
-  [[nodiscard]] std::int64_t sequences_per_part() const noexcept {
-    return (batch_size + parts() - 1) / parts();
+  /// The most micro-batches that a step may have.
+  [[nodiscard]] std::int64_t most_accumulation() const noexcept {
+    return tokens_per_batch > 0 ? std::max<std::int64_t>(1, tokens_per_batch / max_length) : batch_size;
   }
 };
 
 /// Names and values of the options that must be the same on all ranks.
 std::vector<std::pair<std::string, std::string>> shared_settings(training_options const& options);
+
+/// The options of a run by flag, for its reports.
+std::vector<std::pair<std::string, std::string>> reported_settings(training_options const& options);
 
 /// \throws error(bad_input) that names the flag, for a value out of range or a contradiction.
 void check(training_options const& options);

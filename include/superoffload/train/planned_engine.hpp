@@ -20,6 +20,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -28,9 +29,10 @@ namespace superoffload::train {
 /// What a plan depends on besides the engine's own options.
 struct plan_options {
   offload::settings offload{};
-  int micro_batches = 1;        ///< of a step
-  bool checks_gradient = true;  ///< as in offload::workload
-  double hit_rate = 1.0;        ///< as in offload::workload
+  int micro_batches = 1;                    ///< of a step
+  bool checks_gradient = true;              ///< as in offload::workload
+  double hit_rate = 1.0;                    ///< as in offload::workload
+  std::optional<expected_step> expected{};  ///< as in step_shape
 };
 
 /// The plan of an engine's steps, with its inputs.
@@ -49,6 +51,7 @@ step_shape shape_of(engine_core<D, P, S, O> const& engine, plan_options const& o
   int const ranks = comm::host_group_of(engine.group()).ranks();
   return {.micro_batch = {told.max_rows, told.max_positions},
           .sequences = std::max<std::int64_t>(1, told.max_rows / told.max_positions),
+          .expected = o.expected,
           .micro_batches = o.micro_batches,
           .recompute = told.recompute,
           .checks_gradient = o.checks_gradient,

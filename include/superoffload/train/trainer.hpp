@@ -7,13 +7,19 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/log.hpp>
 #include <superoffload/data/loader.hpp>
+#include <superoffload/data/mean_step.hpp>
+#include <superoffload/data/row_sizes.hpp>
 #include <superoffload/io/hub.hpp>
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/train/engine.hpp>
 #include <superoffload/train/engine/weights.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/planned_engine.hpp>
+#include <superoffload/train/planning/alternatives.hpp>
+#include <superoffload/train/planning/document_cost.hpp>
 #include <superoffload/train/planning/step_plan.hpp>
+#include <superoffload/train/reports/run_description.hpp>
+#include <superoffload/train/run/activity.hpp>
 #include <superoffload/train/run/metrics.hpp>
 #include <superoffload/train/run/report.hpp>
 #include <superoffload/train/run/run_data.hpp>
@@ -63,6 +69,8 @@ public:
   [[nodiscard]] bool is_rank_zero() const noexcept { return setup_->is_rank_zero(); }
   /// The plan as text.
   [[nodiscard]] std::string plan_text() const;
+  /// What else the run could be, planned with the rates that were measured for it: a table.
+  [[nodiscard]] std::string alternatives_text() const;
   /// \throws error(cannot_fit) if the plan needs more memory than there is.
   void expect_fits() const { offload::expect_fits(planned_.plan); }
 
@@ -81,7 +89,11 @@ public:
   run_summary run();
 
 private:
+  [[nodiscard]] std::optional<expected_step> expected_of_data(training_options const& o) const;
   void settle_plan();
+  [[nodiscard]] step_shape shape_with(training_options const& o) const;
+  [[nodiscard]] run_description description() const;
+  void settle_algorithms();
   void outline_without_tokens();
   template <class Body>
   auto guarded(Body&& body);
@@ -91,6 +103,14 @@ private:
   void check_loss(step_result const& result, std::int64_t label_tokens);
   double evaluate();
 
+  /// Ranks and micro-batches get parts of equal cost for this model. Batches have few sizes on a device that
+  /// chooses algorithms by size.
+  [[nodiscard]] data::loader_options shared_by_cost(data::loader_options options,
+                                                    std::int64_t most_rows) const {
+    options.cost = document_cost_of(engine_->model());
+    options.most_rows = tuned_device<device_type> ? most_rows : 0;
+    return options;
+  }
   [[nodiscard]] bool has_tokenizer() const {
     return std::filesystem::exists(setup_->options.model / "tokenizer.json");
   }
@@ -128,17 +148,19 @@ basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup 
   expect_freezes_something(engine.model().units(), options);
   expect(engine.allocation().trainable_parameters > 0, exit_code::bad_input,
          "--freeze leaves no tensor to train");
-  settle_plan();
   if (options.dry_run && (options.dataset.empty() || !has_tokenizer())) {
     outline_without_tokens();
   } else {
+    activity const shown{"tokenizing", is_rank_zero()};
     comm::together(setup.ranks, [&] {
       data_.emplace(load_data(options, setup.config));
       output_.read_model_files();
     });
-    loader_.emplace(data_->training, data_->loader_options(options));
+    loader_.emplace(data_->training, shared_by_cost(data_->loader_options(options), most_rows(options)));
     total_steps_ = options.max_steps > 0 ? options.max_steps : loader_->steps_in(options.epochs);
   }
+  activity const shown{"measuring and planning", is_rank_zero()};
+  settle_plan();
 }
 
 template <class Core>
@@ -148,8 +170,9 @@ template <class Core>
 std::string basic_trainer<Core>::plan_text() const {
   return train::plan_text(*engine_, planned_.plan) +
          describe(setup_->options, {.sequences = data_ ? data_->training.size() : rows_,
-                                    .tokens = data_ ? data_->training.tokens() : 0,
-                                    .steps = total_steps_});
+                                    .tokens = data_ ? data_->epoch_tokens() : 0,
+                                    .steps = total_steps_,
+                                    .format = data_ ? data_->formats() : std::string{}});
 }
 
 /// What body() throws is told to the other ranks, and of a device that is lost what stands.
@@ -161,6 +184,7 @@ auto basic_trainer<Core>::guarded(Body&& body) {
   } catch (error const& e) {
     stop_.reset();
     setup_->ranks.abort(e.what());  // before collectives that wait for the other ranks are destroyed
+    report_.failed(e.what());
     if (e.code() != exit_code::device_lost) {
       throw;
     }
@@ -188,6 +212,7 @@ void basic_trainer<Core>::start() {
   guarded([this] {
     stop_.emplace();
     load();
+    settle_algorithms();
     report_.begin(state_.step, total_steps_);
     output_.begin();
     if (!data_->held_out.empty()) {
@@ -239,7 +264,7 @@ run_summary basic_trainer<Core>::finish() {
     }
     output_.wait();
     summary.checkpoint = output_.checkpoint();
-    report_.end();
+    report_.end(signal_);
     stop_.reset();
     return summary;
   });
@@ -256,12 +281,68 @@ void basic_trainer<Core>::load() {
   state_.settings = settings_of(options, output_.model_files(), *data_);
   output_.expect_resumable();
   comm::together(setup_->ranks, [this] { output_.claim_directory(total_steps_); });
-  engine_->initialize(weights_of(weights));
+  {
+    activity const shown{"reading the weights", is_rank_zero()};
+    engine_->initialize(weights_of(weights));
+  }
   if (is_rank_zero()) {
     for (auto const& line : engine_->state().notes()) { log_line(log_level::note, line); }
   }
-  output_.resume(*loader_);
-  comm::together(setup_->ranks, [this] { output_.settle_directory(); });
+  {
+    activity const shown{"reading the checkpoint", is_rank_zero() && !options.resume.empty()};
+    output_.resume(*loader_);
+  }
+  comm::together(setup_->ranks, [this] { output_.settle_directory(description()); });
+}
+
+/// What the reports say of the run.
+template <class Core>
+run_description basic_trainer<Core>::description() const {
+  auto const& m = planned_.machine;
+  auto const gib = [](std::size_t bytes) { return bytes_text(bytes); };
+  auto const teraflops = [](double rate) { return concat(std::round(1e-10 * rate) / 100.0, " TFLOP/s"); };
+  auto const gigabytes = [](double rate) { return concat(std::round(1e-7 * rate) / 100.0, " GB/s"); };
+  run_description d{.identity = {},
+                    .title = concat("fine-tuning ", setup_->options.model.filename().string()),
+                    .settings = reported_settings(setup_->options),
+                    .machine = {{"machine", m.name},
+                                {"device", device_->description()},
+                                {"element type", element_name()},
+                                {"ranks", concat(setup_->options.ranks)},
+                                {"device memory", gib(m.device.memory)},
+                                {"host memory", gib(m.host.memory)},
+                                {"host cores", concat(m.host.cores)},
+                                {"GEMMs", teraflops(m.device.gemms)},
+                                {"memory of the device", gigabytes(m.device.bandwidth)}},
+                    .plan_text = plan_text(),
+                    .plan = planned_.plan,
+                    .gemm_rate = m.device.gemms * setup_->options.ranks,
+                    .units = {},
+                    .total_steps = total_steps_};
+  if (m.link.alone.down > 0.0) {
+    d.machine.emplace_back("link to the host", gigabytes(m.link.alone.down));
+    d.machine.emplace_back("link to the device", gigabytes(m.link.alone.up));
+    d.machine.emplace_back("threads of CPU Adam", concat(m.adam.threads));
+  }
+  for (auto const& unit : engine_->model().units()) { d.units.push_back(unit.name()); }
+  return d;
+}
+
+/// The mean step of the data set, if it is tokenised. Its micro-batch has documents of one length, with as
+/// many pairs in attention as the actual ones have.
+template <class Core>
+std::optional<expected_step> basic_trainer<Core>::expected_of_data(training_options const& o) const {
+  if (!data_) {
+    return std::nullopt;
+  }
+  auto const mean =
+      data::mean_step_of(data_->training, shared_by_cost(data_->loader_options(o), most_rows(o)));
+  auto const rounded = [](double value, std::int64_t most) {
+    return std::clamp<std::int64_t>(std::llround(value), 1, most);
+  };
+  auto const rows = rounded(mean.batch_rows, most_rows(o));
+  return expected_step{{rows, rounded(mean.square / mean.batch_rows, std::min(rows, o.max_length))},
+                       std::llround(mean.tokens)};
 }
 
 /// Plans the steps and configures the engine. If the plan does not fit, its refusal names flags with which it
@@ -273,17 +354,73 @@ void basic_trainer<Core>::settle_plan() {
   planned_ = plan_engine(*engine_, {.offload = options.offload,
                                     .micro_batches = asked.micro_batches,
                                     .checks_gradient = asked.checks_gradient,
-                                    .hit_rate = output_.hit_rate_before()});
+                                    .hit_rate = output_.hit_rate_before(),
+                                    .expected = expected_of_data(options)});
   if (!planned_.plan.fits) {
     planned_.plan.refusal =
         refusal_of(planned_.plan, device_->description(), options, [this](training_options const& o) {
-          auto other = shape_of(o);
-          other.hit_rate = planned_.shape.hit_rate;
-          other.offloads = planned_.shape.offloads;
-          other.whole_gradients = planned_.shape.whole_gradients;
-          return step_fits<element_type>(*device_, engine_->model(), other, planned_.machine,
+          return step_fits<element_type>(*device_, engine_->model(), shape_with(o), planned_.machine,
                                          planned_.settings);
         });
+  }
+}
+
+/// The steps of this engine with other options.
+template <class Core>
+step_shape basic_trainer<Core>::shape_with(training_options const& o) const {
+  auto other = shape_of(o);
+  other.hit_rate = planned_.shape.hit_rate;
+  other.offloads = planned_.shape.offloads;
+  other.whole_gradients = planned_.shape.whole_gradients;
+  return other;
+}
+
+template <class Core>
+std::string basic_trainer<Core>::alternatives_text() const {
+  activity const shown{"planning alternatives", is_rank_zero()};
+  auto options = setup_->options;
+  options.offload = planned_.settings;
+  auto const& machine = planned_.machine;
+  bool const one_memory = machine.device.is_the_host;
+  run_planner const planner{
+      .plan =
+          [&](training_options const& other) {
+            auto shape = shape_with(other);
+            shape.expected = expected_of_data(other);
+            return plan_step<element_type>(*device_, engine_->model(), shape, machine, other.offload);
+          },
+      .fits_in =
+          [&](std::size_t on_device, std::size_t on_host) {
+            return step_fits<element_type>(*device_, engine_->model(), planned_.shape,
+                                           offload::with_memory(machine, on_device, on_host),
+                                           options.offload);
+          },
+      .one_memory = one_memory,
+      .rates_of_offloading = !one_memory && options.offload.how != offload::mode::none};
+  return describe(alternatives_of(options, planned_.plan, planner));
+}
+
+/// Lets the device measure its algorithms for the expected and for the largest micro-batch now, and not in a
+/// step, by steps without labels: these change nothing.
+template <class Core>
+void basic_trainer<Core>::settle_algorithms() {
+  if constexpr (tuned_device<device_type>) {
+    device_->tuning().settle(false);  // of a run before
+    auto const& options = engine_->options();
+    auto const usual = planned_.shape.expected ? planned_.shape.expected->micro_batch.rows : options.max_rows;
+    auto const micro_batches = std::min<std::int64_t>(setup_->options.accumulation, 2);
+    for (auto const rows : {data::rounded_rows(usual, options.max_rows), options.max_rows}) {
+      data::batch batch;
+      data::add_rows_without_targets(batch, rows, options.max_positions, data_->pad_id);
+      engine_->begin_step(0, micro_batches);
+      for (std::int64_t i = 0; i < micro_batches; ++i) {
+        engine_->forward(batch);
+        engine_->backward();
+      }
+      engine_->step(0.0);
+    }
+    engine_->synchronize();
+    device_->tuning().settle(true);
   }
 }
 
@@ -295,7 +432,7 @@ void basic_trainer<Core>::outline_without_tokens() {
     return;
   }
   rows_ = count_rows(setup_->options);
-  if (total_steps_ == 0 && !setup_->options.packing) {
+  if (total_steps_ == 0 && !setup_->options.packing && setup_->options.tokens_per_batch == 0) {
     auto const per_epoch = (rows_ + setup_->options.batch_size - 1) / setup_->options.batch_size;
     total_steps_ =
         static_cast<std::int64_t>(std::ceil(static_cast<double>(per_epoch) * setup_->options.epochs - 1e-6));
@@ -381,7 +518,10 @@ void basic_trainer<Core>::check_loss(step_result const& result, std::int64_t lab
 
 template <class Core>
 double basic_trainer<Core>::evaluate() {
-  data::loader held_out{data_->held_out, data_->evaluation_options(setup_->options)};
+  std::optional<activity> shown;
+  shown.emplace("evaluating", is_rank_zero());
+  data::loader held_out{data_->held_out, shared_by_cost(data_->evaluation_options(setup_->options),
+                                                        most_rows(setup_->options))};
   double sum = 0.0;
   std::int64_t targets = 0;
   for (std::int64_t i = held_out.steps_per_epoch(); i > 0; --i) {
@@ -389,8 +529,9 @@ double basic_trainer<Core>::evaluate() {
     for (auto const& batch : batches.micro_batches) { sum += engine_->evaluate(batch); }
     targets += batches.label_tokens;
   }
+  shown.reset();
   double const loss = sum / static_cast<double>(std::max<std::int64_t>(1, targets));
-  report_.evaluation(state_.step, loss, targets);
+  report_.evaluation({.step = state_.step, .loss = loss, .label_tokens = targets});
   if (setup_->options.export_best && state_.step > 0 &&
       (state_.best_eval_loss < 0.0 || loss < state_.best_eval_loss)) {
     state_.best_eval_loss = loss;

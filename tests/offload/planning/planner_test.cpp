@@ -517,6 +517,30 @@ TEST_CASE("a plan that does not fit is refused in one line that says what would 
   says(refusal(model{}, tiny, {}), "device");
 }
 
+TEST_CASE("a refusal asks for as much more host memory as the run needs") {
+  for (bool const checks_gradient : {true, false}) {
+    model m{120};
+    m.work.checks_gradient = checks_gradient;
+    auto machine = h200_machine();
+    machine.device.memory = 40 * gib;
+    machine.host.memory = 60 * gib;
+    auto const refusal = make_plan(m.units, m.work, machine, {}).refusal;
+    CAPTURE(refusal);
+    std::string const words = "use a host with ";
+    auto const at = refusal.find(words);
+    REQUIRE(at != std::string::npos);
+    auto const more = std::stod(refusal.substr(at + words.size()));
+    CHECK(more > 1.0);
+    auto const fits_with = [&](double gibs) {
+      auto other = machine;
+      other.host.memory += static_cast<std::size_t>(gibs * gib);
+      return can_fit(m.units, m.work, other, {});
+    };
+    CHECK(fits_with(more + 0.06));  // it is rounded to a tenth
+    CHECK_FALSE(fits_with(more - 0.06));
+  }
+}
+
 TEST_CASE("can_fit agrees with make_plan on both sides of every limit") {
   model m{};
   for (bool const checks_gradient : {true, false}) {

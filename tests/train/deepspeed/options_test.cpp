@@ -231,4 +231,16 @@ TEST_CASE("a scheduler in the file sets the rates") {
   CHECK(train::learning_rate(flags_say, 2, 10) == doctest::Approx(1e-3));
 }
 
+TEST_CASE("a token budget replaces the batch, and the file may not have one, too") {
+  train::training_options budget;
+  budget.tokens_per_batch = 8192;
+  flags const given{"--tokens_per_batch"};
+  CHECK(with(R"({"gradient_accumulation_steps": 3})", given, budget).accumulation == 3);
+  CHECK(complaint(R"({"train_batch_size": 8})", given, budget) ==
+        "ds.json: train_batch_size: 8 sequences, but --tokens_per_batch is 8192; expected one of them left "
+        "out");
+  CHECK(complaint(R"({"train_micro_batch_size_per_gpu": 8})", given, budget)
+            .starts_with("ds.json: train_micro_batch_size_per_gpu: 8 sequences, but --tokens_per_batch"));
+}
+
 }  // namespace

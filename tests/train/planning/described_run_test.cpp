@@ -99,7 +99,7 @@ TEST_CASE("recompute is weighed against state on the device more finely than by 
   auto const most = work.levels.front().activations;
   int fitting = 0;
   for (std::size_t i = 1; i <= 16; ++i) {
-    work.levels = {train::level_within<bfloat16>(device, model, shape.micro_batch, most / 16 * i)};
+    work.levels = {train::level_within<bfloat16>(device, model, shape, most / 16 * i)};
     auto const other = offload::make_plan(model.units(), work, machine, {});
     CAPTURE(i);
     CHECK_FALSE((other.fits && offload::clearly_faster(other, plan)));

@@ -62,6 +62,36 @@ TEST_CASE("the workload of a step has the model's work, unit by unit") {
   CHECK(w.element_bytes == 2);
 }
 
+TEST_CASE("the expected step decides the time, the largest micro-batch the memory") {
+  model::llama const m{llama_of(3, 256, 768, 1000)};
+  described_device const device{"described", 1 << 30};
+  train::step_shape shape{.micro_batch = {1024, 128}, .sequences = 8, .micro_batches = 2};
+  auto const largest = train::workload_of<bfloat16>(device, m, shape);
+  shape.expected = train::expected_step{{512, 64}, 900};
+  auto const w = train::workload_of<bfloat16>(device, m, shape);
+  auto const small = train::workload_of<bfloat16>(
+      device, m, {.micro_batch = {512, 64}, .sequences = 8, .micro_batches = 2});
+  REQUIRE(w.units.size() == small.units.size());
+  for (std::size_t u = 0; u < w.units.size(); ++u) {
+    CHECK(w.units[u].forward.gemms == small.units[u].forward.gemms);
+    CHECK(w.units[u].forward.attention == small.units[u].forward.attention);
+    CHECK(w.units[u].backward.bytes == small.units[u].backward.bytes);
+  }
+  CHECK(w.units[1].forward.gemms < largest.units[1].forward.gemms);
+  CHECK(w.tokens == 900);
+  CHECK(w.model_flops == doctest::Approx(small.model_flops * 900.0 / 1024.0));
+  REQUIRE(w.levels.size() == largest.levels.size());
+  for (std::size_t i = 0; i < w.levels.size(); ++i) {
+    CHECK(w.levels[i].activations == largest.levels[i].activations);
+    CHECK(w.levels[i].name == largest.levels[i].name);
+    CHECK((i == 0 || w.levels[i].recompute[1].gemms == largest.levels[i].recompute[1].gemms / 2.0));
+  }
+  CHECK(w.workspaces == largest.workspaces);
+  auto const level = train::level_within<bfloat16>(device, m, shape, largest.levels.back().activations);
+  CHECK(level.activations <= largest.levels.back().activations);
+  CHECK(level.recompute[1].gemms == doctest::Approx(w.levels.back().recompute[1].gemms));
+}
+
 TEST_CASE("grouped GEMMs of experts are counted apart, once for each choice of a token") {
   auto c = llama_of(3, 256, 96, 1000);
   c.model_type = "qwen3_moe";

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <superoffload/cli/command_line.hpp>
+#include <superoffload/cli/impl/row_flags_inl.hpp>
 #include <superoffload/cli/program.hpp>
+#include <superoffload/cli/row_flags.hpp>
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/error.hpp>
@@ -37,92 +39,22 @@ inline constexpr char const* exit_codes =
     "threads,\n"
     "SUPEROFFLOAD_ISA the instruction set (scalar, avx2, avx512, neon).";
 
-/// Flags that scripts may still have under the name that they had before.
-inline constexpr std::pair<std::string_view, std::string_view> renamed_flags[] = {
-    {"--stream_weights", "--offload_weights"}, {"--streamed_share", "--device_updated_share"}};
-
-/// --like-this and --like_this are the same flag, and so are its old and its new name.
-SUPEROFFLOAD_INLINE std::vector<std::string> normalized(int argc, char** argv) {
-  std::vector<std::string> arguments;
-  for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them in reverse
-    std::string argument = argv[i];
-    expect(!argument.empty(), exit_code::bad_input, "argument ", i,
-           i > 1 ? concat(" after ", printable(argv[i - 1], 80)) : std::string{},
-           " is empty, expected a value: an unset variable?");
-    if (argument.starts_with("--")) {
-      auto const end = std::min(argument.find('='), argument.size());
-      std::replace(argument.begin() + 2, argument.begin() + static_cast<std::ptrdiff_t>(end), '-', '_');
-      for (auto const& [before, now] : renamed_flags) {
-        if (std::string_view{argument}.substr(0, end) == before) {
-          argument.replace(0, end, now);
-          break;
-        }
-      }
-    }
-    arguments.push_back(std::move(argument));
-  }
-  return arguments;
-}
-
-/// A flag with named values, shown by name in --help.
-template <class Value>
-CLI::Option* choice(CLI::App& app, std::string const& flag, Value& value,
-                    std::vector<std::pair<std::string, Value>> const& names, std::string const& what) {
-  std::string listed, usual;
-  for (auto const& [name, candidate] : names) {
-    listed += (listed.empty() ? "" : "|") + name;
-    if (candidate == value) {
-      usual = name;
-    }
-  }
-  return app
-      .add_option_function<std::string>(
-          flag,
-          [&value, names, flag, listed](std::string const& text) {
-            auto const found =
-                std::find_if(names.begin(), names.end(), [&](auto const& n) { return n.first == text; });
-            expect(found != names.end(), exit_code::bad_input, flag, " is '", printable(text, 40),
-                   "', expected ", listed);
-            value = found->second;
-          },
-          what)
-      ->type_name(listed)
-      ->default_str(usual);
-}
-
-SUPEROFFLOAD_INLINE CLI::Option* on_off(CLI::App& app, std::string const& flag, bool& value,
-                                        std::string const& what) {
-  return choice<bool>(app, flag, value, {{"on", true}, {"off", false}}, what);
-}
-
 SUPEROFFLOAD_INLINE void add_model_and_data(CLI::App& app, training_options& o) {
   constexpr char const* group = "Model and data";
   app.add_option("--model", o.model, "Hugging Face directory: config.json, safetensors, tokenizer.json")
       ->type_name("DIR")
       ->group(group);
-  app.add_option("--dataset", o.dataset, "Alpaca data, JSON or JSON lines: instruction, input, output")
-      ->type_name("FILE")
-      ->group(group);
-  app.add_option("--dataset_percentage", o.dataset_percentage, "how much of the data to use, from its start")
-      ->capture_default_str()
-      ->group(group);
   app.add_option("--output_dir", o.output, "where checkpoints and the exported model go")
       ->type_name("DIR")
       ->group(group);
-  choice<text::prompt_template>(
-      app, "--template", o.prompt_template,
-      {{"deepspeed", text::prompt_template::deepspeed}, {"alpaca", text::prompt_template::alpaca}},
-      "how a row becomes text")
-      ->group(group);
-  choice<bool>(app, "--label_mask", o.mask_prompt, {{"prompt", true}, {"none", false}},
-               "what is not to be learnt")
-      ->group(group);
-  on_off(app, "--append_eos", o.append_eos, "end-of-text after each row")->group(group);
-  app.add_option("--max_length", o.max_length, "tokens of a sequence; longer rows are cut")
+  add_row_flags(app, o, group);
+  app.add_option("--dataset_percentage", o.dataset_percentage, "how much of the data to use, from its start")
       ->capture_default_str()
       ->group(group);
   choice<data::pad_to>(app, "--padding", o.padding,
-                       {{"longest", data::pad_to::longest}, {"max_length", data::pad_to::max_length}},
+                       {{"none", data::pad_to::none},
+                        {"longest", data::pad_to::longest},
+                        {"max_length", data::pad_to::max_length}},
                        "how far the sequences of a micro-batch are padded")
       ->group(group);
   on_off(app, "--packing", o.packing, "several rows in one sequence, which do not see each other")
@@ -134,12 +66,42 @@ SUPEROFFLOAD_INLINE void add_model_and_data(CLI::App& app, training_options& o) 
       ->group(group);
 }
 
+SUPEROFFLOAD_INLINE void add_schedule(CLI::App& app, training_options& o, char const* group) {
+  using shape = optim::schedule::shape;
+  app.add_option("--lr", o.lr, "peak learning rate")->capture_default_str()->group(group);
+  choice<shape>(app, "--lr_scheduler", o.scheduler,
+                {{"constant", shape::constant},
+                 {"linear", shape::linear},
+                 {"cosine", shape::cosine},
+                 {"cosine_with_restarts", shape::cosine_with_restarts},
+                 {"polynomial", shape::polynomial}},
+                "how the rate falls after the warm-up")
+      ->group(group);
+  app.add_option("--lr_warmup_steps", o.warmup_steps, "steps in which the rate rises from 0")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--lr_warmup_ratio", o.warmup_ratio, "the same as a share of all steps, rounded up")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--min_lr", o.min_lr, "the rate at the end of linear, cosine and polynomial schedules")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--lr_num_cycles", o.lr_cycles, "how often cosine_with_restarts falls")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--lr_power", o.lr_power, "of polynomial: 1 is linear")->capture_default_str()->group(group);
+}
+
 SUPEROFFLOAD_INLINE void add_optimization(CLI::App& app, training_options& o) {
   constexpr char const* group = "Optimization";
-  using shape = optim::schedule::shape;
-  app.add_option("--batch_size", o.batch_size,
-                 "sequences per optimizer step, over all ranks and micro-batches")
-      ->capture_default_str()
+  auto* const sequences = app.add_option("--batch_size", o.batch_size,
+                                         "sequences per optimizer step, over all ranks and micro-batches")
+                              ->capture_default_str()
+                              ->group(group);
+  app.add_option("--tokens_per_batch", o.tokens_per_batch,
+                 "instead of --batch_size: a step takes rows while they have at most so many tokens")
+      ->type_name("N")
+      ->excludes(sequences)
       ->group(group);
   app.add_option("--gradient_accumulation_steps", o.accumulation, "micro-batches that a step is split into")
       ->capture_default_str()
@@ -150,14 +112,7 @@ SUPEROFFLOAD_INLINE void add_optimization(CLI::App& app, training_options& o) {
   app.add_option("--max_steps", o.max_steps, "optimizer steps, 0: as many as the epochs make")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--lr", o.lr, "peak learning rate")->capture_default_str()->group(group);
-  choice<shape>(app, "--lr_scheduler", o.scheduler,
-                {{"constant", shape::constant}, {"linear", shape::linear}, {"cosine", shape::cosine}},
-                "how the rate falls after the warm-up")
-      ->group(group);
-  app.add_option("--lr_warmup_steps", o.warmup_steps, "steps in which the rate rises from 0")
-      ->capture_default_str()
-      ->group(group);
+  add_schedule(app, o, group);
   app.add_option("--weight_decay", o.adamw.weight_decay, "of AdamW, decoupled")
       ->capture_default_str()
       ->group(group);
@@ -350,6 +305,12 @@ SUPEROFFLOAD_INLINE void add_reporting(CLI::App& app, training_options& o) {
   app.add_option("--metrics", o.metrics, "write one JSON object per step to this file")
       ->type_name("FILE")
       ->group(group);
+  app.add_option_function<std::string>(
+         "--report_to", [&o](std::string const& list) { o.report_to = train::parse_report_choice(list); },
+         "reports in --output_dir, of: tensorboard, wandb, jsonl, html; several with commas")
+      ->type_name("LIST")
+      ->default_str("none")
+      ->group(group);
   app.add_flag("--wall_clock_breakdown", o.wall_clock_breakdown,
                "say where the time of each step went, in the log and in --metrics")
       ->group(group);
@@ -368,8 +329,9 @@ SUPEROFFLOAD_INLINE void add_reporting(CLI::App& app, training_options& o) {
                  "a checkpoint's directory, or auto: the newest valid one of --output_dir")
       ->type_name("DIR|auto")
       ->group(group);
-  app.add_flag("--overwrite_output_dir", o.overwrite_output,
-               "remove what earlier runs have saved and exported in --output_dir, and their --metrics")
+  app.add_flag(
+         "--overwrite_output_dir", o.overwrite_output,
+         "remove what earlier runs have saved, exported and reported in --output_dir, and their --metrics")
       ->group(group);
   on_off(app, "--export_every_save", o.export_every_save, "export a model beside every checkpoint")
       ->group(group);
@@ -377,6 +339,26 @@ SUPEROFFLOAD_INLINE void add_reporting(CLI::App& app, training_options& o) {
          "export the model whenever the held-out loss is the lowest so far")
       ->group(group);
   app.add_flag("--dry_run", o.dry_run, "print the plan and stop; config.json is enough")->group(group);
+}
+
+SUPEROFFLOAD_INLINE void add_log(CLI::App& app, command_line& c) {
+  constexpr char const* group = "Log";
+  choice<log_level>(app, "--log_level", c.least,
+                    {{"status", log_level::status},
+                     {"info", log_level::info},
+                     {"note", log_level::note},
+                     {"warning", log_level::warning},
+                     {"error", log_level::error}},
+                    "the least important lines on standard error; status: the live line on a terminal")
+      ->group(group);
+  app.add_flag("--quiet", c.quiet, "warnings and errors only, and nothing on standard output")->group(group);
+}
+
+/// --quiet is a level, too.
+SUPEROFFLOAD_INLINE void settle_log(command_line& c) {
+  if (c.quiet) {
+    c.least = std::max(c.least, log_level::warning);
+  }
 }
 
 /// What the file says joins the flags. \returns what to tell the user about it.
@@ -396,6 +378,19 @@ SUPEROFFLOAD_INLINE std::string apply_deepspeed(std::filesystem::path const& pat
   return file.note;
 }
 
+/// A note on flags that are given several times, of which the last counts; empty: none.
+SUPEROFFLOAD_INLINE std::string repeated_flags(CLI::App const& app) {
+  std::string note;
+  for (auto const* option : app.get_options()) {
+    bool const is_list = option->get_items_expected_max() > 1;
+    if (!is_list && option->get_expected_max() > 0 && option->count() > 1) {
+      note += concat(note.empty() ? "" : "; ", option->get_name(), " is given ", option->count(),
+                     " times, the last one counts: ", printable(option->results().back(), 80));
+    }
+  }
+  return note;
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char** argv, char const* summary,
@@ -408,6 +403,10 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
   app.footer(detail::exit_codes);
   app.option_defaults()->multi_option_policy(
       CLI::MultiOptionPolicy::TakeLast);  // a script's flags can be overridden
+  app.set_config("--config", "",
+                 "flags from a TOML or INI file, without their dashes; those given here count")
+      ->type_name("FILE");
+  app.allow_config_extras(CLI::config_extras_mode::error);
   detail::add_model_and_data(app, c.training);
   detail::add_optimization(app, c.training);
   detail::add_execution(app, c);
@@ -416,8 +415,9 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
   std::filesystem::path deepspeed_file;
   detail::add_offloading(app, c.training, deepspeed_file);
   detail::add_reporting(app, c.training);
+  detail::add_log(app, c);
   try {
-    app.parse(detail::normalized(argc, argv));
+    app.parse(normalized(argc, argv));
   } catch (CLI::CallForHelp const&) {
     std::fputs(app.help().c_str(), stdout);
     return std::nullopt;
@@ -427,6 +427,8 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
   } catch (CLI::ParseError const& e) {
     fail(exit_code::bad_input, printable(e.what(), 400), "; --help lists the flags");
   }
+  c.repeated = detail::repeated_flags(app);
+  detail::settle_log(c);
   detail::settle_ranks(c, ranks, gpus);
   c.training.deepspeed_config = deepspeed_file;
   if (!deepspeed_file.empty()) {

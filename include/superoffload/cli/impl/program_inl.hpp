@@ -36,10 +36,28 @@ SUPEROFFLOAD_INLINE void take_standard_descriptors() {
   }
 }
 
+/// A signal that ends the program leaves no status on the terminal.
+SUPEROFFLOAD_INLINE void erase_status_on_signals() {
+  for (int const number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
+    struct ::sigaction former{}, action{};
+    action.sa_handler = [](int signal) {
+      erase_status();
+      std::raise(signal);
+    };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigemptyset(&action.sa_mask);
+    if (::sigaction(number, nullptr, &former) == 0 && former.sa_handler == SIG_DFL) {
+      ::sigaction(number, &action, nullptr);
+    }
+  }
+}
+
 SUPEROFFLOAD_INLINE int report(char const* what, exit_code code) noexcept {
   std::fflush(stdout);
   flush_log();
-  std::fprintf(stderr, "%s: error: %s\n", name_of_program, what);
+  bool const colored = log_is_colored();
+  std::fprintf(stderr, "%s: %serror:%s %s\n", name_of_program, colored ? "\x1b[31m" : "",
+               colored ? "\x1b[0m" : "", what);
   return static_cast<int>(code);
 }
 
@@ -73,6 +91,7 @@ SUPEROFFLOAD_INLINE int run_program(char const* name, std::function<int(int, cha
   detail::take_standard_descriptors();
   // A file-size limit, and a pipe that is read no more, is a failed write with its reason, not a death.
   for (int const signal : {SIGXFSZ, SIGPIPE}) { std::signal(signal, SIG_IGN); }
+  detail::erase_status_on_signals();
   detail::name_of_program = name;
   std::set_terminate([] {
     std::_Exit(std::current_exception() != nullptr

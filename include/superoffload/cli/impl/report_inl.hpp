@@ -6,13 +6,32 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/log.hpp>
+#include <superoffload/core/system_call.hpp>
 
 #include <cstdio>
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace superoffload::cli {
 
+SUPEROFFLOAD_INLINE void set_up_log(command_line const& command) {
+  set_log_level(command.least);
+  if (command.quiet) {
+    int const nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    expect_call(nowhere >= 0 && ::dup2(nowhere, STDOUT_FILENO) == STDOUT_FILENO, exit_code::io_failure,
+                "/dev/null");
+    ::close(nowhere);
+  }
+}
+
 SUPEROFFLOAD_INLINE void tell_note(command_line const& command) {
-  if (!command.note.empty() && command.training.rank == 0) {
+  if (command.training.rank != 0) {
+    return;
+  }
+  if (!command.repeated.empty()) {
+    std::printf("%s\n", command.repeated.c_str());
+  }
+  if (!command.note.empty()) {
     log_line(log_level::info, command.note);
   }
 }
@@ -23,7 +42,7 @@ SUPEROFFLOAD_INLINE int report(train::run_summary const& done) {
     return code;
   }
   if (done.median_step_time) {
-    std::printf("step: %.1f ms planned with full micro-batches, %.1f ms in the median, %.2f of the plan\n",
+    std::printf("step: %.1f ms planned for the data set, %.1f ms in the median, %.2f of the plan\n",
                 1e3 * done.planned_step_time, 1e3 * *done.median_step_time,
                 *done.median_step_time / done.planned_step_time);
   }

@@ -88,6 +88,13 @@ struct machine {
   [[nodiscard]] double adam_time(adam_task task, int threads, int directions) const;
 };
 
+/// `m` with these bytes available on the device and on the host. Both are the same if they share one memory.
+inline machine with_memory(machine m, std::size_t on_device, std::size_t on_host) {
+  m.device.memory = on_device + m.device.reserve;
+  m.host.memory = on_host + m.host.reserve;
+  return m;
+}
+
 }  // namespace superoffload::offload
 
 #ifndef SUPEROFFLOAD_COMPILED

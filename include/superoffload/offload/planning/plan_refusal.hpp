@@ -5,8 +5,11 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/offload/planning/plan_candidates.hpp>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,15 +24,10 @@ public:
                workload const& w, machine const& m, settings const& s)
       : candidates_{candidates}, budget_{candidates.budget()}, units_{units}, w_{w}, m_{m}, s_{s} {}
 
-  /// \returns the candidate with the least memory, and the reason.
+  /// \returns the candidate that lacks the least device memory, of those the one that takes the least of the
+  /// host, and the reason.
   [[nodiscard]] plan make() const {
-    auto const all = candidates_.kinds();
-    auto p = least(all.front());
-    for (auto const what : all) {
-      if (budget_.left_on_device(p) < 0) {
-        p = least(what);
-      }
-    }
+    auto p = least();
     p.fits = false;
     p.refusal = budget_.left_on_device(p) < 0 ? device_refusal(p) : host_refusal(p);
     return p;
@@ -42,12 +40,22 @@ private:
     return text;
   }
 
-  /// The candidate with the least memory. Device-updated state takes 10 bytes a parameter on the host, not
-  /// 12.
-  [[nodiscard]] plan least(offloading what) const {
-    bool const held = !what.nothing() && w_.checks_gradient;
-    double const share = held || s_.how == mode::zero ? 0.0 : 1.0;
-    return candidates_.filled(w_.levels.size() - 1, s_.device_updated_share.value_or(share), what);
+  [[nodiscard]] plan least() const {
+    auto const need = [this](plan const& p) {
+      return std::pair{std::min<std::int64_t>(budget_.left_on_device(p), 0),
+                       -static_cast<std::int64_t>(budget_.on_host(p))};
+    };
+    std::optional<plan> best;
+    for (auto const what : candidates_.kinds()) {
+      for (double const share : candidates_.shares(what)) {
+        for (auto& p : candidates_.of(w_.levels.size() - 1, share, what)) {
+          if (!best || need(p) > need(*best)) {
+            best = std::move(p);
+          }
+        }
+      }
+    }
+    return *std::move(best);
   }
 
   [[nodiscard]] std::string device_refusal(plan const& p) const {
@@ -68,12 +76,11 @@ private:
     return text + concat(without_check(), "it takes a device with ", gib(need - budget_.device()),
                          " more, shorter sequences or a smaller model");
   }
-  /// Advice for several ranks, whose gradients can be offloaded only if no step waits for the gradient check.
+  /// Advice to leave the gradient check out, if that helps: no gradient is held for it then.
   [[nodiscard]] std::string without_check() const {
     auto unchecked = w_;
     unchecked.checks_gradient = false;
-    bool const helps = w_.checks_gradient && !w_.with_ranks.units.empty() &&
-                       plan_candidates{units_, unchecked, m_, s_}.any_fits();
+    bool const helps = w_.checks_gradient && plan_candidates{units_, unchecked, m_, s_}.any_fits();
     return helps ? "let gradients leave the device as they come (--max_grad_norm 0 --on_nonfinite stop); "
                    "otherwise "
                  : "";

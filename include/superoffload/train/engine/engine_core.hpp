@@ -246,8 +246,9 @@ private:
   bool lost_ = false;  // a gradient that was not finite has reached the state
 };
 
-template <class D, class P, class S, class O>
-engine_core<D, P, S, O>::engine_core(D& device, group_type* group, model_view model, engine_options options)
+template <class Device, class P, class S, class O>
+engine_core<Device, P, S, O>::engine_core(Device& device, group_type* group, model_view model,
+                                          engine_options options)
     : device_{&device},
       group_{group},
       ranks_{comm::host_group_of(group)},

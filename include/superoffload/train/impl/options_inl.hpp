@@ -4,9 +4,11 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
+#include <superoffload/train/impl/option_names_inl.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/run/outputs.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <fnmatch.h>
 
@@ -24,6 +26,55 @@ SUPEROFFLOAD_INLINE void at_least_zero(char const* flag, double value) {
          ", expected 0 or more");
 }
 
+SUPEROFFLOAD_INLINE void check_schedule(training_options const& o) {
+  using shape = optim::schedule::shape;
+  in_range("--lr_warmup_steps", o.warmup_steps, 0, 1'000'000'000);
+  expect(o.warmup_ratio >= 0.0 && o.warmup_ratio <= 1.0, exit_code::bad_input, "--lr_warmup_ratio is ",
+         o.warmup_ratio, ", expected 0 to 1");
+  expect(o.warmup_ratio == 0.0 || o.warmup_steps == 0, exit_code::bad_input, "--lr_warmup_ratio is ",
+         o.warmup_ratio, ", but --lr_warmup_steps is ", o.warmup_steps, "; expected one of them");
+  at_least_zero("--min_lr", o.min_lr);
+  expect(o.min_lr <= o.lr, exit_code::bad_input, "--min_lr is ", o.min_lr,
+         ", expected at most --lr, which is ", o.lr);
+  expect(o.min_lr == 0.0 || o.scheduler != shape::constant, exit_code::bad_input, "--min_lr is ", o.min_lr,
+         ", but --lr_scheduler is constant; expected one that falls");
+  expect(o.lr_cycles >= 1.0 && o.lr_cycles <= 1e6, exit_code::bad_input, "--lr_num_cycles is ", o.lr_cycles,
+         ", expected 1 to 1000000");
+  expect(o.lr_cycles == 1.0 || o.scheduler == shape::cosine_with_restarts, exit_code::bad_input,
+         "--lr_num_cycles is ", o.lr_cycles, ", but --lr_scheduler is ", name_of(o.scheduler),
+         "; expected cosine_with_restarts");
+  expect(o.lr_power > 0.0 && o.lr_power <= 100.0, exit_code::bad_input, "--lr_power is ", o.lr_power,
+         ", expected above 0 and at most 100");
+  expect(o.lr_power == 1.0 || o.scheduler == shape::polynomial, exit_code::bad_input, "--lr_power is ",
+         o.lr_power, ", but --lr_scheduler is ", name_of(o.scheduler), "; expected polynomial");
+  bool const shaped = o.warmup_ratio > 0.0 || o.min_lr > 0.0;
+  expect(!o.deepspeed_schedule || !shaped, exit_code::bad_input,
+         "--lr_warmup_ratio and --min_lr do not change the schedule of --deepspeed_config; expected them "
+         "left out, "
+         "or a file without scheduler");
+}
+
+/// The schedule in one word where its parameters are the usual ones.
+SUPEROFFLOAD_INLINE std::string schedule_text(training_options const& o) {
+  return concat(name_of(o.scheduler), o.min_lr > 0.0 ? concat(" to ", o.min_lr) : std::string{},
+                o.lr_cycles != 1.0 ? concat(", ", o.lr_cycles, " cycles") : std::string{},
+                o.lr_power != 1.0 ? concat(", power ", o.lr_power) : std::string{});
+}
+
+SUPEROFFLOAD_INLINE std::string dataset_of(training_options const& o) {
+  std::string paths;
+  for (auto const& set : o.dataset) { paths += concat(paths.empty() ? "" : " ", set.path.string()); }
+  return paths;
+}
+
+SUPEROFFLOAD_INLINE std::string weights_of(training_options const& o) {
+  std::string weights;
+  for (auto const& set : o.dataset) {
+    weights += concat(weights.empty() ? "" : " ", set.weight.value_or(1.0));
+  }
+  return weights;
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE void check(training_options const& o) {
@@ -31,19 +82,30 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
   expect(!o.model.empty(), exit_code::bad_input,
          "--model is missing, expected the directory of a checkpoint");
   expect(o.dry_run || !o.dataset.empty(), exit_code::bad_input,
-         "--dataset is missing, expected an Alpaca JSON or JSONL file");
+         "--dataset is missing, expected a file of JSON or JSON lines");
   expect(o.dry_run || !o.output.empty(), exit_code::bad_input,
          "--output_dir is missing, expected a directory to write to");
+  auto const weighted =
+      std::ranges::count_if(o.dataset, [](auto const& set) { return set.weight.has_value(); });
+  expect(weighted == 0 || weighted == std::ssize(o.dataset), exit_code::bad_input, "--dataset: ", weighted,
+         " of ", o.dataset.size(), " data sets have a weight, expected all of them or none");
+  expect(weighted < 2 || o.shuffle, exit_code::bad_input,
+         "--shuffle is off, but the data sets have weights, expected on: they are mixed at random");
   expect(o.dataset_percentage > 0.0 && o.dataset_percentage <= 100.0, exit_code::bad_input,
          "--dataset_percentage is ", o.dataset_percentage, ", expected above 0 and at most 100");
   detail::in_range("--max_length", o.max_length, 2, std::int64_t{1} << 24);
   detail::in_range("--batch_size", o.batch_size, 1, 1'000'000);
-  detail::in_range("--gradient_accumulation_steps", o.accumulation, 1, o.batch_size);
+  if (o.tokens_per_batch != 0) {
+    detail::in_range("--tokens_per_batch", o.tokens_per_batch, o.max_length, (std::int64_t{1} << 31) - 1);
+    expect(o.padding == data::pad_to::none, exit_code::bad_input, "--tokens_per_batch is ",
+           o.tokens_per_batch, ", which counts tokens without padding: expected --padding none");
+  }
+  detail::in_range("--gradient_accumulation_steps", o.accumulation, 1, o.most_accumulation());
   expect(o.epochs > 0.0 && o.epochs <= 1e6, exit_code::bad_input, "--num_train_epochs is ", o.epochs,
          ", expected above 0 and at most 1000000");
   detail::in_range("--max_steps", o.max_steps, 0, many);
   detail::at_least_zero("--lr", o.lr);
-  detail::in_range("--lr_warmup_steps", o.warmup_steps, 0, many);
+  detail::check_schedule(o);
   optim::check(o.adamw);
   detail::at_least_zero("--max_grad_norm", o.max_grad_norm);
   detail::in_range("--eval_steps", o.eval_steps, 0, many);
@@ -76,19 +138,23 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
   }
   std::string freeze;
   for (auto const& pattern : o.freeze) { freeze += (freeze.empty() ? "" : " ") + pattern; }
-  static constexpr char const* schedules[] = {"constant", "linear", "cosine"};
   auto const share = [](std::optional<double> const& value) { return value ? concat(*value) : "auto"; };
   auto const& s = o.offload;
+  auto const batch = o.tokens_per_batch > 0 ? concat(o.tokens_per_batch, " tokens") : concat(o.batch_size);
   return {{"--output_dir", o.output.string()},
+          {"the weights of --dataset", detail::weights_of(o)},
+          {"--format", std::string{data::name_of(o.format)}},
+          {"--columns", data::to_text(o.columns)},
           {"--dataset_percentage", concat(o.dataset_percentage)},
           {"--max_length", concat(o.max_length)},
-          {"--batch_size", concat(o.batch_size)},
+          {"--batch_size", batch},
           {"--gradient_accumulation_steps", concat(o.accumulation)},
           {"--num_train_epochs", concat(o.epochs)},
           {"--max_steps", concat(o.max_steps)},
           {"--lr", concat(o.lr)},
-          {"--lr_scheduler", schedules[static_cast<std::size_t>(o.scheduler)]},
-          {"--lr_warmup_steps", concat(o.warmup_steps)},
+          {"--lr_scheduler", detail::schedule_text(o)},
+          {"--lr_warmup_steps",
+           o.warmup_ratio > 0.0 ? concat(o.warmup_ratio, " of all") : concat(o.warmup_steps)},
           {"the schedule of --deepspeed_config", schedule},
           {"--adam_beta1", concat(o.adamw.beta1)},
           {"--adam_beta2", concat(o.adamw.beta2)},
@@ -97,20 +163,22 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
           {"--no_decay", o.undecayed == no_decay::none ? "none" : "norms_and_biases"},
           {"--freeze", freeze},
           {"--max_grad_norm", concat(o.max_grad_norm)},
-          {"--on_nonfinite", concat(static_cast<int>(o.nonfinite))},
+          {"--on_nonfinite", detail::shown(o.nonfinite)},
           {"the steps that may be skipped in a row", concat(o.most_skips)},
           {"--seed", concat(o.seed)},
-          {"--template", concat(static_cast<int>(o.prompt_template))},
+          {"--template", detail::shown(o.prompt_template)},
+          {"--chat_template", o.chat_template.empty() ? "auto" : o.chat_template},
+          {"--learn", detail::shown(o.learn)},
           {"--label_mask", o.mask_prompt ? "prompt" : "none"},
           {"--append_eos", concat(o.append_eos)},
-          {"--padding", concat(static_cast<int>(o.padding))},
+          {"--padding", detail::shown(o.padding)},
           {"--packing", concat(o.packing)},
           {"--shuffle", concat(o.shuffle)},
-          {"--activation_checkpointing", concat(static_cast<int>(o.recompute))},
-          {"--offload", concat(static_cast<int>(s.how))},
+          {"--activation_checkpointing", detail::shown(o.recompute)},
+          {"--offload", detail::shown(s.how)},
           {"--ratio", share(s.ratio)},
           {"--device_updated_share", share(s.device_updated_share)},
-          {"--offload_weights", concat(static_cast<int>(s.offload_weights))},
+          {"--offload_weights", detail::shown(s.offload_weights)},
           {"--cpuadam_cores_perc", concat(s.cpuadam_cores_perc)},
           {"--bucket_mib", concat(s.bucket_bytes >> 20)},
           {"--eval_steps", concat(o.eval_steps)},
@@ -123,6 +191,18 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
           {"--dry_run", concat(o.dry_run)}};
 }
 
+SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> reported_settings(
+    training_options const& o) {
+  auto all = shared_settings(o);
+  all.insert(all.begin(), {{"--model", o.model.string()},
+                           {"--dataset", detail::dataset_of(o)},
+                           {"--eval_dataset", o.eval_dataset.string()},
+                           {"--deepspeed_config", o.deepspeed_config.string()},
+                           {"--ranks", concat(o.ranks)}});
+  std::erase_if(all, [](auto const& setting) { return setting.second.empty(); });
+  return all;
+}
+
 SUPEROFFLOAD_INLINE double learning_rate(training_options const& o, std::int64_t k, std::int64_t steps) {
   if (o.deepspeed_schedule) {
     auto schedule = *o.deepspeed_schedule;
@@ -131,8 +211,16 @@ SUPEROFFLOAD_INLINE double learning_rate(training_options const& o, std::int64_t
     }
     return schedule(k);
   }
-  return optim::schedule{
-      .kind = o.scheduler, .peak = o.lr, .warmup_steps = o.warmup_steps, .total_steps = steps}(k);
+  auto const warmup = o.warmup_ratio > 0.0
+                          ? static_cast<std::int64_t>(std::ceil(o.warmup_ratio * static_cast<double>(steps)))
+                          : o.warmup_steps;
+  return optim::schedule{.kind = o.scheduler,
+                         .peak = o.lr,
+                         .warmup_steps = warmup,
+                         .total_steps = steps,
+                         .minimum = o.min_lr,
+                         .cycles = o.lr_cycles,
+                         .power = o.lr_power}(k);
 }
 
 SUPEROFFLOAD_INLINE tensor_choice trained_by(training_options const& o) {

@@ -8,39 +8,66 @@
 #include <superoffload/model/view.hpp>
 #include <superoffload/train/engine/lay_out.hpp>
 #include <superoffload/train/options.hpp>
+#include <superoffload/train/planning/alternatives.hpp>
 #include <superoffload/train/planning/step_plan.hpp>
 #include <superoffload/train/run/report.hpp>
 #include <superoffload/zero/sharded.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 namespace superoffload::train {
+
+/// The steps that the options ask for, of an engine on a machine that is described.
+template <element T>
+step_shape shape_on(model::view<described_device, T> model, training_options const& o) {
+  auto shape = shape_of(o);
+  if (shape.ranks > 1) {
+    auto const buffers =
+        zero::buffers_of_rank<T>(model.units(), shape.ranks, {.tied_embeddings = model.settings().tied_head});
+    // A reduction also holds the parts that have arrived from other ranks.
+    auto const ranks = static_cast<std::size_t>(shape.ranks);
+    auto const parts = (ranks - 1) * std::min(buffers.gradients.largest() / ranks, gpu::sum_part_bytes);
+    shape.whole_gradients = buffers.gradients.total() + parts;
+  }
+  return shape;
+}
+
+inline described_device device_of(offload::machine const& m) {
+  return {m.name, m.device.memory - std::min(m.device.memory, m.device.reserve)};
+}
 
 /// The plan of a run, or of one of its ranks, on a machine that is described and not measured.
 template <element T>
 offload::plan plan_on(model::view<described_device, T> model, offload::machine const& m,
                       offload::settings const& s, training_options const& o) {
-  described_device const device{m.name, m.device.memory - std::min(m.device.memory, m.device.reserve)};
-  auto const shape = [&](training_options const& wanted) {
-    auto of_engine = shape_of(wanted);
-    if (of_engine.ranks > 1) {
-      auto const buffers = zero::buffers_of_rank<T>(model.units(), of_engine.ranks,
-                                                    {.tied_embeddings = model.settings().tied_head});
-      // A reduction also holds the parts that have arrived from other ranks.
-      auto const ranks = static_cast<std::size_t>(of_engine.ranks);
-      auto const parts = (ranks - 1) * std::min(buffers.gradients.largest() / ranks, gpu::sum_part_bytes);
-      of_engine.whole_gradients = buffers.gradients.total() + parts;
-    }
-    return of_engine;
-  };
-  auto plan = plan_step<T>(device, model, shape(o), m, s);
+  auto const device = device_of(m);
+  auto plan = plan_step<T>(device, model, shape_on(model, o), m, s);
   if (!plan.fits) {
     plan.refusal = refusal_of(plan, m.name, o, [&](training_options const& other) {
-      return step_fits<T>(device, model, shape(other), m, s);
+      return step_fits<T>(device, model, shape_on(model, other), m, s);
     });
   }
   return plan;
+}
+
+/// What else the run of `asked`, the plan of `o`, could be there.
+template <element T>
+alternatives alternatives_on(model::view<described_device, T> model, offload::machine const& m,
+                             training_options const& o, offload::plan asked) {
+  auto const device = device_of(m);
+  return alternatives_of(o, std::move(asked),
+                         {.plan =
+                              [&](training_options const& other) {
+                                return plan_step<T>(device, model, shape_on(model, other), m, other.offload);
+                              },
+                          .fits_in =
+                              [&](std::size_t on_device, std::size_t on_host) {
+                                return step_fits<T>(device, model, shape_on(model, o),
+                                                    with_memory(m, on_device, on_host), o.offload);
+                              },
+                          .one_memory = m.device.is_the_host});
 }
 
 /// The same for the model that the options name. Its config.json is enough.
@@ -50,6 +77,13 @@ offload::plan plan_on(offload::machine const& m, offload::settings const& s, tra
   auto const model =
       lay_out<Architecture>(model::read_config(o.model, model::own_family<Architecture>()), trained_by(o));
   return plan_on<T>(model::view<described_device, T>{model}, m, s, o);
+}
+
+template <model::architecture Architecture, element T>
+alternatives alternatives_on(offload::machine const& m, training_options const& o, offload::plan asked) {
+  auto const model =
+      lay_out<Architecture>(model::read_config(o.model, model::own_family<Architecture>()), trained_by(o));
+  return alternatives_on<T>(model::view<described_device, T>{model}, m, o, std::move(asked));
 }
 
 }  // namespace superoffload::train

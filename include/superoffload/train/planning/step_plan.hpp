@@ -31,7 +31,7 @@ namespace superoffload::train {
 /// The steps that the options ask for.
 inline step_shape shape_of(training_options const& o) {
   return {.micro_batch = {most_rows(o), o.max_length},
-          .sequences = o.sequences_per_part(),
+          .sequences = std::max<std::int64_t>(1, most_rows(o) / o.max_length),
           .micro_batches = static_cast<int>(o.accumulation),
           .recompute = o.recompute,
           .checks_gradient = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip,
@@ -81,7 +81,7 @@ offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step
     auto const levels = work;
     auto const keep_within = [&](std::size_t activations) {
       auto finer = work;
-      finer.levels = {level_within<T>(device, model, shape.micro_batch, activations)};
+      finer.levels = {level_within<T>(device, model, shape, activations)};
       auto better = offload::make_plan(units, finer, m, s);
       if (better.fits && better.step_time <= plan.step_time) {
         plan = std::move(better);
@@ -140,18 +140,19 @@ offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_
     return slowest_of(ranks, described);
   }
   auto const& c = model.settings();
-  offload::probe p{.rows = shape.micro_batch.rows,
+  auto const expected = detail::expected_of(shape).micro_batch;
+  offload::probe p{.rows = expected.rows,
                    .inner = c.hidden,
                    .columns = 2 * c.intermediate,
                    .experts = c.experts,
                    .each = c.experts_per_token,
                    .attention = {.starts = nullptr,
-                                 .documents = shape.sequences,
-                                 .rows = shape.micro_batch.rows,
+                                 .documents = std::max<std::int64_t>(1, expected.rows / expected.positions),
+                                 .rows = expected.rows,
                                  .heads = static_cast<std::int32_t>(c.heads),
                                  .kv_heads = static_cast<std::int32_t>(c.kv_heads),
                                  .head_dim = static_cast<std::int32_t>(c.head_dim),
-                                 .longest = static_cast<std::int32_t>(shape.micro_batch.positions),
+                                 .longest = static_cast<std::int32_t>(expected.positions),
                                  .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim))},
                    .cores_share = s.cpuadam_cores_perc};
   auto const units = units_of_state(model.units(), shape);

@@ -12,6 +12,7 @@
 #include <superoffload/zero/shard.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,10 +21,17 @@
 
 namespace superoffload::train {
 
+/// What a step of the data set has on average.
+struct expected_step {
+  batch_shape micro_batch;  ///< of documents of one length that have the work of the actual ones
+  std::int64_t tokens = 0;  ///< over all ranks and micro-batches, without padding
+};
+
 /// The inputs of a step's workload besides the model.
 struct step_shape {
-  batch_shape micro_batch;
-  std::int64_t sequences = 1;  ///< of a micro-batch
+  batch_shape micro_batch;                  ///< the largest one: decides the memory
+  std::int64_t sequences = 1;               ///< of a micro-batch
+  std::optional<expected_step> expected{};  ///< decides the time; by default every micro-batch is the largest
   int micro_batches = 1;
   recompute::choice recompute = recompute::choice::automatic;
   bool checks_gradient = true;  ///< as in offload::workload
@@ -59,25 +67,37 @@ offload::collectives collectives_of(std::vector<autograd::unit_layout> const& un
   return all;
 }
 
-/// A level's peak memory and recompute work.
+inline expected_step expected_of(step_shape const& s) {
+  return s.expected.value_or(
+      expected_step{s.micro_batch, std::int64_t{s.ranks} * s.micro_batches * s.micro_batch.rows});
+}
+
+/// The work of the functions inside blocks, for the expected micro-batch.
+template <element T, device_policy D>
+std::vector<autograd::activation> expected_work(D const& device, model::as_view<D, T> const& model,
+                                                step_shape const& s) {
+  std::vector<autograd::activation> work;
+  dry_pass<T>(device, model, expected_of(s).micro_batch, {}, &work);
+  return work;
+}
+
+/// A level's peak memory and recompute work: that of the functions in `work` that are not kept.
 template <element T, device_policy D>
 offload::checkpointing_level level_of(D const& device, model::as_view<D, T> const& model,
-                                      batch_shape const& shape,
-                                      std::vector<autograd::activation> const& activations,
+                                      batch_shape const& shape, std::vector<autograd::activation> const& work,
                                       autograd::activation_checkpointing const& kept) {
   offload::checkpointing_level level;
   level.activations = dry_pass<T>(device, model, shape, kept);
   level.recompute.resize(model.units().size());
   std::size_t recomputed = 0;
-  for (auto const& a : activations) {
+  for (auto const& a : work) {
     if (!kept.keeps(a.unit, a.index)) {
       auto& sum = level.recompute[static_cast<std::size_t>(a.unit)];
       sum = sum + device_work_of(a.recompute);
       ++recomputed;
     }
   }
-  level.name =
-      recomputed == 0 ? "none" : concat(recomputed, " of ", activations.size(), " results of blocks");
+  level.name = recomputed == 0 ? "none" : concat(recomputed, " of ", work.size(), " results of blocks");
   return level;
 }
 
@@ -115,14 +135,14 @@ void add_ends(model::as_view<D, T> const& model, step_shape const& s, double gem
   constexpr double element_bytes = sizeof(T), wide_bytes = sizeof(wide<T>);
   auto const& config = model.settings();
   auto const& embedding = model.units().front();
-  auto const rows = static_cast<double>(s.micro_batch.rows);
+  auto const expected_rows = expected_of(s).micro_batch.rows;
+  auto const rows = static_cast<double>(expected_rows);
   double const table_row = static_cast<double>(config.hidden) * element_bytes;
   bool const cleared_wide = zero::keeps_wide<T>(embedding, s.ranks == 1 && s.micro_batches > 1);
   w.units.front().forward.bytes += 2.0 * rows * table_row;
   w.units.front().backward.bytes += 2.0 * rows * table_row + (cleared_wide ? wide_bytes : element_bytes) *
                                                                  static_cast<double>(embedding.elements());
-  double const head =
-      model.forward_flops(s.micro_batch.rows, [](std::int32_t) { return 0; }) - gemms_of_blocks;
+  double const head = model.forward_flops(expected_rows, [](std::int32_t) { return 0; }) - gemms_of_blocks;
   double const logits = rows * static_cast<double>(config.vocabulary);
   w.units.back().forward.gemms += 3.0 * head;
   w.units.back().forward.bytes += logits * (2.0 * wide_bytes + 3.0 * element_bytes);
@@ -134,12 +154,13 @@ template <element T, device_policy D>
 std::vector<offload::checkpointing_level> levels_of(D const& device, model::as_view<D, T> const& model,
                                                     step_shape const& s,
                                                     std::vector<autograd::activation> const& activations,
+                                                    std::vector<autograd::activation> const& work,
                                                     std::size_t everything) {
   constexpr int levels = 6;
   std::vector<offload::checkpointing_level> all;
   auto const nothing = recompute::inputs_only(activations);
   auto const add = [&](autograd::activation_checkpointing const& kept) {
-    auto level = level_of<T>(device, model, s.micro_batch, activations, kept);
+    auto level = level_of<T>(device, model, s.micro_batch, work, kept);
     if (all.empty() || all.back().name != level.name) {
       all.push_back(std::move(level));
     }
@@ -168,12 +189,14 @@ std::vector<offload::checkpointing_level> levels_of(D const& device, model::as_v
 /// The level with the least recompute that fits `activations` bytes.
 template <element T, device_policy D>
 offload::checkpointing_level level_within(D const& device, model::as_view<D, T> const& model,
-                                          batch_shape const& shape, std::size_t activations) {
+                                          step_shape const& s, std::size_t activations) {
   std::vector<autograd::activation> all;
-  dry_pass<T>(device, model, shape, {}, &all);
-  auto const kept = recompute::fit(all, D::flops_per_byte, activations,
-                                   [&](auto const& some) { return dry_pass<T>(device, model, shape, some); });
-  return detail::level_of<T>(device, model, shape, all, kept);
+  dry_pass<T>(device, model, s.micro_batch, {}, &all);
+  auto const kept = recompute::fit(all, D::flops_per_byte, activations, [&](auto const& some) {
+    return dry_pass<T>(device, model, s.micro_batch, some);
+  });
+  return detail::level_of<T>(device, model, s.micro_batch, detail::expected_work<T, D>(device, model, s),
+                             kept);
 }
 
 /// The workload of a step of `model` in T on devices of type D, for the planner. A dry pass gives the work of
@@ -185,20 +208,24 @@ offload::workload workload_of(D const& device, model::as_view<D, T> const& model
   auto const everything = dry_pass<T>(device, model, s.micro_batch, {}, &activations);
   offload::workload w;
   w.units.resize(units.size());
-  double const gemms_of_blocks = detail::add_blocks<T>(units, activations, s, w);
+  auto const work = detail::expected_work<T, D>(device, model, s);
+  double const gemms_of_blocks = detail::add_blocks<T>(units, work, s, w);
   detail::add_ends<T, D>(model, s, gemms_of_blocks, w);
-  w.levels = detail::levels_of<T, D>(device, model, s, activations, everything);
+  w.levels = detail::levels_of<T, D>(device, model, s, activations, work, everything);
   w.with_ranks = detail::collectives_of<T>(units, model.settings().tied_head, s.ranks);
   if (s.whole_gradients) {
     w.whole_gradients = *s.whole_gradients;
     for (auto const& unit : units) { w.whole_weights.push_back(zero::whole_weight_bytes<T>(unit, s.ranks)); }
   }
   w.micro_batches = s.micro_batches;
-  w.tokens = s.ranks * s.micro_batches * s.micro_batch.rows;
-  auto const visible = [&](std::int32_t window) {
-    return s.sequences * kernel::visible_pairs(s.micro_batch.positions, window);
-  };
-  w.model_flops = 3.0 * s.ranks * s.micro_batches * model.forward_flops(s.micro_batch.rows, visible);
+  auto const expected = detail::expected_of(s);
+  w.tokens = expected.tokens;
+  auto const documents =
+      static_cast<double>(expected.tokens) / static_cast<double>(expected.micro_batch.positions);
+  w.model_flops = 3.0 * model.forward_flops(expected.tokens, [&](std::int32_t window) {
+    return std::llround(documents *
+                        static_cast<double>(kernel::visible_pairs(expected.micro_batch.positions, window)));
+  });
   w.workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + model.table_bytes(s.micro_batch.positions) +
                  D::gemm_workspace_bytes;
   w.host_workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + sizeof(double);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/io/appended_file.hpp>
 #include <superoffload/offload/scheduling/worker_counts.hpp>
 #include <superoffload/train/run/breakdown.hpp>
 
@@ -41,8 +42,15 @@ struct step_metrics {
 /// breakdown.
 std::string to_json(step_metrics const& m, std::vector<std::string> const& units = {});
 
-/// One line of JSON for an evaluation after `step`.
-std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_tokens);
+/// An evaluation after a step.
+struct evaluation_metrics {
+  std::int64_t step = 0;
+  double loss = 0.0;  ///< mean over the label tokens of the held-out data
+  std::int64_t label_tokens = 0;
+};
+
+/// One line of JSON.
+std::string to_json(evaluation_metrics const& m);
 
 /// A file with one JSON object in each line. Each line is written at once.
 class metrics_file {
@@ -51,15 +59,11 @@ public:
   /// are in the file at every moment, even if the process is killed.
   /// \throws error(bad_input) if the file has anything but metrics; error(io_failure). Both name the file.
   metrics_file(std::filesystem::path const& file, std::int64_t last_step);
-  metrics_file(metrics_file const&) = delete;
-  metrics_file& operator=(metrics_file const&) = delete;
-  ~metrics_file();
 
   void write(std::string const& line);
 
 private:
-  std::filesystem::path file_;
-  int descriptor_ = -1;
+  std::optional<io::appended_file> lines_;
 };
 
 /// Does the file exist and have any content? \throws error(bad_input) if it is no regular file;

@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/train/run/metrics.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace superoffload::train {
 
-/// Logs the progress of a run: one status line with rate and remaining time if the sink is live, else plain
-/// lines.
+/// Logs the progress of a run: one status line with a bar, loss, rate, remaining time and peaks of memory if
+/// the sink is live, else plain lines.
 class progress {
 public:
   using clock = std::chrono::steady_clock;
@@ -18,9 +20,11 @@ public:
   progress(std::int64_t first_step, std::int64_t total_steps, std::int64_t log_interval);
 
   /// A step is done.
-  void step(std::int64_t step, double loss, double lr, double tokens_per_second, bool skipped);
+  void step(step_metrics const& m);
 
 private:
+  [[nodiscard]] std::string status_of(step_metrics const& m, std::string const& left) const;
+
   std::int64_t first_step_, total_steps_, log_interval_;
   clock::time_point start_ = clock::now();
   clock::time_point last_drawn_{};

@@ -31,6 +31,7 @@ struct run_outline {
   std::int64_t sequences = 0;  ///< of the data set; 0: not known
   std::int64_t tokens = 0;     ///< of an epoch, without padding; 0: not known
   std::int64_t steps = 0;      ///< 0: not known
+  std::string format;          ///< of the rows; empty: not known
 };
 
 /// The table's lines about a run: batch, data, steps and tokens.

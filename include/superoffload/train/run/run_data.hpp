@@ -3,31 +3,58 @@
 #pragma once
 
 #include <superoffload/data/example_set.hpp>
+#include <superoffload/data/examples.hpp>
 #include <superoffload/data/fingerprint.hpp>
 #include <superoffload/data/loader.hpp>
+#include <superoffload/data/mixture.hpp>
 #include <superoffload/io/hub_export.hpp>
 #include <superoffload/model/config.hpp>
+#include <superoffload/text/tokenizer.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/run/run_state.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace superoffload::train {
+
+/// What was read of a data set.
+struct data_set {
+  data::fingerprint content;
+  data::row_format format = data::row_format::alpaca;
+  std::optional<double> weight{};
+  std::int64_t rows = 0;
+  std::int64_t tokens = 0;
+};
 
 /// The data of a run, tokenised and checked against the model before anything large is allocated.
 struct run_data {
   data::example_set training;
   data::example_set held_out;  ///< empty: no evaluation
-  data::fingerprint file;      ///< of the data set
-  data::fingerprint held_out_file{};
+  std::vector<data_set> sets;  ///< in the order of their rows
+  data_set held_out_set;
+  std::string chat_template;  ///< of the data sets with conversations; empty if there are none
   std::int32_t pad_id = 0;
 
+  /// Empty unless several data sets have weights.
+  [[nodiscard]] data::mixture mixture() const;
+  /// Of an epoch; with weights on average.
+  [[nodiscard]] std::int64_t epoch_tokens() const;
+  /// The formats of the data sets, each once.
+  [[nodiscard]] std::string formats() const;
   [[nodiscard]] data::loader_options loader_options(training_options const& o) const;
   /// Batches for an evaluation, in file order. On every rank, each has at most the rows of a training
   /// micro-batch.
   [[nodiscard]] data::loader_options evaluation_options(training_options const& o) const;
 };
+
+/// How the options have a data set read, and its rows turned into ids.
+data::reading_options reading_of(training_options const& o);
+/// For rows of `formats`: the chat template is looked for only if some are conversations.
+data::encoding_options encoding_of(training_options const& o, text::tokenizer const& tokenizer,
+                                   std::vector<data::row_format> const& formats);
 
 /// \throws error(bad_input) for anything wrong with tokenizer or data, such as ids beyond the model's
 /// vocabulary.

@@ -22,21 +22,24 @@ public:
   /// For a run with these options. Changes nothing.
   explicit run_directory(training_options const& options);
 
-  /// Checks that all checkpoints, exports and metrics are the run's own, unless others are to be removed
-  /// (overwrite_output). Call it before anything is read that takes long. \throws error(bad_input) that names
-  /// what is in the way and what can be done.
+  /// Checks that all checkpoints, exports, metrics and reports are the run's own, unless others are to be
+  /// removed (overwrite_output). Call it before anything is read that takes long. \throws error(bad_input)
+  /// that names what is in the way and what can be done.
   void expect_own() const;
 
   /// Makes the directory, locks it for the lifetime of this object, and decides the run's identity: that of
   /// the resumed run, or a new one. `now`: identity and settings of the run.
-  /// \throws error(bad_input) as expect_own(), for metrics of another run, and while another run has the
-  /// lock; error(io_failure).
+  /// \throws error(bad_input) as expect_own(), for metrics or reports of another run, and while another run
+  /// has the lock; error(io_failure).
   void claim(run_state const& now);
 
   /// Removes checkpoints and exports of other runs (overwrite_output). \throws error(bad_input), before
   /// anything is removed, for something that no run has written; error(io_failure).
   void remove_others();
   [[nodiscard]] bool has_others() const noexcept { return !checkpoints_.empty() || !exports_.empty(); }
+
+  /// Are the directory's reports (train::report_files) of this run? After claim(), before record().
+  [[nodiscard]] bool has_own_reports() const noexcept { return run_ == recorded_; }
 
   /// Writes `run.json`. \throws error.
   void record(run_state const& now) const;
@@ -50,10 +53,12 @@ private:
   void look();
   [[nodiscard]] bool is_own(std::optional<std::string> const& run) const;
   void expect_metrics_own() const;
+  void expect_reports_own() const;
 
   training_options options_;
   std::optional<io::file_lock> lock_;
   std::string run_;          ///< identity; empty: a new run
+  std::string recorded_;     ///< identity of the run that wrote `run.json`; empty: there is none
   bool unnamed_ = false;     ///< checkpoints of earlier versions, without identity, are its own
   bool resumed_ = false;     ///< there is a checkpoint to resume
   std::string not_resumed_;  ///< how an earlier run without a checkpoint differs from this one

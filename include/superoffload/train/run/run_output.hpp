@@ -11,6 +11,9 @@
 #include <superoffload/io/train_checkpoint.hpp>
 #include <superoffload/train/engine/checkpoint_state.hpp>
 #include <superoffload/train/engine/weights.hpp>
+#include <superoffload/train/reports/report_choice.hpp>
+#include <superoffload/train/reports/run_description.hpp>
+#include <superoffload/train/run/activity.hpp>
 #include <superoffload/train/run/checkpoint_writer.hpp>
 #include <superoffload/train/run/progress.hpp>
 #include <superoffload/train/run/run_directory.hpp>
@@ -81,7 +84,7 @@ public:
     }
   }
   /// Changes to the directory that wait until the run is sure to begin.
-  void settle_directory() {
+  void settle_directory(run_description run) {
     if (!directory_) {
       return;
     }
@@ -90,6 +93,11 @@ public:
       directory_->remove_others();
       expect_disk_space();
     }
+    if (saved_step_ < 0 || !directory_->has_own_reports()) {
+      report_files{setup_->options.output}.remove();
+    }
+    run.identity = directory_->run();
+    report_->open_reports(saved_step_, run);
     directory_->record(*state_);
   }
 
@@ -155,10 +163,11 @@ public:
   [[nodiscard]] bool saved() const noexcept { return saved_step_ == state_->step; }
   /// Exports the model. If that fails, saves a checkpoint and throws.
   std::filesystem::path export_to(std::string const& name) {
-    announce(writer_->wait());  // one writer at a time in the output directory
+    wait();  // one writer at a time in the output directory
     auto const to = setup_->options.output / name;
     std::optional<error> failure;
     try {
+      activity const shown{"exporting", setup_->is_rank_zero()};
       export_model(*engine_, *files_, to, run(), setup_->is_rank_zero());
     } catch (error const& e) {
       if (e.code() != exit_code::io_failure && e.code() != exit_code::bad_input) {
@@ -180,7 +189,14 @@ public:
   /// Reports a checkpoint that has been completed meanwhile, if any. \throws the failure of its write.
   void look() { announce(writer_->completed()); }
   /// The same, after a wait for the running write.
-  void wait() { announce(writer_ ? writer_->wait() : std::nullopt); }
+  void wait() {
+    std::optional<std::filesystem::path> saved;
+    if (writer_) {
+      activity const shown{"writing the checkpoint", setup_->is_rank_zero()};
+      saved = writer_->wait();
+    }
+    announce(saved);
+  }
   /// The last checkpoint, saved or resumed from; empty: none.
   [[nodiscard]] std::filesystem::path const& checkpoint() const noexcept { return checkpoint_; }
   /// For the message of an error that ends the run.
@@ -249,7 +265,8 @@ private:
   }
 
   void save_checkpoint() {
-    announce(writer_->wait());
+    wait();
+    activity const shown{"saving", setup_->is_rank_zero()};
     engine_->synchronize();
     auto blobs = blobs_of(*engine_, *device_, setup_->is_rank_zero());
     if constexpr (Core::configures) {

@@ -8,6 +8,12 @@
 #include <superoffload/core/recorder.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/train/options.hpp>
+#include <superoffload/train/reports/html_report.hpp>
+#include <superoffload/train/reports/lines_report.hpp>
+#include <superoffload/train/reports/report_choice.hpp>
+#include <superoffload/train/reports/run_description.hpp>
+#include <superoffload/train/reports/tensorboard_report.hpp>
+#include <superoffload/train/reports/wandb_report.hpp>
 #include <superoffload/train/run/metrics.hpp>
 #include <superoffload/train/run/progress.hpp>
 #include <superoffload/train/run/step_trace.hpp>
@@ -23,7 +29,8 @@
 
 namespace superoffload::train {
 
-/// The reports of a running run: progress lines, metrics, a timeline of the first steps.
+/// The reports of a running run: progress lines, metrics, the reports of --report_to, a timeline of the first
+/// steps.
 class run_report {
 public:
   /// Only rank zero shows progress. The options must outlive this.
@@ -36,7 +43,24 @@ public:
   /// Opens the metrics after step `saved_step`, from which the run resumes; negative: a new run.
   void open_metrics(std::int64_t saved_step) {
     if (!options_->metrics.empty()) {
-      metrics_.emplace(options_->metrics, saved_step);
+      metrics_.emplace(options_->metrics, saved_step, unit_names_);
+    }
+  }
+  /// Opens the reports of --report_to in the same way.
+  void open_reports(std::int64_t saved_step, run_description const& run) {
+    auto const& wanted = options_->report_to;
+    report_files const files{options_->output};
+    if (wanted.jsonl || wanted.html) {
+      lines_.emplace(files.lines, saved_step, unit_names_);
+    }
+    if (wanted.tensorboard) {
+      tensorboard_.emplace(files.events, saved_step, run);
+    }
+    if (wanted.wandb) {
+      wandb_.emplace(files.wandb, saved_step, run);
+    }
+    if (wanted.html) {
+      page_.emplace(files.page, files.lines, run);
     }
   }
   /// `step` of `total_steps` steps are done already.
@@ -68,36 +92,36 @@ public:
     if (options_->wall_clock_breakdown) {
       m.breakdown = break_down(seen, times->tracks(), unit_names_.size());
     }
+    ++recorded_steps_;
+    if (page_ && recorded_steps_ <= options_->trace_steps) {
+      page_->timeline(m.step, seen, times->tracks());
+    }
     if (trace_) {
       trace_->add(m.step, std::move(seen));
-      if (static_cast<std::int64_t>(trace_->steps()) == options_->trace_steps) {
+      if (recorded_steps_ == options_->trace_steps) {
         write_trace(times->tracks());
-        if (!options_->wall_clock_breakdown) {
-          times->stop();
-        }
       }
+    }
+    if (recorded_steps_ == options_->trace_steps && !options_->wall_clock_breakdown) {
+      times->stop();
     }
   }
 
   /// A step is done.
   void step(step_metrics const& m) {
     step_times_.push_back(m.step_time_ms * 1e-3);
-    if (metrics_) {
-      metrics_->write(to_json(m, unit_names_));
-    }
+    to_sinks([&](report_sink auto& sink) { sink.step(m); });
     if (progress_) {
-      progress_->step(m.step, m.loss, m.lr, m.tokens_per_second, m.skipped);
+      progress_->step(m);
     }
     if (m.breakdown && options_->log_interval > 0 && m.step % options_->log_interval == 0) {
       say(describe(*m.breakdown, unit_names_));
     }
   }
-  void evaluation(std::int64_t step, double loss, std::int64_t targets) {
-    if (metrics_) {
-      metrics_->write(evaluation_json(step, loss, targets));
-    }
+  void evaluation(evaluation_metrics const& m) {
+    to_sinks([&](report_sink auto& sink) { sink.evaluation(m); });
     char text[96];
-    std::snprintf(text, sizeof text, "step %lld  held-out loss %.4f", static_cast<long long>(step), loss);
+    std::snprintf(text, sizeof text, "step %lld  held-out loss %.4f", static_cast<long long>(m.step), m.loss);
     say(text);
   }
 
@@ -108,7 +132,22 @@ public:
       write_trace(times->tracks());
     }
   }
-  void end() {
+  /// The run ends with an error, which the page says if it can still be written.
+  void failed(std::string const& why) noexcept {
+    try {
+      if (page_) {
+        page_->end("failed: " + why);
+      }
+    } catch (...) {}
+  }
+  /// The run has ended, at its last step or by `signal`.
+  void end(int signal) {
+    if (page_) {
+      page_->end(signal == 0 ? "finished" : concat("stopped by signal ", signal));
+    }
+    if (wandb_ && signal == 0) {
+      wandb_->finish();
+    }
     progress_.reset();
     flush_log();
   }
@@ -127,6 +166,25 @@ public:
   }
 
 private:
+  /// Calls `body` with every sink of metrics.
+  template <class Body>
+  void to_sinks(Body const& body) {
+    for (auto* const lines : {&metrics_, &lines_}) {
+      if (*lines) {
+        body(**lines);
+      }
+    }
+    if (tensorboard_) {
+      body(*tensorboard_);
+    }
+    if (wandb_) {
+      body(*wandb_);
+    }
+    if (page_) {
+      body(*page_);
+    }
+  }
+
   void write_trace(std::vector<track> const& tracks) {
     io::replace_file(options_->trace, trace_->json(tracks));
     say(concat("wrote a timeline of ", trace_->steps(), trace_->steps() == 1 ? " step" : " steps", " to ",
@@ -139,7 +197,11 @@ private:
   std::vector<std::string> unit_names_;
   std::vector<double> step_times_;  // s
   std::optional<step_trace> trace_;
-  std::optional<metrics_file> metrics_;
+  std::int64_t recorded_steps_ = 0;
+  std::optional<lines_report> metrics_, lines_;
+  std::optional<tensorboard_report> tensorboard_;
+  std::optional<wandb_report> wandb_;
+  std::optional<html_report> page_;
   std::optional<progress> progress_;
 };
 

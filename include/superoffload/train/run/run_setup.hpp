@@ -27,7 +27,7 @@ inline engine_options engine_options_of(training_options const& o) {
   e.max_positions = o.max_length;
   e.accumulates = o.accumulation > 1;
   e.recompute = o.recompute;
-  e.records = o.wall_clock_breakdown || !o.trace.empty();
+  e.records = o.wall_clock_breakdown || !o.trace.empty() || o.report_to.html;
   e.trainable = trained_by(o);
   if (o.undecayed == no_decay::norms_and_biases) {
     e.decays = [](autograd::tensor_entry const& tensor) { return tensor.shape.size() > 1; };
@@ -51,6 +51,7 @@ struct run_setup {
     if (!is_rank_zero()) {
       options.metrics.clear();
       options.trace.clear();
+      options.report_to = {};
       options.wall_clock_breakdown = false;
     }
     comm::together(ranks, [&] { config = model::read_config(options.model, own); });

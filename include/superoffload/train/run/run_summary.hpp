@@ -15,7 +15,7 @@ struct run_summary {
   std::filesystem::path exported;                 ///< empty: nothing was exported
   std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
   int signal = 0;                                 ///< that ended the run early; 0: it went to its end
-  double planned_step_time = 0.0;                 ///< s, of steps whose micro-batches are full
+  double planned_step_time = 0.0;                 ///< s, of the mean step of the data set
   std::optional<double> median_step_time;         ///< s; none: there was no step
   bool is_rank_zero = true;                       ///< is this of the rank that tells of the run?
 };

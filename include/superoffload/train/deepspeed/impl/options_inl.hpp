@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/train/deepspeed/options.hpp>
+#include <superoffload/train/impl/option_names_inl.hpp>
 
 #include <optional>
 #include <string>
@@ -15,18 +16,6 @@ namespace detail {
 template <class Number>
 std::string shown(Number value) {
   return concat(value);
-}
-SUPEROFFLOAD_INLINE std::string shown(offload::mode value) {
-  constexpr char const* names[] = {"auto", "none", "zero", "super"};
-  return names[static_cast<int>(value)];
-}
-SUPEROFFLOAD_INLINE std::string shown(offload::choice value) {
-  constexpr char const* names[] = {"auto", "on", "off"};
-  return names[static_cast<int>(value)];
-}
-SUPEROFFLOAD_INLINE std::string shown(optim::schedule::shape value) {
-  constexpr char const* names[] = {"constant", "linear", "cosine"};
-  return names[static_cast<int>(value)];
 }
 template <class T>
 std::string shown(std::optional<T> const& value) {
@@ -57,6 +46,11 @@ private:
 /// train_batch_size = train_micro_batch_size_per_gpu * gradient_accumulation_steps * ranks
 SUPEROFFLOAD_INLINE void settle_batch(deepspeed_config const& file, settlement const& settle,
                                       std::int64_t ranks, training_options& o) {
+  for (auto const* const batch : {&file.train_batch_size, &file.micro_batch_size}) {
+    expect(!*batch || !settle.given("--tokens_per_batch"), exit_code::bad_input, batch->where, ": ",
+           batch->value.value_or(0), " sequences, but --tokens_per_batch is ", o.tokens_per_batch,
+           "; expected one of them left out");
+  }
   settle(file.train_batch_size, "--batch_size", o.batch_size);
   settle(file.accumulation, "--gradient_accumulation_steps", o.accumulation);
   bool const batch_known = file.train_batch_size || settle.given("--batch_size");
@@ -74,7 +68,7 @@ SUPEROFFLOAD_INLINE void settle_batch(deepspeed_config const& file, settlement c
                                        at_once * o.accumulation, ", expected the batch of ")
                               : std::string{", expected a divisor of the batch of "},
            o.batch_size, " (train_batch_size, --batch_size)");
-  } else if (file.train_batch_size || file.accumulation) {
+  } else if (o.tokens_per_batch == 0 && (file.train_batch_size || file.accumulation)) {
     expect(o.batch_size % (o.accumulation * ranks) == 0, exit_code::bad_input,
            file.accumulation ? file.accumulation.where : file.train_batch_size.where, ": ", o.batch_size,
            " sequences (train_batch_size, --batch_size) in ", o.accumulation,

@@ -4,18 +4,15 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
-#include <superoffload/core/system_call.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/train/run/metrics.hpp>
 
 #include <charconv>
 #include <cmath>
-#include <fcntl.h>
 #include <fstream>
 #include <string_view>
 #include <sys/resource.h>
 #include <system_error>
-#include <unistd.h>
 #include <vector>
 
 namespace superoffload::train {
@@ -110,11 +107,11 @@ SUPEROFFLOAD_INLINE std::string to_json(step_metrics const& m, std::vector<std::
   return json.done();
 }
 
-SUPEROFFLOAD_INLINE std::string evaluation_json(std::int64_t step, double loss, std::int64_t label_tokens) {
+SUPEROFFLOAD_INLINE std::string to_json(evaluation_metrics const& m) {
   return detail::object{}
-      .member("step", step)
-      .member("eval_loss", loss)
-      .member("eval_label_tokens", label_tokens)
+      .member("step", m.step)
+      .member("eval_loss", m.loss)
+      .member("eval_label_tokens", m.label_tokens)
       .done();
 }
 
@@ -125,8 +122,7 @@ SUPEROFFLOAD_INLINE bool has_content(std::filesystem::path const& file) {
   return !failure && bytes > 0;
 }
 
-SUPEROFFLOAD_INLINE metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_step)
-    : file_{file} {
+SUPEROFFLOAD_INLINE metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_step) {
   io::expect_replaceable_file(file);
   std::string kept;
   bool all = true;
@@ -148,31 +144,10 @@ SUPEROFFLOAD_INLINE metrics_file::metrics_file(std::filesystem::path const& file
   if (!all) {
     io::replace_file(file, kept);
   }
-  if (file.has_parent_path()) {
-    std::error_code ignored;  // the open below says what is wrong
-    std::filesystem::create_directories(file.parent_path(), ignored);
-  }
-  descriptor_ = uninterrupted([&] {
-    return ::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
-  });
-  expect_call(descriptor_ >= 0, exit_code::io_failure, file.string(), ": cannot be written");
+  lines_.emplace(file);
 }
 
-SUPEROFFLOAD_INLINE metrics_file::~metrics_file() {
-  if (descriptor_ >= 0) {
-    ::close(descriptor_);
-  }
-}
-
-SUPEROFFLOAD_INLINE void metrics_file::write(std::string const& line) {
-  auto const text = line + "\n";
-  for (std::size_t done = 0; done < text.size();) {
-    auto const written =
-        uninterrupted([&] { return ::write(descriptor_, text.data() + done, text.size() - done); });
-    expect_call(written > 0, exit_code::io_failure, file_.string(), ": writing failed");
-    done += static_cast<std::size_t>(written);
-  }
-}
+SUPEROFFLOAD_INLINE void metrics_file::write(std::string const& line) { lines_->append(line + "\n"); }
 
 SUPEROFFLOAD_INLINE std::size_t peak_resident_bytes() {
   struct rusage usage{};

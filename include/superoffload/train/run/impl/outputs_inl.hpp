@@ -6,6 +6,7 @@
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/train/options.hpp>
+#include <superoffload/train/reports/report_choice.hpp>
 #include <superoffload/train/run/outputs.hpp>
 #include <superoffload/train/run/run_names.hpp>
 
@@ -42,11 +43,13 @@ SUPEROFFLOAD_INLINE named_paths inputs_of(training_options const& o) {
       inputs.emplace_back(flag, path);
     }
   };
-  add("--dataset", o.dataset);
+  for (auto const& set : o.dataset) { add("--dataset", set.path); }
   add("--eval_dataset", o.eval_dataset);
   add("--deepspeed_config", o.deepspeed_config);
   add("--hardware", o.offload.hardware);
-  for (auto const& [flag, directory] : named_paths{{"--model", o.model}, {"--resume", o.resume}}) {
+  named_paths directories{{"--model", o.model}, {"--resume", o.resume}};
+  directories.insert(directories.end(), inputs.begin(), inputs.end());
+  for (auto const& [flag, directory] : directories) {
     std::error_code failure;
     for (fs::directory_iterator entry{directory, failure}, end; !failure && entry != end;
          entry.increment(failure)) {
@@ -56,9 +59,24 @@ SUPEROFFLOAD_INLINE named_paths inputs_of(training_options const& o) {
   return inputs;
 }
 
+/// Reports replace and continue only what a run has written.
+SUPEROFFLOAD_INLINE void expect_reports_apart(training_options const& o) {
+  report_files const files{o.output};
+  files.expect_writable();
+  for (auto const& [input, file] : inputs_of(o)) {
+    auto const below = resolved(file).lexically_relative(resolved(files.directory));
+    expect(below.empty() || *below.begin() == "..", exit_code::bad_input,
+           "--report_to: ", io::shown(files.directory), " has what ", input, " reads, ", io::shown(file),
+           "; expected another --output_dir");
+  }
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE void expect_outputs_apart(training_options const& o) {
+  if (o.report_to.any() && !o.output.empty()) {
+    detail::expect_reports_apart(o);
+  }
   detail::named_paths outputs;
   for (auto const& [flag, path] : detail::named_paths{{"--plan", o.offload.plan},
                                                       {"--timeline", o.offload.timeline},

@@ -7,6 +7,7 @@
 #include <superoffload/core/log.hpp>
 #include <superoffload/train/run/progress.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -47,23 +48,40 @@ SUPEROFFLOAD_INLINE progress::progress(std::int64_t first_step, std::int64_t tot
                                        std::int64_t log_interval)
     : first_step_{first_step}, total_steps_{total_steps}, log_interval_{log_interval}, live_{log_is_live()} {}
 
-SUPEROFFLOAD_INLINE void progress::step(std::int64_t step, double loss, double lr, double tokens_per_second,
-                                        bool skipped) {
+SUPEROFFLOAD_INLINE std::string progress::status_of(step_metrics const& m, std::string const& left) const {
+  constexpr std::int64_t width = 16;
+  auto const done = static_cast<std::size_t>(width * m.step / std::max<std::int64_t>(1, total_steps_));
+  auto const bar = std::string(done, '=') + (done < width ? ">" : "");
+  return concat("[", bar, std::string(width - std::min<std::size_t>(width, bar.size()), ' '), "] ", m.step,
+                "/", total_steps_,
+                detail::formatted("  loss %.4f  %.0f tokens/s  ", m.loss, m.tokens_per_second), left,
+                " left  device ", bytes_text(m.device_bytes), "  host ", bytes_text(m.host_bytes),
+                m.skipped ? "  (skipped)" : "");
+}
+
+SUPEROFFLOAD_INLINE void progress::step(step_metrics const& m) {
   auto const now = clock::now();
-  bool const last = step == total_steps_;
-  bool const due = last || log_interval_ <= 1 || step % log_interval_ == 0 || step == first_step_ + 1;
+  if (m.step == first_step_ + 1) {  // what came before, such as an evaluation, is not of the steps
+    start_ = now - std::chrono::duration_cast<clock::duration>(
+                       std::chrono::duration<double, std::milli>{m.step_time_ms});
+  }
+  bool const last = m.step == total_steps_;
+  bool const due = last || log_interval_ <= 1 || m.step % log_interval_ == 0 || m.step == first_step_ + 1;
   if (live_ ? !last && now - last_drawn_ < detail::redraw_after : !due) {
     return;
   }
   last_drawn_ = now;
   double const elapsed = std::chrono::duration<double>(now - start_).count();
-  double const per_step = elapsed / static_cast<double>(step - first_step_);
-  auto const left = clock_text(per_step * static_cast<double>(total_steps_ - step));
-  auto const line =
-      detail::formatted("step %lld/%lld  loss %.4f  lr %.3g  %.0f tokens/s  %s left%s",
-                        static_cast<long long>(step), static_cast<long long>(total_steps_), loss, lr,
-                        tokens_per_second, left.c_str(), skipped ? "  (skipped)" : "");
-  log_line(live_ && !last ? log_level::status : log_level::info, line);  // the last line stays
+  double const per_step = elapsed / static_cast<double>(m.step - first_step_);
+  auto const left = clock_text(per_step * static_cast<double>(total_steps_ - m.step));
+  if (live_ && !last) {
+    log_line(log_level::status, status_of(m, left));
+    return;
+  }
+  log_line(log_level::info,  // the last line stays
+           detail::formatted("step %lld/%lld  loss %.4f  lr %.3g  %.0f tokens/s  %s left%s",
+                             static_cast<long long>(m.step), static_cast<long long>(total_steps_), m.loss,
+                             m.lr, m.tokens_per_second, left.c_str(), m.skipped ? "  (skipped)" : ""));
 }
 
 }  // namespace superoffload::train

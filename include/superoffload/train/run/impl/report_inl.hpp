@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/train/run/report.hpp>
+#include <superoffload/train/run/run_data.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -55,12 +56,15 @@ SUPEROFFLOAD_INLINE std::string describe(offload::plan const& p, allocation cons
 }
 
 SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline const& outline) {
-  auto text =
-      detail::line("batch", concat(o.batch_size, " sequences of up to ", o.max_length, " tokens a step, in ",
-                                   o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches",
-                                   o.ranks == 1 ? std::string{} : concat(" on each of ", o.ranks, " ranks")));
+  auto text = detail::line(
+      "batch",
+      concat(o.tokens_per_batch > 0 ? concat("up to ", o.tokens_per_batch)
+                                    : concat(o.batch_size, " sequences of up to ", o.max_length),
+             " tokens a step, in ", o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches",
+             o.ranks == 1 ? std::string{} : concat(" on each of ", o.ranks, " ranks")));
   if (outline.sequences > 0) {
-    text += detail::line("data", concat(outline.sequences, " examples"));
+    text += detail::line("data", concat(outline.sequences, " examples",
+                                        outline.format.empty() ? "" : " of format ", outline.format));
   }
   if (outline.tokens > 0) {
     text += detail::line("tokens", concat(outline.tokens, " an epoch"));
@@ -79,13 +83,14 @@ SUPEROFFLOAD_INLINE std::string refusal_of(offload::plan const& p, std::string c
     }
     auto other = o;
     other.recompute = recomputed;
-    auto const steps = detail::smallest_fitting(o.accumulation, o.batch_size, [&](std::int64_t accumulation) {
-      other.accumulation = accumulation;
-      return fits(other);
-    });
+    auto const steps =
+        detail::smallest_fitting(o.accumulation, o.most_accumulation(), [&](std::int64_t accumulation) {
+          other.accumulation = accumulation;
+          return fits(other);
+        });
     if (steps > 0) {
       other.accumulation = steps;
-      auto const sequences = other.sequences_per_part();
+      auto const sequences = most_rows(other) / o.max_length;
       bool const recomputes_more = recomputed != o.recompute && o.recompute == recompute::choice::none;
       return concat(p.refusal.substr(0, p.refusal.find(';')), " on ", device,
                     "; the largest micro-batch that fits has ", sequences,

@@ -7,6 +7,7 @@
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/hub_export.hpp>
 #include <superoffload/io/json.hpp>
+#include <superoffload/train/reports/report_choice.hpp>
 #include <superoffload/train/run/metrics.hpp>
 #include <superoffload/train/run/run_directory.hpp>
 #include <superoffload/train/run/run_names.hpp>
@@ -81,6 +82,7 @@ SUPEROFFLOAD_INLINE void run_directory::look() {
   checkpoints_.clear();
   exports_.clear();
   auto const record = detail::read_record(options_.output);  // throws for a file that is no record
+  recorded_ = record ? record->run : std::string{};
   auto const found = io::checkpoints_in(options_.output);
   auto last = std::numeric_limits<std::int64_t>::max();
   if (options_.resume == "auto") {
@@ -118,6 +120,7 @@ SUPEROFFLOAD_INLINE void run_directory::expect_own() const {
   if (!has_others()) {
     if (options_.resume.empty()) {
       expect_metrics_own();
+      expect_reports_own();
     }
     return;
   }
@@ -163,6 +166,15 @@ SUPEROFFLOAD_INLINE void run_directory::expect_metrics_own() const {
        "--metrics, or have it emptied (--overwrite_output_dir)");
 }
 
+SUPEROFFLOAD_INLINE void run_directory::expect_reports_own() const {
+  if (options_.overwrite_output || (!run_.empty() && has_own_reports())) {
+    return;
+  }
+  auto const reports = report_files{options_.output}.existing();
+  expect(reports.empty(), exit_code::bad_input, reports.empty() ? std::string{} : io::shown(reports.front()),
+         ": is a report of an earlier run; go on with that run (--resume auto), ", detail::choices);
+}
+
 SUPEROFFLOAD_INLINE void run_directory::claim(run_state const& now) {
   io::make_directories(options_.output);
   if (!lock_) {
@@ -191,6 +203,7 @@ SUPEROFFLOAD_INLINE void run_directory::claim(run_state const& now) {
   }
   expect_own();
   expect_metrics_own();
+  expect_reports_own();
   if (run_.empty()) {
     run_ = io::random_suffix() + io::random_suffix();
   }

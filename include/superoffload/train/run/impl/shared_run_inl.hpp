@@ -6,6 +6,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/data/fingerprint.hpp>
+#include <superoffload/data/source.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/train/run/shared_run.hpp>
 
@@ -26,6 +27,16 @@ SUPEROFFLOAD_INLINE std::string content_of(fs::path const& file) {
     return "no such file";
   }
   auto const print = data::fingerprint_of(file);
+  return concat(print.bytes, " bytes, FNV-1a ", print.fnv1a);
+}
+
+/// Of a file, or of the shards in a directory.
+SUPEROFFLOAD_INLINE std::string content_of_set(fs::path const& path) {
+  std::error_code failure;
+  if (!fs::is_directory(path, failure)) {
+    return content_of(path);
+  }
+  auto const print = data::fingerprint_of(data::files_of(path));
   return concat(print.bytes, " bytes, FNV-1a ", print.fnv1a);
 }
 
@@ -58,8 +69,10 @@ SUPEROFFLOAD_INLINE void expect_same_options(comm::host_group const& ranks, trai
     files = {{"the model's config.json", detail::content_of(o.model / "config.json")},
              {"the model's tokenizer.json", detail::content_of(o.model / "tokenizer.json")},
              {"the model's weights", detail::weights_in(o.model)},
-             {"the data set", detail::content_of(o.dataset)},
-             {"the held-out data", detail::content_of(o.eval_dataset)}};
+             {"the held-out data", detail::content_of_set(o.eval_dataset)}};
+    for (auto const& set : o.dataset) {
+      files.emplace_back("the data set", detail::content_of_set(set.path));
+    }
   });
   for (auto const& [name, value] : files) { comm::expect_same(ranks, name, value); }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/inline.hpp>
+#include <superoffload/core/log.hpp>
 #include <superoffload/train/run/stop_request.hpp>
 
 #include <atomic>
@@ -28,6 +29,7 @@ SUPEROFFLOAD_INLINE void remember(int number) {
     int none = 0;
     requested.compare_exchange_strong(none, number);
   } else if (requested.exchange(number) != 0) {
+    erase_status();
     std::signal(number, SIG_DFL);
     std::raise(number);
   }

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/cli/row_flags.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/data/row_format.hpp>
+#include <superoffload/text/chat_template.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+namespace superoffload::cli {
+namespace detail {
+
+/// Other names of flags: those that they had before, and those that transformers gives the same settings.
+inline constexpr std::pair<std::string_view, std::string_view> other_names[] = {
+    {"--stream_weights", "--offload_weights"},
+    {"--streamed_share", "--device_updated_share"},
+    {"--learning_rate", "--lr"},
+    {"--lr_scheduler_type", "--lr_scheduler"},
+    {"--warmup_steps", "--lr_warmup_steps"},
+    {"--warmup_ratio", "--lr_warmup_ratio"},
+    {"--adam_epsilon", "--adam_eps"},
+    {"--logging_steps", "--log_interval"},
+    {"--resume_from_checkpoint", "--resume"}};
+
+/// A flag with named values, shown by name in --help.
+template <class Value>
+CLI::Option* choice(CLI::App& app, std::string const& flag, Value& value,
+                    std::vector<std::pair<std::string, Value>> const& names, std::string const& what) {
+  std::string listed, usual;
+  for (auto const& [name, candidate] : names) {
+    listed += (listed.empty() ? "" : "|") + name;
+    if (candidate == value) {
+      usual = name;
+    }
+  }
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [&value, names, flag, listed](std::string const& text) {
+            auto const found =
+                std::find_if(names.begin(), names.end(), [&](auto const& n) { return n.first == text; });
+            expect(found != names.end(), exit_code::bad_input, flag, " is '", printable(text, 40),
+                   "', expected ", listed);
+            value = found->second;
+          },
+          what)
+      ->type_name(listed)
+      ->default_str(usual);
+}
+
+SUPEROFFLOAD_INLINE CLI::Option* on_off(CLI::App& app, std::string const& flag, bool& value,
+                                        std::string const& what) {
+  return choice<bool>(app, flag, value, {{"on", true}, {"off", false}}, what);
+}
+
+SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> chat_templates() {
+  std::vector<std::pair<std::string, std::string>> choices{{"auto", ""}};
+  for (auto const name : text::chat_template::names()) { choices.emplace_back(name, name); }
+  return choices;
+}
+
+SUPEROFFLOAD_INLINE void add_format(CLI::App& app, train::training_options& o, char const* group) {
+  std::vector<std::pair<std::string, data::row_format>> formats;
+  for (auto const& [name, format] : data::row_formats) { formats.emplace_back(name, format); }
+  choice<data::row_format>(app, "--format", o.format, formats,
+                           "what the fields of the data mean; auto: by those of the first row")
+      ->group(group);
+  app.add_option_function<std::string>(
+         "--columns", [&o](std::string const& text) { o.columns = data::parse_columns(text); },
+         "fields that the data call otherwise, such as instruction=question,output=answer")
+      ->type_name("FIELD=NAME,...")
+      ->group(group);
+}
+
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE std::vector<std::string> normalized(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them in reverse
+    std::string argument = argv[i];
+    expect(!argument.empty(), exit_code::bad_input, "argument ", i,
+           i > 1 ? concat(" after ", printable(argv[i - 1], 80)) : std::string{},
+           " is empty, expected a value: an unset variable?");
+    if (argument.starts_with("--")) {
+      auto const end = std::min(argument.find('='), argument.size());
+      std::replace(argument.begin() + 2, argument.begin() + static_cast<std::ptrdiff_t>(end), '-', '_');
+      for (auto const& [before, now] : detail::other_names) {
+        if (std::string_view{argument}.substr(0, end) == before) {
+          argument.replace(0, end, now);
+          break;
+        }
+      }
+    }
+    arguments.push_back(std::move(argument));
+  }
+  return arguments;
+}
+
+SUPEROFFLOAD_INLINE void add_row_flags(CLI::App& app, train::training_options& o, char const* group) {
+  app.add_option_function<std::vector<std::string>>(
+         "--dataset",
+         [&o](std::vector<std::string> const& texts) {
+           o.dataset.clear();
+           for (auto const& text : texts) { o.dataset.push_back(data::parse_source(text)); }
+         },
+         "JSON or JSON lines, or a directory of such files; with weights, shares of the rows of several")
+      ->type_name("PATH[:WEIGHT]")
+      ->expected(1, -1)
+      ->take_all()
+      ->group(group);
+  detail::add_format(app, o, group);
+  detail::choice<text::prompt_template>(
+      app, "--template", o.prompt_template,
+      {{"deepspeed", text::prompt_template::deepspeed}, {"alpaca", text::prompt_template::alpaca}},
+      "how a row of Alpaca becomes text")
+      ->group(group);
+  detail::choice<std::string>(app, "--chat_template", o.chat_template, detail::chat_templates(),
+                              "how a conversation becomes text; auto: as the model's own template says")
+      ->group(group);
+  detail::choice<text::learnt_turns>(app, "--learn", o.learn,
+                                     {{"all", text::learnt_turns::all}, {"last", text::learnt_turns::last}},
+                                     "which turns of the assistant are learnt")
+      ->group(group);
+  detail::choice<bool>(app, "--label_mask", o.mask_prompt, {{"prompt", true}, {"none", false}},
+                       "what is not to be learnt")
+      ->group(group);
+  detail::on_off(app, "--append_eos", o.append_eos, "end-of-text after each row")->group(group);
+  app.add_option("--max_length", o.max_length, "tokens of a sequence; longer rows are cut")
+      ->capture_default_str()
+      ->group(group);
+}
+
+}  // namespace superoffload::cli

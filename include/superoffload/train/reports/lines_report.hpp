@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/train/reports/run_description.hpp>
+#include <superoffload/train/run/metrics.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace superoffload::train {
+
+/// Metrics as JSON lines.
+class lines_report {
+public:
+  /// As metrics_file.
+  lines_report(std::filesystem::path const& file, std::int64_t last_step, std::vector<std::string> units)
+      : file_{file, last_step}, units_{std::move(units)} {}
+
+  void step(step_metrics const& m) { file_.write(to_json(m, units_)); }
+  void evaluation(evaluation_metrics const& m) { file_.write(to_json(m)); }
+
+private:
+  metrics_file file_;
+  std::vector<std::string> units_;
+};
+static_assert(report_sink<lines_report>);
+
+}  // namespace superoffload::train
