@@ -17,6 +17,7 @@ template <device_policy D>
 class buffer {
 public:
   buffer() = default;
+  /// Allocates, unless `bytes` is 0. The device must outlive the buffer. \throws what its allocation throws
   buffer(D& device, std::size_t bytes, memory kind = memory::device)
       : device_{bytes == 0 ? nullptr : &device},
         bytes_{bytes},
@@ -24,11 +25,14 @@ public:
         data_{bytes == 0               ? nullptr
               : kind == memory::device ? device.allocate(bytes)
                                        : device.allocate_host(bytes)} {}
+  /// @{
+  /// Leaves `other` empty.
   buffer(buffer&& other) noexcept { swap(other); }
   buffer& operator=(buffer&& other) noexcept {
     buffer{std::move(other)}.swap(*this);
     return *this;
   }
+  /// @}
   ~buffer() {
     if (device_ == nullptr) {
       return;
@@ -40,13 +44,16 @@ public:
     }
   }
 
+  /// Null if the buffer is empty.
   [[nodiscard]] void* data() const noexcept { return data_; }
+  /// The memory as an array of T. The host may read it only if its kind is memory::host, or on the CPU.
   template <class T>
   [[nodiscard]] T* as() const noexcept {
     return static_cast<T*>(data_);
   }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }  ///< as asked for
 
+  /// Addresses stay valid.
   void swap(buffer& other) noexcept {
     std::swap(device_, other.device_);
     std::swap(bytes_, other.bytes_);

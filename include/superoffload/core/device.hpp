@@ -107,6 +107,7 @@ void drain(Stream& stream) noexcept {
 template <class Stream>
 class drain_at_end {
 public:
+  /// `stream` must live until the end of the scope.
   explicit drain_at_end(Stream& stream) noexcept : stream_{&stream} {}
   drain_at_end(drain_at_end const&) = delete;
   drain_at_end& operator=(drain_at_end const&) = delete;

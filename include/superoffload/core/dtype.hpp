@@ -12,13 +12,14 @@ namespace superoffload {
 
 /// A bfloat16 number: the upper half of an IEEE single. Storage only; arithmetic widens to float.
 struct bfloat16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< sign, 8 bits of exponent, 7 of fraction
 
   constexpr bfloat16() = default;
   /// Rounds to nearest, ties to even; NaN stays NaN.
   constexpr explicit bfloat16(float value) : bits{rounded_to_even(value)} {}
-  constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }
+  constexpr operator float() const { return std::bit_cast<float>(std::uint32_t{bits} << 16); }  ///< exact
 
+  /// The number with this bit pattern.
   static constexpr bfloat16 from_bits(std::uint16_t pattern) {
     bfloat16 number;
     number.bits = pattern;
@@ -40,6 +41,7 @@ struct bfloat16 {
     return std::bit_cast<float>((high << 16) | low);
   }
 
+  /// Compares values: -0 equals 0, NaN equals nothing.
   friend constexpr bool operator==(bfloat16 a, bfloat16 b) { return float{a} == float{b}; }
 
 private:
@@ -55,8 +57,9 @@ static_assert(sizeof(bfloat16) == 2);
 
 /// An IEEE half, read from checkpoints only.
 struct float16 {
-  std::uint16_t bits = 0;
+  std::uint16_t bits = 0;  ///< sign, 5 bits of exponent, 10 of fraction
 
+  /// Exact, for subnormal numbers too.
   constexpr operator float() const {
     std::uint32_t const sign = (bits & 0x8000U) << 16;
     std::uint32_t const exponent = (bits >> 10) & 31U;

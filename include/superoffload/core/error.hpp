@@ -100,9 +100,12 @@ inline std::string printable(std::string_view text, std::size_t limit = 200) {
 /// Every failure that a caller can get. what() is one line: what, where, what was expected, what to do.
 class error : public std::exception {
 public:
+  /// `message` is one line, without its end; texts from outside in it have gone through printable().
   error(exit_code code, std::string message) : code_{code}, message_{std::move(message)} {}
 
+  /// The exit code of a program that ends with this error.
   [[nodiscard]] exit_code code() const noexcept { return code_; }
+  /// Valid as long as the error.
   [[nodiscard]] char const* what() const noexcept override { return message_.c_str(); }
 
 private:

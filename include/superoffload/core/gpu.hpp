@@ -11,7 +11,7 @@ namespace superoffload::gpu {
 inline constexpr std::size_t logits_chunk_bytes = std::size_t{2} << 30;
 /// What cuBLASLt's authors advise for Hopper, plus a few scaling factors in device memory.
 inline constexpr std::size_t gemm_workspace_bytes = (std::size_t{32} << 20) + 24;
-inline constexpr double flops_per_byte = 175.0;  // H200: 750 TFLOP/s, 4.28 TB/s
+inline constexpr double flops_per_byte = 175.0;  ///< of an H200: 750 TFLOP/s, 4.28 TB/s
 /// An H200 at work reaches its power limit within some tens of milliseconds, and lowers its clock by a
 /// quarter.
 inline constexpr double settling_time = 0.1;

@@ -18,7 +18,7 @@ enum class log_level { status, info, note, warning, error };
 /// it must not throw or log. The library itself writes nowhere else.
 struct log_sink {
   void (*write)(void* self, log_level level, std::string_view line) noexcept = nullptr;  ///< null: nowhere
-  void* self = nullptr;
+  void* self = nullptr;  ///< handed to `write`; it must live until another sink is set
   bool live = false;  ///< a status replaces the one before it; otherwise a run logs plain lines now and then
 };
 

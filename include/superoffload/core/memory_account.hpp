@@ -10,16 +10,21 @@ namespace superoffload {
 /// Bytes in use: now, and at the peak. Any thread may count.
 class memory_account {
 public:
+  /// @{
+  /// Call add() after an allocation and subtract() with the same bytes after its release.
   void add(std::size_t bytes) noexcept {
     auto const sum = now_.fetch_add(bytes, std::memory_order_relaxed) + bytes;
     auto peak = peak_.load(std::memory_order_relaxed);
     while (peak < sum && !peak_.compare_exchange_weak(peak, sum, std::memory_order_relaxed)) {}
   }
   void subtract(std::size_t bytes) noexcept { now_.fetch_sub(bytes, std::memory_order_relaxed); }
+  /// @}
   /// Resets the peak to what is in use now.
   void forget_peak() noexcept { peak_.store(now(), std::memory_order_relaxed); }
 
+  /// Bytes in use.
   [[nodiscard]] std::size_t now() const noexcept { return now_.load(std::memory_order_relaxed); }
+  /// Bytes; the most since the beginning or forget_peak().
   [[nodiscard]] std::size_t peak() const noexcept { return peak_.load(std::memory_order_relaxed); }
 
 private:

@@ -16,15 +16,17 @@ concept precision_policy = policy_of<P, category::precision> && element<typename
 /// Optimizer state is fp32 in all of them.
 namespace superoffload::precision {
 
+/// Weights, activations and gradients are float.
 struct fp32 {
-  using policy_category = category::precision;
-  using element = float;
+  using policy_category = category::precision;  ///< makes it a precision_policy
+  using element = float;                        ///< of weights, activations and gradients
 };
 static_assert(precision_policy<fp32>);
 
+/// Weights, activations and gradients are bfloat16; sums, statistics and losses are float.
 struct bf16 {
-  using policy_category = category::precision;
-  using element = bfloat16;
+  using policy_category = category::precision;  ///< makes it a precision_policy
+  using element = bfloat16;                     ///< of weights, activations and gradients
 };
 static_assert(precision_policy<bf16>);
 

@@ -16,12 +16,16 @@ class listener {
 public:
   /// `what` and `of` together are the name, such as "backward of " and "model.layers.17".
   virtual void begin(std::string_view what, std::string_view of) noexcept = 0;
+  /// Ends the range that this thread began last.
   virtual void end() noexcept = 0;
 
 protected:
   listener() = default;
+  /// @{
+  /// For derived classes, which own themselves: nothing here destroys a listener.
   listener(listener const&) = default;
   listener& operator=(listener const&) = default;
+  /// @}
   ~listener() = default;
 };
 
@@ -38,6 +42,7 @@ inline void begin(std::string_view what, std::string_view of = {}) noexcept {
     target->begin(what, of);
   }
 }
+/// Ends the range that this thread began last. Costs what begin() costs.
 inline void end() noexcept {
   if (auto* const target = detail::current.load(std::memory_order_acquire)) [[unlikely]] {
     target->end();
@@ -47,6 +52,7 @@ inline void end() noexcept {
 /// A range from here to the end of the scope.
 class range {
 public:
+  /// Begins a range named `what` and `of`, as begin() does.
   explicit range(std::string_view what, std::string_view of = {}) noexcept { begin(what, of); }
   range(range const&) = delete;
   range& operator=(range const&) = delete;
@@ -59,7 +65,7 @@ concept profile_policy = policy_of<P, category::profile> && std::default_initial
 
 /// No listener.
 struct none {
-  using policy_category = category::profile;
+  using policy_category = category::profile;  ///< makes it a profile_policy
   struct session {};
 };
 static_assert(profile_policy<none>);

@@ -29,21 +29,23 @@ inline constexpr int resources = 7;
 
 /// A row of spans that follow each other: those of one stream or of one thread.
 struct track {
-  resource of;
-  std::string name;
+  resource of;       ///< what its spans occupy
+  std::string name;  ///< for people, such as the name of a stream
 };
 
-/// In seconds since the recorder was created.
+/// Work on one unit, from begin to end.
 struct span {
-  int track;
-  char const* what;
-  int unit;
-  double begin, end;
+  int track;         ///< index into recorder::tracks()
+  char const* what;  ///< a literal: the span's name, but for the unit's; such as "weights of "
+  int unit;          ///< index of the unit that is worked on
+  /// In s since the recorder was created.
+  double begin, end;  ///< likewise, and not before `begin`
 };
 
 /// The spans of one recorded interval.
 struct recording {
-  double begin = 0.0, end = 0.0;  ///< s since the recorder was created
+  /// In s since the recorder was created.
+  double begin = 0.0, end = 0.0;  ///< likewise: when it was collected
   /// Those that ended in the interval, or before it and since the last one; per track in order, without
   /// overlap.
   std::vector<span> spans;
@@ -71,12 +73,14 @@ public:
     synchronize(stream);
   }
 
+  /// \returns the index of the new track, for begin() and end().
   int add_track(resource of, std::string name) {
     std::lock_guard const lock{mutex_};
     tracks_.push_back({of, std::move(name)});
     lanes_.emplace_back();
     return static_cast<int>(tracks_.size()) - 1;
   }
+  /// In the order of add_track().
   [[nodiscard]] std::vector<track> tracks() const {
     std::lock_guard const lock{mutex_};
     return tracks_;
@@ -93,6 +97,7 @@ public:
       stream.record(*waiting.begin);
     });
   }
+  /// Ends the track's span at the point that `stream` has been queued to; without a span it does nothing.
   void end(int track, typename D::stream& stream) noexcept {
     note([&] {
       auto& queued = at(track).queued;
@@ -111,6 +116,7 @@ public:
       }
     });
   }
+  /// Ends the track's span of the calling thread, if one has begun.
   void end(int track) noexcept {
     note([&] {
       auto& running = at(track).running;
