@@ -18,10 +18,11 @@ enum class precision_choice { float32, bf16 };
 
 /// What a fine-tuner was asked to do.
 struct command_line {
-  std::vector<std::string> arguments;  ///< as they were given, the program's name first
-  train::training_options training;
-  device_choice device = device_choice::automatic;
-  precision_choice precision = precision_choice::bf16;
+  std::vector<std::string> arguments;               ///< as they were given, the program's name first
+  train::training_options training;                 ///< every flag of training, checked
+  device_choice device = device_choice::automatic;  ///< automatic: a GPU where one can be used, else the CPU
+  precision_choice precision = precision_choice::bf16;  ///< of weights, activations and gradients
+  /// For GPUs; the CPU takes `automatic` only.
   kernel::attention_implementation attention = kernel::attention_implementation::automatic;
   log_level least = log_level::status;  ///< less important lines are not shown
   bool quiet = false;                   ///< neither are the lines of standard output
@@ -39,7 +40,8 @@ inline bool plans_only(command_line const& command) {
 
 /// The GPUs that a program is built for.
 struct gpu_support {
-  bool cuda = false, nccl = false;
+  /// Can it compute on a GPU?
+  bool cuda = false, nccl = false;  ///< can ranks have a GPU each?
 };
 /// The GPUs that this translation unit is built for. superoffload::compiled_cli is built without them, so
 /// callers pass this on.
