@@ -10,11 +10,12 @@
 
 namespace superoffload::optim {
 
+/// Constants of a run's AdamW, as torch.optim.AdamW names them. The learning rate comes from a schedule.
 struct adamw_settings {
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0.0;
+  double beta1 = 0.9;         ///< decay of m, the mean of gradients: in [0, 1)
+  double beta2 = 0.999;       ///< decay of v, the mean of squared gradients: in [0, 1)
+  double epsilon = 1e-8;      ///< added to the root of v; positive also as a float
+  double weight_decay = 0.0;  ///< decoupled: a step multiplies weights by 1 - rate * weight_decay
 };
 
 /// \throws error(bad_input) that names the flag, for a value for which AdamW is not defined.

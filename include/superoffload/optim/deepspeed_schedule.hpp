@@ -12,20 +12,22 @@ namespace superoffload::optim {
 /// The learning rates of DeepSpeed's schedulers. These advance after a step: step k has the rate of iteration
 /// k - 1, and the first two steps have the lowest. A warm-up has at least two steps.
 struct deepspeed_schedule {
+  /// DeepSpeed's "type".
   enum class rule {
     warmup,         ///< WarmupLR: constant after the warm-up
     warmup_decay,   ///< WarmupDecayLR: linear decay to the rate at which the warm-up began
     warmup_cosine,  ///< WarmupCosineLR
   };
+  /// The warm-up, "warmup_type": the rate grows with the logarithm of the iteration, or with the iteration.
   enum class rise { logarithmic, linear };
 
-  rule kind = rule::warmup;
-  rise warmup = rise::logarithmic;
-  double peak = 1e-3;
-  double begin = 0.0;  ///< of the warm-up: a rate; for warmup_cosine a share of the peak
-  double end = 1e-4;   ///< of warmup_cosine, a share of the peak
-  std::int64_t warmup_steps = 1000;
-  std::int64_t total_steps = 0;  ///< the step at which the decay ends; 0: the steps of the run
+  rule kind = rule::warmup;          ///< what follows the warm-up
+  rise warmup = rise::logarithmic;   ///< how the rate grows until then
+  double peak = 1e-3;                ///< the rate at the end of the warm-up
+  double begin = 0.0;                ///< of the warm-up: a rate; for warmup_cosine a share of the peak
+  double end = 1e-4;                 ///< of warmup_cosine, a share of the peak
+  std::int64_t warmup_steps = 1000;  ///< fewer than 2 count as 2
+  std::int64_t total_steps = 0;      ///< the step at which the decay ends; 0: the steps of the run
 
   /// The rate of step k, from 0.
   [[nodiscard]] double operator()(std::int64_t k) const {

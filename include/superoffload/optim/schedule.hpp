@@ -15,18 +15,19 @@ namespace superoffload::optim {
 /// get_cosine_with_hard_restarts_schedule_with_warmup and get_polynomial_decay_schedule_with_warmup. The
 /// first warm-up step has rate 0.
 struct schedule {
+  /// How the rate falls after the warm-up.
   enum class shape { constant, linear, cosine, cosine_with_restarts, polynomial };
   /// By the value of shape.
   static constexpr std::array<char const*, 5> names{"constant", "linear", "cosine", "cosine_with_restarts",
                                                     "polynomial"};
 
-  shape kind = shape::constant;
-  double peak = 1e-5;
-  std::int64_t warmup_steps = 0;
-  std::int64_t total_steps = 1;  ///< the step at which the rate is `minimum`
-  double minimum = 0.0;          ///< to which the rate falls, unless it is constant
-  double cycles = 1.0;           ///< of cosine_with_restarts
-  double power = 1.0;            ///< of polynomial
+  shape kind = shape::constant;   ///< what follows the warm-up
+  double peak = 1e-5;             ///< the rate at the end of the warm-up
+  std::int64_t warmup_steps = 0;  ///< step k of the warm-up has the rate peak * k / warmup_steps
+  std::int64_t total_steps = 1;   ///< the step at which the rate is `minimum`
+  double minimum = 0.0;           ///< to which the rate falls, unless it is constant
+  double cycles = 1.0;            ///< of cosine_with_restarts
+  double power = 1.0;             ///< of polynomial
 
   /// The rate of step k, from 0.
   [[nodiscard]] double operator()(std::int64_t k) const {
