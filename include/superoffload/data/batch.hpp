@@ -18,7 +18,9 @@ struct batch {
 
   std::uint64_t noise = 0;  ///< seed of dropout: a function of the position in the data
 
+  /// Tokens, padding included.
   [[nodiscard]] std::int64_t rows() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
+  /// 0 if the batch has no rows.
   [[nodiscard]] std::int64_t documents() const noexcept {
     return starts.empty() ? 0 : static_cast<std::int64_t>(starts.size()) - 1;
   }

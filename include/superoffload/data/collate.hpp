@@ -16,11 +16,12 @@ using sequence = std::span<std::int64_t const>;
 
 enum class pad_to { none, longest, max_length };
 
+/// How sequences become a micro-batch.
 struct collation {
   pad_to padding = pad_to::none;  ///< none, to the longest of the micro-batch, or all to `max_length`
   bool packing = false;           ///< each row is its own document
-  std::int64_t max_length = 0;
-  std::int32_t pad_id = 0;  ///< fills the padding; it is never a target and follows all real tokens
+  std::int64_t max_length = 0;    ///< tokens; the width of pad_to::max_length
+  std::int32_t pad_id = 0;        ///< fills the padding; it is never a target and follows all real tokens
 };
 
 /// The micro-batch of `sequences`, which may be empty.

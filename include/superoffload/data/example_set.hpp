@@ -16,9 +16,10 @@ using text::token_range;
 
 /// A tokenized row. A view into its example_set.
 struct example {
-  std::span<std::int32_t const> tokens;
-  std::span<token_range const> learnt;  ///< the tokens that are targets; ascending, none empty
+  std::span<std::int32_t const> tokens;  ///< ids
+  std::span<token_range const> learnt;   ///< the tokens that are targets; ascending, none empty
 
+  /// The number of tokens.
   [[nodiscard]] std::int64_t length() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
   /// How many tokens are a target. The first never is: no token precedes it.
   [[nodiscard]] std::int64_t label_tokens() const noexcept {
@@ -47,12 +48,14 @@ public:
     token_range const rest{masked, static_cast<std::int32_t>(tokens.size())};
     add(tokens, {&rest, 1});
   }
+  /// Appends the examples of another set.
   void append(example_set const& other) {
     for (std::int64_t row = 0; row < other.size(); ++row) { add(other[row].tokens, other[row].learnt); }
   }
 
+  /// The number of rows.
   [[nodiscard]] std::int64_t size() const noexcept { return static_cast<std::int64_t>(ends_.size()); }
-  [[nodiscard]] bool empty() const noexcept { return ends_.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return ends_.empty(); }  ///< has it no rows?
   /// Valid until the next change. `row` is in [0, size()).
   [[nodiscard]] example operator[](std::int64_t row) const noexcept {
     auto const at = static_cast<std::size_t>(row);
@@ -71,6 +74,7 @@ public:
     for (std::int64_t row = 0; row < size(); ++row) { count += (*this)[row].label_tokens() == 0; }
     return count;
   }
+  /// The tokens of the longest row; 0 for an empty set.
   [[nodiscard]] std::int64_t longest() const noexcept {
     std::int64_t length = 0;
     for (std::int64_t row = 0; row < size(); ++row) { length = std::max(length, (*this)[row].length()); }

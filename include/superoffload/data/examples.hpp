@@ -21,11 +21,11 @@ namespace superoffload::data {
 
 /// How a data set is read.
 struct reading_options {
-  row_format format = row_format::automatic;
-  column_names columns{};
-  double percentage = 100.0;                                    ///< of the rows, from the beginning
+  row_format format = row_format::automatic;  ///< automatic: by the first row of the first file
+  column_names columns{};                     ///< for fields that the files call otherwise
+  double percentage = 100.0;                  ///< of the rows, from the beginning
   std::size_t first = std::numeric_limits<std::size_t>::max();  ///< read so many rows at most
-  row_limits limits{};
+  row_limits limits{};  ///< bytes of each file, rows of all files together
 };
 
 /// The format of the rows of `files`: that of the options, unless it is automatic.

@@ -10,10 +10,10 @@ namespace superoffload::data {
 
 /// Identifies a data set, to check that a resumed run uses the same one. No protection against attacks.
 struct fingerprint {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  ///< of all files
   std::uint64_t fnv1a = 0;  ///< FNV-1a, 64 bits, of the file's bytes
 
-  friend bool operator==(fingerprint const&, fingerprint const&) = default;
+  friend bool operator==(fingerprint const&, fingerprint const&) = default;  ///< of both numbers
 };
 
 /// \throws error(bad_input) when `file` cannot be opened, error(io_failure) when reading fails

@@ -14,8 +14,8 @@ namespace superoffload::data {
 /// One row of an Alpaca data set. `input` may be empty.
 struct instruction {
   std::string instruction;
-  std::string input;
-  std::string output;
+  std::string input;   ///< what the instruction is applied to, or empty
+  std::string output;  ///< the answer, which is learnt
 };
 
 /// Reads a data set of Alpaca rows in UTF-8. `instruction` and `output` are required strings, `input` may be

@@ -20,18 +20,19 @@
 
 namespace superoffload::data {
 
+/// What the steps of a run are made of, and the rank that they are for.
 struct loader_options {
   std::int64_t batch_size = 1;        ///< sequences a step, over all ranks and micro-batches
   std::int64_t tokens_per_batch = 0;  ///< tokens a step in place of sequences; without padding only
   std::int64_t micro_batches = 1;  ///< a step's batch is shared out to these, and each of them to the ranks
-  std::int64_t rank = 0;
-  std::int64_t world = 1;
-  std::uint64_t seed = 0;
-  bool shuffle = true;
-  bool packing = false;
-  pad_to padding = pad_to::none;
-  std::int64_t max_length = 0;  ///< required for packing and for pad_to::max_length
-  mixture mixed{};              ///< with `shuffle` only
+  std::int64_t rank = 0;           ///< of the loader, from 0 and below `world`
+  std::int64_t world = 1;          ///< the number of ranks
+  std::uint64_t seed = 0;          ///< of the order of rows, and of dropout
+  bool shuffle = true;             ///< a new order in every epoch; otherwise the order of the file
+  bool packing = false;            ///< sequences of several rows, up to `max_length` tokens
+  pad_to padding = pad_to::none;   ///< how far each sequence is padded
+  std::int64_t max_length = 0;     ///< required for packing and for pad_to::max_length
+  mixture mixed{};                 ///< with `shuffle` only
   std::int32_t pad_id =
       0;  ///< the padding token, else end-of-text, else 0: never a target, and no real token attends to it
   /// Rows of the largest batch, if rows are rounded up (data/row_sizes.hpp) where nothing else is padded; 0:
@@ -46,8 +47,8 @@ struct global_step {
   std::int64_t label_tokens = 0;      ///< the loss's divisor; 0 = nothing to learn from
   std::int64_t tokens = 0;            ///< without padding
   std::vector<std::int64_t> lengths;  ///< of the documents, without padding
-  std::int64_t sequences = 0;
-  double epoch = 0.0;  ///< position in the data after this step
+  std::int64_t sequences = 0;         ///< one of packed rows counts once
+  double epoch = 0.0;                 ///< position in the data after this step
 };
 
 /// The data of a run, step by step, for one rank. The rows of a step depend neither on the number of ranks
@@ -92,6 +93,7 @@ public:
   }
   loader(example_set&&, loader_options const&) = delete;
 
+  /// The next step; advances the position. Every rank calls it for every step.
   [[nodiscard]] global_step next() {
     auto const at = sampler_.where();
     auto const sequences = sampler_.next();

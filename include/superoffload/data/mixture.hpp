@@ -22,9 +22,9 @@ namespace superoffload::data {
 /// second time before all others of its set have come once.
 struct mixture {
   std::vector<std::int64_t> rows;  ///< of each set; empty: every row comes once an epoch
-  std::vector<double> weights;
+  std::vector<double> weights;     ///< of each set, above 0; only their ratios count
 
-  [[nodiscard]] bool empty() const noexcept { return rows.empty(); }
+  [[nodiscard]] bool empty() const noexcept { return rows.empty(); }  ///< does every row come once an epoch?
 };
 
 /// How many rows of an epoch each set gives: by largest remainder, of equal remainders the first set's.

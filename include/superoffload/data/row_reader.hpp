@@ -16,10 +16,10 @@ namespace superoffload::data {
 
 /// Upper limits of a data set's file. Checked before memory is allocated.
 struct row_limits {
-  std::uint64_t bytes = std::uint64_t{8} << 30;
+  std::uint64_t bytes = std::uint64_t{8} << 30;   ///< of the file
   std::size_t row_bytes = std::size_t{16} << 20;  ///< a line, or an object of the list
-  std::size_t rows = 50'000'000;
-  int depth = 32;
+  std::size_t rows = 50'000'000;                  ///< of the file
+  int depth = 32;                                 ///< levels of nested JSON in a row
 };
 
 /// A row as it stands in its file.

@@ -21,15 +21,16 @@ namespace superoffload::data {
 
 /// How far a run has come in its data: all that must be saved to continue exactly there.
 struct position {
-  std::int64_t epoch = 0;
+  std::int64_t epoch = 0;     ///< from 0
   std::int64_t sequence = 0;  ///< the next one's index in its epoch
 
-  friend bool operator==(position const&, position const&) = default;
+  friend bool operator==(position const&, position const&) = default;  ///< of both numbers
 };
 
+/// How the sequences of steps are chosen.
 struct sampling {
   std::int64_t batch_size = 1;  ///< sequences a step, over all ranks and micro-batches
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;       ///< of the order of rows; the epoch's number goes into it as well
   bool shuffle = true;          ///< a new order in every epoch; otherwise the order of the file
   bool packing = false;         ///< sequences of several rows, up to `max_length` tokens
   std::int64_t max_length = 0;  ///< for packing
@@ -45,6 +46,7 @@ struct sampling {
 /// Refers to the examples: they outlive it and do not change.
 class sampler {
 public:
+  /// \throws error(bad_input) for options that do not suit the examples
   sampler(example_set const& examples, sampling const& options) : examples_{&examples}, options_{options} {
     expect(!examples.empty(), exit_code::bad_input, "data set: no examples; expected at least one");
     expect(options.batch_size >= 1, exit_code::bad_input, "batch size: ", options.batch_size,
@@ -95,6 +97,7 @@ public:
                               : static_cast<double>(at_.sequence) / static_cast<double>(plan_.sequences()));
   }
 
+  /// With packing or tokens_per_batch, and shuffled, epochs may differ: then this plans the whole epoch.
   [[nodiscard]] std::int64_t steps_in_epoch(std::int64_t epoch) const {
     return epoch == plan_.epoch || !epochs_differ() ? steps_in(plan_) : steps_in(planned(epoch));
   }

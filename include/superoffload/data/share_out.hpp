@@ -19,9 +19,10 @@ namespace superoffload::data {
 
 /// The work of training on a document, in any unit: attention takes its part for the square of the length.
 struct document_cost {
-  double of_token = 1.0;
-  double of_square = 0.0;
+  double of_token = 1.0;   ///< times the length
+  double of_square = 0.0;  ///< times its square
 
+  /// The cost of a document of `length` tokens.
   [[nodiscard]] double operator()(std::int64_t length) const noexcept {
     auto const tokens = static_cast<double>(length);
     return of_token * tokens + of_square * tokens * tokens;

@@ -11,7 +11,7 @@ namespace superoffload::data {
 
 /// A data set: a file, or a directory of shards.
 struct source {
-  std::filesystem::path path;
+  std::filesystem::path path;    ///< as given; files_of() checks it
   std::optional<double> weight;  ///< its share of an epoch's rows, relative to the other data sets'
 };
 

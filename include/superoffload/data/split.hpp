@@ -9,11 +9,12 @@ namespace superoffload::data {
 
 /// The half-open range [begin, end).
 struct range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
+  std::int64_t begin = 0;  ///< first number
+  std::int64_t end = 0;    ///< one more than the last
 
+  /// 0 for an empty range.
   [[nodiscard]] constexpr std::int64_t size() const noexcept { return end - begin; }
-  friend constexpr bool operator==(range, range) = default;
+  friend constexpr bool operator==(range, range) = default;  ///< empty ranges with other borders differ
 };
 
 /// Part `index` of [0, count), cut into `parts` contiguous parts whose sizes differ by at most one, the
