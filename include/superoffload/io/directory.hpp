@@ -59,11 +59,13 @@ bool is_suffixed(std::string_view text, std::string_view prefix);
 /// A new directory. The destructor removes it with its content, unless it was moved away.
 class staging_directory {
 public:
+  /// Creates `path`, whose parent must exist. \throws error(io_failure), also when `path` exists
   explicit staging_directory(std::filesystem::path path);
   staging_directory(staging_directory const&) = delete;
   staging_directory& operator=(staging_directory const&) = delete;
   ~staging_directory();
 
+  /// The constructor's; the directory may have been moved away since.
   [[nodiscard]] std::filesystem::path const& path() const noexcept { return path_; }
 
 private:

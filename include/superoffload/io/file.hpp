@@ -23,10 +23,13 @@ public:
   /// Creates `path` for writing. \throws error(io_failure) also when that name exists, even as a link.
   static file create_new(std::filesystem::path const& path);
 
+  /// Afterwards `other` has no file and may only be assigned to or destroyed.
   file(file&& other) noexcept;
+  /// Exchanges the files: the one that this object had is closed with `other`.
   file& operator=(file&& other) noexcept;
   ~file();
 
+  /// As the file was opened.
   [[nodiscard]] std::filesystem::path const& path() const noexcept { return path_; }
 
   /// The current size in bytes.

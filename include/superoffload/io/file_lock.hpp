@@ -18,6 +18,7 @@ public:
   /// file.
   static std::optional<file_lock> acquire(std::filesystem::path const& path);
 
+  /// Takes over the lock: the destructor of `other` then does nothing.
   file_lock(file_lock&& other) noexcept
       : descriptor_{std::exchange(other.descriptor_, -1)},
         path_{std::move(other.path_)},

@@ -19,9 +19,9 @@ namespace superoffload::io {
 
 /// Checked before memory of that size is allocated.
 struct hub_limits {
-  std::size_t index_bytes = std::size_t{64} << 20;
-  std::size_t shards = 10'000;
-  safetensors_limits safetensors = {};  ///< `tensors` is for all shards together
+  std::size_t index_bytes = std::size_t{64} << 20;  ///< of model.safetensors.index.json
+  std::size_t shards = 10'000;                      ///< files that the index names
+  safetensors_limits safetensors = {};              ///< `tensors` is for all shards together
 };
 
 /// The file `name` of a model's directory. Symbolic links are followed inside of the directory, and from a
@@ -41,6 +41,7 @@ public:
   /// advice.
   static hub_checkpoint open(std::filesystem::path const& directory, hub_limits limits = {});
 
+  /// As it was opened.
   [[nodiscard]] std::filesystem::path const& directory() const noexcept { return directory_; }
 
   /// The names of all tensors, sorted.

@@ -18,8 +18,8 @@ namespace superoffload::io {
 
 /// A tensor of an export, with the name and shape that transformers expects.
 struct export_tensor {
-  std::string name;
-  std::vector<std::int64_t> shape;
+  std::string name;                 ///< unique in the export
+  std::vector<std::int64_t> shape;  ///< row-major
 };
 
 /// Fills `out` with the elements of tensors[tensor] from `first` on. Called for all elements, each once and
@@ -29,15 +29,16 @@ using export_source = std::function<void(std::size_t tensor, std::uint64_t first
 /// The files that an export copies from a model's directory: configuration, tokenizer and the like. They are
 /// held in memory, so later changes of the directory do not matter.
 struct model_files {
-  std::filesystem::path directory;
+  std::filesystem::path directory;                          ///< from which they were read
   std::string config;                                       ///< config.json
   std::vector<std::pair<std::string, std::string>> others;  ///< name and content
 
   /// \throws error(bad_input) for a file that is missing or too large, error(io_failure).
   static model_files read(std::filesystem::path const& directory);
-  [[nodiscard]] std::uint64_t bytes() const noexcept;
+  [[nodiscard]] std::uint64_t bytes() const noexcept;  ///< of all contents
 };
 
+/// How an export is written.
 struct export_options {
   dtype type = dtype::f32;  ///< f32, or bf16: then elements are rounded as bfloat16::of_master rounds
   std::uint64_t max_shard_bytes =

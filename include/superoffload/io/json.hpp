@@ -21,8 +21,8 @@ using json = nlohmann::json;
 
 /// Limits that are checked before or while parsing, never after.
 struct json_limits {
-  std::size_t bytes = std::size_t{1} << 20;
-  int depth = 32;
+  std::size_t bytes = std::size_t{1} << 20;  ///< of the text
+  int depth = 32;                            ///< levels of nested objects and arrays
   /// Limits the number of values, and so the document's memory, before it is built. Commas inside strings
   /// count, too.
   std::size_t commas = std::numeric_limits<std::size_t>::max();
@@ -40,10 +40,13 @@ json read_json(std::filesystem::path const& file, json_limits limits = {});
 /// references and must not outlive the document.
 class json_field {
 public:
+  /// The whole document. `origin` is its name in messages, such as the path of a file.
   json_field(json const& document, std::string origin) : value_{&document}, origin_{std::move(origin)} {}
 
-  [[nodiscard]] json const& raw() const noexcept { return *value_; }
+  [[nodiscard]] json const& raw() const noexcept { return *value_; }  ///< of any type, not checked
+  /// The document's name in messages.
   [[nodiscard]] std::string const& origin() const noexcept { return origin_; }
+  /// Document and field, as every message begins.
   [[nodiscard]] std::string where() const {
     return concat(origin_, ": ", path_.empty() ? "document" : path_);
   }
@@ -71,6 +74,7 @@ public:
     return {(*value_)[index], origin_, concat(path_, "[", index, "]")};
   }
 
+  /// The value, from `least` to `most`, both included. \throws error(bad_input) for any other
   [[nodiscard]] std::int64_t integer(std::int64_t least, std::int64_t most) const {
     bool const in_range = value_->is_number_unsigned()
                               ? value_->get<std::uint64_t>() <=
@@ -83,6 +87,8 @@ public:
     return number;
   }
 
+  /// An integer counts as a number; NaN and infinity do not. \throws error(bad_input) unless it is from
+  /// `least` to `most`
   [[nodiscard]] double number(double least, double most) const {
     expect(value_->is_number(), exit_code::bad_input, where(), ": expected a number, found ", shown());
     auto const number = value_->get<double>();
@@ -91,11 +97,13 @@ public:
     return number;
   }
 
+  /// \throws error(bad_input) for any other type; 0, 1 and null are not converted
   [[nodiscard]] bool boolean() const {
     expect(value_->is_boolean(), exit_code::bad_input, where(), ": expected true or false, found ", shown());
     return value_->get<bool>();
   }
 
+  /// UTF-8, valid as long as the document. \throws error(bad_input) for any other type
   [[nodiscard]] std::string const& text() const {
     expect(value_->is_string(), exit_code::bad_input, where(), ": expected a string, found ", shown());
     return value_->get_ref<std::string const&>();
@@ -106,12 +114,15 @@ public:
     return printable(value_->is_structured() ? std::string{value_->type_name()} : value_->dump(), 60);
   }
 
+  /// @{
+  /// \throws error(bad_input) for any other type
   void require_object() const {
     expect(value_->is_object(), exit_code::bad_input, where(), ": expected an object, found ", shown());
   }
   void require_array() const {
     expect(value_->is_array(), exit_code::bad_input, where(), ": expected an array, found ", shown());
   }
+  /// @}
 
 private:
   json_field(json const& value, std::string origin, std::string path)

@@ -47,11 +47,13 @@ inline std::string bytes_field(unsigned field, std::string_view value) {
 /// Reads the fields of a message from outside, one after the other.
 class reader {
 public:
+  /// A field as it is written. Of a number with a fixed size, `bytes` are its 4 or 8, the lowest first.
   struct field {
-    std::uint64_t number = 0;
+    std::uint64_t number = 0;   ///< of the field in its message's definition
     std::uint64_t integer = 0;  ///< of a varint
     std::string_view bytes;     ///< of text or a message
   };
+  /// `message` must live as long as the fields that next() returns.
   explicit reader(std::string_view message) : rest_{message} {}
 
   /// The next field; none at the end, and where the message is not well-formed.

@@ -18,20 +18,21 @@ namespace superoffload::io {
 
 /// Where a tensor is in a safetensors file: row-major, little-endian.
 struct tensor_info {
-  dtype type = dtype::f32;
+  dtype type = dtype::f32;          ///< of the stored elements
   std::vector<std::int64_t> shape;  ///< empty for a scalar
   std::uint64_t begin = 0;          ///< bytes from the end of the header
-  std::uint64_t end = 0;
+  std::uint64_t end = 0;            ///< likewise, behind the last byte
 
+  /// The product of the shape.
   [[nodiscard]] std::uint64_t elements() const { return (end - begin) / size_of(type); }
 
-  friend bool operator==(tensor_info const&, tensor_info const&) = default;
+  friend bool operator==(tensor_info const&, tensor_info const&) = default;  ///< of type, shape and place
 };
 
 /// Checked before memory of that size is allocated.
 struct safetensors_limits {
   std::size_t header_bytes = std::size_t{32} << 20;  ///< the format's own limit is 100,000,000
-  std::size_t tensors = 200'000;
+  std::size_t tensors = 200'000;                     ///< in the file
 };
 
 /// A safetensors file open for reading. Its header was checked completely: known types, unique names, and
@@ -43,7 +44,9 @@ public:
   /// reading fails.
   static safetensors_file open(std::filesystem::path const& path, safetensors_limits limits = {});
 
+  /// As the file was opened.
   [[nodiscard]] std::filesystem::path const& path() const noexcept { return file_.path(); }
+  /// By name; valid as long as the file.
   [[nodiscard]] std::map<std::string, tensor_info, std::less<>> const& tensors() const noexcept {
     return tensors_;
   }
@@ -69,9 +72,9 @@ private:
 
 /// A tensor's name, type and shape, declared before its data are written.
 struct tensor_declaration {
-  std::string name;
-  dtype type = dtype::f32;
-  std::vector<std::int64_t> shape;
+  std::string name;                 ///< unique in the file
+  dtype type = dtype::f32;          ///< of the data that follow
+  std::vector<std::int64_t> shape;  ///< row-major; empty for a scalar
 
   /// Size of the data. \throws error(bad_input) when a dimension is negative or the size exceeds 2^63 - 1.
   [[nodiscard]] std::uint64_t bytes() const;

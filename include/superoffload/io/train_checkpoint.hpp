@@ -33,9 +33,9 @@ inline constexpr std::uint64_t checkpoint_chunk_bytes = std::uint64_t{1} << 20;
 /// State to be saved: `read` fills its argument with the bytes from `offset` on, each requested once and in
 /// order.
 struct blob {
-  std::string name;  ///< UTF-8, at most 512 bytes
-  std::uint64_t bytes = 0;
-  std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;
+  std::string name;                                                          ///< UTF-8, at most 512 bytes
+  std::uint64_t bytes = 0;                                                   ///< the size of its data
+  std::function<void(std::uint64_t offset, std::span<std::byte> out)> read;  ///< see above
 };
 
 /// A checkpoint that is being written by one process or by several ranks. One rank creates the draft, each
@@ -76,9 +76,9 @@ void save_checkpoint(std::filesystem::path const& root, std::int64_t step, std::
 
 /// A checkpoint on disk; its data were not checked.
 struct found_checkpoint {
-  std::int64_t step = 0;
-  std::filesystem::path directory;
-  std::optional<std::string> run;  ///< that saved it; empty: not named; none: its manifest is not valid
+  std::int64_t step = 0;            ///< the number in its name
+  std::filesystem::path directory;  ///< below the root
+  std::optional<std::string> run;   ///< that saved it; empty: not named; none: its manifest is not valid
 };
 
 /// All checkpoints under `root`, by step. \throws error(io_failure).
@@ -96,8 +96,11 @@ public:
   /// \throws error(bad_input) naming file, field and expectation, error(io_failure) when reading fails.
   static checkpoint_reader open(std::filesystem::path const& directory);
 
+  /// As it was opened.
   [[nodiscard]] std::filesystem::path const& directory() const noexcept { return directory_; }
+  /// As passed to save_checkpoint().
   [[nodiscard]] std::int64_t step() const noexcept { return step_; }
+  /// The number of ranks that saved it.
   [[nodiscard]] int world_size() const noexcept { return static_cast<int>(files_.size()); }
   /// The run that saved it; empty when it names none.
   [[nodiscard]] std::string const& run() const noexcept { return run_; }
@@ -106,6 +109,7 @@ public:
 
   /// The names of all blobs of `rank`, sorted.
   [[nodiscard]] std::vector<std::string> names(int rank = 0) const;
+  /// Did `rank`, below world_size(), save such a blob?
   [[nodiscard]] bool has(std::string_view name, int rank = 0) const;
   /// \throws error(bad_input) when there is no such blob.
   [[nodiscard]] std::uint64_t blob_bytes(std::string_view name, int rank = 0) const;
