@@ -12,8 +12,8 @@ namespace superoffload::text {
 
 /// A token that is searched for in the text as a whole, before byte-pair encoding.
 struct added_token {
-  std::string content;
-  std::int32_t id = 0;
+  std::string content;       ///< its text, in UTF-8, not empty
+  std::int32_t id = 0;       ///< which its text becomes
   bool single_word = false;  ///< only without a word character next to it
   bool lstrip = false;       ///< includes the white space before it
   bool rstrip = false;       ///< includes the white space after it
@@ -23,8 +23,8 @@ struct added_token {
 
 /// A piece of text: an added token, or (id < 0) ordinary text between two.
 struct stretch {
-  std::string_view text;
-  std::int32_t id = -1;
+  std::string_view text;  ///< a view into the text that was cut
+  std::int32_t id = -1;   ///< of the added token; -1: ordinary text
 };
 
 /// Finds added tokens: the leftmost first, and of those the longest.

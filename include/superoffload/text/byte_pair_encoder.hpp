@@ -17,9 +17,9 @@ namespace superoffload::text {
 
 /// Two neighbouring tokens that become one. A merge's index in the list is its rank.
 struct merge {
-  std::int32_t left = 0;
-  std::int32_t right = 0;
-  std::int32_t result = 0;
+  std::int32_t left = 0;    ///< id of the first token
+  std::int32_t right = 0;   ///< id of the second
+  std::int32_t result = 0;  ///< id of the token that replaces both
 };
 
 /// Byte-pair encoding of one piece of text: of all neighbouring pairs that have a merge, the one of lowest

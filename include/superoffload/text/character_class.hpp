@@ -37,11 +37,13 @@ constexpr character_set set_of(std::same_as<character_class> auto... classes) no
 /// The class of every code point, in the Unicode version of character_ranges.hpp.
 class character_table {
 public:
+  /// The one table of the program, which the first call builds.
   static character_table const& unicode() {
     static character_table const table;
     return table;
   }
 
+  /// The class of `c`, at most U+10FFFF; `other` if it is not assigned.
   [[nodiscard]] character_class operator[](char32_t c) const noexcept {
     return c < dense_.size() ? dense_[c] : find(c);
   }

@@ -19,19 +19,19 @@ namespace superoffload::text {
 struct assistant_turn {
   std::int32_t message = 0;  ///< its index in the row's messages
   std::size_t begin = 0;     ///< bytes
-  std::size_t end = 0;
+  std::size_t end = 0;       ///< bytes: behind the last one
 };
 
 /// What the data call the fields of a row.
 struct chat_fields {
-  std::string messages = "messages";
-  std::string tools = "tools";
+  std::string messages = "messages";  ///< the list of messages
+  std::string tools = "tools";        ///< the list of tools, which a row may lack
 };
 
 /// A row of messages as one text.
 struct conversation {
-  std::string text;
-  std::vector<assistant_turn> turns;
+  std::string text;                   ///< as the model sees it, UTF-8
+  std::vector<assistant_turn> turns;  ///< in the order of the text
 };
 
 /// Which turns of the assistant are learnt.
@@ -40,8 +40,9 @@ enum class learnt_turns { all, last };
 /// \throws error(bad_input) unless `name` is "all" or "last".
 learnt_turns parse_learnt_turns(std::string_view name);
 
+/// The ids of a conversation, and which of them are learnt.
 struct encoded_conversation {
-  std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> ids;    ///< of the whole text
   std::vector<token_range> learnt;  ///< ascending, none empty
 };
 
@@ -63,7 +64,9 @@ public:
   [[nodiscard]] static chat_template of_model(std::filesystem::path const& directory,
                                               tokenizer const& tokenizer, std::string_view name = {});
 
+  /// As named() takes it, such as "llama3".
   [[nodiscard]] std::string_view name() const noexcept;
+  /// All names that named() takes, sorted.
   [[nodiscard]] static std::vector<std::string_view> names();
 
   /// `row`: a JSON object with `messages`, and maybe `tools` and `chat_template_kwargs`; other fields are

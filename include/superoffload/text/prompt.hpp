@@ -13,6 +13,7 @@ enum class prompt_template {
   alpaca,     ///< the same headings after Stanford Alpaca's opening sentence
 };
 
+/// A training text in its two parts.
 struct prompt {
   std::string prompt;    ///< the model's input
   std::string response;  ///< the expected answer; the whole text is prompt + response

@@ -22,6 +22,7 @@ public:
   /// \throws error(bad_input) as read_tokenizer_files() does.
   [[nodiscard]] static tokenizer load(std::filesystem::path const& model_directory);
 
+  /// Builds the tables of a definition that read_tokenizer_files() returned, or of an equally valid one.
   explicit tokenizer(tokenizer_definition const& definition);
 
   /// The ids of `utf8`. Special tokens written in the text are always recognised; `add_special` controls
@@ -45,9 +46,12 @@ public:
   /// One more than the largest id: the least number of rows of an embedding.
   [[nodiscard]] std::int64_t size() const noexcept;
 
+  /// @{
+  /// The token's id; none where the tokenizer's files name no such token.
   [[nodiscard]] std::optional<std::int32_t> bos_id() const noexcept;
   [[nodiscard]] std::optional<std::int32_t> eos_id() const noexcept;
   [[nodiscard]] std::optional<std::int32_t> pad_id() const noexcept;
+  /// @}
 
 private:
   struct tables;

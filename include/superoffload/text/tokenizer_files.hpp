@@ -19,14 +19,17 @@ namespace superoffload::text {
 struct tokenizer_definition {
   /// By id, as spelled in the file (byte_alphabet.hpp); empty when there is no such id.
   std::vector<std::string> vocabulary = {};
-  std::vector<merge> merges = {};  ///< by rank
-  bool ignore_merges = false;
-  bool nfc = false;  ///< text is normalised to form C
-  split_pattern split;
-  std::vector<added_token> added_tokens = {};
-  std::vector<std::int32_t> prefix = {};  ///< the post-processor puts this before a text
-  std::vector<std::int32_t> suffix = {};  ///< ... and this after it
+  std::vector<merge> merges = {};              ///< by rank
+  bool ignore_merges = false;                  ///< a piece that is itself a token becomes that token
+  bool nfc = false;                            ///< text is normalised to form C
+  split_pattern split;                         ///< how a text is cut into pieces for byte-pair encoding
+  std::vector<added_token> added_tokens = {};  ///< searched for before the text is cut
+  std::vector<std::int32_t> prefix = {};       ///< the post-processor puts this before a text
+  std::vector<std::int32_t> suffix = {};       ///< ... and this after it
+  /// @{
+  /// The ids of bos_token, eos_token and pad_token; none where the files name no such token.
   std::optional<std::int32_t> bos_id = {}, eos_id = {}, pad_id = {};
+  /// @}
 };
 
 /// Reads tokenizer.json and, where they exist, tokenizer_config.json and special_tokens_map.json. Supports

@@ -14,9 +14,9 @@ namespace superoffload::text {
 /// One step through a byte string that may not be UTF-8: a code point, or the longest run of bytes that
 /// begins like one and cannot be completed (the Unicode standard calls it a maximal subpart).
 struct utf8_step {
-  char32_t code_point;
-  std::size_t length;  ///< bytes, at least 1
-  bool valid;
+  char32_t code_point;  ///< 0 if it is not valid
+  std::size_t length;   ///< bytes, at least 1
+  bool valid;           ///< is it a code point?
 };
 
 /// The step at the front of `text`, which must not be empty.
