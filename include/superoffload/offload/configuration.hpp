@@ -16,7 +16,7 @@ namespace superoffload::offload {
 
 /// How an optimizer state is offloaded. It is decided before anything is allocated.
 struct configuration {
-  placement buckets;
+  placement buckets;  ///< of every trainable unit, with their tiers
   /// Units whose weights live in host memory, and units whose gradients leave the device as they become
   /// final. The optimizer state of the former is not resident. That of the latter is on the host, whose
   /// pinned buffers hold all gradients until the check, unless the configuration is immediate.
@@ -40,11 +40,14 @@ struct configuration {
   /// Does a bucket's working weight live in host memory?
   [[nodiscard]] bool weights_offloaded(bucket const& b) const { return offloaded.weights_of(b.unit); }
 
+  /// The buckets in a tier.
   [[nodiscard]] int count(tier where) const {
     return static_cast<int>(
         std::count_if(buckets.begin(), buckets.end(), [where](bucket const& b) { return b.where == where; }));
   }
+  /// The buckets whose state is not resident.
   [[nodiscard]] int off_the_device() const { return count(tier::host) + count(tier::device_updated); }
+  /// Elements of the largest bucket in a tier; 0: there is none.
   [[nodiscard]] std::int64_t largest(tier where) const {
     std::int64_t most = 0;
     for (auto const& b : buckets) { most = b.where == where ? std::max(most, b.count) : most; }
@@ -77,9 +80,10 @@ inline void check(configuration const& a) {
 
 /// Bytes of each kind of memory.
 struct memory_bytes {
-  std::size_t device = 0;
-  std::size_t host = 0;
+  std::size_t device = 0;  ///< of the device; the CPU takes them from the host
+  std::size_t host = 0;    ///< of the host, pinned or not
 
+  /// Adds each kind by itself.
   friend memory_bytes operator+(memory_bytes a, memory_bytes b) {
     return {a.device + b.device, a.host + b.host};
   }

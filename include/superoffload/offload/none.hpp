@@ -55,12 +55,15 @@ public:
   void skip() noexcept {}
   /// The working weights of a unit may be used by work queued from now on.
   void await(int, typename D::stream&) noexcept {}
+  /// The update is queued on the compute stream already.
   [[nodiscard]] bool returned(int) const noexcept { return true; }
   /// The last gradient of a unit may be overwritten by work queued on `stream` from now on.
   void await_gradient(int, typename D::stream&) noexcept {}
   /// No bucket is off the device.
   [[nodiscard]] worker_counts counts() const noexcept { return {}; }
+  /// There are no speculative updates.
   [[nodiscard]] double hit_rate() const noexcept { return 1.0; }
+  /// Always empty.
   [[nodiscard]] std::vector<std::string> notes() const { return {}; }
 
   /// Reads elements [first, first + size) of a trainable unit's state. Waits for the stream.
@@ -89,10 +92,10 @@ private:
 
 /// The policy: nothing is offloaded.
 struct none {
-  using policy_category = category::offload;
-  static constexpr bool configures = false;
+  using policy_category = category::offload;  ///< makes it an offload_policy
+  static constexpr bool configures = false;   ///< configurations are ignored
   template <device_policy D, element T>
-  using state = device_state<D, T>;
+  using state = device_state<D, T>;  ///< an optimizer_state
 };
 static_assert(offload_policy<none, described_device, bfloat16>);
 

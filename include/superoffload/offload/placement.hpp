@@ -20,12 +20,12 @@ enum class tier {
 
 /// A contiguous piece of a unit's flat buffer: the unit of one copy over the link and of one optimizer task.
 struct bucket {
-  int unit = 0;
-  std::int64_t offset = 0;  ///< in elements from the start of the unit, a multiple of kernel::norm_grid
-  std::int64_t count = 0;
-  tier where = tier::resident;
+  int unit = 0;                 ///< unit_layout::id() of its unit
+  std::int64_t offset = 0;      ///< in elements from the start of the unit, a multiple of kernel::norm_grid
+  std::int64_t count = 0;       ///< elements
+  tier where = tier::resident;  ///< of its optimizer state
 
-  friend bool operator==(bucket const&, bucket const&) = default;
+  friend bool operator==(bucket const&, bucket const&) = default;  ///< of place and tier
 };
 
 /// The buckets of every trainable unit, sorted by unit and offset, without gaps.

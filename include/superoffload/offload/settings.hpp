@@ -23,9 +23,10 @@ enum class choice { automatic, on, off };
 
 /// The user's settings for offloading. The planner decides what is absent.
 struct settings {
-  mode how = mode::automatic;
+  mode how = mode::automatic;     ///< what offloading may do
   std::optional<double> ratio{};  ///< share of parameters whose state is off the device, [0, 1]
   std::optional<double> device_updated_share{};  ///< of those, the share that the device updates, not the CPU
+  /// Of blocks; automatic: where a plan needs it, or is faster with it.
   choice offload_weights = choice::automatic;
   /// Speculative updates; automatic: while most of them are confirmed.
   choice speculation = choice::automatic;

@@ -26,6 +26,7 @@ namespace superoffload::offload {
 template <device_policy D, element T>
 class placed_state {
 public:
+  /// Bytes of all state and its buffers, and of the partial sums of the norm.
   static memory_bytes bytes(std::vector<autograd::unit_layout> const& units, configuration const& a) {
     auto const norm = gradient_norm<D, T>::bytes(units);
     return worker<D, T>::bytes(a) + memory_bytes{resident_state<D, T>::bytes(a.buckets) + norm, norm};
@@ -87,7 +88,9 @@ public:
   /// Commits all pending state. Between steps only.
   void flush() { worker_.flush(); }
 
+  /// Of the buckets off the device, since the beginning.
   [[nodiscard]] worker_counts counts() const { return worker_.counts(); }
+  /// An estimate of the share of steps with clip factor 1, as a moving average over steps.
   [[nodiscard]] double hit_rate() const { return worker_.hit_rate(); }
   /// The threads of CPU Adam; null if no bucket is on the host.
   [[nodiscard]] adam_workers* workers() const noexcept { return worker_.workers(); }
@@ -153,10 +156,10 @@ private:
 
 /// The policy: state is offloaded as engine_options::configuration says.
 struct super {
-  using policy_category = category::offload;
-  static constexpr bool configures = true;
+  using policy_category = category::offload;  ///< makes it an offload_policy
+  static constexpr bool configures = true;    ///< engine_options::configuration counts
   template <device_policy D, element T>
-  using state = placed_state<D, T>;
+  using state = placed_state<D, T>;  ///< an optimizer_state
 };
 static_assert(offload_policy<super, described_device, bfloat16>);
 

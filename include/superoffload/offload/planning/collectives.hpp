@@ -26,15 +26,16 @@ struct collectives {
 /// The collectives of a step in their order, with their dependencies. Passes are numbered: in each
 /// micro-batch the forwards in the order of the units, then the backwards in reverse.
 struct collective_order {
+  /// A collective of all ranks, on one unit.
   struct operation {
-    activity what;  ///< gather or reduce
-    int unit;
-    double bytes;
+    activity what;      ///< gather or reduce
+    int unit;           ///< index in collectives::units
+    double bytes;       ///< that the rank sends
     std::size_t after;  ///< number of passes that end before it begins
   };
   /// The point at which a unit's gradient is final for the optimizer.
   struct announcement {
-    int unit;
+    int unit;                ///< index in collectives::units
     std::size_t after;       ///< number of passes that end before it
     std::size_t operations;  ///< number of operations that end before it
   };

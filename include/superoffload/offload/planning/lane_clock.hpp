@@ -19,32 +19,38 @@ namespace superoffload::offload {
 /// other lanes.
 class lane_clock {
 public:
-  static constexpr double never = std::numeric_limits<double>::infinity();
+  static constexpr double never = std::numeric_limits<double>::infinity();  ///< as `due`: nothing is due
 
+  /// What a lane does, or has done last.
   struct work {
-    bool on = false;
-    activity what{};
-    int unit = 0;
-    int bucket = 0;
-    double left = 0.0;  // compute and collectives: s; cpu: parameters; others: bytes
-    double begin = 0.0;
+    bool on = false;     ///< does it run?
+    activity what{};     ///< the kind of work
+    int unit = 0;        ///< index in the order of the forward
+    int bucket = 0;      ///< index in the configuration; 0 for work on a whole unit
+    double left = 0.0;   ///< compute and collectives: s; cpu: parameters; others: bytes
+    double begin = 0.0;  ///< s, as now()
   };
 
+  /// `m` must outlive the clock. `workers`: the threads of CPU Adam.
   lane_clock(machine const& m, int workers) : m_{m}, workers_{workers} {}
 
-  [[nodiscard]] double now() const { return now_; }
-  [[nodiscard]] bool is_busy(lane l) const { return at(l).on; }
+  [[nodiscard]] double now() const { return now_; }              ///< s since the simulation began
+  [[nodiscard]] bool is_busy(lane l) const { return at(l).on; }  ///< is it at work?
+  /// Is `what` the lane's work now?
   [[nodiscard]] bool does(lane l, activity what) const { return at(l).on && at(l).what == what; }
   /// Seconds that each lane has worked.
   [[nodiscard]] std::array<double, lanes> const& worked() const { return worked_; }
 
+  /// Begins work on an idle lane. `amount` is in the unit of work::left.
   void start(lane l, activity what, int unit, int bucket, double amount) {
     lanes_[static_cast<std::size_t>(l)] = {true, what, unit, bucket, amount, now_};
   }
+  /// The same for a copy. The link's latency is added as bytes at the rate of a copy alone.
   void start_copy(lane l, activity what, int unit, int bucket, double bytes) {
     double const rate = l == lane::down ? m_.link.alone.down : m_.link.alone.up;
     start(l, what, unit, bucket, bytes + m_.link.latency * rate);
   }
+  /// The same for a task of CPU Adam on `count` parameters. The latency of a task is added as parameters.
   void start_adam(adam_task task, int unit, int bucket, std::int64_t count) {
     task_ = task;
     double const fixed = m_.adam.latency / m_.adam_time(task, workers_, 0);  // in parameters
@@ -101,6 +107,7 @@ public:
     }
     return all;
   }
+  /// Forgets the work that has ended.
   void forget() { done_.clear(); }
 
 private:

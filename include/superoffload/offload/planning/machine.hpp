@@ -24,32 +24,34 @@ inline constexpr int adam_tasks = 6;
 /// Bytes per second of each direction of the link between device and host.
 struct link_rates {
   double down = 0.0;  ///< device to host
-  double up = 0.0;
+  double up = 0.0;    ///< host to device
 };
 
 /// A machine as the planner sees it, measured or described: one device, its links, and its share of the host.
 /// SI units. Rates are reached rates, not those of a data sheet.
 struct machine {
-  std::string name;
+  std::string name;  ///< for people
 
+  /// The device and its memory.
   struct device_part {
-    std::size_t memory = 0;      ///< bytes
-    std::size_t reserve = 0;     ///< of it, for the driver and everything else that is not planned
-    bool is_the_host = false;    ///< device and host share one memory
-    double gemms = 0.0;          ///< FLOP/s of GEMMs in the element type
-    double grouped_gemms = 0.0;  ///< FLOP/s of grouped GEMMs; 0: not known
-    double attention_forward = 0.0;
-    double attention_backward = 0.0;
-    double bandwidth = 0.0;   ///< bytes/s, reads and writes together
+    std::size_t memory = 0;           ///< bytes
+    std::size_t reserve = 0;          ///< of it, for the driver and everything else that is not planned
+    bool is_the_host = false;         ///< device and host share one memory
+    double gemms = 0.0;               ///< FLOP/s of GEMMs in the element type
+    double grouped_gemms = 0.0;       ///< FLOP/s of grouped GEMMs; 0: not known
+    double attention_forward = 0.0;   ///< FLOP/s
+    double attention_backward = 0.0;  ///< FLOP/s
+    double bandwidth = 0.0;           ///< bytes/s, reads and writes together
     double round_trip = 0.0;  ///< s from the end of a kernel to the start of one that the host launches then
-  } device;
+  } device;                   ///< its rates hold for the element type of the run
 
+  /// The link between device and host. Rates are in bytes/s.
   struct link_part {
     link_rates alone;                  ///< one direction at a time
     link_rates both;                   ///< both directions at once
     link_rates beside_adam{1.0, 1.0};  ///< shares of these rates that remain while CPU Adam runs
     double latency = 0.0;              ///< s of one copy, however small
-  } link;
+  } link;                              ///< of this device
 
   /// Collectives between ranks with a device each. Bytes are those that leave a rank.
   struct peers_part {
@@ -59,24 +61,27 @@ struct machine {
     double beside_compute = 1.0;  ///< share of these rates that remains while the device computes
     double compute_beside = 1.0;  ///< share of the device's speed that remains during a collective
 
+    /// Can several ranks be planned for?
     [[nodiscard]] bool known() const { return all_gather > 0.0 && reduce_scatter > 0.0; }
-  } peers;
+  } peers;  ///< of this rank
 
+  /// The share of the host that this device has.
   struct host_part {
     std::size_t memory = 0;   ///< bytes
     std::size_t reserve = 0;  ///< of it, for everything that is not planned
-    int cores = 0;
-  } host;
+    int cores = 0;            ///< physical ones
+  } host;                     ///< shared by no other rank
 
   /// Seconds per parameter of each adam_task.
   using adam_seconds = std::array<double, adam_tasks>;
+  /// CPU Adam, as measured with `threads` threads.
   struct adam_part {
-    adam_seconds links_idle{};
+    adam_seconds links_idle{};  ///< while nothing is copied
     adam_seconds links_busy{};  ///< while copies run in both directions
     int threads = 1;            ///< with which the above were measured
     double latency = 0.0;       ///< s of a task, however small
     double one_thread = 0.0;    ///< s per parameter of an update by one thread, with idle links
-  } adam;
+  } adam;                       ///< see adam_time() for other numbers of threads
 
   /// Host memory that no plan counts: program, driver, libraries.
   static constexpr std::size_t host_reserve(std::size_t memory) {

@@ -37,12 +37,16 @@ namespace superoffload::offload {
 /// The sizes at which a machine is measured: those of the steps to plan. They are reduced where a measurement
 /// would take more than milliseconds, or seconds for state in host memory.
 struct probe {
-  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of the largest common linear layer, or an expert's
-  std::int64_t experts = 0, each = 0;             ///< of a layer, and of a token; 0: no experts
-  kernel::attention_shape attention{};            ///< of one micro-batch; its `starts` are not read
-  std::int64_t bucket = 1;                        ///< elements of the largest bucket
-  std::int64_t state = 1;                         ///< elements of all of them
-  double cores_share = 0.9;                       ///< of the cores, for CPU Adam
+  /// @{
+  /// Of the largest common linear layer, or an expert's: Y [rows, columns] = X [rows, inner] W^T.
+  std::int64_t rows = 1, inner = 1, columns = 1;
+  /// @}
+  /// The experts of a layer; 0: none.
+  std::int64_t experts = 0, each = 0;   ///< the experts of a token; 0: none
+  kernel::attention_shape attention{};  ///< of one micro-batch; its `starts` are not read
+  std::int64_t bucket = 1;              ///< elements of the largest bucket
+  std::int64_t state = 1;               ///< elements of all of them
+  double cores_share = 0.9;             ///< of the cores, for CPU Adam
 };
 
 /// What is known of this machine without measuring: its free memory and its cores. All times are zero.

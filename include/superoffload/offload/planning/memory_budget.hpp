@@ -20,6 +20,7 @@ namespace superoffload::offload {
 /// Counts the bytes that plans take, and compares them with a machine's memory.
 class memory_budget {
 public:
+  /// `units` and `w` must outlive it. Of the machine's memory, what it reserves is not available.
   memory_budget(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m)
       : units_{units},
         w_{w},
@@ -27,9 +28,11 @@ public:
         device_{m.device.memory - std::min(m.device.memory, m.device.reserve)},
         host_{m.host.memory - std::min(m.host.memory, m.host.reserve)} {}
 
+  /// @{
   /// Bytes available.
   [[nodiscard]] std::size_t device() const { return device_; }
   [[nodiscard]] std::size_t host() const { return host_; }
+  /// @}
 
   /// Fills in the plan's bytes and shares.
   void count(plan& p) const {
@@ -85,9 +88,12 @@ public:
     p.device_updated = share(tier::device_updated);
     p.resident = p.state.off_the_device() == 0 ? 1.0 : share(tier::resident);
   }
+  /// @{
   /// Bytes that a plan takes of each memory; of both if device and host share one.
   [[nodiscard]] std::size_t on_device(plan const& p) const { return taken(p.on_device, p.on_host); }
   [[nodiscard]] std::size_t on_host(plan const& p) const { return taken(p.on_host, p.on_device); }
+  /// @}
+  /// @{
   /// Bytes of each memory that a plan leaves; negative if it does not fit.
   [[nodiscard]] std::int64_t left_on_device(plan const& p) const {
     return static_cast<std::int64_t>(device_) - static_cast<std::int64_t>(on_device(p));
@@ -95,12 +101,15 @@ public:
   [[nodiscard]] std::int64_t left_on_host(plan const& p) const {
     return static_cast<std::int64_t>(host_) - static_cast<std::int64_t>(on_host(p));
   }
+  /// @}
+  /// Is there enough of both memories? Call count() first.
   [[nodiscard]] bool fits(plan const& p) const { return left_on_device(p) >= 0 && left_on_host(p) >= 0; }
   /// Bytes of a unit's whole gradient.
   [[nodiscard]] std::size_t gradient_bytes(std::size_t unit) const {
     bool const wide = units_[unit].wide_gradient() || adds_up();
     return static_cast<std::size_t>(units_[unit].elements()) * (wide ? 4 : element_bytes());
   }
+  /// Of a working weight.
   [[nodiscard]] std::size_t element_bytes() const { return static_cast<std::size_t>(w_.element_bytes); }
   /// Are the gradients of several micro-batches added up?
   [[nodiscard]] bool adds_up() const { return w_.micro_batches > 1; }

@@ -20,16 +20,22 @@ namespace superoffload::offload {
 /// What of a block is offloaded beside its optimizer state. A gradient leaves the device as soon as it is
 /// final. With several micro-batches, its sum waits on the host for the next one.
 struct offloading {
-  bool weights = false, gradients = false;
+  /// Do the working weights live in host memory?
+  bool weights = false, gradients = false;  ///< do gradients leave the device?
 
+  /// Does only optimizer state leave the device?
   [[nodiscard]] bool nothing() const { return !weights && !gradients; }
 };
 
 /// The plans that the planner chooses from: those that the settings allow, with their bytes, not simulated.
 class plan_candidates {
 public:
+  /// @{
+  /// Fewer are planned only where there are fewer buckets to use them.
   static constexpr int least_pinned_buffers = 4, least_staging_buffers = 4;
+  /// @}
 
+  /// All four must outlive it.
   plan_candidates(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
                   settings const& s)
       : units_{units},
@@ -41,7 +47,7 @@ public:
     for (auto const& b : cut_) { elements_ += b.count; }
   }
 
-  [[nodiscard]] memory_budget const& budget() const { return budget_; }
+  [[nodiscard]] memory_budget const& budget() const { return budget_; }  ///< of the machine
 
   /// The kinds of offloading that are allowed. Each takes less device memory than the one before, and more of
   /// the link or the host. A gradient crosses the link once; a sum goes and comes back with every

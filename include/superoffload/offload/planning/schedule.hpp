@@ -16,9 +16,9 @@ namespace superoffload::offload {
 struct schedule {
   std::vector<unit_time> units;  ///< in the order of the forward
   configuration state;           ///< its buckets by unit and offset
-  int micro_batches = 1;
-  int element_bytes = 2;  ///< of weights, and of gradients on the link
-  double hit_rate = 1.0;  ///< share of the steps with clip factor 1, evenly spread
+  int micro_batches = 1;         ///< of each rank in a step
+  int element_bytes = 2;         ///< of weights, and of gradients on the link
+  double hit_rate = 1.0;         ///< share of the steps with clip factor 1, evenly spread
   /// By unit, the elements of weights that live on the host and are copied up for each pass; 0 or missing: on
   /// the device.
   std::vector<std::int64_t> offloaded_weights;
@@ -29,6 +29,7 @@ struct schedule {
   int gradient_buffers = 3;  ///< device buffers for offloaded gradients, in units
   collectives with_ranks{};  ///< of several ranks; no weights are offloaded then
 
+  /// Does any weight of the unit live on the host?
   [[nodiscard]] bool offloads_weights(int unit) const {
     auto const u = static_cast<std::size_t>(unit);
     return u < offloaded_weights.size() && offloaded_weights[u] > 0;
@@ -39,8 +40,9 @@ struct schedule {
     double wire_bytes = 0.0;      ///< per parameter and direction; 0: element_bytes
     bool returns_last = false;    ///< weights go up when the CPU has updated everything
     bool checks_on_host = false;  ///< the check waits until every gradient is on the host
+    /// Gradients are taken in the order in which they come, not the newest first.
     bool oldest_first = false;
-  } imitates;
+  } imitates;  ///< nothing, unless a field is set
 };
 
 }  // namespace superoffload::offload

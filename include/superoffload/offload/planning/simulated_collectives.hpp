@@ -14,6 +14,7 @@ namespace superoffload::offload {
 /// The progress of a rank's collectives in a step. `pass` is the number of passes that have ended.
 class simulated_collectives {
 public:
+  /// Takes a copy of what it needs.
   explicit simulated_collectives(schedule const& s)
       : order_{order_of(s.with_ranks, s.state.buffers, s.micro_batches)} {}
 
@@ -26,7 +27,7 @@ public:
 
   /// The next operation, if the passes that it waits for have ended; else null.
   [[nodiscard]] collective_order::operation const* next(std::size_t pass) const { return at(ended_, pass); }
-  void ended() { ++ended_; }
+  void ended() { ++ended_; }  ///< the operation that next() gave has ended
   /// Is the next operation a reduction without a buffer for its result? The host waits for the buffer before
   /// it queues anything else.
   [[nodiscard]] bool sum_waits_for_buffer(std::size_t pass, bool runs,
@@ -47,8 +48,9 @@ public:
     ++announced_;
     return a.unit;
   }
+  /// Are all gradients of the step announced?
   [[nodiscard]] bool all_announced() const { return announced_ == order_.announcements.size(); }
-  void step_ended() { ended_ = announced_ = 0; }
+  void step_ended() { ended_ = announced_ = 0; }  ///< the next step begins
 
 private:
   [[nodiscard]] collective_order::operation const* at(std::size_t index, std::size_t pass) const {

@@ -14,10 +14,10 @@ namespace superoffload::offload {
 
 /// A forward or backward pass of a unit.
 struct simulated_pass {
-  int unit;
-  bool forward;
+  int unit;          ///< index in schedule::units
+  bool forward;      ///< else backward
   bool at_the_edge;  ///< forward: of the first micro-batch; backward: of the last
-  int micro_batch;
+  int micro_batch;   ///< from 0
 };
 
 /// The passes of a step, in order.
@@ -35,12 +35,14 @@ inline std::vector<simulated_pass> passes_of(schedule const& s) {
 /// The uploads of offloaded weights. A visit is a run of consecutive passes of one unit, with one upload.
 class weight_visits {
 public:
+  /// The passes for which weights are uploaded once.
   struct visit {
-    int unit;
-    std::size_t last;   // its last pass
-    bool after_update;  // the unit's first visit in the step
+    int unit;           ///< index in schedule::units
+    std::size_t last;   ///< its last pass, an index
+    bool after_update;  ///< the unit's first visit in the step
   };
 
+  /// Neither `s` nor `passes`, those of passes_of(), is referred to afterwards.
   weight_visits(schedule const& s, std::vector<simulated_pass> const& passes)
       : buffers_{static_cast<std::size_t>(s.weight_buffers)} {
     for (std::size_t p = 0; p < passes.size(); ++p) {
@@ -62,12 +64,13 @@ public:
     bool const may = sent_ < visits_.size() && sent_ != next_ + buffers_;
     return may ? std::optional{visits_[sent_]} : std::nullopt;
   }
-  void send() { ++sent_; }
-  void arrived() { ++there_; }
+  void send() { ++sent_; }      ///< the upload for next_to_send() begins
+  void arrived() { ++there_; }  ///< the oldest upload has ended
+  /// `pass`: the index of the pass that has ended. The last one of a visit frees its buffer.
   void pass_ended(std::size_t pass) {
     next_ += next_ < visits_.size() && visits_[next_].last == pass ? 1 : 0;
   }
-  void step_ended() { next_ = sent_ = there_ = 0; }
+  void step_ended() { next_ = sent_ = there_ = 0; }  ///< the next step begins
 
 private:
   std::size_t buffers_;
@@ -78,6 +81,7 @@ private:
 /// Offloaded gradients: their device buffers, and their sums over micro-batches, which live on the host.
 class offloaded_gradients {
 public:
+  /// `s` must outlive it; `passes` are those of passes_of().
   offloaded_gradients(schedule const& s, std::vector<simulated_pass> const& passes)
       : s_{s}, free_buffers_{s.gradient_buffers}, sum_is_home_(s.units.size()), in_buffer_(s.units.size()) {
     for (auto const& p : passes) {
@@ -87,15 +91,19 @@ public:
     }
   }
 
-  [[nodiscard]] bool offloads(int unit) const { return elements(unit) > 0; }
+  [[nodiscard]] bool offloads(int unit) const { return elements(unit) > 0; }  ///< of the unit, any elements?
+  /// Sums are kept in 4 bytes an element.
   [[nodiscard]] double bytes_of_sum(int unit) const { return 4.0 * static_cast<double>(elements(unit)); }
-  [[nodiscard]] bool has_buffer() const { return free_buffers_ > 0; }
+  [[nodiscard]] bool has_buffer() const { return free_buffers_ > 0; }  ///< is a device buffer free?
+  /// For a gradient that is about to be written; call has_buffer() first.
   void take_buffer() { --free_buffers_; }
 
   /// Does the backward have a buffer to write to, or the sum to add to?
   [[nodiscard]] bool may_begin(simulated_pass const& p) const {
     return p.micro_batch == 0 ? free_buffers_ > 0 : sums_there_ > sum_use_;
   }
+  /// The backward of an offloaded unit has ended. Unless its micro-batch is the last, the sum goes to the
+  /// host.
   void backward_ended(simulated_pass const& p) {
     sum_use_ += p.micro_batch > 0 ? 1U : 0U;
     if (!p.at_the_edge) {
@@ -109,6 +117,7 @@ public:
     in_buffer_[static_cast<std::size_t>(unit)] = buckets;
     leaving_.push_back(unit);
   }
+  /// A bucket of a final gradient has left the device. Buffers become free in their order.
   void bucket_left(int unit) {
     --in_buffer_[static_cast<std::size_t>(unit)];
     while (!leaving_.empty() && in_buffer_[static_cast<std::size_t>(leaving_.front())] == 0) {
@@ -126,6 +135,7 @@ public:
     sums_to_go_.pop_front();
     return unit;
   }
+  /// The sum that take_sum_to_go() gave is on the host; its buffer is free.
   void sum_went_down(int unit) {
     sum_is_home_[static_cast<std::size_t>(unit)] = true;
     ++free_buffers_;
@@ -144,8 +154,8 @@ public:
     --free_buffers_;
     return next.unit;
   }
-  void sum_came_up() { ++sums_there_; }
-  void step_ended() { sum_use_ = sums_sent_ = sums_there_ = 0; }
+  void sum_came_up() { ++sums_there_; }  ///< the oldest sum that take_sum_to_come() gave is on the device
+  void step_ended() { sum_use_ = sums_sent_ = sums_there_ = 0; }  ///< the next step begins
 
 private:
   [[nodiscard]] std::int64_t elements(int unit) const {

@@ -20,6 +20,7 @@ namespace superoffload::offload {
 /// buckets. The scheduler makes the decisions, as it does for the worker.
 class simulated_state {
 public:
+  /// All three must outlive it. \throws error(internal) for a bucket of a unit that is not there
   simulated_state(schedule const& s, lane_clock& clock, offloaded_gradients& gradients)
       : s_{s},
         clock_{clock},
@@ -80,15 +81,20 @@ public:
     scheduler_.check(unclipped ? check_result::unclipped : check_result::clipped);
     for (std::size_t b = 0; b < buckets_.size(); ++b) { may_update(b); }
   }
+  /// Has no gradient become final since the last check?
   [[nodiscard]] bool is_checked() const { return checked_; }
+  /// Have all final gradients of the host tier arrived on the host?
   [[nodiscard]] bool gradients_arrived() const { return to_fetch_ == 0; }
 
   // What forward and backward wait for
   // ---------------------------------------------------------------------------------
 
   /// Are the unit's weights up to date? Are all weights?
+  /// @{
   [[nodiscard]] bool is_back(int unit) const { return missing_[static_cast<std::size_t>(unit)] == 0; }
   [[nodiscard]] bool all_back() const { return all_missing_ == 0; }
+  /// @}
+  /// Is all resident state updated?
   [[nodiscard]] bool residents_back() const { return missing_residents_ == 0; }
   /// Has CPU Adam made all new weights of the unit?
   [[nodiscard]] bool is_served(int unit) const {
@@ -99,12 +105,17 @@ public:
     }
     return true;
   }
+  /// Does an update wait for lane::device_adam?
   [[nodiscard]] bool device_has_updates() const { return !device_queue_.empty(); }
+  /// Of the buckets that CPU Adam updates, since the beginning.
   [[nodiscard]] worker_counts const& counts() const { return scheduler_.counts(); }
 
   // Starts
   // -----------------------------------------------------------------------------------------------------
 
+  /// @{
+  /// Begins the next work of its kind, if some may begin. The lane must be idle, but for device_adam and cpu,
+  /// which are asked here. \returns whether it began
   bool start_device_update() {
     if (clock_.is_busy(lane::device_adam) || device_queue_.empty()) {
       return false;
@@ -162,10 +173,13 @@ public:
     clock_.start_adam(t->adam(), b.unit, static_cast<int>(t->bucket), b.count);
     return true;
   }
+  /// @}
 
   // Ends
   // -------------------------------------------------------------------------------------------------------
 
+  /// @{
+  /// The work on bucket `b`, an index in the configuration, has ended; cpu_ended(): the task of CPU Adam.
   void device_updated(std::size_t b) {
     gradient_left(b);
     if (plan(b).where == tier::device_updated) {
@@ -211,6 +225,7 @@ public:
       weights_are_back(b);
     }
   }
+  /// @}
 
 private:
   struct bucket_state {

@@ -46,18 +46,19 @@ inline constexpr std::array<char const*, activities> activity_names{
     "sum up",  "sum down", "state up",      "state down",    "gather",         "reduce",
     "update",  "emit",     "commit",        "commit + emit", "commit + update"};
 
-/// One activity of a lane, in seconds since the step began.
+/// One activity of a lane.
 struct interval {
-  lane where;
-  activity what;
-  int unit;
-  double begin, end;
+  lane where;     ///< the lane that works
+  activity what;  ///< the kind of its work
+  int unit;       ///< index in the order of the forward
+  /// In s since the step began.
+  double begin, end;  ///< likewise
 };
 
 /// A step in the steady state, from one gradient check to the next.
 struct timeline {
-  double step_time = 0.0;  ///< s; the mean if steps differ, of which `intervals` shows one
-  std::vector<interval> intervals;
+  double step_time = 0.0;            ///< s; the mean if steps differ, of which `intervals` shows one
+  std::vector<interval> intervals;   ///< in the order of their ends
   std::vector<double> waits;         ///< by unit: mean s that the device was idle before its passes
   double waited_for_ranks = 0.0;     ///< s in which the device was idle only because of collectives
   std::array<double, lanes> busy{};  ///< share of the step

@@ -16,11 +16,12 @@ namespace superoffload::offload {
 /// Work of a device: FLOPs of GEMMs, of attention and of grouped GEMMs, and bytes of device memory that other
 /// functions read and write.
 struct device_work {
-  double gemms = 0.0;
-  double attention = 0.0;
-  double bytes = 0.0;
-  double grouped = 0.0;
+  double gemms = 0.0;      ///< FLOPs
+  double attention = 0.0;  ///< FLOPs
+  double bytes = 0.0;      ///< read and written
+  double grouped = 0.0;    ///< FLOPs of grouped GEMMs
 
+  /// Adds each kind by itself.
   friend device_work operator+(device_work a, device_work b) {
     return {a.gemms + b.gemms, a.attention + b.attention, a.bytes + b.bytes, a.grouped + b.grouped};
   }
@@ -28,13 +29,13 @@ struct device_work {
 
 /// The work of one micro-batch in one unit.
 struct unit_work {
-  device_work forward;
+  device_work forward;   ///< the same at every level of recompute
   device_work backward;  ///< without recompute
 };
 
 /// One choice of the activations that are kept from forward to backward.
 struct checkpointing_level {
-  std::string name;
+  std::string name;                    ///< as a plan shows it
   std::size_t activations = 0;         ///< bytes of device memory at the peak
   std::vector<device_work> recompute;  ///< by unit, what its backward recomputes
 };
@@ -43,19 +44,18 @@ struct checkpointing_level {
 struct workload {
   std::vector<unit_work> units;             ///< in the order of the forward, as the layouts
   std::vector<checkpointing_level> levels;  ///< from most activations kept to fewest
-  int micro_batches = 1;
-  std::int64_t tokens = 0;   ///< of a whole step, on all ranks
+  int micro_batches = 1;                    ///< of each rank in a step
+  std::int64_t tokens = 0;                  ///< of a whole step, on all ranks
   double model_flops = 0.0;  ///< of a whole step on all ranks, forward and backward, without recompute
-  /// Bytes beside weights, gradients, state and activations, of device and of host memory.
-  std::size_t workspaces = 0, host_workspaces = 0;
-  collectives with_ranks{};  ///< if the layouts are shards
-  /// If the layouts are shards: bytes of each unit's gathered weights, in one of configuration::buffers, and
-  /// of device memory for all whole gradients.
+  /// Bytes of device memory beside weights, gradients, state and activations.
+  std::size_t workspaces = 0, host_workspaces = 0;  ///< the same of host memory
+  collectives with_ranks{};                         ///< if the layouts are shards
+  /// If the layouts are shards: bytes of each unit's gathered weights, in one of configuration::buffers.
   std::vector<std::size_t> whole_weights;
-  std::size_t whole_gradients = 0;
-  int element_bytes = 2;          ///< of working weights: 2 or 4
-  bool checks_gradient = true;    ///< is a step clipped, or skipped where it is not finite?
-  bool weights_may_leave = true;  ///< does the store support weights on the host?
+  std::size_t whole_gradients = 0;  ///< of device memory for all whole gradients, if the layouts are shards
+  int element_bytes = 2;            ///< of working weights: 2 or 4
+  bool checks_gradient = true;      ///< is a step clipped, or skipped where it is not finite?
+  bool weights_may_leave = true;    ///< does the store support weights on the host?
   /// Does the store support offloaded gradients? With several ranks, only without a gradient check and with
   /// one micro-batch.
   bool gradients_may_leave = true;
@@ -70,7 +70,7 @@ struct workload {
 
 /// Seconds of device time of a unit in one micro-batch.
 struct unit_time {
-  double forward = 0.0;
+  double forward = 0.0;   ///< the same at every level of recompute
   double backward = 0.0;  ///< with recompute
 };
 

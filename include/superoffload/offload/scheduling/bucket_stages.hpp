@@ -29,15 +29,18 @@ enum class bucket_stage {
 /// which the backward queued the buckets.
 class bucket_stages {
 public:
+  /// All are idle.
   explicit bucket_stages(std::size_t buckets)
       : stages_(buckets, bucket_stage::idle), ranks_(buckets), of_rank_(buckets) {
     for (auto& w : waiting_) { w = {index_set{buckets}, index_set{buckets}}; }
   }
 
+  /// Of `bucket`, an index in the configuration.
   [[nodiscard]] bucket_stage operator[](std::size_t bucket) const { return stages_[bucket]; }
 
   /// Call when no bucket of the last step waits for anything.
   void begin_step() { next_rank_ = 0; }
+  /// The backward that makes the bucket's gradient is queued, after those of buckets that were queued before.
   void queue(std::size_t bucket) {
     ranks_[bucket] = next_rank_;
     of_rank_[next_rank_++] = bucket;
@@ -56,6 +59,7 @@ public:
     }
   }
 
+  /// @{
   /// Searches of a stage up to `refused`: the first and the last in the order of the forward, the first from
   /// a given one on, the one queued first, and the one queued last.
   [[nodiscard]] std::optional<std::size_t> first(bucket_stage in) const { return at(in).in_forward.first(); }
@@ -69,6 +73,7 @@ public:
   [[nodiscard]] std::optional<std::size_t> newest(bucket_stage in) const {
     return of_rank(at(in).by_rank.last());
   }
+  /// @}
 
 private:
   struct waiting {

@@ -13,12 +13,17 @@ namespace superoffload::offload {
 /// A set of numbers below a bound. The smallest and the largest are found quickly.
 class index_set {
 public:
+  /// Empty, for numbers below `bound`.
   explicit index_set(std::size_t bound) : words_((bound + 63) / 64) {}
 
+  /// @{
+  /// `i` is below the bound. Inserting or erasing a number a second time does nothing.
   void insert(std::size_t i) { words_[i / 64] |= bit(i); }
   void erase(std::size_t i) { words_[i / 64] &= ~bit(i); }
   [[nodiscard]] bool contains(std::size_t i) const { return (words_[i / 64] & bit(i)) != 0; }
+  /// @}
 
+  /// The smallest number; none if the set is empty.
   [[nodiscard]] std::optional<std::size_t> first() const { return first_from(0); }
   /// The smallest number that is at least `least`.
   [[nodiscard]] std::optional<std::size_t> first_from(std::size_t least) const {
@@ -31,6 +36,7 @@ public:
     }
     return std::nullopt;
   }
+  /// The largest number; none if the set is empty.
   [[nodiscard]] std::optional<std::size_t> last() const {
     for (std::size_t w = words_.size(); w-- > 0;) {
       if (words_[w] != 0) {

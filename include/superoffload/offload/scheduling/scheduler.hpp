@@ -34,10 +34,13 @@ namespace superoffload::offload {
 /// Buckets are identified by their index in the configuration, pinned buffers by their number.
 class scheduler {
 public:
-  static constexpr int no_buffer = pinned_buffers::none;
-  /// The pinned buffers of a task: the gradient, the kept gradient of the pending step, and the new weights.
+  static constexpr int no_buffer = pinned_buffers::none;  ///< stands for a buffer that a task does not use
+  /// The pinned buffers of a task.
   struct buffers {
+    /// @{
+    /// The gradient, the kept gradient of the pending step, and the new weights, which may overwrite either.
     int gradient = no_buffer, kept = no_buffer, weights = no_buffer;
+    /// @}
   };
 
   /// For the simulator.
@@ -49,6 +52,8 @@ public:
     bool late_uploads_backward = false;
   };
 
+  /// @{
+  /// Copies what it needs of the configuration, which check() has accepted. No step has begun.
   explicit scheduler(configuration const& a) : scheduler{a, options{}} {}
   scheduler(configuration const& a, options const& o)
       : immediate_{a.immediate},
@@ -65,6 +70,7 @@ public:
       buckets_.push_back({.unit = unit, .where = b.where, .in_place = a.weights_offloaded(b)});
     }
   }
+  /// @}
 
   // Events of a step
   // -------------------------------------------------------------------------------------------
@@ -116,6 +122,7 @@ public:
     stages_.move(index, bucket_stage::fetching);
     return buckets_[index].gradient;
   }
+  /// The copy that fetch() began has ended.
   void fetched(std::size_t index) {
     auto& b = buckets_[index];
     --fetching_;
@@ -137,6 +144,7 @@ public:
   void uploaded(std::size_t index) { staging_.uploaded(index); }
   /// The device has updated the bucket, or will have before anything queued later for it.
   void updated(std::size_t index) { staging_.updated(index); }
+  /// The updated state is on the host again; its staging buffer is free.
   void written_back(std::size_t index) { staging_.written_back(index); }
   /// All state is on the host: uploads ahead of the next step are forgotten.
   void forget_uploads() { staging_.reset(); }
@@ -250,12 +258,14 @@ public:
 
   /// Has a step begun that is not checked?
   [[nodiscard]] bool before_check() const { return step_.before(); }
+  /// For buckets of the host tier; the others stay idle.
   [[nodiscard]] bucket_stage stage(std::size_t index) const { return stages_[index]; }
   /// Are the bucket's weights of the last step made? Their copy may still run.
   [[nodiscard]] bool weights_made(std::size_t index) const {
     auto const stage = stages_[index];
     return stage == bucket_stage::idle ? !staging_.has_gradient(index) : stage == bucket_stage::speculated;
   }
+  /// The same for all buckets: may the next step's gradients come?
   [[nodiscard]] bool all_weights_made() const {
     for (std::size_t i = 0; i < buckets_.size(); ++i) {
       if (!weights_made(i)) {
@@ -273,6 +283,7 @@ public:
   [[nodiscard]] bool waits_for_buffer() const {
     return stages_.first(bucket_stage::final).has_value() || stages_.first(bucket_stage::arrived).has_value();
   }
+  /// The part that decides about device-updated state.
   [[nodiscard]] staging_schedule const& staging() const { return staging_; }
   /// Is all work done, and no copy under way?
   [[nodiscard]] bool settled() const {

@@ -19,6 +19,7 @@ namespace superoffload::offload {
 /// step has been checked; in the immediate mode, in the order of the backward until then.
 class staging_schedule {
 public:
+  /// All state is on the host, and no gradient is there.
   explicit staging_schedule(configuration const& a)
       : immediate_{a.immediate},
         free_buffers_{a.staging_buffers},
@@ -60,11 +61,13 @@ public:
     late_ -= b.has_gradient ? 1 : 0;
     staged_.push_back(index);
   }
+  /// The device has updated the bucket, or will have before anything queued later for it.
   void updated(std::size_t index) {
     auto& b = buckets_[index];
     b.has_gradient = b.is_staged = false;
     staged_.erase(std::find(staged_.begin(), staged_.end(), index));
   }
+  /// The updated state is on the host again; its staging buffer is free.
   void written_back(std::size_t index) {
     buckets_[index].is_home = true;
     ++free_buffers_;
@@ -115,7 +118,9 @@ public:
                                    [this](std::size_t i) { return buckets_[i].has_gradient; });
     return next == staged_.end() ? std::nullopt : std::optional{*next};
   }
+  /// Is its state in a staging buffer, and not updated since?
   [[nodiscard]] bool is_staged(std::size_t index) const { return buckets_[index].is_staged; }
+  /// Is its gradient there, and not used by an update?
   [[nodiscard]] bool has_gradient(std::size_t index) const { return buckets_[index].has_gradient; }
   /// Are all staging buffers, or all buckets, uploaded?
   [[nodiscard]] bool is_full() const { return staged_.size() == std::min(most_, order_.size()); }

@@ -23,7 +23,8 @@ public:
 
   /// The coming step is known, if it is not clipped.
   void announce() { announced_ = true; }
-  void begin() { before_ = true; }
+  void begin() { before_ = true; }  ///< the step's first gradient comes
+  /// The step was checked. The result moves the estimate of the hit rate by a tenth of the difference.
   void end(check_result result) {
     before_ = false;
     result_ = result;
@@ -34,6 +35,7 @@ public:
 
   /// Has a step begun that is not checked?
   [[nodiscard]] bool before() const { return before_; }
+  /// Was announce() called for the coming step, or the one that is not checked?
   [[nodiscard]] bool announced() const { return announced_; }
   /// Are speculative updates made now? Not while too many were wrong.
   [[nodiscard]] bool speculating() const {

@@ -13,6 +13,7 @@ struct worker_counts {
   std::int64_t updated = 0;     ///< state and weights, with the true clip factor
   std::int64_t resent = 0;      ///< speculative updates that the check did not confirm
 
+  /// What was done from the time of `b` to that of `a`.
   friend worker_counts operator-(worker_counts const& a, worker_counts const& b) {
     return {a.speculated - b.speculated, a.committed - b.committed, a.updated - b.updated,
             a.resent - b.resent};

@@ -16,12 +16,14 @@ enum class service {
   resend,     ///< makes the old weights again, after a speculative update for a skipped step
 };
 
+/// A task of CPU Adam, which all its threads do together.
 struct worker_task {
-  service what;
-  std::size_t bucket;
+  service what;           ///< its kind
+  std::size_t bucket;     ///< index in the configuration
   bool commits = false;   ///< also commits the pending step, in the same pass
   bool in_place = false;  ///< the weights live on the host, beside the state: nothing is sent
 
+  /// Are weights copied to the device afterwards?
   [[nodiscard]] bool sends() const { return what != service::commit && !in_place; }
   /// The kernel of a task that is no resend.
   [[nodiscard]] adam_task adam() const {
@@ -34,7 +36,7 @@ struct worker_task {
         return commits ? adam_task::commit_update : in_place ? adam_task::update_in_place : adam_task::update;
     }
   }
-  friend bool operator==(worker_task const&, worker_task const&) = default;
+  friend bool operator==(worker_task const&, worker_task const&) = default;  ///< of all fields
 };
 
 }  // namespace superoffload::offload

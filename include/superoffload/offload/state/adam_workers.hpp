@@ -29,6 +29,7 @@ public:
   adam_workers(std::string const& pci_address, int threads, std::string const& resource_group)
       : adam_workers{cpu::read_topology(cpu::allowed_processors()), node_of_pci(pci_address), threads,
                      resource_group} {}
+  /// The same for processors of `host`, near the NUMA node of the device; negative: not known.
   adam_workers(cpu::topology const& host, int node_of_device, int threads, std::string const& resource_group)
       : seat_{cpu::seat_near(host, node_of_device, threads)}, threads_{seat_.processors} {
     if (threads_.size() < threads) {
@@ -46,6 +47,7 @@ public:
     }
   }
 
+  /// For work of other kinds, between calls of each_piece.
   [[nodiscard]] cpu::pinned_threads& threads() noexcept { return threads_; }
   /// The node for memory that the threads work on; none if the host has one node only, or none is known.
   [[nodiscard]] std::optional<int> node() const noexcept { return seat_.node; }
@@ -63,16 +65,18 @@ public:
   }
   /// Called by each thread when it begins and ends its part of each_piece.
   struct listener {
-    void* self = nullptr;
-    void (*begins)(void* self, int thread) = nullptr;
-    void (*ends)(void* self, int thread) = nullptr;
+    void* self = nullptr;  ///< handed to the functions; null: there is no listener
+    void (*begins)(void* self, int thread) = nullptr;  ///< on the thread, before its part
+    void (*ends)(void* self, int thread) = nullptr;    ///< after it
   };
+  /// Sets the listener of later calls of each_piece.
   void tell(listener to) noexcept { listener_ = to; }
   /// Called within each_piece, by the calling thread, while the threads work.
   struct idle_callback {
-    void* self = nullptr;
-    void (*pass)(void* self) = nullptr;
+    void* self = nullptr;                ///< handed to the function; null: there is none
+    void (*pass)(void* self) = nullptr;  ///< once in each_piece, which does not return before it
   };
+  /// Sets the callback of later calls of each_piece.
   void meanwhile(idle_callback what) noexcept { idle_callback_ = what; }
 
   /// Calls work(segment) on all threads, for pieces of the segments of a bucket of `count` elements. Returns
@@ -108,6 +112,7 @@ public:
 
   /// Deviations from what was asked for, one line each. They change speed, not results.
   [[nodiscard]] std::vector<std::string> const& notes() const noexcept { return notes_; }
+  /// Adds a line to notes().
   void note(std::string line) { notes_.push_back(std::move(line)); }
 
 private:

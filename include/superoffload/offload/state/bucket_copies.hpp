@@ -50,9 +50,14 @@ public:
   bucket_copies& operator=(bucket_copies const&) = delete;
   ~bucket_copies() = default;
 
+  /// @{
+  /// The buckets that CPU Adam updates.
   [[nodiscard]] host_buckets<D, T>& host() { return host_; }
   [[nodiscard]] host_buckets<D, T> const& host() const { return host_; }
+  /// @}
+  /// The state that the device updates.
   [[nodiscard]] device_updated_state<D, T>& device_updated() { return device_updated_; }
+  /// The name of the bucket's unit.
   [[nodiscard]] std::string_view name_of(std::size_t index) const {
     return (*units_)[static_cast<std::size_t>(buckets_[index].unit)].name();
   }
@@ -71,13 +76,14 @@ public:
     f.gradient = gradient;
     f.computing = true;
   }
+  /// The end of the work that makes the unit's gradient final; of a trained unit only.
   [[nodiscard]] typename D::event const& final_event(int unit) { return *gradient_of(unit).event; }
 
   /// The record to update device-updated state with, if updates are allowed; and whether state may be
   /// uploaded before its gradient is there.
   struct moment {
-    std::optional<step_record> const& record;
-    bool uploads_ahead;
+    std::optional<step_record> const& record;  ///< none: updates are not allowed
+    bool uploads_ahead;                        ///< no effect in the immediate mode
   };
   /// Reports copies that have ended and queues others. \returns whether another thread's wait may be over: a
   /// gradient copy was queued, or device-updated state has moved.
@@ -106,10 +112,12 @@ public:
     scheduler_->fetched(fetching_.front());
     fetching_.pop_front();
   }
+  /// Queues the copy of new weights, which are in pinned buffer `from`, to where they live.
   void send(std::size_t index, int from) {
     host_.send(index, from, final_event(buckets_[index].unit));
     sending_.push_back(index);
   }
+  /// @{
   /// The end of the oldest copy of a gradient, or of weights; null: none is under way.
   [[nodiscard]] typename D::event const* next_arrival() const {
     return fetching_.empty() ? nullptr : &host_.fetched(fetching_.front());
@@ -117,6 +125,7 @@ public:
   [[nodiscard]] typename D::event const* next_sent() const {
     return sending_.empty() ? nullptr : &host_.sent(sending_.front());
   }
+  /// @}
   /// The event that copies of device-updated state wait for; null: none.
   [[nodiscard]] typename D::event const* next_device_updated() {
     return held_back_ ? device_updated_.next_end() : nullptr;
@@ -132,6 +141,7 @@ public:
     drain(link_.up);
     drain(link_.down);
   }
+  /// The updates of buckets that the device has made so far, or that are queued.
   [[nodiscard]] std::int64_t updated_by_device() const { return updated_by_device_; }
 
 private:

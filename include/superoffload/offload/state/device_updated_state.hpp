@@ -34,6 +34,7 @@ namespace superoffload::offload {
 template <device_policy D, element T>
 class device_updated_state {
 public:
+  /// Bytes of staging buffers, and of state on the host.
   static memory_bytes bytes(configuration const& a) {
     auto const of_state = bytes_of(a, sizeof(T));
     return {.device = of_state.staging_buffer * static_cast<std::size_t>(a.staging_buffers),
@@ -215,6 +216,7 @@ public:
       std::memcpy(to.data(), moment(p, part) + first, to.size_bytes());
     }
   }
+  /// Writes them, after synchronize(). A written master also sets its working weight.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[index];
     if (part == state_part::master) {

@@ -19,8 +19,8 @@ namespace superoffload::offload {
 
 /// The result of a step's gradient check.
 struct gradient_check {
-  double norm = 0.0;  ///< L2 over all trainable parameters, before clipping
-  bool finite = true;
+  double norm = 0.0;   ///< L2 over all trainable parameters, before clipping
+  bool finite = true;  ///< is every gradient finite?
 };
 
 /// gather(from, to, count) concatenates `count` numbers of every rank, in the order of the ranks.
@@ -38,6 +38,7 @@ public:
     return static_cast<std::size_t>(cells) * sizeof(double);
   }
 
+  /// `stream` is that of the gradients; device and stream must outlive it. Waits for the stream.
   gradient_norm(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units)
       : stream_{&stream}, partial_{device, bytes(units)}, host_partial_{device, bytes(units), memory::host} {
     drain_at_end const drained{stream};

@@ -31,6 +31,7 @@ namespace superoffload::offload {
 template <device_policy D, element T>
 class host_buckets {
 public:
+  /// Bytes of state and of pinned buffers, and of the device buffer in which wide gradients are rounded.
   static memory_bytes bytes(configuration const& a) {
     auto const of_state = bytes_of(a, sizeof(T));
     return {.device = of_state.pinned_buffer,  // to convert a wide gradient
@@ -73,6 +74,7 @@ public:
     drain(link_->down);
   }
 
+  /// The threads of CPU Adam; null if no bucket is on the host.
   [[nodiscard]] adam_workers* workers() const noexcept { return workers_.get(); }
 
   // Copies
@@ -107,9 +109,12 @@ public:
     up.record(*p.up);
     p.sent = true;
   }
+  /// @{
   /// The end of the bucket's last fetch, and of its last send.
   [[nodiscard]] typename D::event const& fetched(std::size_t index) const { return *pieces_[index].down; }
   [[nodiscard]] typename D::event const& sent(std::size_t index) const { return *pieces_[index].up; }
+  /// @}
+  /// @{
   /// Lets `stream` wait for the last fetch or send, if there was one.
   void await_fetch(std::size_t index, typename D::stream& stream) const {
     if (pieces_[index].fetched) {
@@ -121,10 +126,12 @@ public:
       stream.wait(*pieces_[index].up);
     }
   }
+  /// @}
 
   // CPU Adam
   // -------------------------------------------------------------------------------------------------
 
+  /// The name of the task's span in a recording, but for the unit's.
   static char const* title_of(worker_task const& t) {
     switch (t.what) {
       case service::commit:
@@ -174,6 +181,7 @@ public:
   // Access from outside, while nothing is under way
   // -------------------------------------------------------------------------
 
+  /// Reads elements [first, first + size) of the bucket's state.
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     if (pieces_[index].in_place) {
       split_.read(index, part, first, to);
@@ -191,7 +199,9 @@ public:
       any_stale_ = any_stale_ || part == state_part::master;
     }
   }
+  /// Does refresh() have anything to do?
   [[nodiscard]] bool any_stale() const noexcept { return any_stale_; }
+  /// Makes the working weights of buckets with written masters, copies them to the device, and waits.
   void refresh() {
     any_stale_ = false;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {

@@ -119,6 +119,7 @@ public:
     auto const* const from = at(index, part) + first;
     std::copy(from, from + to.size(), to.begin());
   }
+  /// Writes them. Working weights do not change: weights() makes the new ones.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     std::copy(from.begin(), from.end(), at(index, part) + first);
   }

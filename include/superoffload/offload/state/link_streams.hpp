@@ -10,6 +10,7 @@ namespace superoffload::offload {
 /// engine stays with one stream for as long as that has work: weights would wait for all queued state.
 template <device_policy D>
 struct link_streams {
+  /// The device must outlive them.
   explicit link_streams(D& device) : down{device}, up{device} {}
 
   typename D::stream down;  ///< to the host

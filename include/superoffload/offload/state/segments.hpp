@@ -14,9 +14,9 @@ namespace superoffload::offload {
 /// A piece of a bucket with one treatment by the optimizer.
 struct segment {
   std::int64_t offset = 0;  ///< in elements from the start of the bucket
-  std::int64_t count = 0;
-  bool trainable = true;
-  bool decays = true;
+  std::int64_t count = 0;   ///< elements
+  bool trainable = true;    ///< are its tensors trained?
+  bool decays = true;       ///< does weight decay apply?
 };
 
 /// The segments of a bucket, without gaps. Padding belongs to the tensor before it: it is zero, its gradient

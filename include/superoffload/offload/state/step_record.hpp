@@ -12,11 +12,12 @@ namespace superoffload::offload {
 /// The numbers of one optimizer step. All work for a step uses its record, even if settings have changed
 /// since.
 struct step_record {
-  optim::adamw_settings settings{};
-  double rate = 0.0;
-  std::int64_t t = 1;   ///< optimizer steps so far, this one included
-  float factor = 1.0F;  ///< clip factor of the gradient
+  optim::adamw_settings settings{};  ///< as they were at this step
+  double rate = 0.0;                 ///< the learning rate
+  std::int64_t t = 1;                ///< optimizer steps so far, this one included
+  float factor = 1.0F;               ///< clip factor of the gradient
 
+  /// The scalars of the kernels. `decays`: does weight decay apply to the tensors?
   [[nodiscard]] kernel::adamw_step numbers(bool decays) const {
     return optim::make_step(settings, rate, t, factor, decays);
   }

@@ -45,6 +45,7 @@ namespace superoffload::offload {
 template <device_policy D, element T, class Scheduler = scheduler>
 class worker {
 public:
+  /// Bytes of all state off the device, and of its buffers.
   static memory_bytes bytes(configuration const& a) {
     return host_buckets<D, T>::bytes(a) + device_updated_state<D, T>::bytes(a);
   }
@@ -180,6 +181,7 @@ public:
     flushed_ = true;
   }
 
+  /// Of all buckets off the device, since the beginning.
   [[nodiscard]] worker_counts counts() const {
     std::lock_guard const lock{mutex_};
     auto all = scheduler_.counts();
