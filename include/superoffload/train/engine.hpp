@@ -38,7 +38,7 @@ class basic_engine : private detail::beside_core<Architecture, Profile>, public 
 public:
   using typename Core::device_type;
   using typename Core::group_type;
-  using architecture_type = Architecture;
+  using architecture_type = Architecture;  ///< the model's class
 
   /// Lays the model out and computes its memory; allocates nothing on the device yet. `device` must outlive
   /// this.
@@ -54,6 +54,7 @@ public:
       : beside_core{.architecture = lay_out<Architecture>(config, options.trainable, options.decays)},
         Core{device, group, beside_core::architecture, settled(std::move(options))} {}
 
+  /// The model with its layouts, which lives in the engine.
   [[nodiscard]] Architecture const& model() const noexcept { return beside_core::architecture; }
 
 private:

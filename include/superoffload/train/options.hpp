@@ -34,8 +34,8 @@ struct training_options {
   std::vector<data::source> dataset;                      ///< with weights, or without any
   data::row_format format = data::row_format::automatic;  ///< of all data sets, or of each by its first row
   data::column_names columns;                             ///< fields that the data sets call otherwise
-  double dataset_percentage = 100.0;
-  std::filesystem::path output;
+  double dataset_percentage = 100.0;       ///< of the rows of each data set, from its beginning
+  std::filesystem::path output;            ///< directory of checkpoints, exports and reports
   bool overwrite_output = false;           ///< remove what earlier runs saved and exported there
   std::filesystem::path deepspeed_config;  ///< the file that some of these came from; empty: none
 
@@ -43,52 +43,54 @@ struct training_options {
   std::int64_t batch_size = 8;        ///< sequences per optimizer step, over all ranks and micro-batches
   std::int64_t tokens_per_batch = 0;  ///< tokens per step, in place of `batch_size`; 0: that counts
   std::int64_t accumulation = 1;      ///< micro-batches per step
-  double epochs = 1.0;
-  std::int64_t max_steps = 0;  ///< 0: those of the epochs
+  double epochs = 1.0;                ///< a part of an epoch is rounded up to whole steps
+  std::int64_t max_steps = 0;         ///< 0: those of the epochs
 
-  double lr = 1e-5;
+  double lr = 1e-5;  ///< the peak
+  /// How the rate falls after the warm-up.
   optim::schedule::shape scheduler = optim::schedule::shape::linear;
-  std::int64_t warmup_steps = 0;
-  double warmup_ratio = 0.0;  ///< of all steps, rounded up, where `warmup_steps` is 0
-  double min_lr = 0.0;        ///< to which the rate falls, unless it is constant
-  double lr_cycles = 1.0;     ///< of cosine_with_restarts
-  double lr_power = 1.0;      ///< of polynomial
+  std::int64_t warmup_steps = 0;  ///< in which the rate rises from 0
+  double warmup_ratio = 0.0;      ///< of all steps, rounded up, where `warmup_steps` is 0
+  double min_lr = 0.0;            ///< to which the rate falls, unless it is constant
+  double lr_cycles = 1.0;         ///< of cosine_with_restarts
+  double lr_power = 1.0;          ///< of polynomial
   std::optional<optim::deepspeed_schedule> deepspeed_schedule;  ///< replaces all of the above but `lr`
-  optim::adamw_settings adamw;
-  no_decay undecayed = no_decay::none;
-  std::vector<std::string> freeze;  ///< shell patterns over tensor names
-  double max_grad_norm = 1.0;       ///< 0: no clipping
-  on_nonfinite nonfinite = on_nonfinite::skip;
-  std::int64_t most_skips = 10;  ///< this many skipped steps in a row end the run
+  optim::adamw_settings adamw;                                  ///< of all tensors that are trained
+  no_decay undecayed = no_decay::none;                          ///< tensors without weight decay
+  std::vector<std::string> freeze;                              ///< shell patterns over tensor names
+  double max_grad_norm = 1.0;                                   ///< 0: no clipping
+  on_nonfinite nonfinite = on_nonfinite::skip;  ///< what happens after a step whose gradient is not finite
+  std::int64_t most_skips = 10;                 ///< this many skipped steps in a row end the run
 
-  std::uint64_t seed = 0;
-  text::prompt_template prompt_template = text::prompt_template::alpaca;
+  std::uint64_t seed = 0;  ///< of the order of the data and of dropout
+  text::prompt_template prompt_template = text::prompt_template::alpaca;  ///< for rows of Alpaca
   std::string chat_template;  ///< a name of text::chat_template; empty: that of the model
-  text::learnt_turns learn = text::learnt_turns::all;
-  bool mask_prompt = true;
-  bool append_eos = true;
-  data::pad_to padding = data::pad_to::none;
-  bool packing = false;
-  bool shuffle = true;
-  recompute::choice recompute = recompute::choice::automatic;
-  offload::settings offload;
+  text::learnt_turns learn = text::learnt_turns::all;  ///< turns of the assistant, in conversations
+  bool mask_prompt = true;                             ///< learn the response alone, where a row has a prompt
+  bool append_eos = true;                     ///< end-of-text after every row but conversations and ids
+  data::pad_to padding = data::pad_to::none;  ///< how far each sequence is padded
+  bool packing = false;                       ///< several rows in one sequence, which do not see each other
+  bool shuffle = true;                        ///< a new order in every epoch
+  recompute::choice recompute = recompute::choice::automatic;  ///< automatic: as the memory requires
+  offload::settings offload;                                   ///< of state, weights and gradients
 
   std::filesystem::path eval_dataset;  ///< empty: no evaluation
   std::int64_t eval_steps = 0;         ///< 0: before the first step and after the last only
-  std::int64_t log_interval = 10;
-  std::filesystem::path metrics;      ///< empty: none
-  report_choice report_to;            ///< written to `output`
-  bool wall_clock_breakdown = false;  ///< report where the time of each step went
-  std::filesystem::path trace;        ///< file for a timeline of the first steps; empty: none
-  std::int64_t trace_steps = 5;
-  std::int64_t save_steps = 0;  ///< 0: checkpoints on a signal only
-  int save_total_limit = 0;     ///< 0: all are kept
-  std::string resume;           ///< empty, "auto" or a checkpoint's directory
-  bool export_every_save = false;
-  bool export_best = false;
-  bool dry_run = false;
+  std::int64_t log_interval = 10;      ///< steps between two lines of a log, at least 1
+  std::filesystem::path metrics;       ///< empty: none
+  report_choice report_to;             ///< written to `output`
+  bool wall_clock_breakdown = false;   ///< report where the time of each step went
+  std::filesystem::path trace;         ///< file for a timeline of the first steps; empty: none
+  std::int64_t trace_steps = 5;        ///< how many, from 1 to 1000
+  std::int64_t save_steps = 0;         ///< 0: checkpoints on a signal only
+  int save_total_limit = 0;            ///< 0: all are kept
+  std::string resume;                  ///< empty, "auto" or a checkpoint's directory
+  bool export_every_save = false;      ///< a model beside every checkpoint
+  bool export_best = false;            ///< a model when the held-out loss is the lowest so far
+  bool dry_run = false;                ///< plan only, and write nothing to `output`
 
-  int rank = 0, ranks = 1;  ///< of the processes that share every step
+  /// The number of this process, from 0.
+  int rank = 0, ranks = 1;  ///< the number of processes that share every step
 
   /// The number of parts of a step's batch: micro-batches of all ranks.
   [[nodiscard]] std::int64_t parts() const noexcept { return accumulation * ranks; }

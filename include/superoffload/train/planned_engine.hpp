@@ -28,7 +28,7 @@ namespace superoffload::train {
 
 /// What a plan depends on besides the engine's own options.
 struct plan_options {
-  offload::settings offload{};
+  offload::settings offload{};              ///< as the user asks for it
   int micro_batches = 1;                    ///< of a step
   bool checks_gradient = true;              ///< as in offload::workload
   double hit_rate = 1.0;                    ///< as in offload::workload
@@ -37,11 +37,11 @@ struct plan_options {
 
 /// The plan of an engine's steps, with its inputs.
 struct planned_steps {
-  step_shape shape;          ///< the planned steps
-  offload::machine machine;  ///< the machine that they are planned for
-  double measuring = 0.0;    ///< s spent on measuring the machine
-  offload::settings settings;
-  offload::plan plan;
+  step_shape shape;            ///< the planned steps
+  offload::machine machine;    ///< the machine that they are planned for
+  double measuring = 0.0;      ///< s spent on measuring the machine
+  offload::settings settings;  ///< of the plan; mode::none for an engine that ignores configurations
+  offload::plan plan;          ///< it may not fit
 };
 
 /// The steps of an engine. Its largest micro-batch is taken to consist of sequences of the longest document.
@@ -133,6 +133,7 @@ public:
     offload::expect_fits(planned_.plan);
   }
 
+  /// The plan, which fits, with its inputs.
   [[nodiscard]] planned_steps const& planned() const noexcept { return planned_; }
   /// The plan as text for the user.
   [[nodiscard]] std::string plan_text() const { return train::plan_text(*this, planned_.plan); }

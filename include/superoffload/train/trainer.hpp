@@ -51,9 +51,9 @@ namespace superoffload::train {
 template <class Core>
 class basic_trainer {
 public:
-  using device_type = typename Core::device_type;
-  using element_type = typename Core::element_type;
-  using group_type = typename Core::group_type;
+  using device_type = typename Core::device_type;    ///< of the engine
+  using element_type = typename Core::element_type;  ///< of working weights, activations and gradients
+  using group_type = typename Core::group_type;      ///< by which ranks communicate
 
   /// Reads the data and makes the plan; allocates nothing large. All arguments must outlive this.
   basic_trainer(device_type& device, Core& engine, run_setup const& setup);
@@ -562,14 +562,15 @@ class trainer : private detail::below_run<Engine>, public basic_trainer<typename
   using run_type = basic_trainer<typename Engine::core_type>;
 
 public:
-  using typename run_type::device_type;
-  using typename run_type::group_type;
+  using typename run_type::device_type;  ///< of the engine
+  using typename run_type::group_type;   ///< by which ranks communicate
 
   /// Reads configuration and data and makes the plan; allocates nothing large. `group` must outlive this;
   /// null: a single rank. Each rank of a group has a trainer, with the same options except for the rank.
   explicit trainer(device_type& device, training_options options, group_type* group = nullptr)
       : below_run{device, std::move(options), group}, run_type{device, below_run::engine, below_run::setup} {}
 
+  /// The trainer's own engine.
   [[nodiscard]] Engine& engine() noexcept { return below_run::engine; }
 };
 

@@ -19,9 +19,10 @@ struct deepspeed_config {
   /// flags decide then.
   template <class T>
   struct said {
-    std::optional<T> value;
-    std::string where{};  ///< file and JSON path
+    std::optional<T> value;  ///< none: the flags decide
+    std::string where{};     ///< file and JSON path
 
+    /// Does the file say it?
     explicit operator bool() const noexcept { return value.has_value(); }
   };
 
@@ -30,18 +31,23 @@ struct deepspeed_config {
   said<std::int64_t> accumulation;      ///< micro-batches of a step
   said<double> gradient_clipping;       ///< 0: none
   said<bool> bf16;                      ///< false: float32
+  /// @{
+  /// Of AdamW. `lr` is the peak; the scheduler may say it, too.
   said<double> lr, beta1, beta2, epsilon, weight_decay;
+  /// @}
 
   /// The scheduler's rule, without its peak, which is `lr`, and without the two members below. If it has 0
   /// warm-up steps, the flags decide them.
   said<optim::deepspeed_schedule> schedule;
-  said<std::int64_t> warmup_steps, total_steps;
+  /// The steps of the warm-up.
+  said<std::int64_t> warmup_steps, total_steps;  ///< the step at which the decay ends
 
-  said<offload::mode> offload;
+  said<offload::mode> offload;   ///< what offload_optimizer says
   bool offload_is_open = false;  ///< it is "auto"; if not, no value means: does not offload
-  said<double> ratio, cpuadam_cores_perc;
-  said<offload::choice> offload_weights;
-  said<bool> wall_clock_breakdown;
+  /// The share of parameters whose state is off the device.
+  said<double> ratio, cpuadam_cores_perc;  ///< the share of cores for CPU Adam
+  said<offload::choice> offload_weights;   ///< on or off, as offload_param says
+  said<bool> wall_clock_breakdown;         ///< also report where the time of each step went
 
   /// One line with the keys that have no effect here; empty: none.
   std::string note;

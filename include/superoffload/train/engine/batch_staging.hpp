@@ -24,6 +24,7 @@ public:
   /// The most int32 values of a batch of `rows` tokens.
   static std::int64_t capacity(std::int64_t rows) { return 4 * rows + 3 * (rows + 1); }
 
+  /// For batches of up to `rows` tokens. Copies are queued on `stream`, which must outlive it.
   batch_staging(D& device, typename D::stream& stream, std::int64_t rows)
       : stream_{&stream}, buffers_{staging_buffer{device, rows}, staging_buffer{device, rows}} {}
 

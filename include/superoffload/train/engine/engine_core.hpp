@@ -60,25 +60,25 @@ public:
                 "a device must have what superoffload::device_policy asks for (core/device.hpp)");
   static_assert(precision_policy<Precision>,
                 "a precision must have what superoffload::precision_policy asks for (core/precision.hpp)");
-  using device_type = Device;
-  using element_type = typename Precision::element;
-  using T = element_type;
+  using device_type = Device;                        ///< a device_policy
+  using element_type = typename Precision::element;  ///< of working weights, activations and gradients
+  using T = element_type;                            ///< the same
   static_assert(zero::sharding_policy<Sharding, Device, T>,
                 "a sharding policy must have what zero::sharding_policy asks for (zero/sharding_policy.hpp)");
   static_assert(
       offload::offload_policy<Offload, Device, T>,
       "an offload policy must have what offload::offload_policy asks for (offload/offload_policy.hpp)");
-  using store_type = typename Sharding::template store<Device, T>;
-  using state_type = typename Offload::template state<Device, T>;
-  using group_type = typename store_type::group_type;
-  using core_type = engine_core;
-  using model_view = model::view<Device, T>;
+  using store_type = typename Sharding::template store<Device, T>;  ///< of weights and gradients
+  using state_type = typename Offload::template state<Device, T>;   ///< of the optimizer
+  using group_type = typename store_type::group_type;               ///< by which ranks communicate
+  using core_type = engine_core;              ///< for code that has an engine and needs its core
+  using model_view = model::view<Device, T>;  ///< the model without its type
   /// Does engine_options::configuration decide where state lives?
   static constexpr bool configures = Offload::configures;
   /// Does it also decide where weights live, and which gradients leave the device as they become final?
   static constexpr bool offloads = Sharding::offloads;
-  /// Can the engine be without a group? Can it be a rank of a group, with a shard of everything?
-  static constexpr bool alone = Sharding::alone, shards = Sharding::shards;
+  /// Can the engine be without a group?
+  static constexpr bool alone = Sharding::alone, shards = Sharding::shards;  ///< can it be a rank of a group?
   static_assert(configures || !offloads,
                 "weights that live in host memory are updated there: zero::offloaded needs offload::super");
 
@@ -90,11 +90,15 @@ public:
   engine_core& operator=(engine_core const&) = delete;
   ~engine_core();
 
+  /// The memory that the engine takes, as planned last.
   [[nodiscard]] train::allocation const& allocation() const noexcept { return memory_.allocation; }
+  /// As it was given; the model lives elsewhere.
   [[nodiscard]] model_view const& model() const noexcept { return model_; }
   /// Is this a rank's engine, with a shard of everything?
   [[nodiscard]] bool is_rank() const noexcept { return group_ != nullptr; }
+  /// As given, with the configuration of configure().
   [[nodiscard]] engine_options const& options() const noexcept { return options_; }
+  /// As it was given; the engine does not own it.
   [[nodiscard]] Device& device() const noexcept { return *device_; }
   /// Null for an engine without ranks.
   [[nodiscard]] group_type* group() const noexcept { return group_; }
@@ -148,6 +152,7 @@ public:
 
   /// The number of steps that changed the weights: `t` of the bias corrections.
   [[nodiscard]] std::int64_t accepted_steps() const noexcept { return accepted_steps_; }
+  /// Sets it after write_state(), to that of the checkpoint.
   void set_accepted_steps(std::int64_t steps) noexcept { accepted_steps_ = steps; }
 
   /// Reads elements [first, first + size) of a unit's weights: masters, or the working weights of a frozen
@@ -162,13 +167,15 @@ public:
 
   /// The parts of a checkpoint besides accepted_steps().
   using state_field = train::state_field;
-  using kept_bytes = train::kept_bytes;
+  using kept_bytes = train::kept_bytes;  ///< all, or a rank's part
+  /// In the order of the units; the same for every placement of the state.
   [[nodiscard]] std::vector<state_field> state_fields() const { return io_type::fields(model_.units()); }
   /// Reads bytes [offset, offset + size) of a field; both are multiples of its number size. Waits for the
   /// device.
   void read_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
     io_->read(field, offset, to);
   }
+  /// Of this rank.
   [[nodiscard]] kept_bytes kept_here(state_field const& field) const { return io_->kept_here(field); }
   /// As read_state(), for bytes that are kept on this rank, without a collective.
   void read_kept_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
@@ -184,6 +191,7 @@ public:
   /// construct it for the same units in the same order.
   class whole_weights {
   public:
+    /// Waits until the unit is updated; a rank gathers it. The engine must outlive this.
     whole_weights(engine_core& engine, autograd::unit_layout const& unit)
         : engine_{&engine}, unit_{unit.id()} {
       engine.state_->await(unit_, engine.store_->reader(unit_));
@@ -193,7 +201,7 @@ public:
     whole_weights& operator=(whole_weights const&) = delete;
     ~whole_weights() { engine_->store_->release(unit_, autograd::pass::forward); }
 
-    [[nodiscard]] int unit() const noexcept { return unit_; }
+    [[nodiscard]] int unit() const noexcept { return unit_; }  ///< its unit_layout::id()
     /// Elements [first, first + size). Waits for the device.
     void read(std::int64_t first, std::span<float> to) const { engine_->io_->fetch(weights_ + first, to); }
 

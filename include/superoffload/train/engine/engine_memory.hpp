@@ -22,8 +22,8 @@ namespace superoffload::train {
 
 /// The memory of an engine, and which activations it keeps.
 struct engine_memory {
-  train::allocation allocation;
-  autograd::activation_checkpointing checkpointing;
+  train::allocation allocation;                      ///< in bytes
+  autograd::activation_checkpointing checkpointing;  ///< the kept activations
 };
 
 /// Chooses the activations that are kept, so that an engine with such a store and state takes at most

@@ -13,7 +13,7 @@ namespace superoffload::train {
 
 /// The run-time options of an engine.
 struct engine_options {
-  optim::adamw_settings adamw{};
+  optim::adamw_settings adamw{};   ///< of all trained tensors
   double max_grad_norm = 1.0;      ///< 0: no clipping
   std::int64_t max_rows = 0;       ///< tokens of the largest micro-batch, padding included
   std::int64_t max_positions = 0;  ///< tokens of the longest document
@@ -22,7 +22,8 @@ struct engine_options {
   /// Where state, weights and gradients live, read by offload::super and zero::offloaded; zero::sharded reads
   /// its gather buffers.
   offload::configuration configuration{};
-  tensor_choice trainable{}, decays{};  ///< which tensors are trained, and which of those decay
+  /// Which tensors are trained; empty: all.
+  tensor_choice trainable{}, decays{};  ///< to which of those weight decay applies; empty: to all
   bool records = false;                 ///< record what works when: engine_core::times()
 };
 

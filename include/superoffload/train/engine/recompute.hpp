@@ -24,22 +24,22 @@ concept recompute_policy = policy_of<P, category::recompute> && requires(choice 
 
 /// Every activation is kept.
 struct none {
-  using policy_category = category::recompute;
-  static constexpr choice of(choice) { return choice::none; }
+  using policy_category = category::recompute;                 ///< makes it a recompute_policy
+  static constexpr choice of(choice) { return choice::none; }  ///< always none
 };
 static_assert(recompute_policy<none>);
 
 /// Only the input of every block is kept.
 struct every_block {
-  using policy_category = category::recompute;
-  static constexpr choice of(choice) { return choice::every_block; }
+  using policy_category = category::recompute;                        ///< makes it a recompute_policy
+  static constexpr choice of(choice) { return choice::every_block; }  ///< always every_block
 };
 static_assert(recompute_policy<every_block>);
 
 /// engine_options::recompute decides.
 struct configured {
-  using policy_category = category::recompute;
-  static constexpr choice of(choice wanted) { return wanted; }
+  using policy_category = category::recompute;                  ///< makes it a recompute_policy
+  static constexpr choice of(choice wanted) { return wanted; }  ///< as wanted
 };
 static_assert(recompute_policy<configured>);
 

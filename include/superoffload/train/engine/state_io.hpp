@@ -28,15 +28,16 @@ namespace superoffload::train {
 /// A named part of a checkpoint: fp32 master, m or v of a trainable unit, or the weights of a frozen unit. It
 /// does not depend on where and how the state is kept.
 struct state_field {
-  std::string name;
-  std::size_t bytes;
-  int unit;
+  std::string name;                         ///< such as "unit3.master"
+  std::size_t bytes;                        ///< of the whole field, on all ranks
+  int unit;                                 ///< its unit_layout::id()
   std::optional<offload::state_part> part;  ///< none: the weights, in element_type
 };
 /// The bytes of a field that are kept here: all, or a rank's part. The parts of all ranks in order are the
 /// field.
 struct kept_bytes {
-  std::size_t offset = 0, bytes = 0;
+  /// From the beginning of the field.
+  std::size_t offset = 0, bytes = 0;  ///< 0: none are kept here
 };
 
 /// Reads and writes an engine's weights, gradients and state. With several ranks, each reads or writes its
@@ -74,6 +75,8 @@ public:
     }
   }
 
+  /// Reads elements [first, first + size): masters, or the working weights of a frozen unit. Ranks call it
+  /// together.
   void read_weights(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
     from_owners(unit, first, to, [&](std::int64_t begin, std::span<float> own) {
       if (unit.trainable()) {
@@ -83,6 +86,8 @@ public:
       }
     });
   }
+  /// Reads the last final gradient, rounded to T; zeros for a frozen unit. Ranks call it together. \throws
+  /// error(internal) if the gradient has left the device
   void read_gradient(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
     auto const gradient = store_->gradient(unit.id());
     if (gradient.data == nullptr) {
@@ -108,6 +113,7 @@ public:
                    [](U value) { return static_cast<float>(value); });
   }
 
+  /// The fields of a checkpoint, in the order of the units.
   static std::vector<state_field> fields(std::vector<autograd::unit_layout> const& units) {
     std::vector<state_field> all;
     for (auto const& unit : units) {
@@ -145,6 +151,7 @@ public:
                   });
     }
   }
+  /// The part of the field that this rank keeps; without ranks, all of it.
   [[nodiscard]] kept_bytes kept_here(state_field const& field) const {
     auto const& unit = at(field.unit);
     auto const number = field.part ? sizeof(float) : sizeof(T);

@@ -15,9 +15,11 @@ class update_aware_store {
 public:
   /// The tracks that it records; the first ones of a recorder.
   struct tracks {
-    recorder<D>* times = nullptr;
-    int compute = -1, wait = -1;
+    recorder<D>* times = nullptr;  ///< null: nothing is recorded
+    /// The device's work on units.
+    int compute = -1, wait = -1;  ///< its waits for weights
 
+    /// Adds the tracks to `t`, which may be null.
     explicit tracks(recorder<D>* t) : times{t} {
       if (times != nullptr) {
         compute = times->add_track(resource::device, "device");
@@ -31,6 +33,9 @@ public:
   update_aware_store(typename D::stream& compute, Store& store, State& state, bool waits, tracks const& seen)
       : compute_{&compute}, store_{&store}, state_{&state}, waits_{waits}, seen_{seen} {}
 
+  /// @{
+  /// The calls of zero/unit_store.hpp. acquire() waits until the state has updated the unit; it also throws
+  /// what made prefetch() fail.
   void prefetch(int unit, autograd::pass p) noexcept {
     try {
       // Weights that are not up to date cannot be fetched.
@@ -59,6 +64,7 @@ public:
     store_->release(unit, p);
   }
   void reduce(int unit) { store_->reduce(unit); }
+  /// @}
 
 private:
   typename D::stream* compute_;

@@ -14,21 +14,24 @@ namespace superoffload::train {
 
 /// The run with other options, and its plan.
 struct alternative {
-  std::string flags;  ///< those that differ; empty: the run as asked for
-  offload::plan plan;
+  std::string flags;   ///< those that differ; empty: the run as asked for
+  offload::plan plan;  ///< it may not fit
 };
 
 /// What else a run could be: other batches, other recompute, more or less state off the device.
 struct alternatives {
   std::vector<alternative> rows;  ///< the first is the run as asked for
+  /// @{
   /// Bytes that must be available on the device beside this host, and on the host beside this device, for the
   /// run to fit; 0 if no amount suffices.
   std::size_t least_device = 0, least_host = 0;
+  /// @}
   bool one_memory = false;  ///< device and host share one; `least_device` is of both
 };
 
 /// How runs on one machine are planned.
 struct run_planner {
+  /// Of a run with these options; it may not fit.
   std::function<offload::plan(training_options const&)> plan;
   /// Does the run as asked for fit, with these bytes available on the device and on the host?
   std::function<bool(std::size_t device, std::size_t host)> fits_in;

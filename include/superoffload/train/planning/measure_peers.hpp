@@ -22,8 +22,11 @@ namespace superoffload::train {
 /// The sizes at which collectives are measured. They are reduced if a measurement would take more than
 /// milliseconds.
 struct peer_probe {
-  std::int64_t shard = 1;                         ///< elements of a rank's shard of a unit
-  std::int64_t rows = 1, inner = 1, columns = 1;  ///< of the GEMM that runs beside the collectives
+  std::int64_t shard = 1;  ///< elements of a rank's shard of a unit
+  /// @{
+  /// Of the GEMM that runs beside the collectives: Y [rows, columns] = X [rows, inner] W^T.
+  std::int64_t rows = 1, inner = 1, columns = 1;
+  /// @}
 };
 
 namespace detail {

@@ -32,12 +32,12 @@ struct step_shape {
   batch_shape micro_batch;                  ///< the largest one: decides the memory
   std::int64_t sequences = 1;               ///< of a micro-batch
   std::optional<expected_step> expected{};  ///< decides the time; by default every micro-batch is the largest
-  int micro_batches = 1;
-  recompute::choice recompute = recompute::choice::automatic;
-  bool checks_gradient = true;  ///< as in offload::workload
-  double hit_rate = 1.0;        ///< as in offload::workload
-  bool offloads = true;         ///< can the engine's store offload weights and gradients?
-  int ranks = 1;                ///< that share the step; all other numbers are for one rank
+  int micro_batches = 1;                    ///< of each rank in a step
+  recompute::choice recompute = recompute::choice::automatic;  ///< automatic: the plan chooses
+  bool checks_gradient = true;                                 ///< as in offload::workload
+  double hit_rate = 1.0;                                       ///< as in offload::workload
+  bool offloads = true;  ///< can the engine's store offload weights and gradients?
+  int ranks = 1;         ///< that share the step; all other numbers are for one rank
   /// Bytes of device memory for whole gradients, if the engine has shards.
   std::optional<std::size_t> whole_gradients{};
 };

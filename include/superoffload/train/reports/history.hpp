@@ -16,17 +16,21 @@ namespace superoffload::train {
 /// steps as keep the number of points small.
 class history {
 public:
+  /// An index into point::means.
   enum curve { loss, grad_norm, lr, tokens_per_second, step_time_ms, model_tflops, hit_rate };
-  static constexpr std::size_t curves = 7;
+  static constexpr std::size_t curves = 7;  ///< the number of curves
+  /// The means of up to stride() steps.
   struct point {
-    std::int64_t step = 0;  ///< the last one
-    std::array<double, curves> means{};
+    std::int64_t step = 0;               ///< the last one
+    std::array<double, curves> means{};  ///< in the units of step_metrics
   };
 
   /// `most`: of points; even.
   explicit history(std::size_t most = 2000) : most_{most} {}
 
+  /// Adds a step, which is later than those before.
   void step(step_metrics const& m);
+  /// Adds an evaluation. Beyond the most points, it replaces the one before.
   void evaluation(evaluation_metrics const& m);
   /// Adds what a metrics file has. \throws error(bad_input) that names the file and the line.
   void read(std::filesystem::path const& lines);
@@ -35,6 +39,7 @@ public:
   [[nodiscard]] std::vector<point> points() const;
   /// Steps of a point.
   [[nodiscard]] std::int64_t stride() const noexcept { return stride_; }
+  /// In the order of the run.
   [[nodiscard]] std::vector<evaluation_metrics> const& evaluations() const noexcept { return evaluations_; }
 
 private:

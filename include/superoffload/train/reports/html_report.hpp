@@ -22,7 +22,9 @@ public:
   /// io::replace_file().
   html_report(std::filesystem::path page, std::filesystem::path const& lines, run_description run);
 
+  /// Writes the page anew, unless that was a few seconds ago. \throws error as io::replace_file()
   void step(step_metrics const& m);
+  /// The next page will show it.
   void evaluation(evaluation_metrics const& m);
   /// Shows that step's recording beside the plan's.
   void timeline(std::int64_t step, recording const& seen, std::vector<track> const& tracks);

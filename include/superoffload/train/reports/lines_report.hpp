@@ -20,8 +20,11 @@ public:
   lines_report(std::filesystem::path const& file, std::int64_t last_step, std::vector<std::string> units)
       : file_{file, last_step}, units_{std::move(units)} {}
 
+  /// @{
+  /// Appends a line. \throws error(io_failure)
   void step(step_metrics const& m) { file_.write(to_json(m, units_)); }
   void evaluation(evaluation_metrics const& m) { file_.write(to_json(m)); }
+  /// @}
 
 private:
   metrics_file file_;

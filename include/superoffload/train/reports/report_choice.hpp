@@ -10,8 +10,12 @@ namespace superoffload::train {
 
 /// The reports of a run that --report_to chooses.
 struct report_choice {
+  /// @{
+  /// Is this one written?
   bool tensorboard = false, wandb = false, jsonl = false, html = false;
+  /// @}
 
+  /// Is any of them written?
   [[nodiscard]] bool any() const noexcept { return tensorboard || wandb || jsonl || html; }
 };
 
@@ -27,9 +31,10 @@ inline constexpr std::string_view offline_run_prefix = "offline-run-";
 
 /// The files of reports, in the output directory of a run.
 struct report_files {
+  /// Of a run with this output directory. Touches no file.
   explicit report_files(std::filesystem::path const& output);
 
-  std::filesystem::path directory;
+  std::filesystem::path directory;  ///< of all of them
   std::filesystem::path
       lines;  ///< of jsonl, and of html, which is drawn anew from them after an interruption
   std::filesystem::path events;  ///< TensorBoard's directory
@@ -38,6 +43,7 @@ struct report_files {
 
   /// Those that exist; files of other names are no reports.
   [[nodiscard]] std::vector<std::filesystem::path> existing() const;
+  /// Removes existing(). \throws error(io_failure)
   void remove() const;
   /// \throws error(bad_input) unless files can be written there: regular files in directories that are no
   /// links.

@@ -17,15 +17,15 @@ namespace superoffload::train {
 
 /// What reports say of a run besides its metrics.
 struct run_description {
-  std::string identity;  ///< of the run, and of its later sessions
-  std::string title;
-  named_values settings;  ///< the flags
-  named_values machine;
-  std::string plan_text;
-  offload::plan plan;
-  double gemm_rate = 0.0;  ///< FLOP/s that the GEMMs of all ranks reach together; 0: not known
-  std::vector<std::string> units;
-  std::int64_t total_steps = 0;
+  std::string identity;            ///< of the run, and of its later sessions
+  std::string title;               ///< for people
+  named_values settings;           ///< the flags
+  named_values machine;            ///< what the plan knows of it, for people
+  std::string plan_text;           ///< the plan for people
+  offload::plan plan;              ///< the same as numbers
+  double gemm_rate = 0.0;          ///< FLOP/s that the GEMMs of all ranks reach together; 0: not known
+  std::vector<std::string> units;  ///< their names
+  std::int64_t total_steps = 0;    ///< of the whole run
 };
 
 /// What takes the metrics of a run, after every step and evaluation. A sink keeps nothing in memory that a

@@ -17,8 +17,11 @@ public:
   tensorboard_report(std::filesystem::path const& directory, std::int64_t last_step,
                      run_description const& run);
 
+  /// @{
+  /// Appends an event. \throws error(io_failure)
   void step(step_metrics const& m);
   void evaluation(evaluation_metrics const& m);
+  /// @}
 
 private:
   void write(std::int64_t step, scalars const& values);

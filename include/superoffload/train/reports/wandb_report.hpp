@@ -20,8 +20,11 @@ public:
   /// \throws error as io::wandb_log.
   wandb_report(std::filesystem::path const& directory, std::int64_t last_step, run_description const& run);
 
+  /// @{
+  /// Appends to the log's history. \throws error(io_failure)
   void step(step_metrics const& m);
   void evaluation(evaluation_metrics const& m);
+  /// @}
   /// The run has ended. After an error or a signal the log is left open, for it may be resumed.
   void finish();
 

@@ -18,6 +18,7 @@ struct breakdown {
   std::array<double, resources> busy;
   std::vector<double> waits;  ///< by unit, s that the device was idle before its passes
 
+  /// The sum of `waits`, s.
   [[nodiscard]] double waited() const {
     double sum = 0.0;
     for (double const seconds_of_unit : waits) { sum += seconds_of_unit; }

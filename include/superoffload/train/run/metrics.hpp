@@ -18,24 +18,24 @@ namespace superoffload::train {
 /// The metrics of a step. Times are wall clock. FLOPs count GEMMs and causal attention of real tokens; model:
 /// three forwards, hardware: with recompute.
 struct step_metrics {
-  std::int64_t step = 0;   ///< from 1
-  double loss = 0.0;       ///< mean over the step's label tokens
-  double grad_norm = 0.0;  ///< before clipping
-  double lr = 0.0;
-  double epoch = 0.0;
-  double step_time_ms = 0.0;
+  std::int64_t step = 0;           ///< from 1
+  double loss = 0.0;               ///< mean over the step's label tokens
+  double grad_norm = 0.0;          ///< before clipping
+  double lr = 0.0;                 ///< of this step
+  double epoch = 0.0;              ///< position in the data after the step
+  double step_time_ms = 0.0;       ///< from batch to update
   double tokens_per_second = 0.0;  ///< real tokens, padding not counted
-  std::int64_t label_tokens = 0;
-  std::int64_t tokens = 0;
-  double model_tflops = 0.0;
-  double hardware_tflops = 0.0;
-  std::size_t host_bytes = 0;    ///< peak resident set of the process
-  std::size_t device_bytes = 0;  ///< peak of the engine's allocations
-  bool skipped = false;          ///< the gradient was not finite, or there was no label: nothing changed
+  std::int64_t label_tokens = 0;   ///< over all ranks, as all numbers of tokens and FLOPs
+  std::int64_t tokens = 0;         ///< padding not counted
+  double model_tflops = 0.0;       ///< TFLOP/s
+  double hardware_tflops = 0.0;    ///< TFLOP/s
+  std::size_t host_bytes = 0;      ///< peak resident set of the process
+  std::size_t device_bytes = 0;    ///< peak of the engine's allocations
+  bool skipped = false;            ///< the gradient was not finite, or there was no label: nothing changed
   /// Updates since the step before; none: no state is off the device.
   std::optional<offload::worker_counts> buckets;
-  double hit_rate = 1.0;  ///< estimated share of confirmed speculative updates
-  std::optional<train::breakdown> breakdown;
+  double hit_rate = 1.0;                      ///< estimated share of confirmed speculative updates
+  std::optional<train::breakdown> breakdown;  ///< none: the run records none
 };
 
 /// One line of JSON. Numbers have full precision; those that are not finite are null. `units`: names for the
@@ -44,9 +44,9 @@ std::string to_json(step_metrics const& m, std::vector<std::string> const& units
 
 /// An evaluation after a step.
 struct evaluation_metrics {
-  std::int64_t step = 0;
-  double loss = 0.0;  ///< mean over the label tokens of the held-out data
-  std::int64_t label_tokens = 0;
+  std::int64_t step = 0;          ///< 0: before the first one
+  double loss = 0.0;              ///< mean over the label tokens of the held-out data
+  std::int64_t label_tokens = 0;  ///< over all ranks
 };
 
 /// One line of JSON.
@@ -60,6 +60,7 @@ public:
   /// \throws error(bad_input) if the file has anything but metrics; error(io_failure). Both name the file.
   metrics_file(std::filesystem::path const& file, std::int64_t last_step);
 
+  /// Appends `line`, which has no line end. \throws error(io_failure) that names the file
   void write(std::string const& line);
 
 private:

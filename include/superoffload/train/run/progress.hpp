@@ -14,7 +14,7 @@ namespace superoffload::train {
 /// the sink is live, else plain lines.
 class progress {
 public:
-  using clock = std::chrono::steady_clock;
+  using clock = std::chrono::steady_clock;  ///< does not jump when the time of day is set
 
   /// `first_step`: steps that are done already. Writes a plain line every `log_interval` steps.
   progress(std::int64_t first_step, std::int64_t total_steps, std::int64_t log_interval);

@@ -16,9 +16,9 @@ namespace superoffload::train {
 
 /// The device, element type and attention of an engine.
 struct engine_outline {
-  std::string device;
-  std::string element_type;
-  std::string attention;  ///< the implementation, if the device has several
+  std::string device;        ///< its description
+  std::string element_type;  ///< "bf16" or "float32"
+  std::string attention;     ///< the implementation, if the device has several
   std::size_t lockable = std::numeric_limits<std::size_t>::max();  ///< device_policy's lockable_bytes
 };
 

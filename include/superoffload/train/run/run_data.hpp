@@ -22,21 +22,21 @@ namespace superoffload::train {
 
 /// What was read of a data set.
 struct data_set {
-  data::fingerprint content;
-  data::row_format format = data::row_format::alpaca;
-  std::optional<double> weight{};
-  std::int64_t rows = 0;
-  std::int64_t tokens = 0;
+  data::fingerprint content;                           ///< of its files
+  data::row_format format = data::row_format::alpaca;  ///< of its rows; never automatic
+  std::optional<double> weight{};                      ///< of its data::source
+  std::int64_t rows = 0;                               ///< that were read
+  std::int64_t tokens = 0;                             ///< of these rows, as they were cut
 };
 
 /// The data of a run, tokenised and checked against the model before anything large is allocated.
 struct run_data {
-  data::example_set training;
+  data::example_set training;  ///< the rows of all data sets, one after the other
   data::example_set held_out;  ///< empty: no evaluation
   std::vector<data_set> sets;  ///< in the order of their rows
-  data_set held_out_set;
-  std::string chat_template;  ///< of the data sets with conversations; empty if there are none
-  std::int32_t pad_id = 0;
+  data_set held_out_set;       ///< what was read for `held_out`
+  std::string chat_template;   ///< of the data sets with conversations; empty if there are none
+  std::int32_t pad_id = 0;     ///< the padding token, else end-of-text, else 0
 
   /// Empty unless several data sets have weights.
   [[nodiscard]] data::mixture mixture() const;
@@ -44,6 +44,7 @@ struct run_data {
   [[nodiscard]] std::int64_t epoch_tokens() const;
   /// The formats of the data sets, each once.
   [[nodiscard]] std::string formats() const;
+  /// Batches for training. The trainer adds the cost of documents.
   [[nodiscard]] data::loader_options loader_options(training_options const& o) const;
   /// Batches for an evaluation, in file order. On every rank, each has at most the rows of a training
   /// micro-batch.

@@ -36,6 +36,7 @@ public:
   /// Removes checkpoints and exports of other runs (overwrite_output). \throws error(bad_input), before
   /// anything is removed, for something that no run has written; error(io_failure).
   void remove_others();
+  /// Did the constructor, or claim() after it, find checkpoints or exports of other runs?
   [[nodiscard]] bool has_others() const noexcept { return !checkpoints_.empty() || !exports_.empty(); }
 
   /// Are the directory's reports (train::report_files) of this run? After claim(), before record().

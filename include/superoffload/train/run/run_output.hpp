@@ -35,7 +35,7 @@ namespace superoffload::train {
 template <class Core>
 class run_output {
 public:
-  using device_type = typename Core::device_type;
+  using device_type = typename Core::device_type;  ///< of the engine
 
   /// `state`: the run's part of a checkpoint. All arguments must outlive this.
   run_output(device_type& device, Core& engine, run_setup const& setup, run_state& state, run_report& report)
@@ -52,6 +52,7 @@ public:
   }
   /// Reads the files that exports copy from the model's directory.
   void read_model_files() { files_ = io::model_files::read(setup_->options.model); }
+  /// As read_model_files() read them.
   [[nodiscard]] io::model_files const& model_files() const { return *files_; }
 
   /// Claims the directory and checks that checkpoints and exports can be written, before weights are read.

@@ -118,6 +118,7 @@ public:
       say(describe(*m.breakdown, unit_names_));
     }
   }
+  /// The held-out data were evaluated.
   void evaluation(evaluation_metrics const& m) {
     to_sinks([&](report_sink auto& sink) { sink.evaluation(m); });
     char text[96];

@@ -37,9 +37,9 @@ inline engine_options engine_options_of(training_options const& o) {
 
 /// The checked options and model configuration of a run, or of one of its ranks.
 struct run_setup {
-  comm::host_group ranks;
-  training_options options;
-  model::config config;
+  comm::host_group ranks;    ///< a group of one without ranks
+  training_options options;  ///< checked; ranks but the first are not asked to report
+  model::config config;      ///< of the model's directory
 
   /// `own` is the family that the architecture declares.
   run_setup(training_options o, comm::host_group group, model::family const* own = nullptr)

@@ -18,9 +18,9 @@ using named_values = std::vector<std::pair<std::string, std::string>>;
 struct run_state {
   std::int64_t step = 0;            ///< steps done, skipped ones included
   std::int64_t accepted_steps = 0;  ///< steps that changed the weights
-  std::int64_t skips_in_a_row = 0;
-  data::position where;          ///< of the next step
-  double best_eval_loss = -1.0;  ///< -1: none yet
+  std::int64_t skips_in_a_row = 0;  ///< steps whose gradient was not finite, since the last accepted one
+  data::position where;             ///< of the next step
+  double best_eval_loss = -1.0;     ///< -1: none yet
   /// The engine's estimate of the share of steps with clip factor 1. A resumed run is planned for it. It
   /// changes no result.
   double hit_rate = 1.0;

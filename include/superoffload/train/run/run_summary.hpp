@@ -10,8 +10,9 @@ namespace superoffload::train {
 
 /// How a run ended.
 struct run_summary {
-  std::int64_t steps = 0;
-  std::optional<double> eval_before, eval_after;  ///< mean loss per label token of the held-out data
+  std::int64_t steps = 0;  ///< done since the run began, those before resuming included
+  /// Mean loss per label token of the held-out data, before the first step; none: not evaluated.
+  std::optional<double> eval_before, eval_after;  ///< the same after the last step
   std::filesystem::path exported;                 ///< empty: nothing was exported
   std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
   int signal = 0;                                 ///< that ended the run early; 0: it went to its end

@@ -19,7 +19,7 @@ public:
 
   /// Adds a step's recording. Steps are in order and of one recorder.
   void add(std::int64_t step, recording seen);
-  [[nodiscard]] std::size_t steps() const noexcept { return steps_.size(); }
+  [[nodiscard]] std::size_t steps() const noexcept { return steps_.size(); }  ///< that were added
 
   /// `tracks`: of that recorder.
   [[nodiscard]] std::string json(std::vector<track> const& tracks) const;
