@@ -11,13 +11,15 @@ namespace superoffload::kernel {
 /// The scalars of one optimizer step, computed in double on the host and rounded once, so that every
 /// processor uses the same bits.
 struct adamw_step {
-  float decay;  ///< 1 - lr * weight_decay
-  float beta1, beta2;
-  float one_minus_beta1, one_minus_beta2;
-  float step_size;      ///< lr / (1 - beta1^t)
-  float inverse_root2;  ///< 1 / sqrt(1 - beta2^t)
-  float epsilon;
-  float factor;  ///< the clip factor, by which the gradient is multiplied
+  float decay;            ///< 1 - lr * weight_decay
+  float beta1,            ///< decay rate of m
+      beta2;              ///< decay rate of v
+  float one_minus_beta1,  ///< rounded from double: not 1 - beta1 in float
+      one_minus_beta2;    ///< likewise for beta2
+  float step_size;        ///< lr / (1 - beta1^t)
+  float inverse_root2;    ///< 1 / sqrt(1 - beta2^t)
+  float epsilon;          ///< added to the root of v after its bias correction
+  float factor;           ///< the clip factor, by which the gradient is multiplied
 };
 
 /// AdamW (Loshchilov & Hutter, arXiv 1711.05101) of one element, or of a vector of elements: `Number` needs
@@ -43,14 +45,15 @@ constexpr void adamw_rule(Number& w, Number& m, Number& v, Number g, adamw_step 
 /// is rounded to T first, so that the result does not depend on the type in which the gradient was stored.
 template <element T, element G = T>
 struct adamw {
-  T* weight;
-  std::uint16_t* low;
-  float* m;
-  float* v;
-  G const* gradient;
-  std::int64_t count;
-  adamw_step step;
+  T* weight;           ///< read and written: the working weights; for float the masters themselves
+  std::uint16_t* low;  ///< read and written: the masters' low 16 bits; null for float
+  float* m;            ///< read and written: mean of the gradients, before bias correction
+  float* v;            ///< read and written: mean of the squared gradients, before bias correction
+  G const* gradient;   ///< of the step's loss, before clipping
+  std::int64_t count;  ///< elements of each array
+  adamw_step step;     ///< the same for every slice
 
+  /// The same step for elements `first` to `first + size - 1`; slices are independent.
   [[nodiscard]] constexpr adamw slice(std::int64_t first, std::int64_t size) const {
     return {weight + first,
             low == nullptr ? nullptr : low + first,

@@ -28,12 +28,15 @@ constexpr std::int64_t visible_pairs(std::int64_t length, std::int32_t window) {
 /// window > 0. Query head h uses key and value head h / (heads / kv_heads).
 struct attention_shape {
   std::int32_t const* starts;  ///< [documents + 1] first row of each document, last = rows (device memory)
-  std::int64_t documents, rows;
-  std::int32_t heads, kv_heads, head_dim;
-  std::int32_t longest;     ///< rows of the longest document
-  std::int32_t window = 0;  ///< 0: no limit
-  double scale;             ///< of the scores, usually head_dim^-1/2
-  dropout_mask dropout{};   ///< of the weights, after softmax
+  std::int64_t documents,      ///< entries of `starts` less one
+      rows;                    ///< of all documents together
+  std::int32_t heads,          ///< query heads, a multiple of kv_heads
+      kv_heads,                ///< key heads, and as many value heads
+      head_dim;                ///< elements of a head
+  std::int32_t longest;        ///< rows of the longest document
+  std::int32_t window = 0;     ///< 0: no limit
+  double scale;                ///< of the scores, usually head_dim^-1/2
+  dropout_mask dropout{};      ///< of the weights, after softmax
 
   /// Columns of a row of queries, keys and values side by side: q heads, then k heads, then v heads.
   [[nodiscard]] constexpr std::int64_t qkv_columns() const {
@@ -48,8 +51,8 @@ struct attention_shape {
 /// Device memory that a kernel writes to while it runs; its contents are meaningless afterwards.
 /// `scratch_bytes(device, arguments)` gives the size that a device's kernel needs.
 struct scratch_memory {
-  void* data = nullptr;
-  std::size_t bytes = 0;
+  void* data = nullptr;   ///< null when the kernel needs none
+  std::size_t bytes = 0;  ///< at least what scratch_bytes gives for the same arguments
 };
 
 /// out = dropout(softmax(scale * q k^T, causal)) v, softmax and sums in wide<T>. log_sum_exp of the scaled
@@ -59,18 +62,18 @@ struct scratch_memory {
 /// in Hopper's own kernels.
 template <element T>
 struct attention_forward {
-  attention_shape shape;
+  attention_shape shape;     ///< the same for forward and backward
   T const* qkv;              ///< [rows, qkv_columns]
   T* out;                    ///< [rows, heads * head_dim]
   wide<T>* log_sum_exp;      ///< [heads, rows]
   T const* sinks = nullptr;  ///< [heads] or none
-  scratch_memory scratch{};
+  scratch_memory scratch{};  ///< as large as scratch_bytes says
 };
 
 /// The gradient of attention_forward; probabilities are recomputed from log_sum_exp.
 template <element T>
 struct attention_backward {
-  attention_shape shape;
+  attention_shape shape;       ///< that of the forward, with its dropout
   T const* qkv;                ///< [rows, qkv_columns]
   T const* out;                ///< [rows, heads * head_dim]
   T const* d_out;              ///< [rows, heads * head_dim]
@@ -78,11 +81,12 @@ struct attention_backward {
   wide<T>* delta;              ///< [heads, rows] scratch: row sums of out * d_out
   T* d_qkv;                    ///< [rows, qkv_columns], overwritten
   T const* sinks = nullptr;    ///< [heads] or none
-  scratch_memory scratch{};
+  scratch_memory scratch{};    ///< as large as scratch_bytes says
 };
 
 /// Rows of a block of partial sums of the sinks' gradient; the last block may have fewer.
 inline constexpr std::int64_t attention_sinks_block_rows = 64;
+/// Rows of `partial` in attention_sinks_backward, for `rows` tokens.
 constexpr std::int64_t attention_sinks_blocks(std::int64_t rows) {
   return (rows + attention_sinks_block_rows - 1) / attention_sinks_block_rows;
 }
@@ -92,7 +96,7 @@ constexpr std::int64_t attention_sinks_blocks(std::int64_t rows) {
 /// the blocks.
 template <element T>
 struct attention_sinks_backward {
-  attention_shape shape;
+  attention_shape shape;       ///< that of the forward
   T const* out;                ///< [rows, heads * head_dim]
   T const* d_out;              ///< [rows, heads * head_dim]
   wide<T> const* log_sum_exp;  ///< as written by forward on the same device

@@ -24,7 +24,9 @@
 namespace superoffload::kernel {
 
 template <class... Arguments>
+/// A list of types; it holds no values.
 struct list {};
+/// Both lists, joined: for decltype alone, never defined.
 template <class... A, class... B>
 list<A..., B...> operator+(list<A...>, list<B...>);
 

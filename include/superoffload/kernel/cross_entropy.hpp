@@ -17,8 +17,9 @@ struct cross_entropy {
   std::int32_t const* targets;  ///< [rows], each -1 or in [0, vocabulary)
   wide<T>* row_loss;            ///< [rows]
   T* d_logits;                  ///< [rows, vocabulary] or null: not wanted; where T is wide<T>, may be logits
-  std::int64_t rows, vocabulary;
-  double scale;
+  std::int64_t rows,            ///< tokens; may be 0
+      vocabulary;               ///< logits of a row
+  double scale;                 ///< factor of the gradient alone; in a step 1 / its label tokens
 };
 
 }  // namespace superoffload::kernel

@@ -27,78 +27,90 @@
 // the arguments are independent, so that several threads share a kernel by cpu::run of their slices.
 namespace superoffload::kernel {
 
+/// An AdamW step of which everything is known: it writes state and weights.
 template <element T>
 struct adamw_update {
-  float* master;
-  float* m;
-  float* v;
-  T const* gradient;
-  T* weight;
-  std::int64_t count;
-  adamw_step step;
+  float* master;       ///< read and written
+  float* m;            ///< read and written
+  float* v;            ///< read and written
+  T const* gradient;   ///< of this step
+  T* weight;           ///< overwritten with the new working weights; may be `gradient`
+  std::int64_t count;  ///< elements of each array
+  adamw_step step;     ///< the scalars, with the clip factor
 
+  /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_update slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, gradient + first, weight + first, size, step};
   }
 };
 
+/// The working weights that an AdamW step would give. The state stays as it is.
 template <element T>
 struct adamw_speculate {
-  float const* master;
-  float const* m;
-  float const* v;
-  T const* gradient;
-  T* weight;
-  std::int64_t count;
-  adamw_step step;
+  float const* master;  ///< before the step
+  float const* m;       ///< before the step
+  float const* v;       ///< before the step
+  T const* gradient;    ///< of this step; the commit needs it again
+  T* weight;            ///< overwritten with the new working weights
+  std::int64_t count;   ///< elements of each array
+  adamw_step step;      ///< the scalars, with the clip factor that is expected
 
+  /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_speculate slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, gradient + first, weight + first, size, step};
   }
 };
 
+/// The state of a step whose weights adamw_speculate computed. Weights are not written.
 template <element T>
 struct adamw_commit {
-  float* master;
-  float* m;
-  float* v;
-  T const* pending;
-  std::int64_t count;
-  adamw_step record;
+  float* master;       ///< read and written
+  float* m;            ///< read and written
+  float* v;            ///< read and written
+  T const* pending;    ///< the gradient of the speculated step
+  std::int64_t count;  ///< elements of each array
+  adamw_step record;   ///< the scalars of that step, with the clip factor
 
+  /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_commit slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, pending + first, size, record};
   }
 };
 
+/// adamw_commit of one step, then adamw_speculate of the next, with the same bits but one pass over memory.
 template <element T>
 struct adamw_commit_speculate {
-  float* master;
-  float* m;
-  float* v;
-  T const* pending;
-  T const* gradient;
-  T* weight;
-  std::int64_t count;
-  adamw_step record, step;
+  float* master;       ///< read, and written by the commit
+  float* m;            ///< read, and written by the commit
+  float* v;            ///< read, and written by the commit
+  T const* pending;    ///< the gradient of the committed step
+  T const* gradient;   ///< the gradient of the next step; the next commit needs it again
+  T* weight;           ///< overwritten with the working weights after the next step; may be `pending`
+  std::int64_t count;  ///< elements of each array
+  adamw_step record,   ///< the scalars of the committed step
+      step;            ///< of the next step
 
+  /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_commit_speculate slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, pending + first, gradient + first, weight + first,
             size,           record,    step};
   }
 };
 
+/// adamw_commit of one step, then adamw_update with the next, with the same bits but one pass over memory.
 template <element T>
 struct adamw_commit_update {
-  float* master;
-  float* m;
-  float* v;
-  T const* pending;
-  T const* gradient;
-  T* weight;
-  std::int64_t count;
-  adamw_step record, step;
+  float* master;       ///< read and written; holds the result of both steps
+  float* m;            ///< read and written
+  float* v;            ///< read and written
+  T const* pending;    ///< the gradient of the committed step
+  T const* gradient;   ///< the gradient of the next step
+  T* weight;           ///< overwritten with the working weights after the next step; may be either gradient
+  std::int64_t count;  ///< elements of each array
+  adamw_step record,   ///< the scalars of the committed step
+      step;            ///< of the next step
 
+  /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_commit_update slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, pending + first, gradient + first, weight + first,
             size,           record,    step};
@@ -108,10 +120,11 @@ struct adamw_commit_update {
 /// The working weights of the masters as they are, resent after a step that was withdrawn.
 template <element T>
 struct resend_weights {
-  float const* master;
-  T* weight;
-  std::int64_t count;
+  float const* master;  ///< not changed
+  T* weight;            ///< overwritten: bfloat16::of_master of the master, or the master itself
+  std::int64_t count;   ///< elements of each array
 
+  /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr resend_weights slice(std::int64_t first, std::int64_t size) const {
     return {master + first, weight + first, size};
   }

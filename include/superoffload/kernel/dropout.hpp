@@ -21,6 +21,7 @@ struct dropout_mask {
   std::uint64_t key = 0;      ///< a different one for every use
   std::uint32_t dropped = 0;  ///< the expected number among 65536 elements; 0: none
 
+  /// `rate` is the probability to drop an element, in [0, 1); it is rounded to a multiple of 2^-16.
   [[nodiscard]] static constexpr dropout_mask with(double rate, std::uint64_t key) {
     return {key, static_cast<std::uint32_t>(rate * 65536.0 + 0.5)};
   }
@@ -29,6 +30,7 @@ struct dropout_mask {
   [[nodiscard]] constexpr std::uint64_t draw(std::uint64_t row, std::uint64_t block) const {
     return mixed(key + ((row << 32U) + block) * 0x9E3779B97F4A7C15U);
   }
+  /// Whether element `neighbour`, 0 to 3, of the block is kept, from the block's draw().
   [[nodiscard]] constexpr bool keeps(std::uint64_t drawn, int neighbour) const {
     return ((drawn >> (16 * neighbour)) & 0xFFFFU) >= dropped;
   }
@@ -48,11 +50,11 @@ struct dropout_mask {
 /// out = addend + x * mask for one row of `count` elements, in wide<T>, rounded once; out may be x or addend.
 template <element T>
 struct dropout_add {
-  dropout_mask mask;
-  T const* x;
-  T const* addend;  ///< or null
-  T* out;
-  std::int64_t count;
+  dropout_mask mask;   ///< its row is 0, its elements 0 to count - 1
+  T const* x;          ///< [count]
+  T const* addend;     ///< or null
+  T* out;              ///< [count]; may be x or addend
+  std::int64_t count;  ///< elements
 };
 
 }  // namespace superoffload::kernel

@@ -14,7 +14,8 @@ struct embedding_forward {
   T const* table;           ///< [vocabulary, columns]
   std::int32_t const* ids;  ///< [rows], each in [0, vocabulary)
   T* out;                   ///< [rows, columns]
-  std::int64_t rows, columns;
+  std::int64_t rows,        ///< tokens; may be 0
+      columns;              ///< elements of a table row
 };
 
 /// gradient[id] += sum over the rows r with ids[r] == id of d_out[r], in the order of the rows, in wide<T>.
@@ -27,8 +28,9 @@ struct embedding_backward {
   std::int32_t const* starts;       ///< [segments + 1]
   std::int32_t const* segment_ids;  ///< [segments], distinct
   G* gradient;                      ///< [vocabulary, columns]
-  std::int64_t segments, columns;
-  std::int32_t ignored = -1;  ///< an id, -1: none
+  std::int64_t segments,            ///< distinct ids
+      columns;                      ///< elements of a table row
+  std::int32_t ignored = -1;        ///< an id, -1: none
 };
 
 }  // namespace superoffload::kernel

@@ -16,12 +16,14 @@ namespace superoffload::kernel {
 /// k].
 template <element T, element Out = T>
 struct gemm {
-  T const* a;
-  T const* b;
-  Out* c;                ///< [m, n]; must not overlap a, b or addend
-  std::int64_t m, n, k;  ///< k may be 0: then op(a) * op(b) is zero
-  bool transpose_a = false;
-  bool transpose_b = false;
+  T const* a;                 ///< [m, k], or [k, m] when transposed
+  T const* b;                 ///< [k, n], or [n, k] when transposed
+  Out* c;                     ///< [m, n]; must not overlap a, b or addend
+  std::int64_t m,             ///< rows of c; may be 0
+      n,                      ///< columns of c; may be 0
+      k;                      ///< may be 0: then op(a) * op(b) is zero
+  bool transpose_a = false;   ///< `a` is stored [k, m]
+  bool transpose_b = false;   ///< `b` is stored [n, k]
   bool accumulate = false;    ///< add to what c holds
   T const* bias = nullptr;    ///< [n], added to every row
   T const* addend = nullptr;  ///< [m, n], for example a residual

@@ -11,9 +11,13 @@ namespace superoffload::kernel {
 
 /// Rows of queries, keys and values side by side. Queries and keys are normalised and rotated.
 struct head_norm_shape {
-  std::int64_t rows, stride;  ///< elements of a row: query, key and value heads
-  std::int32_t queries, keys, head_dim;
+  std::int64_t rows,     ///< tokens
+      stride;            ///< elements of a row: query, key and value heads
+  std::int32_t queries,  ///< heads from the start of a row
+      keys,              ///< key heads behind them
+      head_dim;          ///< even
 
+  /// Heads of a row that are normalised; each has its own inverse_rms.
   [[nodiscard]] constexpr std::int32_t heads() const { return queries + keys; }
 };
 
@@ -22,7 +26,7 @@ struct head_norm_shape {
 /// see rms_norm_forward and rotary. Values are copied.
 template <element T>
 struct head_norm_forward {
-  head_norm_shape shape;
+  head_norm_shape shape;          ///< of x and y
   T const* x;                     ///< [rows, stride]
   T const* weight;                ///< [2, head_dim]: of queries, of keys
   std::int32_t const* positions;  ///< [rows], each in [0, table length)
@@ -30,7 +34,7 @@ struct head_norm_forward {
   wide<T> const* sines;           ///< [table length, head_dim / 2]
   T* y;                           ///< [rows, stride], not x
   wide<T>* inverse_rms;           ///< [rows, heads]
-  double epsilon;
+  double epsilon;                 ///< added to the mean square, under the root
 };
 
 /// In place: d holds the gradient of y, and then that of x; the part of the values stays the same.
@@ -38,7 +42,7 @@ struct head_norm_forward {
 /// column_sum adds up the blocks. partial == nullptr: not wanted.
 template <element T>
 struct head_norm_backward {
-  head_norm_shape shape;
+  head_norm_shape shape;          ///< that of the forward
   T const* x;                     ///< [rows, stride]
   T const* weight;                ///< [2, head_dim]
   std::int32_t const* positions;  ///< [rows]

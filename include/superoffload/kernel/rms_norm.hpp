@@ -16,8 +16,9 @@ struct rms_norm_forward {
   T const* weight;       ///< [columns]
   T* y;                  ///< [rows, columns]
   wide<T>* inverse_rms;  ///< [rows]
-  std::int64_t rows, columns;
-  double epsilon;
+  std::int64_t rows,     ///< tokens; may be 0
+      columns;           ///< elements of a row
+  double epsilon;        ///< added to the mean square, under the root
 };
 
 /// Rows of a block of partial sums of the weight's gradient; the last block may have fewer. The grid, and so
@@ -29,6 +30,7 @@ constexpr std::int64_t rms_norm_block_rows(std::int64_t rows) {
   return rows <= least * most_blocks ? least : (rows + most_blocks - 1) / most_blocks;
 }
 
+/// Rows of `partial` in rms_norm_backward, for `rows` tokens; at most 256.
 constexpr std::int64_t rms_norm_blocks(std::int64_t rows) {
   return (rows + rms_norm_block_rows(rows) - 1) / rms_norm_block_rows(rows);
 }
@@ -44,8 +46,9 @@ struct rms_norm_backward {
   wide<T> const* inverse_rms;  ///< [rows]
   T* d_x;                      ///< [rows, columns]; may be d_y itself when it is not accumulated
   wide<T>* partial;            ///< [rms_norm_blocks(rows), columns]
-  std::int64_t rows, columns;
-  bool accumulate;  ///< add to what d_x holds
+  std::int64_t rows,           ///< those of the forward
+      columns;                 ///< elements of a row
+  bool accumulate;             ///< add to what d_x holds
 };
 
 }  // namespace superoffload::kernel

@@ -17,9 +17,11 @@ struct rotary {
   std::int32_t const* positions;  ///< [rows], each in [0, table length)
   wide<T> const* cosines;         ///< [table length, head_dim / 2]
   wide<T> const* sines;           ///< [table length, head_dim / 2]
-  std::int64_t rows, stride;
-  std::int32_t heads, head_dim;
-  bool inverse = false;  ///< rotate back: the gradient
+  std::int64_t rows,              ///< tokens; may be 0
+      stride;                     ///< elements from one row to the next, at least heads * head_dim
+  std::int32_t heads,             ///< to rotate; later elements of a row stay as they are
+      head_dim;                   ///< even
+  bool inverse = false;           ///< rotate back: the gradient
 };
 
 }  // namespace superoffload::kernel

@@ -12,18 +12,21 @@ namespace superoffload::kernel {
 /// descending order, the lower number where logits are equal; NaN counts as minus infinity. Choice c belongs
 /// to row c / each; there are `choices` = rows * each of them.
 struct routing_shape {
-  std::int64_t rows, experts;
+  std::int64_t rows,  ///< tokens; may be 0
+      experts;        ///< columns of the logits
   std::int32_t each;  ///< 1 to `experts`
   /// Do the weights of a row add up to 1? Then they are the softmax of the chosen logits: the same as a
   /// softmax of all logits, normalised after the choice. Otherwise the softmax is over all logits.
   bool normalised = true;
 
+  /// The number of choices of all rows.
   [[nodiscard]] constexpr std::int64_t choices() const { return rows * each; }
 };
 
+/// Chooses the experts of each row, as routing_shape says, and their weights.
 template <element T>
 struct route_forward {
-  routing_shape shape;
+  routing_shape shape;   ///< rows, experts and choices
   T const* logits;       ///< [rows, experts]
   std::int32_t* chosen;  ///< [choices] the expert of each choice
   wide<T>* weights;      ///< [choices]
@@ -33,7 +36,7 @@ struct route_forward {
 /// d_logits from the gradients of both results of route_forward, `weights` and `dense`.
 template <element T>
 struct route_backward {
-  routing_shape shape;
+  routing_shape shape;         ///< that of the forward
   T const* logits;             ///< [rows, experts]
   std::int32_t const* chosen;  ///< [choices]
   wide<T> const* weights;      ///< [choices]
@@ -49,7 +52,8 @@ struct group_choices {
   std::int32_t* starts;        ///< [experts + 1]
   std::int32_t* order;         ///< [choices]
   std::int32_t* places;        ///< [choices], the inverse of order
-  std::int64_t choices, experts;
+  std::int64_t choices,        ///< rows * each
+      experts;                 ///< the number of experts
 };
 
 /// out[i] = x[order[i] / each]: the rows of the choices, sorted by expert.
@@ -58,8 +62,9 @@ struct gather_rows {
   T const* x;                 ///< [choices / each, columns]
   std::int32_t const* order;  ///< [choices]
   T* out;                     ///< [choices, columns]
-  std::int64_t choices, columns;
-  std::int32_t each;
+  std::int64_t choices,       ///< rows * each
+      columns;                ///< elements of a row
+  std::int32_t each;          ///< choices of a row of x
 };
 
 /// out[r] = [addend[r]] + the sum of grouped[places[c]] over the choices c of row r, in their order, in
@@ -70,8 +75,9 @@ struct combine_rows {
   std::int32_t const* places;  ///< [rows * each]
   T const* addend;             ///< [rows, columns] or none; may be `out`
   T* out;                      ///< [rows, columns]
-  std::int64_t rows, columns;
-  std::int32_t each;
+  std::int64_t rows,           ///< tokens; may be 0
+      columns;                 ///< elements of a row
+  std::int32_t each;           ///< choices of a row
 };
 
 }  // namespace superoffload::kernel
