@@ -20,7 +20,8 @@ namespace superoffload::autograd {
 /// calls without memory (a dry pass) give the peak.
 class activation_arena {
 public:
-  static constexpr std::size_t alignment = 256;
+  static constexpr std::size_t alignment = 256;  ///< bytes; of every address and size
+  /// Which of the two stacks grows: up from the begin, or down from the end.
   enum class side { begin, end };
 
   activation_arena() = default;
@@ -28,11 +29,14 @@ public:
   activation_arena(void* memory, std::size_t bytes)
       : memory_{memory}, bytes_{bytes / alignment * alignment}, dry_{false} {}
 
+  /// Is there no memory? Then addresses are distinct but must not be dereferenced.
   [[nodiscard]] bool dry() const noexcept { return dry_; }
 
   /// From now on allocate, mark and release use this side.
   void turn_to(side s) noexcept { side_ = s; }
 
+  /// Room for `count` elements on the current side, not initialised. \throws error(internal) when the memory
+  /// is used up; a dry arena never is.
   template <class T>
   T* allocate(std::int64_t count) {
     auto const bytes = (static_cast<std::size_t>(count) * sizeof(T) + alignment - 1) / alignment * alignment;
@@ -46,8 +50,11 @@ public:
     return reinterpret_cast<T*>(base() + at);
   }
 
+  /// The bytes in use on the current side, for release().
   [[nodiscard]] std::size_t mark() const noexcept { return used_[static_cast<std::size_t>(side_)]; }
+  /// Frees what the current side allocated since mark() gave `mark`.
   void release(std::size_t mark) noexcept { used() = mark; }
+  /// Frees both sides and turns to the begin. The peak stays.
   void release_all() noexcept {
     used_ = {};
     turn_to(side::begin);
@@ -57,6 +64,7 @@ public:
     auto const address = reinterpret_cast<std::uintptr_t>(pointer);
     return address >= base() + mark && address < base() + used_[0];
   }
+  /// The most bytes in use at once on both sides together, since the arena was made.
   [[nodiscard]] std::size_t peak() const noexcept { return peak_; }
 
 private:
@@ -78,17 +86,21 @@ private:
 /// state allocates nothing.
 class node_arena {
 public:
+  /// A T from `arguments`, valid until its memory is released; its destructor never runs.
   template <class T, class... Arguments>
   T* make(Arguments&&... arguments) {
     static_assert(std::is_trivially_destructible_v<T>, "nodes are dropped without being destroyed");
     return new (take(sizeof(T), alignof(T))) T{std::forward<Arguments>(arguments)...};
   }
 
+  /// A state of the stack, for release().
   struct position {
-    std::size_t chunk = 0;
-    std::size_t used = 0;
+    std::size_t chunk = 0;  ///< index of the chunk that is being filled
+    std::size_t used = 0;   ///< bytes of that chunk
   };
+  /// The end of what was made so far.
   [[nodiscard]] position mark() const noexcept { return at_; }
+  /// Drops what was made since mark() gave `mark`; the chunks stay for reuse.
   void release(position mark) noexcept { at_ = mark; }
 
 private:

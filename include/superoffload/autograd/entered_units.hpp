@@ -17,12 +17,13 @@ namespace superoffload::autograd {
 /// The units that a scope enters: its own and, for a tied head, the embedding.
 class unit_list {
 public:
+  /// \throws error(internal) for more than two units.
   unit_list(std::initializer_list<int> units) {
     expect(units.size() <= ids_.size(), exit_code::internal, "a scope enters two units at most");
     for (int const u : units) { ids_[static_cast<std::size_t>(size_++)] = u; }
   }
-  [[nodiscard]] int const* begin() const noexcept { return ids_.data(); }
-  [[nodiscard]] int const* end() const noexcept { return ids_.data() + size_; }
+  [[nodiscard]] int const* begin() const noexcept { return ids_.data(); }        ///< of the units' ids
+  [[nodiscard]] int const* end() const noexcept { return ids_.data() + size_; }  ///< behind the last id
 
 private:
   std::array<int, 2> ids_{};
@@ -33,6 +34,7 @@ private:
 /// are written. A dry tape has no store and acquires nothing.
 class entered_units {
 public:
+  /// `units`: how many the model has. Without `access` the tape is dry.
   explicit entered_units(int units, unit_access access = {})
       : access_{access}, units_(static_cast<std::size_t>(units)) {}
 
@@ -43,6 +45,8 @@ public:
     for (auto& u : units_) { u.uses = 0; }
   }
 
+  /// Acquires the unit from the store, names it for errors and profilers, and announces to the store which
+  /// unit came next in the run before. Nests; every enter has its leave().
   void enter(int unit, pass p) {
     auto& state = of(unit);
     ++state.acquired;
@@ -58,6 +62,7 @@ public:
     state.buffers = access_.acquire(access_.store, unit, p);
     prefetch_after({unit, p});
   }
+  /// Later work may not use the unit's buffers.
   void leave(int unit, pass p) {
     --of(unit).acquired;
     if (!dry()) {
@@ -94,6 +99,7 @@ public:
     written[static_cast<std::size_t>(p.index)] = true;
     return before;
   }
+  /// From now on written() is false once for every parameter: a new step begins.
   void forget_gradients() {
     for (auto& u : units_) { u.written.assign(u.written.size(), false); }
   }

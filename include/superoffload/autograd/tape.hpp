@@ -56,25 +56,31 @@ work work_of(Function const& function, std::size_t bytes) {
 template <device_policy D, element T>
 class variable {
 public:
+  /// What all copies of a handle share. It lives until the tape's reset, or, without a backward, its block's
+  /// end.
   struct contents {
-    T* value;
-    T* gradient;
-    std::int64_t rows, columns;
-    bool kept = true;  // from forward to backward
+    T* value;           ///< [rows, columns] in device memory; of a dry tape not to be dereferenced
+    T* gradient;        ///< [rows, columns], null until its first writer in the backward
+    std::int64_t rows,  ///< tokens, mostly
+        columns;        ///< elements of a row
+    bool kept = true;   ///< from forward to backward
   };
 
   variable() = default;
-  variable(tape<D, T>& owner, contents* what) : tape_{&owner}, contents_{what} {}
+  variable(tape<D, T>& owner, contents* what) : tape_{&owner}, contents_{what} {}  ///< for tapes
 
-  [[nodiscard]] tape<D, T>& on() const noexcept { return *tape_; }
-  [[nodiscard]] T* value() const noexcept { return contents_->value; }
+  [[nodiscard]] tape<D, T>& on() const noexcept { return *tape_; }      ///< the tape that owns it
+  [[nodiscard]] T* value() const noexcept { return contents_->value; }  ///< [rows, columns], device memory
+  /// Null until its first writer in the backward.
   [[nodiscard]] T* gradient() const noexcept { return contents_->gradient; }
-  [[nodiscard]] std::int64_t rows() const noexcept { return contents_->rows; }
+  [[nodiscard]] std::int64_t rows() const noexcept { return contents_->rows; }  ///< of the matrix
+  /// Elements of a row; rows lie one behind the other.
   [[nodiscard]] std::int64_t columns() const noexcept { return contents_->columns; }
-  [[nodiscard]] std::int64_t count() const noexcept { return rows() * columns(); }
+  [[nodiscard]] std::int64_t count() const noexcept { return rows() * columns(); }  ///< elements
 
   /// Does its value stay from forward to backward, or is it recomputed?
   [[nodiscard]] bool kept() const noexcept { return contents_->kept; }
+  /// Set by the tape when the function has run.
   void kept(bool does) const noexcept { contents_->kept = does; }
   /// Takes over the value of another, in every copy of this handle.
   void adopt_value(variable const& other) const noexcept { contents_->value = other.value(); }
@@ -102,9 +108,9 @@ private:
 template <device_policy D, element T>
 class tape {
 public:
-  using device_type = D;
-  using element_type = T;
-  using variable_type = variable<D, T>;
+  using device_type = D;                 ///< where the functions run
+  using element_type = T;                ///< of activations and weights
+  using variable_type = variable<D, T>;  ///< what functions read and return
 
   /// A tape that runs: `memory` is the activation arena, `access` reaches the weights.
   tape(D const& device, typename D::stream& stream, activation_arena memory, unit_access access, int units)
@@ -114,8 +120,9 @@ public:
   tape(tape const&) = delete;
   tape& operator=(tape const&) = delete;
 
-  [[nodiscard]] bool dry() const noexcept { return arena_.dry(); }
-  [[nodiscard]] bool recording() const noexcept { return recording_; }
+  [[nodiscard]] bool dry() const noexcept { return arena_.dry(); }      ///< launches and copies do nothing
+  [[nodiscard]] bool recording() const noexcept { return recording_; }  ///< a backward is to follow
+  /// The most bytes of activations in use at once.
   [[nodiscard]] std::size_t peak_bytes() const noexcept { return arena_.peak(); }
 
   /// Sets what blocks keep from now on; null: everything. Must outlive its use, and must not change between a
@@ -140,6 +147,7 @@ public:
   // What functions use
   // -----------------------------------------------------------------------------------------------
 
+  /// Queues the kernel on the tape's stream.
   template <class Arguments>
   void launch(Arguments const& arguments) {
     static_assert(launches<D, Arguments>,
@@ -157,11 +165,13 @@ public:
     launch(arguments);
     release(before);
   }
+  /// Queued on the stream; between host and device memory as well.
   void copy(void* to, void const* from, std::size_t bytes) {
     if (!dry()) {
       stream_->copy(to, from, bytes);
     }
   }
+  /// Queued on the stream.
   void fill_zero(void* to, std::size_t bytes) {
     if (!dry()) {
       stream_->fill_zero(to, bytes);
@@ -175,8 +185,9 @@ public:
   }
   /// Scratch of one function: memory allocated since `mark` is free after release(mark).
   [[nodiscard]] std::size_t mark() const noexcept { return arena_.mark(); }
-  void release(std::size_t mark) noexcept { arena_.release(mark); }
+  void release(std::size_t mark) noexcept { arena_.release(mark); }  ///< see mark()
 
+  /// A new variable, its value not initialised.
   variable_type make(std::int64_t rows, std::int64_t columns) {
     return make_at(allocate<T>(rows * columns), rows, columns);
   }
@@ -187,9 +198,10 @@ public:
 
   /// Where a function writes the gradient of `x`; `accumulate`: it adds to what is there.
   struct destination {
-    T* gradient;
-    bool accumulate;
+    T* gradient;      ///< [rows, columns] of x
+    bool accumulate;  ///< false: overwrite it
   };
+  /// The first call in a backward allocates the gradient.
   destination gradient_of(variable_type x) {
     if (x.gradient() != nullptr) {
       return {x.gradient(), true};
@@ -198,6 +210,7 @@ public:
     return {x.gradient(), false};
   }
 
+  /// [rows, columns] of the parameter, whose unit is entered; null on a dry tape.
   T const* weights(parameter const& p) const {
     if (dry()) {
       return nullptr;
@@ -208,9 +221,10 @@ public:
   /// The same for a parameter. G is T, or wide<T> for a wide gradient.
   template <class G>
   struct parameter_destination {
-    G* gradient;
-    bool accumulate;
+    G* gradient;      ///< [rows, columns] of the parameter; null on a dry tape
+    bool accumulate;  ///< false: overwrite it, as the first writer since forget_gradients
   };
+  /// Counts as a write. The parameter's unit is entered, for a backward or both.
   template <class G>
   parameter_destination<G> gradient_of(parameter const& p) {
     bool const accumulate = units_.written(p);

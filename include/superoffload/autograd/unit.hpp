@@ -14,12 +14,13 @@ namespace superoffload::autograd {
 
 /// A tensor of a checkpoint inside a unit's flat buffer, row-major.
 struct tensor_entry {
-  std::string name;  ///< as Hugging Face names it
-  std::vector<std::int64_t> shape;
-  std::int64_t offset = 0;  ///< in elements from the start of the unit
-  bool trainable = true;
-  bool decays = true;  ///< takes part in weight decay
+  std::string name;                 ///< as Hugging Face names it
+  std::vector<std::int64_t> shape;  ///< extents, the last of them contiguous
+  std::int64_t offset = 0;          ///< in elements from the start of the unit
+  bool trainable = true;            ///< false: frozen; the store zeroes its gradient, and no step changes it
+  bool decays = true;               ///< takes part in weight decay
 
+  /// Elements, padding not included; 1 for a scalar.
   [[nodiscard]] std::int64_t count() const {
     std::int64_t product = 1;
     for (auto const extent : shape) { product *= extent; }
@@ -29,14 +30,16 @@ struct tensor_entry {
 
 /// A layer's weight: its position in a unit. Neighbours such as q|k|v are one parameter of several tensors.
 struct parameter {
-  int unit = -1;
-  int index = 0;            ///< among the unit's parameters
-  std::int64_t offset = 0;  ///< in elements
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  bool trainable = true;  ///< false: its gradient is not needed
+  int unit = -1;             ///< the unit's id; -1: there is no such weight
+  int index = 0;             ///< among the unit's parameters
+  std::int64_t offset = 0;   ///< in elements
+  std::int64_t rows = 0;     ///< of the matrix that a GEMM reads; 1 for a vector
+  std::int64_t columns = 0;  ///< of that matrix; the elements of a row are contiguous
+  bool trainable = true;     ///< false: its gradient is not needed
 
+  /// Elements of the matrix.
   [[nodiscard]] std::int64_t count() const noexcept { return rows * columns; }
+  /// Is there such a weight, for example a bias?
   explicit operator bool() const noexcept { return unit >= 0; }
 };
 
@@ -78,14 +81,21 @@ public:
     for (auto const& [tensor, elements] : parts) { append({tensor, {elements}}); }
     return finish(added, 1);
   }
+  /// Adds a vector parameter of one tensor.
   parameter add_vector(std::string const& name, std::int64_t count) { return add_vector({{name, count}}); }
 
+  /// Its index among the model's units, in the order of the forward.
   [[nodiscard]] int id() const noexcept { return id_; }
+  /// A name for messages, plans and profilers, such as "layer 3".
   [[nodiscard]] std::string const& name() const noexcept { return name_; }
+  /// Do stores keep its gradient in wide<T>?
   [[nodiscard]] bool wide_gradient() const noexcept { return wide_gradient_; }
-  [[nodiscard]] int parameters() const noexcept { return parameters_; }
+  [[nodiscard]] int parameters() const noexcept { return parameters_; }  ///< the number of add_... calls
+  /// Its tensors, in the order of their offsets.
   [[nodiscard]] std::vector<tensor_entry> const& tensors() const noexcept { return tensors_; }
+  /// For setting `trainable` and `decays`, before a store is made.
   [[nodiscard]] std::vector<tensor_entry>& tensors() noexcept { return tensors_; }
+  /// Is any of its tensors trainable? Otherwise stores keep no gradient of the unit.
   [[nodiscard]] bool trainable() const {
     for (auto const& tensor : tensors_) {
       if (tensor.trainable) {
@@ -162,21 +172,22 @@ enum class pass { forward, backward, both };
 /// A unit's flat buffers in device memory while it is acquired. `gradient` is null in a plain forward; its
 /// elements have the weights' type, or its wide type.
 struct unit_buffers {
-  void const* weights = nullptr;
-  void* gradient = nullptr;
-  bool gradient_is_wide = false;
+  void const* weights = nullptr;  ///< [elements of the unit] T
+  void* gradient = nullptr;       ///< [elements of the unit] T or wide<T>; reduce() zeroes frozen tensors
+  bool gradient_is_wide = false;  ///< the gradient's elements are wide<T>
 };
 
 /// How a tape reaches the store of weights and gradients, type-erased once per unit and not once per
 /// parameter. Calls refer to the stream's order: buffers of acquire are for work queued after it.
 struct unit_access {
-  void* store = nullptr;
-  void (*prefetch)(void*, int unit, pass) noexcept = nullptr;
-  unit_buffers (*acquire)(void*, int unit, pass) = nullptr;
-  void (*release)(void*, int unit, pass) noexcept = nullptr;
-  void (*reduce)(void*, int unit) = nullptr;
+  void* store = nullptr;                                       ///< the first argument of each call below
+  void (*prefetch)(void*, int unit, pass) noexcept = nullptr;  ///< a hint that `unit` comes next
+  unit_buffers (*acquire)(void*, int unit, pass) = nullptr;    ///< counted; null: the tape is dry
+  void (*release)(void*, int unit, pass) noexcept = nullptr;   ///< matches an acquire
+  void (*reduce)(void*, int unit) = nullptr;        ///< the gradient of the micro-batch is complete
   std::vector<unit_layout> const* units = nullptr;  ///< for the names of profiler ranges; null: no ranges
 
+  /// Access to a store, which must outlive the tape, as must `units`. See zero::unit_store for the calls.
   template <class Store>
   static unit_access to(Store& store, std::vector<unit_layout> const* units = nullptr) {
     return {&store,
