@@ -7,16 +7,20 @@
 
 namespace superoffload::nn {
 
+/// The tape's function behind `a + b`; both have one shape.
 template <device_policy D, element T>
 struct add_function {
-  autograd::variable<D, T> a, b;
-  autograd::variable<D, T> y{};
+  autograd::variable<D, T> a,    ///< [rows, columns]
+      b;                         ///< of the same shape; may be a
+  autograd::variable<D, T> y{};  ///< a new matrix
 
+  /// Makes y.
   void forward(autograd::tape<D, T>& t) {
     y = t.make(a.rows(), a.columns());
     t.launch(kernel::add<T>{a.value(), b.value(), y.value(), y.count()});
   }
 
+  /// Adds y's gradient to those of a and b.
   void backward(autograd::tape<D, T>& t) {
     for (auto const operand : {a, b}) {
       auto const to = t.gradient_of(operand);

@@ -18,21 +18,26 @@ using autograd::parameter;
 using autograd::tape;
 using autograd::variable;
 
+/// The heads of a layer; see kernel::attention_shape.
 struct attention_heads {
-  std::int32_t heads, kv_heads, head_dim;
-  std::int32_t window = 0;
+  std::int32_t heads,       ///< query heads, a multiple of kv_heads
+      kv_heads,             ///< key heads, and as many value heads
+      head_dim;             ///< elements of a head
+  std::int32_t window = 0;  ///< last keys that a query sees; 0: all of its document
 };
 
+/// The tape's function behind nn::attention.
 template <device_policy D, element T>
 struct attention_function {
-  variable<D, T> qkv;
-  batch const* b;
-  attention_heads h;
-  std::optional<parameter> sinks{};
-  kernel::dropout_mask dropout{};
-  variable<D, T> y{};
-  wide<T>* log_sum_exp = nullptr;
+  variable<D, T> qkv;                ///< [rows, (heads + 2 kv_heads) * head_dim]; read by this function only
+  batch const* b;                    ///< must outlive the backward
+  attention_heads h;                 ///< their number divides the columns of qkv
+  std::optional<parameter> sinks{};  ///< [heads], or none
+  kernel::dropout_mask dropout{};    ///< of the attention weights; the same for forward and backward
+  variable<D, T> y{};                ///< [rows, heads * head_dim]
+  wide<T>* log_sum_exp = nullptr;    ///< [heads, rows], kept for the backward
 
+  /// Makes y and log_sum_exp, with scratch memory that is free afterwards.
   void forward(tape<D, T>& t) {
     y = t.make(qkv.rows(), std::int64_t{h.heads} * h.head_dim);
     log_sum_exp = t.template allocate<wide<T>>(h.heads * qkv.rows());
@@ -40,6 +45,7 @@ struct attention_function {
         kernel::attention_forward<T>{shape(), qkv.value(), y.value(), log_sum_exp, sink_values(t)});
   }
 
+  /// The gradients of qkv and of the sinks. \throws error(internal) when another function has written qkv's.
   void backward(tape<D, T>& t) {
     auto const to = t.gradient_of(qkv);
     expect(!to.accumulate, exit_code::internal,

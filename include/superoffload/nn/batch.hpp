@@ -11,10 +11,10 @@ namespace superoffload::nn {
 /// A micro-batch in device memory, with index arrays derived on the host. See data::batch for the host's
 /// side. The creator owns the pointers; they live until the backward is done.
 struct batch {
-  std::int64_t rows = 0;
-  std::int64_t documents = 0;
-  std::int64_t segments = 0;  ///< distinct token ids
-  std::int32_t longest = 0;   ///< rows of the longest document
+  std::int64_t rows = 0;       ///< tokens of all documents together
+  std::int64_t documents = 0;  ///< sequences that attention keeps apart
+  std::int64_t segments = 0;   ///< distinct token ids
+  std::int32_t longest = 0;    ///< rows of the longest document
   std::int64_t divisor =
       1;  ///< label tokens of the whole step: the loss is the sum over its targets / divisor
   std::uint64_t noise = 0;                       ///< seed of dropout, different for every micro-batch

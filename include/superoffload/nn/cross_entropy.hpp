@@ -20,7 +20,7 @@ using autograd::variable;
 
 /// The result of a loss: one double in device memory, the sum of the losses of all targets (not yet divided).
 struct loss_sum {
-  double* total = nullptr;
+  double* total = nullptr;  ///< one number; valid until the tape's next reset
 };
 
 /// Head and cross-entropy together, in chunks of tokens, so that the logits of the whole batch never exist at
@@ -28,11 +28,11 @@ struct loss_sum {
 /// parameter. Logits are computed in wide<T>.
 template <device_policy D, element T>
 struct head_loss_function {
-  variable<D, T> x;
-  parameter head;  ///< [vocabulary, columns]
-  batch const* b;
-  loss_sum y{};
-  T* d_x = nullptr;
+  variable<D, T> x;  ///< [rows, columns], the last hidden state
+  parameter head;    ///< [vocabulary, columns]
+  batch const* b;    ///< read by the forward only
+  loss_sum y{};      ///< written by the forward
+  T* d_x = nullptr;  ///< [rows, columns], already of the divided loss; null without a backward
 
   /// Tokens whose logits exist at a time: as many as the device's limit for the two buffers of a chunk
   /// allows. It is a power of two: efficient for GEMMs, and most batches leave no small remainder.
@@ -43,6 +43,7 @@ struct head_loss_function {
     return std::min(rows, static_cast<std::int64_t>(chunk));
   }
 
+  /// Computes loss and gradients, chunk by chunk. The buffers of a chunk are free afterwards.
   void forward(tape<D, T>& t) {
     bool const with_gradient = t.recording();
     y.total = t.template allocate<double>(1);
@@ -69,6 +70,7 @@ struct head_loss_function {
     t.release(mark);
   }
 
+  /// Hands over the gradient that the forward computed.
   void backward(tape<D, T>&) { x.adopt_gradient(d_x); }
 
 private:

@@ -15,16 +15,20 @@ namespace superoffload::nn {
 /// residual + dropout(x), in x's memory: this is the only function that reads x.
 template <device_policy D, element T>
 struct dropout_function {
-  static constexpr bool in_place = true;
-  variable<D, T> x, residual;
-  kernel::dropout_mask mask;
-  variable<D, T> y{};
+  static constexpr bool in_place = true;  ///< the result shares x's memory
+  variable<D, T> x,                       ///< [rows, columns], overwritten by y
+      residual;                           ///< of the same shape
+  kernel::dropout_mask mask;              ///< the same for forward and backward
+  variable<D, T> y{};                     ///< [rows, columns], in x's memory
 
+  /// Overwrites x with residual + x under the mask.
   void forward(tape<D, T>& t) {
     y = t.make_at(x.value(), x.rows(), x.columns());
     t.launch(kernel::dropout_add<T>{mask, x.value(), residual.value(), y.value(), y.count()});
   }
 
+  /// x's gradient is y's under the mask; the residual's is y's, in the same memory where it is free.
+  /// \throws error(internal) when another function has written x's gradient.
   void backward(tape<D, T>& t) {
     auto const to = t.gradient_of(x);
     expect(!to.accumulate, exit_code::internal, "what dropout leaves elements out of has one use only");
@@ -41,7 +45,7 @@ struct dropout_function {
 /// the mean is preserved (Srivastava et al., JMLR 15, 2014). The choice is a function of the batch's noise
 /// and of `site`.
 struct dropout {
-  double rate = 0.0;
+  double rate = 0.0;       ///< probability to drop an element, in [0, 1); 0: none
   std::uint64_t site = 0;  ///< different for every dropout of a model
 
   /// The mask for this batch; empty when no backward follows.

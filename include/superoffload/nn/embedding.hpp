@@ -14,18 +14,21 @@ using autograd::parameter;
 using autograd::tape;
 using autograd::variable;
 
+/// The tape's function behind nn::embedding.
 template <device_policy D, element T>
 struct embedding_function {
-  parameter table;
-  batch const* b;
-  std::int32_t padding;
-  variable<D, T> y{};
+  parameter table;       ///< [vocabulary, columns]
+  batch const* b;        ///< must outlive the backward
+  std::int32_t padding;  ///< the token whose row gets no gradient, -1: none
+  variable<D, T> y{};    ///< [rows, columns]
 
+  /// Looks up the batch's tokens.
   void forward(tape<D, T>& t) {
     y = t.make(b->rows, table.columns);
     t.launch(kernel::embedding_forward<T>{t.weights(table), b->tokens, y.value(), b->rows, table.columns});
   }
 
+  /// Adds y's gradient to the rows of the table's; the first writer of a step zeroes the whole table's first.
   void backward(tape<D, T>& t) {
     if (!table.trainable) {
       return;
@@ -43,7 +46,7 @@ struct embedding_function {
 
 /// The rows of a table [vocabulary, columns] by token id.
 struct embedding {
-  parameter table;
+  parameter table;            ///< [vocabulary, columns]
   std::int32_t padding = -1;  ///< the token whose row gets no gradient from this layer, -1: none
 
   /// The batch must outlive the backward.

@@ -25,19 +25,20 @@ enum class expert_layout : std::uint8_t { out_in, in_out };
 
 /// A mixture of experts without its norm: a router, and gated MLPs of which each token uses a few.
 struct experts {
-  linear router;            ///< [count, hidden]
-  parameter gate_up, down;  ///< per expert [2 intermediate, hidden] and [hidden, intermediate], or transposed
-                            ///< (expert_layout)
-  parameter gate_up_bias{};  ///< [count, 2 intermediate] or none
-  parameter down_bias{};     ///< [count, hidden] or none
-  std::int64_t count = 0;
-  std::int64_t intermediate = 0;
-  std::int32_t each = 0;  ///< experts per token
-  bool normalised = true;
-  kernel::expert_gate gate = kernel::expert_gate::silu;
-  double gate_limit = 0;  ///< of the clamped gate
-  expert_layout layout = expert_layout::out_in;
+  linear router;                  ///< [count, hidden]
+  parameter gate_up,              ///< per expert [2 intermediate, hidden], or transposed (expert_layout)
+      down;                       ///< per expert [hidden, intermediate], or transposed
+  parameter gate_up_bias{};       ///< [count, 2 intermediate] or none
+  parameter down_bias{};          ///< [count, hidden] or none
+  std::int64_t count = 0;         ///< experts of the layer
+  std::int64_t intermediate = 0;  ///< columns between the two GEMMs of an expert
+  std::int32_t each = 0;          ///< experts per token
+  bool normalised = true;         ///< the weights of a token add up to 1; see kernel::routing_shape
+  kernel::expert_gate gate = kernel::expert_gate::silu;  ///< the activation between the two GEMMs
+  double gate_limit = 0;                                 ///< of the clamped gate
+  expert_layout layout = expert_layout::out_in;          ///< of gate_up and of down
 
+  /// Calls f with every parameter; one that the layer lacks has the unit -1.
   template <class F>
   void each_parameter(F&& f) {
     router.each_parameter(f);
@@ -59,15 +60,21 @@ struct experts {
 /// expert order and the inputs of the second GEMMs are recomputed.
 template <device_policy D, element T>
 struct experts_function {
-  variable<D, T> x, residual;
-  experts const* e;
-  variable<D, T> y{};
-  T* logits = nullptr;
-  T* dense = nullptr;
-  T* gate_up = nullptr;
-  wide<T>* weights = nullptr;
+  variable<D, T> x,            ///< [rows, hidden], already normed
+      residual;                ///< [rows, hidden]
+  experts const* e;            ///< must outlive the backward
+  variable<D, T> y{};          ///< [rows, hidden]
+  T* logits = nullptr;         ///< [rows, count], of the router
+  T* dense = nullptr;          ///< [rows, count]: the weights of the chosen and zeros; null without down_bias
+  T* gate_up = nullptr;        ///< [choices, 2 intermediate]; the backward overwrites it with its gradient
+  wide<T>* weights = nullptr;  ///< [choices]
+  ///@{
+  /// As in kernel::group_choices, kept for the backward.
   std::int32_t *chosen = nullptr, *starts = nullptr, *order = nullptr, *places = nullptr;
+  ///@}
 
+  /// Routes, and runs the experts' GEMMs on rows sorted by expert. The sizes of the groups stay on the
+  /// device.
   void forward(tape<D, T>& t) {
     auto const s = shape();
     auto const choices = s.choices();
@@ -115,6 +122,7 @@ struct experts_function {
     t.release(before);
   }
 
+  /// Gradients of x, residual and every trainable parameter; sorted rows and `hidden` are computed again.
   void backward(tape<D, T>& t) {
     auto const s = shape();
     auto const choices = s.choices();
@@ -167,6 +175,7 @@ struct experts_function {
     }
   }
 
+  /// The work of the forward; a multiply-add counts as two FLOPs.
   [[nodiscard]] autograd::work forward_work() const {
     auto const s = shape();
     auto const hidden = static_cast<double>(x.columns()), rows = static_cast<double>(s.rows),

@@ -11,18 +11,20 @@
 
 namespace superoffload::nn {
 
+/// The tape's function behind nn::head_norm.
 template <device_policy D, element T>
 struct head_norm_function {
-  variable<D, T> x;
-  parameter weight;  ///< of queries, then of keys
-  double epsilon;
-  batch const* b;
-  wide<T> const* cosines;
-  wide<T> const* sines;
-  attention_heads heads;
-  variable<D, T> y{};
-  wide<T>* inverse_rms = nullptr;
+  variable<D, T> x;                ///< [rows, (heads + 2 kv_heads) * head_dim]; read by this function only
+  parameter weight;                ///< of queries, then of keys
+  double epsilon;                  ///< added to the mean square, under the root
+  batch const* b;                  ///< for the positions; must outlive the backward
+  wide<T> const* cosines;          ///< [table length, head_dim / 2]
+  wide<T> const* sines;            ///< [table length, head_dim / 2]
+  attention_heads heads;           ///< those of x's columns
+  variable<D, T> y{};              ///< [rows, columns of x]
+  wide<T>* inverse_rms = nullptr;  ///< [rows, heads + kv_heads], kept for the backward
 
+  /// Makes y and inverse_rms.
   void forward(tape<D, T>& t) {
     y = t.make(x.rows(), x.columns());
     inverse_rms = t.template allocate<wide<T>>(x.rows() * shape().heads());
@@ -30,6 +32,7 @@ struct head_norm_function {
                                           y.value(), inverse_rms, epsilon});
   }
 
+  /// x's gradient overwrites y's. \throws error(internal) when another function has written it.
   void backward(tape<D, T>& t) {
     expect(x.gradient() == nullptr, exit_code::internal,
            "the queries and keys of a norm of heads have one use only");
@@ -55,14 +58,15 @@ private:
 
 /// RMSNorm of each query and key head, before rotation. weight [2 head_dim]: of queries, then of keys.
 struct head_norm {
-  parameter weight;
-  double epsilon;
+  parameter weight;  ///< [1, 2 head_dim]
+  double epsilon;    ///< added to the mean square, under the root
 
+  /// Calls f with every parameter.
   template <class F>
   void each_parameter(F&& f) {
     f(weight);
   }
-  [[nodiscard]] static double flops_per_row() { return 0.0; }
+  [[nodiscard]] static double flops_per_row() { return 0.0; }  ///< negligible beside GEMMs
 
   /// Normalises and rotates the queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim]; replaces
   /// nn::rotary. Batch and table must outlive the backward.

@@ -21,12 +21,13 @@ using autograd::variable;
 /// its gradient from `out` and writes its values there.
 template <device_policy D, element T, class Input = variable<D, T>>
 struct linear_function {
-  Input x;
-  parameter weight;
-  parameter bias;                          // none when its unit is negative
-  std::optional<variable<D, T>> residual;  // [rows, out]
-  variable<D, T> y{};
+  Input x;                                 ///< [rows, in]
+  parameter weight;                        ///< [out, in]
+  parameter bias;                          ///< none when its unit is negative
+  std::optional<variable<D, T>> residual;  ///< [rows, out]
+  variable<D, T> y{};                      ///< [rows, out]
 
+  /// Makes y by one GEMM, which also adds bias and residual.
   void forward(tape<D, T>& t) {
     y = t.make(x.rows(), weight.rows);
     if constexpr (is_variable) {
@@ -40,6 +41,7 @@ struct linear_function {
     }
   }
 
+  /// Gradients of x, weight, bias and residual; the residual's takes y's memory where it is free.
   void backward(tape<D, T>& t) {
     if constexpr (is_variable) {
       gemm_of_gradient(t, t.gradient_of(x));
@@ -121,9 +123,10 @@ private:
 
 /// A dense layer without activation. weight [out, in] as PyTorch stores it; bias [out] or none.
 struct linear {
-  parameter weight;
-  parameter bias{};
+  parameter weight;  ///< [out, in]
+  parameter bias{};  ///< [1, out], or unit -1: none
 
+  /// Calls f with every parameter; a missing bias has the unit -1.
   template <class F>
   void each_parameter(F&& f) {
     f(weight);

@@ -12,14 +12,16 @@ using autograd::parameter;
 using autograd::tape;
 using autograd::variable;
 
+/// The tape's function behind nn::rms_norm.
 template <device_policy D, element T>
 struct rms_norm_function {
-  variable<D, T> x;
-  parameter weight;
-  double epsilon;
-  variable<D, T> y{};
-  wide<T>* inverse_rms = nullptr;
+  variable<D, T> x;                ///< [rows, columns]
+  parameter weight;                ///< [1, columns]
+  double epsilon;                  ///< added to the mean square, under the root
+  variable<D, T> y{};              ///< [rows, columns]
+  wide<T>* inverse_rms = nullptr;  ///< [rows], kept for the backward
 
+  /// Makes y and inverse_rms.
   void forward(tape<D, T>& t) {
     y = t.make(x.rows(), x.columns());
     inverse_rms = t.template allocate<wide<T>>(x.rows());
@@ -27,6 +29,7 @@ struct rms_norm_function {
                                          x.columns(), epsilon});
   }
 
+  /// x's gradient overwrites y's, or is added to what other functions have written.
   void backward(tape<D, T>& t) {
     bool const accumulate = x.gradient() != nullptr;
     if (!accumulate) {
@@ -48,15 +51,17 @@ struct rms_norm_function {
 
 /// x / sqrt(mean(x^2) + epsilon) * weight, row by row.
 struct rms_norm {
-  parameter weight;
-  double epsilon;
+  parameter weight;  ///< [1, columns]
+  double epsilon;    ///< added to the mean square, under the root
 
+  /// Calls f with every parameter.
   template <class F>
   void each_parameter(F&& f) {
     f(weight);
   }
-  [[nodiscard]] static double flops_per_row() { return 0.0; }
+  [[nodiscard]] static double flops_per_row() { return 0.0; }  ///< negligible beside GEMMs
 
+  /// [rows, columns] -> [rows, columns].
   template <device_policy D, element T>
   variable<D, T> operator()(variable<D, T> x) const {
     return x.on().run(rms_norm_function<D, T>{x, weight, epsilon});

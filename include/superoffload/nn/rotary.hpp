@@ -47,11 +47,15 @@ public:
     stream.synchronize();
   }
 
+  /// Bytes of device memory of a table; `half` is head_dim / 2.
   static std::size_t bytes(std::int64_t half, std::int64_t positions) {
     return static_cast<std::size_t>(2 * half * positions) * sizeof(W);
   }
+  /// [positions, head_dim / 2].
   [[nodiscard]] W const* cosines() const noexcept { return values_.template as<W>(); }
+  /// [positions, head_dim / 2].
   [[nodiscard]] W const* sines() const noexcept { return cosines() + positions_ * half_; }
+  /// Positions 0 to positions() - 1 are in the table.
   [[nodiscard]] std::int64_t positions() const noexcept { return positions_; }
 
 private:
@@ -63,18 +67,21 @@ private:
 /// Rotates the first `heads` heads of each row in place: the result shares x's memory.
 template <device_policy D, element T>
 struct rotary_function {
-  static constexpr bool in_place = true;
-  variable<D, T> x;
-  batch const* b;
-  wide<T> const* cosines;
-  wide<T> const* sines;
-  std::int32_t heads, head_dim;
-  variable<D, T> y{};
+  static constexpr bool in_place = true;  ///< the result shares x's memory
+  variable<D, T> x;                       ///< [rows, columns], overwritten by y
+  batch const* b;                         ///< for the positions; must outlive the backward
+  wide<T> const* cosines;                 ///< [table length, head_dim / 2]
+  wide<T> const* sines;                   ///< [table length, head_dim / 2]
+  std::int32_t heads,                     ///< heads from the start of a row that are rotated
+      head_dim;                           ///< even
+  variable<D, T> y{};                     ///< [rows, columns], in x's memory
 
+  /// Rotates x.
   void forward(tape<D, T>& t) {
     y = t.make_at(x.value(), x.rows(), x.columns());
     turn(t, x.value(), false);
   }
+  /// Rotates y's gradient back, in place; it becomes x's.
   void backward(tape<D, T>& t) {
     turn(t, y.gradient(), true);
     x.adopt_gradient(y.gradient());

@@ -16,9 +16,11 @@ template <device_policy D, element T>
 struct swiglu_input {
   autograd::variable<D, T> gate_up;  ///< [rows, 2 * columns]
 
-  [[nodiscard]] autograd::tape<D, T>& on() const noexcept { return gate_up.on(); }
-  [[nodiscard]] std::int64_t rows() const noexcept { return gate_up.rows(); }
+  [[nodiscard]] autograd::tape<D, T>& on() const noexcept { return gate_up.on(); }  ///< gate_up's tape
+  [[nodiscard]] std::int64_t rows() const noexcept { return gate_up.rows(); }       ///< those of gate_up
+  /// Half of gate_up's columns.
   [[nodiscard]] std::int64_t columns() const noexcept { return gate_up.columns() / 2; }
+  /// Elements of the values.
   [[nodiscard]] std::int64_t count() const noexcept { return rows() * columns(); }
 
   /// Writes the values to `out` [rows, columns].
