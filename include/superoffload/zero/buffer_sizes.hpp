@@ -44,9 +44,13 @@ public:
     return {mixed.largest_, mixed.buffers_};
   }
 
+  /// The number of buffers; it may be below what the constructor was given.
   [[nodiscard]] int buffers() const noexcept { return buffers_; }
+  /// The size of buffer `buffer`, from 0. Large buffers come first.
   [[nodiscard]] Bytes of(int buffer) const noexcept { return buffer < large_ ? largest_ : block_; }
+  /// The size of the largest buffer; 0 without units that need one.
   [[nodiscard]] Bytes largest() const noexcept { return largest_; }
+  /// The sum of the sizes of all buffers.
   [[nodiscard]] Bytes total() const noexcept {
     return static_cast<Bytes>(large_) * largest_ + static_cast<Bytes>(buffers_ - large_) * block_;
   }

@@ -30,8 +30,8 @@ namespace superoffload::zero {
 template <device_policy D>
 class gradient_buffers {
 public:
-  using stream_type = typename D::stream;
-  using sink_type = gradient_sink<stream_type>;
+  using stream_type = typename D::stream;        ///< whose work writes, copies and reads gradients
+  using sink_type = gradient_sink<stream_type>;  ///< whom finish() hands gradients to
 
   /// `compute`: the stream whose work writes gradients. `sums`: by unit, the bytes of its sum in host memory;
   /// 0: none. `times` records the copies of sums; it may be null.

@@ -28,7 +28,8 @@ std::size_t gradient_bytes(autograd::unit_layout const& unit, bool accumulates) 
 
 /// Elements [offset, offset + count) of a unit.
 struct unit_range {
-  std::int64_t offset, count;
+  std::int64_t offset,  ///< in elements from the start of the unit
+      count;            ///< elements
 };
 
 /// The ranges of a gradient that no backward writes and that must be zero: frozen tensors and, with

@@ -38,8 +38,9 @@ namespace superoffload::zero {
 template <device_policy D, element T>
 class offloaded_store {
 public:
-  using group_type = comm::single_communicator<D>;
+  using group_type = comm::single_communicator<D>;  ///< of a null pointer: there are no ranks
 
+  /// The memory of a store with these options. \throws error(internal) with a group.
   static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
                            group_type const* group) {
     expect(group == nullptr, exit_code::internal, "zero::offloaded is for one device: expected no group");
@@ -51,6 +52,7 @@ public:
     return total;
   }
 
+  /// Zeroes all memory and waits for that. `group` must be null; `times`, which may be null, records copies.
   offloaded_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
                   store_options const& o, group_type*, gradient_sink<typename D::stream> sink,
                   recorder<D>* times = nullptr)
@@ -110,6 +112,8 @@ public:
       gradient_buffers_.expect_next(unit);
     }
   }
+  /// The unit's weights and, but for a plain forward, its gradient, for work that is queued on the compute
+  /// stream from now on. \throws error(internal) when all buffers are in use.
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     auto const& e = at(unit);
     void const* const weights = e.offloaded ? buffers_.acquire(unit, e.bytes, copy_of(e)) : e.weights;
@@ -119,12 +123,15 @@ public:
     return {weights, e.gradient_offloaded ? gradient_buffers_.acquire(unit) : e.gradient.data,
             e.gradient.is_wide};
   }
+  /// Work queued later may not use the weights.
   void release(int unit, autograd::pass) noexcept {
     if (at(unit).offloaded) {
       buffers_.release(unit);
     }
   }
 
+  /// The backward of the unit's micro-batch is queued. Hands the gradient of the step's last one to the sink,
+  /// and sends the sum of an earlier one to the host if it is offloaded.
   void reduce(int unit) {
     auto const& e = at(unit);
     if (e.trains && last_) {
@@ -146,8 +153,8 @@ public:
 
   /// Is the next micro-batch the step's last, after which gradients are final?
   void set_last_micro_batch(bool last) { last_ = last; }
-  void settle() noexcept {}
-  void weights_changed() noexcept {}
+  void settle() noexcept {}           ///< nothing to do: reduce() hands over every gradient
+  void weights_changed() noexcept {}  ///< nothing to do: reduce() has made fetched copies invalid
 
   /// The unit's weights, [elements] T: in device memory, or in host memory if they are offloaded.
   [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
@@ -240,12 +247,12 @@ private:
 /// The policy: nothing is sharded; engine_options::configuration says which weights and gradients are
 /// offloaded.
 struct offloaded {
-  using policy_category = category::sharding;
-  static constexpr bool offloads = true;
-  static constexpr bool alone = true;
-  static constexpr bool shards = false;
+  using policy_category = category::sharding;  ///< see core/policy.hpp
+  static constexpr bool offloads = true;       ///< weights and gradients may be offloaded
+  static constexpr bool alone = true;          ///< an engine needs no group
+  static constexpr bool shards = false;        ///< an engine cannot be a rank
   template <device_policy D, element T>
-  using store = offloaded_store<D, T>;
+  using store = offloaded_store<D, T>;  ///< the store on device D, in element type T
 };
 static_assert(sharding_policy<offloaded, described_device, bfloat16>);
 

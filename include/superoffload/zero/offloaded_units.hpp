@@ -16,13 +16,17 @@ struct offloaded_units {
   std::vector<bool> gradients{};
   /// Device buffers for offloaded weights and gradients, each as large as the largest unit. A unit in use
   /// holds one; every prefetch meanwhile needs another.
-  int weight_buffers = 3, gradient_buffers = 3;
+  int weight_buffers = 3,    ///< for weights
+      gradient_buffers = 3;  ///< for gradients
 
+  /// Are the unit's weights offloaded? Not those of units behind the end of the list.
   [[nodiscard]] bool weights_of(int unit) const { return has(weights, unit); }
+  /// Is the unit's gradient offloaded? Not those of units behind the end of the list.
   [[nodiscard]] bool gradient_of(int unit) const { return has(gradients, unit); }
-  [[nodiscard]] bool any_weights() const { return any(weights); }
-  [[nodiscard]] bool any_gradient() const { return any(gradients); }
+  [[nodiscard]] bool any_weights() const { return any(weights); }     ///< is any unit's weight offloaded?
+  [[nodiscard]] bool any_gradient() const { return any(gradients); }  ///< is any unit's gradient offloaded?
 
+  /// Compares by value; lists that differ in length differ.
   friend bool operator==(offloaded_units const&, offloaded_units const&) = default;
 
 private:

@@ -26,7 +26,7 @@ namespace superoffload::zero {
 template <device_policy D>
 class prefetcher {
 public:
-  using stream_type = typename D::stream;
+  using stream_type = typename D::stream;  ///< of compute and of fills
 
   /// `compute`: the stream whose work uses the units. `times` records the fills; it may be null.
   prefetcher(D& device, stream_type& compute, buffer_sizes<std::size_t> const& sizes,

@@ -25,8 +25,10 @@ namespace superoffload::zero {
 template <device_policy D, element T>
 class resident_store {
 public:
-  using group_type = comm::single_communicator<D>;
+  using group_type = comm::single_communicator<D>;  ///< of a null pointer: there are no ranks
 
+  /// The device memory of a store with these options. \throws error(internal) with a group, or if anything is
+  /// offloaded.
   static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
                            group_type const* group) {
     expect(group == nullptr && !o.offloaded.any_weights() && !o.offloaded.any_gradient(), exit_code::internal,
@@ -42,6 +44,7 @@ public:
     return total;
   }
 
+  /// Zeroes all memory and waits for that. `group` must be null.
   resident_store(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
                  store_options const& o, group_type* group, gradient_sink<typename D::stream> sink,
                  recorder<D>* = nullptr)
@@ -66,7 +69,8 @@ public:
     }
   }
 
-  void prefetch(int, autograd::pass) noexcept {}
+  void prefetch(int, autograd::pass) noexcept {}  ///< nothing to do
+  /// The unit's weights and, but for a plain forward, its gradient; the same addresses each time.
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     auto const& e = at(unit);
     if (p == autograd::pass::forward) {
@@ -74,8 +78,9 @@ public:
     }
     return {e.weights, e.gradient.data, e.gradient.is_wide};
   }
-  void release(int, autograd::pass) noexcept {}
+  void release(int, autograd::pass) noexcept {}  ///< nothing to do
 
+  /// Hands the gradient of the step's last micro-batch to the sink.
   void reduce(int unit) {
     auto const& e = at(unit);
     if (e.gradient.data == nullptr || !last_) {
@@ -87,9 +92,10 @@ public:
 
   /// Is the next micro-batch the step's last, after which gradients are final?
   void set_last_micro_batch(bool last) { last_ = last; }
-  void settle() noexcept {}
-  void weights_changed() noexcept {}
+  void settle() noexcept {}           ///< nothing to do: reduce() hands over every gradient
+  void weights_changed() noexcept {}  ///< nothing to do: there are no copies
 
+  /// The weights, [elements of the unit], in device memory.
   [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
   /// The stream whose work reads a unit's weights first.
   [[nodiscard]] typename D::stream& reader(int) noexcept { return *stream_; }
@@ -116,12 +122,12 @@ private:
 
 /// The policy: nothing is sharded.
 struct resident {
-  using policy_category = category::sharding;
-  static constexpr bool offloads = false;
-  static constexpr bool alone = true;
-  static constexpr bool shards = false;
+  using policy_category = category::sharding;  ///< see core/policy.hpp
+  static constexpr bool offloads = false;      ///< all weights and gradients stay on the device
+  static constexpr bool alone = true;          ///< an engine needs no group
+  static constexpr bool shards = false;        ///< an engine cannot be a rank
   template <device_policy D, element T>
-  using store = resident_store<D, T>;
+  using store = resident_store<D, T>;  ///< the store on device D, in element type T
 };
 static_assert(sharding_policy<resident, described_device, bfloat16>);
 

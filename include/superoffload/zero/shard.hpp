@@ -40,7 +40,7 @@ std::size_t whole_weight_bytes(autograd::unit_layout const& unit, int ranks) {
 struct owned_range {
   std::int64_t begin = 0;  ///< in the rank's shard
   std::int64_t skip = 0;   ///< elements before it that other ranks own
-  std::int64_t count = 0;
+  std::int64_t count = 0;  ///< elements; 0: the rank owns none of them
 };
 inline owned_range owned_part(autograd::unit_layout const& unit, int rank, int ranks, std::int64_t first,
                               std::int64_t count) {

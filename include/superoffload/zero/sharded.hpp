@@ -37,7 +37,8 @@ std::size_t whole_gradient_bytes(autograd::unit_layout const& unit, int ranks) {
 
 /// A rank's buffers for whole units.
 struct whole_unit_buffers {
-  buffer_sizes<std::size_t> weights, gradients;
+  buffer_sizes<std::size_t> weights,  ///< for gathered weights
+      gradients;                      ///< for gradients before they are reduced
 };
 template <element T>
 whole_unit_buffers buffers_of_rank(std::vector<autograd::unit_layout> const& units, int ranks,
@@ -65,8 +66,10 @@ whole_unit_buffers buffers_of_rank(std::vector<autograd::unit_layout> const& uni
 template <device_policy D, element T, comm::communicator<D> C>
 class sharded_store {
 public:
-  using group_type = C;
+  using group_type = C;  ///< of the ranks
 
+  /// The rank's device memory; the group is asked for the scratch of its collectives only. \throws
+  /// error(internal) without a group, for offloaded weights, and for offloaded gradients that accumulate.
   static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
                            C const* group) {
     auto const need = needs_of(units, o, checked(group));
@@ -138,11 +141,14 @@ public:
     weights_changed();
   }
 
+  /// Begins to gather the unit's weights, if a buffer is free. All ranks must call it alike.
   void prefetch(int unit, autograd::pass) noexcept {
     try {
       buffers_.fetch(unit, at(unit).whole_weights, gather_of(unit));
     } catch (...) {}  // a device that failed says so at the next call
   }
+  /// The unit's whole weights and, but for a plain forward, a buffer for its whole gradient, to be
+  /// overwritten.
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     auto const& e = at(unit);
     void const* const weights = buffers_.acquire(unit, e.whole_weights, gather_of(unit));
@@ -151,8 +157,11 @@ public:
     }
     return {weights, e.trains ? gradient_buffer_of(unit).memory : nullptr, e.whole_is_wide};
   }
+  /// Work queued later may not use the weights.
   void release(int unit, autograd::pass) noexcept { buffers_.release(unit); }
 
+  /// Queues the reduction of the unit's gradient to shards. After the step's last micro-batch the sink gets
+  /// the shard of the unit that was reduced before; settle() hands over the last one.
   void reduce(int unit) {
     auto& e = at(unit);
     if (!e.trains) {
@@ -199,7 +208,7 @@ public:
 
   /// This rank's shards as units of their own. weights() and gradient() belong to them.
   [[nodiscard]] std::vector<autograd::unit_layout> const& owned() const noexcept { return owned_; }
-  [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }
+  [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }  ///< the rank's shard
   /// The stream whose work reads a unit's weights first.
   [[nodiscard]] typename D::stream& reader(int) noexcept { return buffers_.transfer(); }
   /// Call on all ranks before they are written from outside a step.
@@ -362,10 +371,11 @@ private:
 /// kind of group: comm::single, comm::shared.
 template <class Comm>
 struct sharded {
-  using policy_category = category::sharding;
-  static constexpr bool offloads = false;
-  static constexpr bool alone = false;
-  static constexpr bool shards = true;
+  using policy_category = category::sharding;  ///< see core/policy.hpp
+  static constexpr bool offloads = false;      ///< weights and gradients stay on the device
+  static constexpr bool alone = false;         ///< an engine needs a group
+  static constexpr bool shards = true;         ///< an engine can be a rank
+  /// The store on device D, in element type T.
   template <device_policy D, element T>
   using store = sharded_store<D, T, typename Comm::template communicator<D>>;
 };

@@ -27,8 +27,9 @@ struct store_options {
 
 /// The memory that a store takes.
 struct store_bytes {
-  std::size_t weights = 0, gradients = 0;  ///< device memory
-  std::size_t host = 0;                    ///< host memory: weights and sums of gradients
+  std::size_t weights = 0,  ///< device memory, with buffers
+      gradients = 0;        ///< device memory
+  std::size_t host = 0;     ///< host memory: weights and sums of gradients
 };
 
 /// A unit_store as an engine on device D in element type T constructs and uses it.

@@ -26,8 +26,8 @@ concept unit_store = requires(S& store, int unit, autograd::pass pass) {
 
 /// A unit's flat gradient in device memory: [elements] T, or wide<T>, which its reader rounds to T.
 struct unit_gradient {
-  void* data = nullptr;
-  bool is_wide = false;
+  void* data = nullptr;  ///< null: the unit is frozen, or its gradient has left the device
+  bool is_wide = false;  ///< the elements are wide<T>
 
   /// Calls f with a pointer to the elements' type.
   template <element T, class F>
@@ -45,8 +45,9 @@ struct unit_gradient {
 /// overwrite the gradient, if it also waits for the work that `ready` queued on the compute stream.
 template <class Stream>
 struct gradient_sink {
-  void* self = nullptr;
-  void (*ready)(void*, int unit, unit_gradient) = nullptr;
+  void* self = nullptr;                                     ///< the first argument of each call
+  void (*ready)(void*, int unit, unit_gradient) = nullptr;  ///< may queue reads on the compute stream
+  /// Not called, and may be null, where nothing is offloaded.
   void (*taken)(void*, int unit, Stream& stream) = nullptr;
 };
 
