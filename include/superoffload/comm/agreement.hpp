@@ -19,9 +19,10 @@ namespace superoffload::comm {
 /// An error that every rank of a group throws with the same text, so that only rank 0 needs to print it.
 class agreed_error : public error {
 public:
+  /// `is_first`: is this rank 0, which prints the message?
   agreed_error(exit_code code, std::string const& message, bool is_first)
       : error{code, message}, is_first_{is_first} {}
-  [[nodiscard]] bool is_first() const noexcept { return is_first_; }
+  [[nodiscard]] bool is_first() const noexcept { return is_first_; }  ///< whether this is rank 0
 
 private:
   bool is_first_;

@@ -49,6 +49,7 @@ concept communicator =
 template <class C>
 class abort_on_exception {
 public:
+  /// The group must outlive the scope.
   explicit abort_on_exception(C& group) noexcept : group_{&group} {}
   abort_on_exception(abort_on_exception const&) = delete;
   abort_on_exception& operator=(abort_on_exception const&) = delete;

@@ -15,6 +15,7 @@ namespace superoffload::comm {
 class host_group {
 public:
   host_group() = default;
+  /// The ranks of a communicator, which must outlive this and its copies.
   template <class C>
   explicit host_group(C& group)
       : rank_{group.rank()},
@@ -22,8 +23,9 @@ public:
         gather_{[&group](void const* from, void* to, std::size_t bytes) { group.gather(from, to, bytes); }},
         abort_{[&group](std::string_view reason) { group.abort(reason); }} {}
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }
-  [[nodiscard]] int ranks() const noexcept { return ranks_; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }    ///< of this process or thread, from 0
+  [[nodiscard]] int ranks() const noexcept { return ranks_; }  ///< 1 for a single one
+  /// Is this rank 0, which writes files and messages?
   [[nodiscard]] bool is_first() const noexcept { return rank_ == 0; }
 
   /// As communicator::gather.

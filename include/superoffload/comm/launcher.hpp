@@ -10,6 +10,7 @@
 
 namespace superoffload::comm {
 
+/// How launch() starts the ranks of a run on this host.
 struct launch_settings {
   shared_segment::settings shared;  ///< shared.ranks is how many are started
   /// For each rank, the logical processors that it may use; empty: those of this process.

@@ -29,8 +29,8 @@ struct reduce_scatter {
   From const* from = nullptr;  ///< [ranks, count]
   To* to = nullptr;            ///< [count], must not overlap `from`
   std::int64_t count = 0;      ///< of one rank
-  bool accumulate = false;
-  void* scratch = nullptr;  ///< the communicator's scratch_bytes() for these sizes, aligned to 256
+  bool accumulate = false;     ///< add to what `to` holds
+  void* scratch = nullptr;     ///< the communicator's scratch_bytes() for these sizes, aligned to 256
 };
 
 }  // namespace superoffload::comm

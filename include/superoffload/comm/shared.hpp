@@ -27,15 +27,17 @@ concept host_device = device_policy<D> && requires(typename D::stream& stream) {
 template <host_device D>
 class shared_communicator {
 public:
-  using stream = typename D::stream;
+  using stream = typename D::stream;  ///< whose thread waits for the other ranks
 
   /// Becomes rank `rank` of the segment, which outlives this.
   shared_communicator(shared_segment& shared, int rank)
       : member_{shared, rank}, parts_(static_cast<std::size_t>(shared.ranks())) {}
 
-  [[nodiscard]] int rank() const noexcept { return member_.rank(); }
-  [[nodiscard]] int ranks() const noexcept { return member_.ranks(); }
+  [[nodiscard]] int rank() const noexcept { return member_.rank(); }    ///< from 0
+  [[nodiscard]] int ranks() const noexcept { return member_.ranks(); }  ///< those of the segment
 
+  /// Returns once queued. The stream fails with error(rank_failed) when another rank is gone or makes another
+  /// call.
   void queue(stream& on, all_gather const& a) {
     enqueue(on, {.what = call::kind::all_gather, .count = a.bytes},
             [a](shared_communicator& group, call const& c) {
@@ -55,6 +57,7 @@ public:
             });
   }
 
+  /// Returns once queued; the stream fails as for an all_gather. Every rank sums its own part.
   template <element From, element To>
   void queue(stream& on, reduce_scatter<From, To> const& a) {
     enqueue(on,
@@ -76,14 +79,19 @@ public:
                   });
             });
   }
+  /// 0: data goes through the segment, not through scratch memory.
   template <element From, element To>
   [[nodiscard]] static constexpr std::size_t scratch_bytes(reduce_scatter<From, To> const&) noexcept {
     return 0;
   }
 
+  /// Waits for all ranks. \throws error(rank_failed) as membership::exchange.
   void gather(void const* from, void* to, std::size_t bytes) { member_.gather(from, to, bytes); }
+  /// Waits for all ranks. \throws error(rank_failed) as membership::exchange.
   void barrier() { member_.barrier(); }
+  /// Fails the group: every wait of a rank ends with this rank and the reason.
   void abort(std::string_view reason) noexcept { member_.abort(reason); }
+  /// \throws error(rank_failed) when the group has failed.
   void check() const { member_.check(); }
 
 private:
@@ -167,7 +175,7 @@ private:
 /// Names the kind of group for policies such as zero::sharded.
 struct shared {
   template <device_policy D>
-  using communicator = shared_communicator<D>;
+  using communicator = shared_communicator<D>;  ///< for device D, whose memory is host memory
 };
 
 }  // namespace superoffload::comm

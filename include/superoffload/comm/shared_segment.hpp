@@ -21,11 +21,13 @@ inline constexpr std::size_t host_piece_bytes = std::size_t{16} << 10;
 
 /// A rank's call in a lane; every other rank must make the same one.
 struct call {
+  /// none: no call yet. all_gather and reduce_scatter are queued on streams; gather and barrier run on the
+  /// host.
   enum class kind : std::uint8_t { none, all_gather, reduce_scatter, gather, barrier };
-  kind what = kind::none;
-  dtype from = dtype::u8;
-  dtype to = dtype::u8;
-  bool accumulates = false;
+  kind what = kind::none;    ///< none: no call has been made
+  dtype from = dtype::u8;    ///< u8: bytes
+  dtype to = dtype::u8;      ///< of reduce_scatter only
+  bool accumulates = false;  ///< of reduce_scatter only
   std::uint64_t count = 0;   ///< of elements of `from`
   std::uint64_t number = 0;  ///< of earlier calls in this lane
   char where[72] = {};       ///< the caller's last range, cut
@@ -46,8 +48,9 @@ struct call {
 /// however it ended.
 class shared_segment {
 public:
+  /// What a segment is made with.
   struct settings {
-    int ranks = 1;
+    int ranks = 1;                                   ///< 1 to most_ranks
     std::size_t piece_bytes = std::size_t{1} << 20;  ///< of a rank's data that others see in one round
     /// How long a rank waits for a live one that does not come.
     std::chrono::milliseconds patience = std::chrono::minutes{5};
@@ -56,7 +59,7 @@ public:
     /// How long ranks of another launcher wait for each other to come; at most `patience`.
     std::chrono::milliseconds gathering = std::chrono::minutes{1};
   };
-  static constexpr int most_ranks = 1024;
+  static constexpr int most_ranks = 1024;  ///< of a segment
 
   /// Creates one. Throws `error`: bad_input for invalid settings, cannot_fit when there is no memory.
   explicit shared_segment(settings const& s);
@@ -64,15 +67,18 @@ public:
   /// Throws `error` (bad_input) when it is not a segment of this version.
   static shared_segment attach(int descriptor);
 
+  /// Leaves `other` without a segment; it may only be destroyed or assigned to.
   shared_segment(shared_segment&& other) noexcept
       : descriptor_{std::exchange(other.descriptor_, -1)},
         head_{std::exchange(other.head_, nullptr)},
         bytes_{other.bytes_} {}
+  /// Releases the segment of this and takes that of `other`.
   shared_segment& operator=(shared_segment&& other) noexcept {
     shared_segment{std::move(other)}.swap(*this);
     return *this;
   }
   ~shared_segment();
+  /// Exchanges the segments.
   void swap(shared_segment& other) noexcept {
     std::swap(descriptor_, other.descriptor_);
     std::swap(head_, other.head_);
@@ -81,6 +87,7 @@ public:
 
   /// Closed by exec, unless the caller clears the flag.
   [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+  /// The number of ranks that it was made for.
   [[nodiscard]] int ranks() const noexcept;
 
   /// Fails the group: every wait of a rank ends with "rank <rank> <what>". `by` is a rank or, negative, a
@@ -108,6 +115,7 @@ private:
 /// that has published round n has read round n - 1, so that a round needs only one wait.
 class membership {
 public:
+  /// Separate sequences of calls: those queued on streams, and those that the host makes at once.
   enum class lane : std::uint8_t { queued, host };
 
   /// Becomes rank `rank`. The segment outlives it. Throws `error`: bad_input for an invalid rank, rank_failed
@@ -120,8 +128,9 @@ public:
   /// wait for others.
   void leave() noexcept;
 
-  [[nodiscard]] int rank() const noexcept { return rank_; }
-  [[nodiscard]] int ranks() const noexcept { return ranks_; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }    ///< from 0
+  [[nodiscard]] int ranks() const noexcept { return ranks_; }  ///< those of the segment
+  /// The most bytes that a rank can publish in one round.
   [[nodiscard]] std::size_t piece_bytes(lane l) const noexcept {
     return l == lane::queued ? piece_bytes_ : detail::host_piece_bytes;
   }
@@ -145,13 +154,17 @@ public:
 
   /// On the host's lane: to[r] = rank r's `from`, of any number of bytes.
   void gather(void const* from, void* to, std::size_t bytes);
+  /// On the host's lane: returns when all ranks have called it. \throws error(rank_failed) as exchange().
   void barrier();
 
+  /// Fails the group with "rank <own> failed: <reason>"; the first failure counts.
   void abort(std::string_view reason) noexcept;
+  /// \throws error(rank_failed) when the group has failed.
   void check() const { segment_->check(); }
   /// Fails the group if the process of a rank has ended, at any point: for ranks whose devices may still wait
   /// for its device. "rank 1 (process 123) ended `before_what`".
   void fail_if_process_ended(std::string_view before_what) const;
+  /// How long an exchange waits for a live rank that does not come; as in the segment's settings.
   [[nodiscard]] std::chrono::milliseconds patience() const noexcept;
 
 private:
