@@ -17,8 +17,10 @@ namespace superoffload::cpu {
 /// unless it reaches a value that a thread sleeps for.
 class counter {
 public:
+  /// The number that the thread which raises it has reached; work done before that is visible to the caller.
   [[nodiscard]] std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
 
+  /// `value` is not below the current one. Wakes the threads that wait for it or for less.
   void raise_to(std::uint64_t value) {
     // Sequentially consistent, as in wait_for: either the sleeper sees the value or this thread sees the
     // sleeper. An atomic exchange, because qemu's Arm lets a load overtake the store before it; elsewhere the

@@ -20,45 +20,51 @@ namespace superoffload::cpu {
 /// share one pool of threads for the work inside their tasks.
 class device {
 public:
-  using policy_category = category::device;
-  using stream = cpu::stream;
-  using event = cpu::event;
-  using timed_event = cpu::timed_event;
+  using policy_category = category::device;  ///< see core/policy.hpp
+  using stream = cpu::stream;                ///< a thread with a queue
+  using event = cpu::event;                  ///< a point in a stream
+  using timed_event = cpu::timed_event;      ///< an event that knows when it was reached
 
   /// `threads` as for `thread_pool`.
   explicit device(int threads = 0) : threads_{threads} {}
 
-  static std::string name() { return "cpu"; }
-  static constexpr std::size_t logits_chunk_bytes = std::size_t{64} << 20;
-  static constexpr std::size_t gemm_workspace_bytes = 0;
-  static constexpr double flops_per_byte = 8.0;
-  static constexpr double settling_time = 0.0;
+  static std::string name() { return "cpu"; }                               ///< in plans and messages
+  static constexpr std::size_t logits_chunk_bytes = std::size_t{64} << 20;  ///< see nn::head_loss_function
+  static constexpr std::size_t gemm_workspace_bytes = 0;                    ///< GEMMs of the host need none
+  static constexpr double flops_per_byte = 8.0;  ///< rough; decides what to recompute first
+  static constexpr double settling_time = 0.0;   ///< measurements begin at once
 
+  /// Its name and the size of its pool, such as "cpu with 8 threads".
   [[nodiscard]] std::string description() const {
     return concat(name(), " with ", threads_.size(), threads_.size() == 1 ? " thread" : " threads");
   }
 
-  [[nodiscard]] thread_pool& threads() noexcept { return threads_; }
+  [[nodiscard]] thread_pool& threads() noexcept { return threads_; }  ///< for the work inside of tasks
 
   /// Of the host; cgroup limits are included.
   [[nodiscard]] static std::size_t available_bytes() { return cpu::available_bytes(); }
 
   /// Aligned to 256 bytes and not initialised; null for 0 bytes. Throws `error` (cannot_fit).
   [[nodiscard]] void* allocate(std::size_t bytes) { return allocate_for(device_account_, bytes); }
+  /// Releases memory of allocate(), of the same size; nothing for null. No queued work may use it.
   void release(void* memory, std::size_t bytes) noexcept { release_from(device_account_, memory, bytes); }
 
   /// The same, counted as host memory.
   [[nodiscard]] void* allocate_host(std::size_t bytes) { return allocate_for(host_account_, bytes); }
+  /// Releases memory of allocate_host(), of the same size; nothing for null. No queued work may use it.
   void release_host(void* memory, std::size_t bytes) noexcept { release_from(host_account_, memory, bytes); }
 
+  /// Counts allocate_host(), and what other owners add.
   [[nodiscard]] memory_account& host_account() noexcept { return host_account_; }
-  static std::string pci_address() { return {}; }
+  static std::string pci_address() { return {}; }  ///< empty: it is on no bus
   /// No limit: its copies are of ordinary memory.
   static std::size_t lockable_bytes() { return std::numeric_limits<std::size_t>::max(); }
 
+  /// Bytes that are allocated now, as device or as host memory.
   [[nodiscard]] std::size_t bytes_in_use(memory kind = memory::device) const noexcept {
     return account(kind).now();
   }
+  /// The most bytes at once since the device was made, or since forget_peaks().
   [[nodiscard]] std::size_t peak_bytes(memory kind = memory::device) const noexcept {
     return account(kind).peak();
   }

@@ -34,11 +34,11 @@ namespace superoffload::cpu {
 
 /// The part of an array that one of several threads works on, in elements.
 struct slice {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
+  std::int64_t begin = 0;  ///< its first element
+  std::int64_t end = 0;    ///< behind its last element
 
-  [[nodiscard]] constexpr std::int64_t size() const { return end - begin; }
-  friend bool operator==(slice, slice) = default;
+  [[nodiscard]] constexpr std::int64_t size() const { return end - begin; }  ///< elements; may be 0
+  friend bool operator==(slice, slice) = default;                            ///< same bounds
 };
 
 /// Cuts `count` elements for `threads` threads at multiples of 2048, which are whole pages of any array whose
@@ -56,6 +56,7 @@ constexpr slice slice_of(std::int64_t count, int thread, int threads) {
 /// task is complete only with the last thread. For work whose result does not depend on the thread.
 class shared_slices {
 public:
+  /// For threads 0 to `threads` - 1. Call reset() before each array.
   explicit shared_slices(int threads) : cursors_(static_cast<std::size_t>(threads)) {}
 
   /// Begins again, with `count` elements. No thread may be at work.
@@ -128,7 +129,7 @@ public:
   /// Waits for all tasks; their exceptions are lost if no call waited for them.
   ~pinned_threads() { stop(); }
 
-  [[nodiscard]] int size() const noexcept { return size_; }
+  [[nodiscard]] int size() const noexcept { return size_; }  ///< the number of threads
   /// Requests that the system refused, one line each.
   [[nodiscard]] std::vector<std::string> const& notes() const noexcept { return notes_; }
   /// The threads' ids in the operating system.
@@ -158,6 +159,7 @@ public:
       entry.done = [](void* task) { std::launder(static_cast<both*>(task))->done(); };
     });
   }
+  /// The same without a last call.
   template <class Work>
   std::uint64_t submit(Work work) {
     return submit(work, [] {});

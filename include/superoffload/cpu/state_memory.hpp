@@ -25,11 +25,13 @@ public:
       refusal_ = prefer_node(data_, bytes, *node);
     }
   }
+  /// Leaves `other` without memory.
   state_memory(state_memory&& other) noexcept
       : account_{other.account_},
         bytes_{std::exchange(other.bytes_, 0)},
         data_{std::exchange(other.data_, nullptr)},
         refusal_{other.refusal_} {}
+  /// Swaps: `other` releases what this owned.
   state_memory& operator=(state_memory&& other) noexcept {
     std::swap(account_, other.account_);
     std::swap(bytes_, other.bytes_);
@@ -44,12 +46,13 @@ public:
     }
   }
 
-  [[nodiscard]] void* data() const noexcept { return data_; }
+  [[nodiscard]] void* data() const noexcept { return data_; }  ///< not initialised; null when empty
+  /// The same, as an array of T.
   template <class T>
   [[nodiscard]] T* as() const noexcept {
     return static_cast<T*>(data_);
   }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }  ///< as asked for
   /// 0, or the error number for which the pages may come from other nodes.
   [[nodiscard]] int refusal() const noexcept { return refusal_; }
 

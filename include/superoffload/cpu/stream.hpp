@@ -50,9 +50,10 @@ struct progress {
 class event {
 public:
   event() = default;
+  /// An event of any of the device's streams, not recorded yet.
   explicit event(device&) noexcept {}
-  event(event&&) noexcept = default;
-  event& operator=(event&&) noexcept = default;
+  event(event&&) noexcept = default;             ///< leaves the other one unrecorded
+  event& operator=(event&&) noexcept = default;  ///< likewise
 
   /// Blocks the caller until the point is reached; rethrows when the stream failed before it. Ends the
   /// program when the event was never recorded.
@@ -82,6 +83,7 @@ private:
 class timed_event : public event {
 public:
   timed_event() = default;
+  /// An event of any of the device's streams, not recorded yet.
   explicit timed_event(device&) {}
 
   /// Seconds between the points recorded last, both of them reached; negative when `other` is later.
@@ -107,7 +109,9 @@ public:
   static constexpr std::size_t capacity = 1024;   ///< tasks; a call that queues more waits
   static constexpr std::size_t task_bytes = 248;  ///< for a task's captures
 
+  /// Starts the thread. The device must outlive the stream.
   explicit stream(device& device);
+  /// The same with a pool for the insides of its tasks, which must outlive the stream.
   explicit stream(thread_pool& threads) : threads_{&threads}, worker_{[this] { serve(); }} {}
   stream(stream const&) = delete;
   stream& operator=(stream const&) = delete;
@@ -133,6 +137,7 @@ public:
     });
   }
 
+  /// Queues zeros over `bytes` bytes at `to`.
   void fill_zero(void* to, std::size_t bytes) {
     enqueue([to, bytes, pool = threads_] {
       in_parallel(*pool, bytes, [=](std::size_t begin, std::size_t size) {
@@ -148,6 +153,7 @@ public:
     event.tasks_ = next_;
   }
 
+  /// Also queues a task that notes the time.
   void record(timed_event& event) {
     enqueue([reached = event.reached_.get()] { *reached = timed_event::clock::now(); });
     record(static_cast<cpu::event&>(event));
@@ -170,7 +176,7 @@ public:
     progress_->wait_for(tasks);
   }
 
-  [[nodiscard]] thread_pool& threads() const noexcept { return *threads_; }
+  [[nodiscard]] thread_pool& threads() const noexcept { return *threads_; }  ///< for the insides of its tasks
 
 private:
   struct last_task {};

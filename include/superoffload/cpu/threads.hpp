@@ -52,6 +52,7 @@ public:
   thread_pool& operator=(thread_pool const&) = delete;
   ~thread_pool() { stop(); }
 
+  /// Threads that share a loop, its caller included.
   [[nodiscard]] int size() const noexcept { return static_cast<int>(workers_.size()) + 1; }
 
   /// Calls `body(begin, end)` for [0, grain), [grain, 2 * grain), ... up to `count`, each once, on any thread

@@ -21,7 +21,7 @@ namespace superoffload::cpu {
 
 /// A logical processor.
 struct processor {
-  int id = 0;
+  int id = 0;       ///< as the system numbers it
   int core = 0;     ///< the lowest logical processor of the same physical core
   int sibling = 0;  ///< how many processors of the same core come before it
   int node = 0;     ///< the NUMA node
@@ -29,15 +29,15 @@ struct processor {
 
 /// A NUMA node that is online, with or without processors and memory.
 struct memory_node {
-  int id = 0;
-  std::int64_t bytes = 0;
+  int id = 0;                    ///< as the system numbers it
+  std::int64_t bytes = 0;        ///< of memory; 0: it has none
   std::vector<int> distances{};  ///< to the online nodes, in the order of their ids; 10 is local
 };
 
 /// The processors that a process may use, by id, and the memory nodes of its host, by id.
 struct topology {
-  std::vector<processor> processors;
-  std::vector<memory_node> nodes;
+  std::vector<processor> processors;  ///< allowed ones only, by id
+  std::vector<memory_node> nodes;     ///< online ones, by id
 
   /// The number of distinct physical cores.
   [[nodiscard]] int cores() const {
@@ -55,6 +55,7 @@ struct topology {
     }
     return from == to ? 10 : 255;
   }
+  /// Whether any of the usable processors is on the node.
   [[nodiscard]] bool has_processors(int node) const {
     return std::any_of(processors.begin(), processors.end(), [&](auto const& p) { return p.node == node; });
   }
