@@ -35,6 +35,7 @@ public:
   /// Scratch memory that is enough for any shape it computes with these heads and no more rows or longer
   /// documents.
   [[nodiscard]] virtual std::size_t scratch_bytes(kernel::attention_forward<bfloat16> const&) const = 0;
+  /// The same for a backward.
   [[nodiscard]] virtual std::size_t scratch_bytes(kernel::attention_backward<bfloat16> const&) const = 0;
 
   /// The layout of its log_sum_exp, as attention_sinks_backward::rows_together.
@@ -42,12 +43,13 @@ public:
 
   /// Queues the kernels. Throws `error` (device) when the library fails.
   virtual void launch(stream& on, kernel::attention_forward<bfloat16> const&) = 0;
+  /// The same for a backward; log_sum_exp is that of its own forward.
   virtual void launch(stream& on, kernel::attention_backward<bfloat16> const&) = 0;
 
 protected:
   attention_backend() = default;
-  attention_backend(attention_backend const&) = default;
-  attention_backend& operator=(attention_backend const&) = default;
+  attention_backend(attention_backend const&) = default;             ///< for derived classes
+  attention_backend& operator=(attention_backend const&) = default;  ///< for derived classes
 };
 
 }  // namespace superoffload::cuda

@@ -26,10 +26,10 @@ struct host_memory;
 /// One NVIDIA GPU. Allocating and releasing may wait for the whole GPU: do both outside of training steps.
 class device {
 public:
-  using policy_category = category::device;
-  using stream = cuda::stream;
-  using event = cuda::event;
-  using timed_event = cuda::timed_event;
+  using policy_category = category::device;  ///< see core/policy.hpp
+  using stream = cuda::stream;               ///< an in-order queue of the GPU
+  using event = cuda::event;                 ///< a point in a stream
+  using timed_event = cuda::timed_event;     ///< an event that knows when it was reached
 
   /// How many GPUs this process can see. Throws `error` (driver or device) when there is none.
   static int count();
@@ -42,13 +42,13 @@ public:
   device& operator=(device const&) = delete;
   ~device();
 
-  static std::string name() { return "cuda"; }
-  static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;
-  static constexpr std::size_t gemm_workspace_bytes = gpu::gemm_workspace_bytes;
-  static constexpr double flops_per_byte = gpu::flops_per_byte;
-  static constexpr double settling_time = gpu::settling_time;
+  static std::string name() { return "cuda"; }                                    ///< in plans and messages
+  static constexpr std::size_t logits_chunk_bytes = gpu::logits_chunk_bytes;      ///< see core/gpu.hpp
+  static constexpr std::size_t gemm_workspace_bytes = gpu::gemm_workspace_bytes;  ///< see core/gpu.hpp
+  static constexpr double flops_per_byte = gpu::flops_per_byte;                   ///< see core/gpu.hpp
+  static constexpr double settling_time = gpu::settling_time;                     ///< see core/gpu.hpp
 
-  [[nodiscard]] int ordinal() const noexcept { return ordinal_; }
+  [[nodiscard]] int ordinal() const noexcept { return ordinal_; }  ///< as CUDA numbers the visible GPUs
   /// The GPU's own name.
   [[nodiscard]] std::string const& model() const noexcept { return model_; }
   /// "cuda:0 (NVIDIA H200)".
@@ -60,24 +60,29 @@ public:
 
   /// Aligned to 256 bytes and not initialised; null for 0 bytes. Throws `error` (cannot_fit).
   [[nodiscard]] void* allocate(std::size_t bytes);
+  /// Releases memory of allocate(), of the same size; nothing for null. It may wait for the GPU.
   void release(void* memory, std::size_t bytes) noexcept;
 
   /// Page-locked host memory. Where the system does not lock that much it is ordinary memory, with one
   /// warning. Throws `error` (cannot_fit).
   [[nodiscard]] void* allocate_host(std::size_t bytes);
+  /// Releases memory of allocate_host(), of the same size; nothing for null. No queued work may use it.
   void release_host(void* memory, std::size_t bytes) noexcept;
 
   /// How much allocate_host can lock. Where the process has a limit this is tried out: no other thread may
   /// lock memory meanwhile.
   [[nodiscard]] std::size_t lockable_bytes() const;
 
+  /// Counts allocate_host(), and what other owners add.
   [[nodiscard]] memory_account& host_account() noexcept { return host_account_; }
   /// Empty when the driver does not say.
   [[nodiscard]] std::string pci_address() const;
 
+  /// Bytes that are allocated through this object now: on the GPU, or on the host for it.
   [[nodiscard]] std::size_t bytes_in_use(memory kind = memory::device) const noexcept {
     return account(kind).now();
   }
+  /// The most bytes at once since the device was made, or since forget_peaks().
   [[nodiscard]] std::size_t peak_bytes(memory kind = memory::device) const noexcept {
     return account(kind).peak();
   }
@@ -93,6 +98,7 @@ public:
   /// Lets a library compute attention of the shapes that it supports; null: none. Call it before any plan and
   /// any launch.
   void attend_with(std::unique_ptr<attention_backend> backend) noexcept { attention_ = std::move(backend); }
+  /// What attend_with() was given; null: none.
   [[nodiscard]] attention_backend* attention() const noexcept { return attention_.get(); }
 
   /// From now on every wait for one of its streams or events throws `why`: for a library that ends its

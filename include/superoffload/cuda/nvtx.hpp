@@ -9,8 +9,9 @@ namespace superoffload::profile {
 /// Ranges become NVTX ranges of the domain "superoffload", for Nsight Systems and Nsight Compute. While any
 /// engine with this policy lives, the ranges of all engines of the process do.
 struct nvtx {
-  using policy_category = category::profile;
+  using policy_category = category::profile;  ///< see core/policy.hpp
 
+  /// While one lives, ranges go to NVTX; it replaces any other listener.
   class session {
   public:
     session();

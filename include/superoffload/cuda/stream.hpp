@@ -21,9 +21,10 @@ class gemms;
 /// A point in a stream. Recording again moves it; a wait that has begun keeps the earlier point.
 class event {
 public:
+  /// An event of any of the device's streams, not recorded yet. Throws `error` (device).
   explicit event(device& device);
-  event(event&& other) noexcept;
-  event& operator=(event&& other) noexcept;
+  event(event&& other) noexcept;             ///< leaves the other one unrecorded
+  event& operator=(event&& other) noexcept;  ///< swaps
   ~event();
 
   /// Blocks the caller until the point is reached. Throws `error` (device) when the device failed before it.
@@ -34,7 +35,9 @@ public:
   [[nodiscard]] bool done() const noexcept;
 
 protected:
+  /// `flags` of cudaEventCreateWithFlags.
   event(device& device, unsigned flags);
+  /// CUDA's handle. Ends the program when the event was never recorded.
   [[nodiscard]] CUevent_st* point() const;
 
 private:
@@ -48,6 +51,7 @@ private:
 /// An event that knows when its stream reached it.
 class timed_event : public event {
 public:
+  /// An event of any of the device's streams, not recorded yet. Throws `error` (device).
   explicit timed_event(device& device);
 
   /// Seconds between the points recorded last, both of them reached; negative when `other` is later.
@@ -61,6 +65,7 @@ enum class priority { normal, highest };
 /// a kernel fails, its device is lost: every later call on any stream throws `error` (device).
 class stream {
 public:
+  /// A new queue of the device, which must outlive it. Throws `error` (device).
   explicit stream(device& device, priority wanted = priority::normal);
   stream(stream const&) = delete;
   stream& operator=(stream const&) = delete;
@@ -71,6 +76,7 @@ public:
   /// asynchronous for host memory from device::allocate_host; small copies between that memory and the device
   /// do not wait for large ones of other streams.
   void copy(void* to, void const* from, std::size_t bytes);
+  /// Queues zeros over `bytes` bytes of device memory at `to`.
   void fill_zero(void* to, std::size_t bytes);
   /// Makes `event` the point behind everything queued so far.
   void record(event& event);
@@ -79,8 +85,8 @@ public:
   /// Blocks the caller until everything queued so far has run.
   void synchronize();
 
-  [[nodiscard]] CUstream_st* handle() const noexcept { return handle_; }
-  [[nodiscard]] device& of() const noexcept { return *device_; }
+  [[nodiscard]] CUstream_st* handle() const noexcept { return handle_; }  ///< a cudaStream_t; this owns it
+  [[nodiscard]] device& of() const noexcept { return *device_; }          ///< the device it was made with
   /// The name in messages: "stream 2 of CUDA device 0".
   [[nodiscard]] std::string name() const;
   /// Makes its device the calling thread's current one.

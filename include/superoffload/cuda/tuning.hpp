@@ -26,9 +26,9 @@ public:
   /// A kind of GEMM: everything that decides which algorithm is best. `processor` is GPU and library,
   /// `family` leaves out the number of tokens. No text may contain control characters or '|'.
   struct kind {
-    std::string processor;
-    std::string family;
-    std::string tokens;
+    std::string processor;  ///< GPU and version of cuBLASLt
+    std::string family;     ///< types, sizes and flags, but for the number of tokens
+    std::string tokens;     ///< the number of tokens, as text
   };
 
   /// Members of one family that are measured. Later ones take the choice of the nearest number of tokens:
