@@ -28,10 +28,11 @@ namespace superoffload::cudnn {
 /// are not supported.
 class attention final : public cuda::attention_backend {
 public:
+  /// Limits on memory and concurrency of the backward.
   struct settings {
-    std::size_t workspace_bytes = std::size_t{9} << 28;  ///< of all pieces that run concurrently
-    std::size_t most_workspace_bytes = std::size_t{9} << 30;
-    int streams = 2;
+    std::size_t workspace_bytes = std::size_t{9} << 28;       ///< of all pieces that run concurrently
+    std::size_t most_workspace_bytes = std::size_t{9} << 30;  ///< limit of the smallest piece
+    int streams = 2;       ///< that the pieces of a backward share, the caller's included
     bool by_name = false;  ///< asked for by name: a note on standard error names the first batch that cuDNN
                            ///< does not compute
   };
@@ -39,6 +40,7 @@ public:
   /// Throws `error` (device) when the library is missing or its version is refused; the message says why, and
   /// what to install.
   explicit attention(cuda::device& device) : attention{device, settings{}} {}
+  /// The same with chosen limits.
   attention(cuda::device& device, settings chosen);
   ~attention() override;
 
@@ -47,8 +49,10 @@ public:
   void declined(kernel::attention_shape const& shape) override;
   [[nodiscard]] std::int64_t rows_together(kernel::attention_shape const& shape) const override;
   [[nodiscard]] std::size_t scratch_bytes(kernel::attention_forward<bfloat16> const&) const override;
+  /// The same for a backward: tables, and the scores of the pieces that run at once.
   [[nodiscard]] std::size_t scratch_bytes(kernel::attention_backward<bfloat16> const&) const override;
   void launch(cuda::stream& on, kernel::attention_forward<bfloat16> const&) override;
+  /// The same for a backward.
   void launch(cuda::stream& on, kernel::attention_backward<bfloat16> const&) override;
 
 private:
