@@ -37,6 +37,7 @@ void expect_gpus(int ranks);
 /// Throws `error`: device when there are fewer GPUs than ranks, or none; driver.
 int gpu_of(comm::environment const& run);
 
+/// How a communicator uses NCCL; the same on all ranks.
 struct options {
   /// Thread blocks of a collective at most, each on a multiprocessor that concurrent GEMMs do without; 0:
   /// NCCL chooses. Fewer are slower. NCCL_MAX_CTAS in the environment takes precedence.
@@ -59,7 +60,7 @@ struct options {
 /// wait for the device throws (cuda::device::mark_failed): the device is lost for its other users, too.
 class communicator {
 public:
-  using stream = cuda::stream;
+  using stream = cuda::stream;  ///< of the rank's GPU
 
   /// Becomes rank `rank` of the segment, which outlives this, as `device` does. All ranks call it, with the
   /// same options. Throws `error`: bad_input for invalid options; device when a rank has no NCCL, another
@@ -70,21 +71,29 @@ public:
   communicator& operator=(communicator const&) = delete;
   ~communicator();
 
-  [[nodiscard]] int rank() const noexcept;
-  [[nodiscard]] int ranks() const noexcept;
+  [[nodiscard]] int rank() const noexcept;   ///< of the segment, from 0
+  [[nodiscard]] int ranks() const noexcept;  ///< those of the segment
 
+  /// Returns once queued; with options::compares_first it waits until all ranks queue the same. \throws
+  /// error(rank_failed) when the group has failed.
   void queue(stream& on, comm::all_gather const& a);
+  /// The same for a sum: NCCL transfers the parts and a kernel adds them in the order of the ranks.
   template <element From, element To>
   void queue(stream& on, comm::reduce_scatter<From, To> const& a);
+  /// Bytes for the parts of all other ranks, about options::sum_part_bytes of each at most.
   template <element From, element To>
   [[nodiscard]] std::size_t scratch_bytes(comm::reduce_scatter<From, To> const& a) const noexcept {
     return static_cast<std::size_t>(ranks() - 1) *
            part_bytes(std::min(static_cast<std::size_t>(a.count) * sizeof(From), sum_part_bytes_));
   }
 
+  /// On the host, by the segment. \throws error(rank_failed) as comm::membership::exchange.
   void gather(void const* from, void* to, std::size_t bytes);
+  /// On the host, by the segment. \throws error(rank_failed) as comm::membership::exchange.
   void barrier();
+  /// Fails the group: waits of the other ranks, also those for their GPUs, end with this reason.
   void abort(std::string_view reason) noexcept;
+  /// \throws error(rank_failed) when the group has failed.
   void check() const;
 
 private:
@@ -103,7 +112,7 @@ static_assert(comm::communicator<communicator, cuda::device>);
 struct gpus {
   template <device_policy D>
     requires std::same_as<D, cuda::device>
-  using communicator = nccl::communicator;
+  using communicator = nccl::communicator;  ///< for CUDA devices alone
 };
 
 }  // namespace superoffload::nccl

@@ -20,10 +20,10 @@ struct sum_of_parts {
   std::size_t part_bytes;     ///< from one part to the next
   From const* own = nullptr;  ///< the part that is not in `others`
   int rank = 0;               ///< its rank
-  int ranks;
-  To* to;
-  std::int64_t count;
-  bool accumulate = false;
+  int ranks;                  ///< parts in all, `own` included
+  To* to;                     ///< [count]
+  std::int64_t count;         ///< elements of a part
+  bool accumulate = false;    ///< add to what `to` holds
 };
 
 /// Queues the kernel: float and bfloat16 in any combination, double to double. Defined in sum.cuh.
