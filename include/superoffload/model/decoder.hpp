@@ -26,8 +26,9 @@ namespace superoffload::model {
 /// names are those of the checkpoint, without the prefix "model.layers.N." and the suffix ".weight".
 class layer_layout {
 public:
-  using parts = std::vector<std::pair<std::string, std::int64_t>>;
+  using parts = std::vector<std::pair<std::string, std::int64_t>>;  ///< {name, rows} of each tensor
 
+  /// For layer `layer`, from 0. Configuration and unit must outlive this.
   layer_layout(config const& c, autograd::unit_layout& unit, std::int64_t layer)
       : config_{&c}, unit_{&unit}, layer_{layer} {}
 
@@ -61,6 +62,7 @@ public:
     auto const& c = *config_;
     return linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden);
   }
+  /// The heads of the layer's attention, with its window.
   [[nodiscard]] nn::attention_heads heads() const {
     auto const& c = *config_;
     return {static_cast<std::int32_t>(c.heads), static_cast<std::int32_t>(c.kv_heads),
@@ -69,10 +71,12 @@ public:
 
   /// The unit, for other kinds of parameters.
   [[nodiscard]] autograd::unit_layout& unit() const noexcept { return *unit_; }
-  [[nodiscard]] std::int64_t layer() const noexcept { return layer_; }
+  [[nodiscard]] std::int64_t layer() const noexcept { return layer_; }  ///< from 0
+  /// The name in the checkpoint: "model.layers.N." before it, `ending` behind it.
   [[nodiscard]] std::string full(std::string const& name, char const* ending = "") const {
     return "model.layers." + std::to_string(layer_) + "." + name + ending;
   }
+  /// The same for the names of several tensors.
   [[nodiscard]] parts full(parts const& names, char const* ending) const {
     parts all;
     for (auto const& [name, size] : names) { all.emplace_back(full(name, ending), size); }
@@ -112,14 +116,17 @@ public:
       requires(Block b) { b.parts(); },
       "a decoder's block lists its layers: auto parts(), a tuple of references");
 
-  using policy_category = category::architecture;
-  static std::string model_type() { return Block::model_type(); }
+  using policy_category = category::architecture;                  ///< see core/policy.hpp
+  static std::string model_type() { return Block::model_type(); }  ///< the model_type in config.json
+  /// How a configuration of a model_type that this library does not know is read.
   static constexpr family const& config_family()
     requires requires { Block::config_family; }
   {
     return Block::config_family;
   }
 
+  /// Lays out the units: the embedding, each layer, the head with its norm. Takes no memory for weights. The
+  /// configuration is a checked one, as from read_config.
   explicit decoder(config const& c) : config_{c} {
     // A head that shares the table accumulates into its gradient, chunk by chunk.
     auto& embed = units_.emplace_back(0, "embedding", c.tied_head);
@@ -136,8 +143,10 @@ public:
     flops_per_row_ += head_.flops_per_row();
   }
 
-  [[nodiscard]] config const& settings() const noexcept { return config_; }
+  [[nodiscard]] config const& settings() const noexcept { return config_; }  ///< a copy of the configuration
+  /// The units by id. Change `trainable` and `decays` only, and call apply_freeze() then.
   [[nodiscard]] std::vector<autograd::unit_layout>& units() noexcept { return units_; }
+  /// The units by id: embedding, layers, head.
   [[nodiscard]] std::vector<autograd::unit_layout> const& units() const noexcept { return units_; }
 
   /// Tells the layers which parameters are frozen completely, after `trainable` was changed in the units.
@@ -155,13 +164,16 @@ public:
     head_.each_parameter(settle);
   }
 
+  /// Cosines and sines of every position.
   template <device_policy D, element T>
   using tables = nn::rotary_table<D, wide<T>>;
 
+  /// Tables for positions 0 to `positions` - 1; waits for the copy.
   template <device_policy D, element T>
   tables<D, T> make_tables(D& device, typename D::stream& stream, std::int64_t positions) const {
     return {device, stream, inverse_frequencies(config_), positions, config_.scaling.attention_factor};
   }
+  /// Bytes of device memory of such tables.
   template <element T>
   [[nodiscard]] std::size_t table_bytes(std::int64_t positions) const {
     return static_cast<std::size_t>(config_.head_dim * positions) * sizeof(wide<T>);

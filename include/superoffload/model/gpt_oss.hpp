@@ -12,29 +12,32 @@ namespace superoffload::model {
 
 /// One more score of each head that carries no value.
 struct attention_sinks {
-  autograd::parameter weight;
+  autograd::parameter weight;  ///< [1, heads]
 
+  /// Calls f with every parameter.
   template <class F>
   void each_parameter(F&& f) {
     f(weight);
   }
-  [[nodiscard]] static double flops_per_row() { return 0.0; }
+  [[nodiscard]] static double flops_per_row() { return 0.0; }  ///< negligible beside GEMMs
 };
 
 /// One layer of gpt-oss (arXiv 2508.10925): attention with sinks and biases, in a window on some layers, and
 /// a mixture of experts with a clamped gate. The experts' matrices are [in, out]; gates and ups alternate.
 struct gpt_oss_block {
-  nn::rms_norm attention_norm;
-  nn::linear qkv;
-  attention_sinks sinks;
-  nn::linear o;
-  nn::rms_norm mlp_norm;
-  nn::experts experts;
-  nn::attention_heads heads;
+  nn::rms_norm attention_norm;  ///< before attention
+  nn::linear qkv;               ///< [(heads + 2 kv_heads) * head_dim, hidden]
+  attention_sinks sinks;        ///< of attention
+  nn::linear o;                 ///< [hidden, heads * head_dim]
+  nn::rms_norm mlp_norm;        ///< before the experts
+  nn::experts experts;          ///< with biases, also of the router
+  nn::attention_heads heads;    ///< with the window of this layer
 
-  static std::string model_type() { return "gpt_oss"; }
+  static std::string model_type() { return "gpt_oss"; }  ///< the model_type in config.json
+  /// References to the layers with parameters, for decoder.
   auto parts() { return std::tie(attention_norm, qkv, sinks, o, mlp_norm, experts); }
 
+  /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static gpt_oss_block lay_out(config const& c, layer_layout& layer) {
     auto const tensor = [&](char const* name, std::vector<std::int64_t> const& shape) {
       return layer.unit().add_tensor(layer.full(name), shape);
@@ -59,6 +62,7 @@ struct gpt_oss_block {
         .heads = layer.heads()};
   }
 
+  /// [rows, hidden] -> [rows, hidden]. Batch and table must outlive the backward.
   template <device_policy D, element T>
   autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
                                       nn::rotary_table<D, wide<T>> const* table) const {

@@ -13,15 +13,19 @@ namespace superoffload::model {
 /// One layer of Llama 2 and 3 (arXiv 2407.21783): grouped-query attention and a gated MLP, each after a norm
 /// and added to the residual.
 struct llama_block {
-  nn::rms_norm attention_norm;
-  nn::linear qkv, o;
-  nn::rms_norm mlp_norm;
-  nn::linear gate_up, down;
-  nn::attention_heads heads;
+  nn::rms_norm attention_norm;  ///< before attention
+  nn::linear qkv,               ///< [(heads + 2 kv_heads) * head_dim, hidden]
+      o;                        ///< [hidden, heads * head_dim]
+  nn::rms_norm mlp_norm;        ///< before the MLP
+  nn::linear gate_up,           ///< [2 intermediate, hidden]
+      down;                     ///< [hidden, intermediate]
+  nn::attention_heads heads;    ///< of attention
 
-  static std::string model_type() { return "llama"; }
+  static std::string model_type() { return "llama"; }  ///< the model_type in config.json
+  /// References to the layers with parameters, for decoder.
   auto parts() { return std::tie(attention_norm, qkv, o, mlp_norm, gate_up, down); }
 
+  /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static llama_block lay_out(config const& c, layer_layout& layer) {
     return {.attention_norm = layer.norm("input_layernorm"),
             .qkv = layer.qkv(),
@@ -32,6 +36,7 @@ struct llama_block {
             .heads = layer.heads()};
   }
 
+  /// [rows, hidden] -> [rows, hidden]. Batch and table must outlive the backward.
   template <device_policy D, element T>
   autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
                                       nn::rotary_table<D, wide<T>> const* table) const {

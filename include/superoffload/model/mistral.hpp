@@ -11,8 +11,9 @@ namespace superoffload::model {
 /// One layer of Mistral (arXiv 2310.06825): Llama's, under the same names, with attention that sees the last
 /// sliding_window tokens of a document if the configuration has a window (config::windows).
 struct mistral_block : llama_block {
-  static std::string model_type() { return "mistral"; }
+  static std::string model_type() { return "mistral"; }  ///< the model_type in config.json
 
+  /// Llama's layout; the window comes with the heads.
   static mistral_block lay_out(config const& c, layer_layout& layer) {
     return {llama_block::lay_out(c, layer)};
   }

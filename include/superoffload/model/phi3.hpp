@@ -12,8 +12,9 @@ namespace superoffload::model {
 /// One layer of Phi-3 and Phi-4 (arXiv 2404.14219, 2412.08905): Llama's, with queries, keys and values as one
 /// tensor, and gate and up as one.
 struct phi3_block : llama_block {
-  static std::string model_type() { return "phi3"; }
+  static std::string model_type() { return "phi3"; }  ///< the model_type in config.json
 
+  /// Llama's layout under Phi's names.
   static phi3_block lay_out(config const& c, layer_layout& layer) {
     return {{.attention_norm = layer.norm("input_layernorm"),
              .qkv = layer.linear({{"self_attn.qkv_proj", c.query_columns() + 2 * c.key_columns()}}, c.hidden),

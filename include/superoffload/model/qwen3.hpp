@@ -13,17 +13,20 @@ namespace superoffload::model {
 
 /// One dense layer of Qwen3 (arXiv 2505.09388): Llama's, with a norm of each query and key head.
 struct qwen3_block {
-  nn::rms_norm attention_norm;
-  nn::linear qkv;
-  nn::head_norm head_norm;
-  nn::linear o;
-  nn::rms_norm mlp_norm;
-  nn::linear gate_up, down;
-  nn::attention_heads heads;
+  nn::rms_norm attention_norm;  ///< before attention
+  nn::linear qkv;               ///< [(heads + 2 kv_heads) * head_dim, hidden]
+  nn::head_norm head_norm;      ///< of queries and keys, before rotation
+  nn::linear o;                 ///< [hidden, heads * head_dim]
+  nn::rms_norm mlp_norm;        ///< before the MLP
+  nn::linear gate_up,           ///< [2 intermediate, hidden]
+      down;                     ///< [hidden, intermediate]
+  nn::attention_heads heads;    ///< of attention
 
-  static std::string model_type() { return "qwen3"; }
+  static std::string model_type() { return "qwen3"; }  ///< the model_type in config.json
+  /// References to the layers with parameters, for decoder.
   auto parts() { return std::tie(attention_norm, qkv, head_norm, o, mlp_norm, gate_up, down); }
 
+  /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static qwen3_block lay_out(config const& c, layer_layout& layer) {
     return {.attention_norm = layer.norm("input_layernorm"),
             .qkv = layer.qkv(),
@@ -35,6 +38,7 @@ struct qwen3_block {
             .heads = layer.heads()};
   }
 
+  /// [rows, hidden] -> [rows, hidden]. Batch and table must outlive the backward.
   template <device_policy D, element T>
   autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
                                       nn::rotary_table<D, wide<T>> const* table) const {

@@ -14,17 +14,19 @@ namespace superoffload::model {
 /// One layer of Qwen3 with experts (arXiv 2505.09388): attention as in Qwen3, and a mixture of experts
 /// instead of the MLP. The tensors of all experts form one parameter.
 struct qwen3_moe_block {
-  nn::rms_norm attention_norm;
-  nn::linear qkv;
-  nn::head_norm head_norm;
-  nn::linear o;
-  nn::rms_norm mlp_norm;
-  nn::experts experts;
-  nn::attention_heads heads;
+  nn::rms_norm attention_norm;  ///< before attention
+  nn::linear qkv;               ///< [(heads + 2 kv_heads) * head_dim, hidden]
+  nn::head_norm head_norm;      ///< of queries and keys, before rotation
+  nn::linear o;                 ///< [hidden, heads * head_dim]
+  nn::rms_norm mlp_norm;        ///< before the experts
+  nn::experts experts;          ///< in every layer, without biases
+  nn::attention_heads heads;    ///< of attention
 
-  static std::string model_type() { return "qwen3_moe"; }
+  static std::string model_type() { return "qwen3_moe"; }  ///< the model_type in config.json
+  /// References to the layers with parameters, for decoder.
   auto parts() { return std::tie(attention_norm, qkv, head_norm, o, mlp_norm, experts); }
 
+  /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static qwen3_moe_block lay_out(config const& c, layer_layout& layer) {
     layer_layout::parts gate_up, down;
     for (std::int64_t expert = 0; expert < c.experts; ++expert) {
@@ -48,6 +50,7 @@ struct qwen3_moe_block {
             .heads = layer.heads()};
   }
 
+  /// [rows, hidden] -> [rows, hidden]. Batch and table must outlive the backward.
   template <device_policy D, element T>
   autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
                                       nn::rotary_table<D, wide<T>> const* table) const {

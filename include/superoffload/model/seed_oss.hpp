@@ -15,16 +15,22 @@ namespace superoffload::model {
 /// One layer of Seed-OSS: Llama's, with biases of queries, keys and values, and with dropout of the attention
 /// weights and of what is added to the residual.
 struct seed_oss_block {
-  nn::rms_norm attention_norm;
-  nn::linear qkv, o;
-  nn::rms_norm mlp_norm;
-  nn::linear gate_up, down;
-  nn::attention_heads heads;
-  nn::dropout attention_dropout, o_dropout, down_dropout;
+  nn::rms_norm attention_norm;    ///< before attention
+  nn::linear qkv,                 ///< [(heads + 2 kv_heads) * head_dim, hidden]
+      o;                          ///< [hidden, heads * head_dim]
+  nn::rms_norm mlp_norm;          ///< before the MLP
+  nn::linear gate_up,             ///< [2 intermediate, hidden]
+      down;                       ///< [hidden, intermediate]
+  nn::attention_heads heads;      ///< of attention
+  nn::dropout attention_dropout,  ///< of the attention weights
+      o_dropout,                  ///< of what attention adds
+      down_dropout;               ///< of what the MLP adds
 
-  static std::string model_type() { return "seed_oss"; }
+  static std::string model_type() { return "seed_oss"; }  ///< the model_type in config.json
+  /// References to the layers with parameters, for decoder.
   auto parts() { return std::tie(attention_norm, qkv, o, mlp_norm, gate_up, down); }
 
+  /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static seed_oss_block lay_out(config const& c, layer_layout& layer) {
     auto const site = 3 * static_cast<std::uint64_t>(layer.layer());
     return {.attention_norm = layer.norm("input_layernorm"),
@@ -39,6 +45,7 @@ struct seed_oss_block {
             .down_dropout = {c.residual_dropout, site + 2}};
   }
 
+  /// [rows, hidden] -> [rows, hidden]. Batch and table must outlive the backward.
   template <device_policy D, element T>
   autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
                                       nn::rotary_table<D, wide<T>> const* table) const {

@@ -28,28 +28,35 @@ public:
   /// The constant tables of a model, whatever their type.
   using tables = std::shared_ptr<void const>;
 
+  /// Refers to `model`, which must outlive the view; a temporary is refused.
   template <architecture A>
   view(A const& model) noexcept  // NOLINT(google-explicit-constructor): like std::string_view
       : model_{&model}, units_{&model.units()}, config_{&model.settings()}, calls_{&calls_of<A>} {}
   template <architecture A>
   view(A const&& model) = delete;
 
+  /// The units by id.
   [[nodiscard]] std::vector<autograd::unit_layout> const& units() const noexcept { return *units_; }
-  [[nodiscard]] config const& settings() const noexcept { return *config_; }
+  [[nodiscard]] config const& settings() const noexcept { return *config_; }  ///< of the model
+  /// FLOPs of the forward over `tokens` tokens; see decoder::forward_flops.
   [[nodiscard]] double forward_flops(std::int64_t tokens, visible_pairs const& visible) const {
     return calls_->forward_flops(model_, tokens, visible);
   }
+  /// Bytes of device memory that make_tables() takes.
   [[nodiscard]] std::size_t table_bytes(std::int64_t positions) const {
     return calls_->table_bytes(model_, positions);
   }
+  /// Tables for positions 0 to `positions` - 1, shared by all copies.
   [[nodiscard]] tables make_tables(D& device, typename D::stream& stream, std::int64_t positions) const {
     return calls_->make_tables(model_, device, stream, positions);
   }
   /// Tables for a dry tape.
   [[nodiscard]] tables no_tables() const { return calls_->no_tables(); }
+  /// The sum of the token losses of the batch. All arguments must outlive the backward.
   nn::loss_sum loss(autograd::tape<D, T>& tape, nn::batch const& batch, tables const& t) const {
     return calls_->loss(model_, tape, batch, t.get());
   }
+  /// The logits of every row, [rows, vocabulary].
   autograd::variable<D, T> logits(autograd::tape<D, T>& tape, nn::batch const& batch, tables const& t) const {
     return calls_->logits(model_, tape, batch, t.get());
   }
