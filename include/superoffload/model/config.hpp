@@ -16,51 +16,55 @@ namespace superoffload::model {
 
 /// How rotary frequencies are scaled for long contexts.
 struct rope_scaling {
+  /// The rope_type; none: "default", no scaling.
   enum class rule { none, llama3, yarn };
-  rule kind = rule::none;
-  double factor = 1.0;
-  double low_frequency_factor = 1.0;   ///< of llama3
-  double high_frequency_factor = 4.0;  ///< of llama3
-  std::int64_t original_positions = 8192;
-  double fast_turns = 32.0;       ///< of yarn: beta_fast
-  double slow_turns = 1.0;        ///< of yarn: beta_slow
-  bool whole_turns = true;        ///< of yarn: truncate
-  double attention_factor = 1.0;  ///< yarn: factor of cosines and sines
+  rule kind = rule::none;             ///< fields below that it does not use keep their defaults
+  double factor = 1.0;                ///< of every rule: how many times longer the context becomes, 1 or more
+  double low_frequency_factor = 1.0;  ///< of llama3
+  double high_frequency_factor = 4.0;      ///< of llama3
+  std::int64_t original_positions = 8192;  ///< the context that `factor` refers to, in tokens
+  double fast_turns = 32.0;                ///< of yarn: beta_fast
+  double slow_turns = 1.0;                 ///< of yarn: beta_slow
+  bool whole_turns = true;                 ///< of yarn: truncate
+  double attention_factor = 1.0;           ///< yarn: factor of cosines and sines
 };
 
 /// The checked values of a decoder's config.json. Sizes in elements.
 struct config {
-  std::string model_type;
-  std::int64_t vocabulary = 0;
-  std::int64_t hidden = 0;
-  std::int64_t intermediate = 0;  ///< of the MLP, or of each expert
-  std::int64_t layers = 0;
-  std::int64_t heads = 0;
-  std::int64_t kv_heads = 0;
-  std::int64_t head_dim = 0;
-  std::int64_t max_positions = 0;
-  double rms_norm_epsilon = 1e-5;
-  double rope_theta = 10000.0;
-  rope_scaling scaling{};
-  bool tied_head = false;
-  std::int32_t padding_token = -1;  ///< its row of the embedding gets no gradient; -1: none
-  bool qkv_bias = false;
-  bool output_bias = false;  ///< of attention's output projection
-  double attention_dropout = 0.0;
-  double residual_dropout = 0.0;
+  std::string model_type;               ///< in config.json; of a known family or the caller's own
+  std::int64_t vocabulary = 0;          ///< rows of the embedding and of the head
+  std::int64_t hidden = 0;              ///< columns of the hidden state
+  std::int64_t intermediate = 0;        ///< of the MLP, or of each expert
+  std::int64_t layers = 0;              ///< blocks
+  std::int64_t heads = 0;               ///< query heads, a multiple of kv_heads
+  std::int64_t kv_heads = 0;            ///< key heads, and as many value heads
+  std::int64_t head_dim = 0;            ///< even; the default differs by family
+  std::int64_t max_positions = 0;       ///< tokens of the longest document that the model was made for
+  double rms_norm_epsilon = 1e-5;       ///< added to the mean square, under the root; above 0
+  double rope_theta = 10000.0;          ///< the base of the rotary frequencies
+  rope_scaling scaling{};               ///< of the rotary frequencies
+  bool tied_head = false;               ///< is the head the embedding's table?
+  std::int32_t padding_token = -1;      ///< its row of the embedding gets no gradient; -1: none
+  bool qkv_bias = false;                ///< of queries, keys and values
+  bool output_bias = false;             ///< of attention's output projection
+  double attention_dropout = 0.0;       ///< probability, below 1, to drop an attention weight
+  double residual_dropout = 0.0;        ///< the same of what is added to the residual
   std::vector<std::int32_t> windows{};  ///< of each layer's attention, 0: no limit; empty: no layer has one
   bool has_sinks = false;               ///< one more score of each head that carries no value
   std::int64_t experts = 0;             ///< of each layer; 0: one MLP
-  std::int64_t experts_per_token = 0;
-  bool normalizes_experts = false;  ///< do the weights of a token's experts sum to 1?
-  double swiglu_limit = 0.0;        ///< gate and up are clamped to it; 0: no limit
-  bool mxfp4_experts = false;       ///< the checkpoint has its experts as MXFP4 blocks and scales
+  std::int64_t experts_per_token = 0;   ///< at most `experts`; 0 without experts
+  bool normalizes_experts = false;      ///< do the weights of a token's experts sum to 1?
+  double swiglu_limit = 0.0;            ///< gate and up are clamped to it; 0: no limit
+  bool mxfp4_experts = false;           ///< the checkpoint has its experts as MXFP4 blocks and scales
 
-  [[nodiscard]] std::int64_t query_columns() const { return heads * head_dim; }
+  [[nodiscard]] std::int64_t query_columns() const { return heads * head_dim; }  ///< of all query heads
+  /// Columns of all key heads; the values have as many.
   [[nodiscard]] std::int64_t key_columns() const { return kv_heads * head_dim; }
+  /// The longest window of a layer, in tokens; 0: no layer has one.
   [[nodiscard]] std::int32_t longest_window() const {
     return windows.empty() ? 0 : *std::max_element(windows.begin(), windows.end());
   }
+  /// The window of a layer, from 0, in tokens; 0: no limit.
   [[nodiscard]] std::int32_t window_of(std::int64_t layer) const {
     return windows.empty() ? 0 : windows[static_cast<std::size_t>(layer)];
   }
@@ -70,13 +74,13 @@ struct config {
 /// only they have. A user's own architecture declares it as `static family const& config_family()`, the block
 /// of a decoder as `static constexpr family config_family`.
 struct family {
-  char const* model_type;
-  char const* name;           ///< the class in transformers
-  std::int64_t head_dim = 0;  ///< 0: hidden_size / num_attention_heads
-  double rms_norm_epsilon = 1e-6;
+  char const* model_type;           ///< in config.json
+  char const* name;                 ///< the class in transformers
+  std::int64_t head_dim = 0;        ///< 0: hidden_size / num_attention_heads
+  double rms_norm_epsilon = 1e-6;   ///< where config.json has none
   std::int32_t padding_token = -1;  ///< -1: none
-  bool has_experts = false;
-  bool may_be_quantised = false;
+  bool has_experts = false;         ///< otherwise fields of experts are refused
+  bool may_be_quantised = false;    ///< otherwise quantization_config is refused
   /// Reads the fields that only this family has, and refuses by name what its architecture does not support.
   /// Called last; may be null.
   void (*read)(io::json_field const&, config&) = nullptr;
