@@ -157,7 +157,7 @@ def check(program, model, dataset, root):
     # A terminal that nobody reads, and that takes no more soon, does not stop the run.
     run = Run(arguments("--max_steps", "2500", "--max_length", "16", "--batch_size", "1", "--label_mask", "none",
                         "--num_train_epochs", "9", "--log_level", "info", "--log_interval", "1"))
-    until = time.monotonic() + 60
+    until = time.monotonic() + 300
     while not (root / str(number) / "model").exists():
         assert time.monotonic() < until and run.process.poll() is None, "the run waits for its terminal"
         time.sleep(0.1)

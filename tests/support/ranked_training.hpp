@@ -11,6 +11,7 @@
 #include <superoffload/train/engine.hpp>
 
 #include "conformance/communicator.hpp"
+#include "support/engine_cores.hpp"
 #include "support/sanitizer.hpp"
 
 #include <algorithm>

@@ -10,6 +10,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/engine_cores.hpp"
+
 #include <cmath>
 #include <cstdint>
 #include <filesystem>

@@ -11,6 +11,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/engine_cores.hpp"
 #include "support/ranked_training.hpp"
 
 #include <algorithm>

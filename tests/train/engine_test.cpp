@@ -7,10 +7,12 @@
 
 #include <doctest/doctest.h>
 
+#include "support/engine_cores.hpp"
 #include "support/recording_listener.hpp"
 #include "support/small_inputs.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -220,6 +222,36 @@ TEST_CASE("a step without labels, or with a gradient that is not finite, changes
   }
   CHECK(all_weights(e) == before);
   CHECK(e.accepted_steps() == 0);
+}
+
+TEST_CASE_TEMPLATE("several threads load the weights that one loads, and none does unasked", P,
+                   precision::fp32, precision::bf16) {
+  cpu::device device{2};
+  train::engine_options const options{.max_rows = 12, .max_positions = 12};
+  train::engine<model::llama, P> one{device, small(), options};
+  std::atomic<int> inside{0};
+  std::atomic<bool> alone{true};
+  one.initialize([&](std::string const& name, std::int64_t first, std::span<float> to) {
+    if (inside.fetch_add(1) != 0) {
+      alone = false;
+    }
+    some_weights(name, first, to);
+    inside.fetch_sub(1);
+  });
+  CHECK(alone);
+
+  train::engine<model::llama, P, offload::super> several{device, small(), options};
+  train::tensor_reader reader{some_weights};
+  reader.is_concurrent = true;
+  several.initialize(reader);
+  CHECK(all_weights(several) == all_weights(one));
+
+  train::tensor_reader failing{[](std::string const& name, std::int64_t first, std::span<float> to) {
+    expect(name.find("layers.1.mlp") == std::string::npos, exit_code::io_failure, name, " cannot be read");
+    some_weights(name, first, to);
+  }};
+  failing.is_concurrent = true;
+  CHECK_THROWS_AS(several.load(failing), error);
 }
 
 TEST_CASE_TEMPLATE("state is master, m and v in fp32, and another engine continues from it bit for bit", P,

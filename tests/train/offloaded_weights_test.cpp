@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/engine_cores.hpp"
 #include "support/placed_training.hpp"
 #include "support/sanitizer.hpp"
 #include "support/small_inputs.hpp"

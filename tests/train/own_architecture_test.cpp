@@ -12,6 +12,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/engine_cores.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
 

@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/engine_cores.hpp"
 #include "support/small_inputs.hpp"
 
 #include <algorithm>

@@ -11,6 +11,7 @@
 #include <doctest/doctest.h>
 
 #include "comm/groups.hpp"
+#include "support/engine_cores.hpp"
 #include "support/rank_fault.hpp"
 #include "support/sanitizer.hpp"
 #include "support/small_inputs.hpp"

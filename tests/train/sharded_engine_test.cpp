@@ -12,6 +12,7 @@
 
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
+#include "support/engine_cores.hpp"
 #include "support/ranked_training.hpp"
 #include "support/sanitizer.hpp"
 

@@ -14,6 +14,7 @@
 
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
+#include "support/engine_cores.hpp"
 #include "support/sanitizer.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"

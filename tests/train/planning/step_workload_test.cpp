@@ -11,6 +11,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/engine_cores.hpp"
+
 #include <filesystem>
 
 namespace {
