@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/collected.hpp"
+
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -15,22 +17,7 @@
 namespace {
 
 using namespace superoffload;
-
-/// Collects the lines that are logged during its life.
-struct collected {
-  std::vector<std::string> lines;
-  log_sink before;
-
-  explicit collected(bool live = false)
-      : before{set_log_sink({[](void* self, log_level level, std::string_view line) noexcept {
-                               static_cast<collected*>(self)->lines.push_back(
-                                   concat(static_cast<int>(level), " ", line));
-                             },
-                             this, live})} {}
-  collected(collected const&) = delete;
-  collected& operator=(collected const&) = delete;
-  ~collected() { set_log_sink(before); }
-};
+using test::collected;
 
 /// What `body` writes to standard error, in a process of its own whose standard error is a pipe. It is read
 /// after `wait`.

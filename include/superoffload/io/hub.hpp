@@ -61,6 +61,9 @@ public:
   /// The same, as working weights: bfloat16::of_master of each element.
   void read_bf16(std::string_view name, std::uint64_t first, std::span<bfloat16> out) const;
 
+  /// Bytes of all tensors, as they are stored.
+  [[nodiscard]] std::uint64_t bytes() const;
+
   /// Is any tensor in MXFP4?
   [[nodiscard]] bool quantised() const noexcept { return !quantised_.empty(); }
 

@@ -282,7 +282,7 @@ void basic_trainer<Core>::load() {
   output_.expect_resumable();
   comm::together(setup_->ranks, [this] { output_.claim_directory(total_steps_); });
   {
-    activity const shown{"reading the weights", is_rank_zero()};
+    activity const shown{"reading the weights", is_rank_zero(), static_cast<std::size_t>(weights.bytes())};
     engine_->initialize(weights_of(weights));
   }
   if (is_rank_zero()) {
@@ -406,6 +406,8 @@ template <class Core>
 void basic_trainer<Core>::settle_algorithms() {
   if constexpr (tuned_device<device_type>) {
     device_->tuning().settle(false);  // of a run before
+    activity const shown{"measuring GEMMs", is_rank_zero()};
+    auto const begin = std::chrono::steady_clock::now();
     auto const& options = engine_->options();
     auto const usual = planned_.shape.expected ? planned_.shape.expected->micro_batch.rows : options.max_rows;
     auto const micro_batches = std::min<std::int64_t>(setup_->options.accumulation, 2);
@@ -421,6 +423,10 @@ void basic_trainer<Core>::settle_algorithms() {
     }
     engine_->synchronize();
     device_->tuning().settle(true);
+    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
+    if (is_rank_zero() && seconds.count() >= 1.0) {
+      log(log_level::info, "measured GEMMs for ", std::round(10.0 * seconds.count()) / 10.0, " s");
+    }
   }
 }
 

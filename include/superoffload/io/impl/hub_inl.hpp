@@ -261,6 +261,17 @@ SUPEROFFLOAD_INLINE tensor_info const* hub_checkpoint::find(std::string_view nam
   return found == locations_.end() ? nullptr : found->second.tensor;
 }
 
+SUPEROFFLOAD_INLINE std::uint64_t hub_checkpoint::bytes() const {
+  std::uint64_t bytes = 0;
+  for (auto const& [name, where] : locations_) { bytes += where.tensor->end - where.tensor->begin; }
+  for (auto const& [name, matrix] : quantised_) {
+    for (auto const* const tensor : {matrix.blocks.tensor, matrix.scales.tensor}) {
+      bytes += tensor->end - tensor->begin;
+    }
+  }
+  return bytes;
+}
+
 SUPEROFFLOAD_INLINE hub_checkpoint::location const& hub_checkpoint::at(std::string_view name) const {
   auto const found = locations_.find(name);
   expect(found != locations_.end(), exit_code::bad_input, shown(directory_), ": tensor '", printable(name),

@@ -20,12 +20,15 @@ template <element T>
 inline constexpr bool splits_master = std::is_same_v<T, bfloat16>;
 
 namespace detail {
-/// Works in pieces, so that temporary host memory stays small.
+/// Works in pieces, so that temporary host memory stays small. A thread keeps its own: new pages would cost
+/// more time than the copies.
 template <class Piece>
 void in_pieces(std::size_t count, Piece const& piece) {
   constexpr std::size_t largest = std::size_t{1} << 20;
-  std::vector<bfloat16> weights(std::min(count, largest));
-  std::vector<std::uint16_t> low(weights.size());
+  static thread_local std::vector<bfloat16> weights;
+  static thread_local std::vector<std::uint16_t> low;
+  weights.resize(std::max(weights.size(), std::min(count, largest)));
+  low.resize(weights.size());
   for (std::size_t done = 0; done < count; done += largest) {
     auto const n = std::min(largest, count - done);
     piece(done, std::span{weights}.first(n), std::span{low}.first(n));

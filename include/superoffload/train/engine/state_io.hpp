@@ -8,12 +8,14 @@
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/range.hpp>
+#include <superoffload/cpu/cores.hpp>
+#include <superoffload/cpu/threads.hpp>
 #include <superoffload/offload/state/step_record.hpp>
 #include <superoffload/train/engine/tensor_reader.hpp>
 #include <superoffload/zero/shard.hpp>
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -55,24 +57,25 @@ public:
         ranks_{std::move(ranks)},
         shares_{shares} {}
 
-  /// Fills masters and weights from `read`; moments stay. A rank reads only what it owns.
+  /// Fills masters and weights from `read`; moments stay. A rank reads only what it owns. If `read` allows
+  /// it, threads share the work: reading and rounding take longer than the copies to a device. One of the
+  /// errors is thrown.
   void load(tensor_reader const& read) {
     enter_range("loading of weights");
-    std::vector<float> chunk(std::size_t{1} << 20);
-    for (auto const& unit : *units_) {
-      store_->expect_writes(unit.id());
-      for (auto const& tensor : unit.tensors()) {
-        auto const own = owned_part(unit, tensor.offset, static_cast<std::size_t>(tensor.count()));
-        auto const end = own.skip + own.count;
-        for (std::int64_t first = own.skip; first < end; first += static_cast<std::int64_t>(chunk.size())) {
-          auto const n = std::min<std::int64_t>(static_cast<std::int64_t>(chunk.size()), end - first);
-          std::span<float> const to{chunk.data(), static_cast<std::size_t>(n)};
-          read(tensor.name, first, to);
-          check_range(tensor, to);
-          put(unit, tensor.offset + first, to);
-        }
-      }
-    }
+    for (auto const& unit : *units_) { store_->expect_writes(unit.id()); }
+    auto const pieces = pieces_to_load();
+    auto const count = std::ssize(pieces);
+    auto const threads = std::min<std::int64_t>({count, cpu::default_threads(), most_loading_threads});
+    cpu::thread_pool pool{read.is_concurrent ? static_cast<int>(std::max<std::int64_t>(threads, 1)) : 1};
+    pool.parallel_for(count, 1, [&](std::int64_t index, std::int64_t) {
+      auto const& piece = pieces[static_cast<std::size_t>(index)];
+      static thread_local std::vector<float> memory;  // kept: new pages would cost more time than the copies
+      memory.resize(std::max(memory.size(), piece.count));
+      auto const values = std::span{memory}.first(piece.count);
+      read(piece.tensor->name, piece.first, values);
+      check_range(*piece.tensor, values);
+      put(*piece.unit, piece.tensor->offset + piece.first, values);
+    });
   }
 
   /// Reads elements [first, first + size): masters, or the working weights of a frozen unit. Ranks call it
@@ -194,6 +197,31 @@ public:
   }
 
 private:
+  static constexpr std::int64_t most_loading_threads = 16;
+
+  /// Elements [first, first + count) of a tensor.
+  struct tensor_piece {
+    autograd::unit_layout const* unit;
+    autograd::tensor_entry const* tensor;
+    std::int64_t first;
+    std::size_t count;
+  };
+  /// What load() reads, in pieces of at most 4 MiB.
+  [[nodiscard]] std::vector<tensor_piece> pieces_to_load() const {
+    constexpr std::int64_t largest = std::int64_t{1} << 20;
+    std::vector<tensor_piece> pieces;
+    for (auto const& unit : *units_) {
+      for (auto const& tensor : unit.tensors()) {
+        auto const own = owned_part(unit, tensor.offset, static_cast<std::size_t>(tensor.count()));
+        auto const end = own.skip + own.count;
+        for (std::int64_t first = own.skip; first < end; first += largest) {
+          pieces.push_back({&unit, &tensor, first, static_cast<std::size_t>(std::min(largest, end - first))});
+        }
+      }
+    }
+    return pieces;
+  }
+
   [[nodiscard]] autograd::unit_layout const& at(int unit) const {
     return (*units_)[static_cast<std::size_t>(unit)];
   }
@@ -237,11 +265,15 @@ private:
   }
 
   static void check_range(autograd::tensor_entry const& tensor, std::span<float const> values) {
-    // Larger magnitudes would not survive the rounding to a working weight.
+    // Larger magnitudes would not survive the rounding to a working weight. Of positive floats the bits
+    // compare as the values do, and NaN's are the largest: one pass without branches, which the compiler
+    // vectorises.
+    std::uint32_t largest = 0;
     for (auto const value : values) {
-      expect(std::abs(value) < 0x1.ffp127F, exit_code::bad_input, "tensor '", tensor.name,
-             "' holds a value that is not finite or too large for bfloat16; expected finite weights");
+      largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU);
     }
+    expect(largest < std::bit_cast<std::uint32_t>(0x1.ffp127F), exit_code::bad_input, "tensor '", tensor.name,
+           "' holds a value that is not finite or too large for bfloat16; expected finite weights");
   }
   void put(autograd::unit_layout const& unit, std::int64_t first, std::span<float const> values) {
     auto const own = owned_part(unit, first, values.size());

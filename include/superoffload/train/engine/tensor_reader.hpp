@@ -11,6 +11,9 @@ namespace superoffload::train {
 
 /// The source of weights: `read(name, first, to)` fills `to` with the tensor's elements from `first` on, as
 /// fp32.
-using tensor_reader = std::function<void(std::string const& name, std::int64_t first, std::span<float> to)>;
+struct tensor_reader : std::function<void(std::string const& name, std::int64_t first, std::span<float> to)> {
+  using function::function;
+  bool is_concurrent = false;  ///< May several threads call it at once? Weights are then loaded by several.
+};
 
 }  // namespace superoffload::train

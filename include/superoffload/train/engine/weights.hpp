@@ -31,9 +31,11 @@ void expect_quantisation(model::config const& config, io::hub_checkpoint const& 
 
 /// Reads the tensors of a Hugging Face directory. The checkpoint must outlive the reader.
 inline tensor_reader weights_of(io::hub_checkpoint const& checkpoint) {
-  return [&checkpoint](std::string const& name, std::int64_t first, std::span<float> to) {
+  tensor_reader reader{[&checkpoint](std::string const& name, std::int64_t first, std::span<float> to) {
     checkpoint.read(name, static_cast<std::uint64_t>(first), to);
-  };
+  }};
+  reader.is_concurrent = !checkpoint.quantised();  // experts in MXFP4 are dequantised one after the other
+  return reader;
 }
 
 /// Writes the engine's weights as a directory that transformers loads, in the engine's element type.

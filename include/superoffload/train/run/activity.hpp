@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <cstddef>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -10,18 +12,27 @@
 namespace superoffload::train {
 
 /// While it lives, a live log shows what the run is doing and for how long, from the second second on. Of
-/// several at once, each replaces the other's line. Any other log shows nothing.
+/// several at once, each replaces the other's line. Any log gets a line with time and rate at the end of work
+/// that moved bytes and took a second or more.
 class activity {
 public:
-  /// `is_shown`: false for all ranks but the first.
-  activity(std::string what, bool is_shown);
+  /// `is_shown`: false for all ranks but the first. `bytes`: what the work reads or writes; 0: no rate.
+  activity(std::string what, bool is_shown, std::size_t bytes = 0);
   activity(activity const&) = delete;
   activity& operator=(activity const&) = delete;
   ~activity();
 
 private:
-  void show(std::string const& what);
+  using clock = std::chrono::steady_clock;
 
+  void show();
+  void log_rate() const;
+
+  std::string what_;
+  bool is_shown_;
+  std::size_t bytes_;
+  clock::time_point began_ = clock::now();
+  int exceptions_;  ///< in flight at the beginning
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ended_ = false;

@@ -168,7 +168,7 @@ public:
     auto const to = setup_->options.output / name;
     std::optional<error> failure;
     try {
-      activity const shown{"exporting", setup_->is_rank_zero()};
+      activity const shown{"exporting", setup_->is_rank_zero(), exported_bytes()};
       export_model(*engine_, *files_, to, run(), setup_->is_rank_zero());
     } catch (error const& e) {
       if (e.code() != exit_code::io_failure && e.code() != exit_code::bad_input) {
@@ -263,6 +263,14 @@ private:
     *state_ = std::move(saved);
     saved_step_ = state_->step;
     checkpoint_ = checkpoint.directory();
+  }
+
+  [[nodiscard]] std::size_t exported_bytes() const {
+    std::size_t bytes = 0;
+    for (auto const& unit : engine_->model().units()) {
+      bytes += static_cast<std::size_t>(unit.elements()) * sizeof(typename Core::element_type);
+    }
+    return bytes;
   }
 
   void save_checkpoint() {

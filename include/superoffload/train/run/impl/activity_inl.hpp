@@ -10,13 +10,16 @@
 #include <superoffload/train/run/progress.hpp>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
+#include <exception>
 #include <system_error>
 #include <utility>
 
 namespace superoffload::train {
 
-SUPEROFFLOAD_INLINE activity::activity(std::string what, bool is_shown) {
+SUPEROFFLOAD_INLINE activity::activity(std::string what, bool is_shown, std::size_t bytes)
+    : what_{std::move(what)}, is_shown_{is_shown}, bytes_{bytes}, exceptions_{std::uncaught_exceptions()} {
   if (!is_shown || !log_is_live()) {
     return;
   }
@@ -24,33 +27,41 @@ SUPEROFFLOAD_INLINE activity::activity(std::string what, bool is_shown) {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the run's own threads
   try {
-    thread_ = std::thread{[this, text = std::move(what)] { show(text); }};
+    thread_ = std::thread{[this] { show(); }};
   } catch (std::system_error const&) {}  // no thread for it: the work is more important
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 SUPEROFFLOAD_INLINE activity::~activity() {
-  if (!thread_.joinable()) {
-    return;
+  if (thread_.joinable()) {
+    {
+      std::lock_guard const lock{mutex_};
+      ended_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
   }
-  {
-    std::lock_guard const lock{mutex_};
-    ended_ = true;
+  if (is_shown_ && bytes_ > 0 && std::uncaught_exceptions() == exceptions_) {
+    log_rate();
   }
-  changed_.notify_one();
-  thread_.join();
 }
 
-SUPEROFFLOAD_INLINE void activity::show(std::string const& what) {
-  using clock = std::chrono::steady_clock;
-  auto const began = clock::now();
-  auto next = began + std::chrono::seconds{1};
+SUPEROFFLOAD_INLINE void activity::log_rate() const {
+  auto const seconds = std::chrono::duration<double>(clock::now() - began_).count();
+  if (seconds >= 1.0) {
+    log(log_level::info, what_, ": ", bytes_text(bytes_), " in ", std::round(10.0 * seconds) / 10.0, " s, ",
+        bytes_text(static_cast<std::size_t>(static_cast<double>(bytes_) / seconds)), " a second");
+  }
+}
+
+SUPEROFFLOAD_INLINE void activity::show() {
+  auto next = began_ + std::chrono::seconds{1};
   std::unique_lock lock{mutex_};
   bool drawn = false;
   while (!changed_.wait_until(lock, next, [this] { return ended_; })) {
     drawn = true;
-    log(log_level::status, what, "  ",
-        clock_text(std::chrono::duration<double>(clock::now() - began).count()), "  host ",
+    log(log_level::status, what_, "  ",
+        clock_text(std::chrono::duration<double>(clock::now() - began_).count()), "  host ",
         bytes_text(peak_resident_bytes()));
     next = clock::now() + std::chrono::milliseconds{250};
   }
