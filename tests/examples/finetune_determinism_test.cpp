@@ -199,6 +199,7 @@ TEST_CASE("a signal finishes the step, saves, and has its own exit code; resumin
       std::this_thread::sleep_for(std::chrono::milliseconds{2});
     }
     p.send(signal);
+    p.send(signal);  // as timeout does, which signals the process and its group
     auto const done = p.wait();
     CAPTURE(done.err);
     CHECK(done.status == 7);

@@ -9,14 +9,19 @@
 #include <atomic>
 #include <csignal>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <mutex>
+#include <time.h>
 
 namespace superoffload::train {
 namespace detail {
 
-inline std::atomic<int> requested{0};
-static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may not take a lock");
+/// The first signal, and the millisecond in which it came above it; 0: none. One number, as several threads
+/// may get signals at once.
+inline std::atomic<std::int64_t> requested{0};
+static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler may not take a lock");
+inline constexpr std::int64_t of_signal = 256;
 
 inline constexpr int handled[] = {SIGTERM, SIGINT, SIGHUP};
 inline constexpr auto signals = std::size(handled);
@@ -25,14 +30,18 @@ inline std::mutex mutex;  // guards `former` and `objects`
 inline int objects = 0;
 
 SUPEROFFLOAD_INLINE void remember(int number) {
-  if (number == SIGHUP) {  // a closing terminal may send it more than once
-    int none = 0;
-    requested.compare_exchange_strong(none, number);
-  } else if (requested.exchange(number) != 0) {
-    erase_status();
-    std::signal(number, SIG_DFL);
-    std::raise(number);
+  struct timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  auto const now = std::int64_t{time.tv_sec} * 1000 + time.tv_nsec / 1'000'000;
+  std::int64_t first = 0;
+  if (requested.compare_exchange_strong(first, now * of_signal + number) ||
+      number == SIGHUP ||  // a closing terminal may send it more than once
+      (first % of_signal == number && now - first / of_signal < stop_request::same_request.count())) {
+    return;
   }
+  erase_status();
+  std::signal(number, SIG_DFL);
+  std::raise(number);
 }
 
 }  // namespace detail
@@ -65,6 +74,8 @@ SUPEROFFLOAD_INLINE stop_request::~stop_request() {
   }
 }
 
-SUPEROFFLOAD_INLINE int stop_request::signal() const noexcept { return detail::requested; }
+SUPEROFFLOAD_INLINE int stop_request::signal() const noexcept {
+  return static_cast<int>(detail::requested % detail::of_signal);
+}
 
 }  // namespace superoffload::train
