@@ -4,6 +4,7 @@
 // out. tokenize --model DIR --dataset ROWS: the rows of a data set as the fine-tuners see them.
 #include <superoffload/cli/program.hpp>
 #include <superoffload/cli/row_flags.hpp>
+#include <superoffload/core/creation_mode.hpp>
 #include <superoffload/core/log.hpp>
 #include <superoffload/core/system_call.hpp>
 #include <superoffload/data/examples.hpp>
@@ -21,6 +22,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <fcntl.h>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -57,7 +59,9 @@ public:
   explicit line_writer(std::filesystem::path const& path)
       : name_{path.empty() ? "standard output" : io::shown(path)} {
     if (!path.empty()) {
-      opened_.reset(std::fopen(path.c_str(), "wb"));
+      int const descriptor = uninterrupted(
+          [&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, new_file_mode); });
+      opened_.reset(descriptor < 0 ? nullptr : ::fdopen(descriptor, "wb"));
       expect_call(opened_ != nullptr, exit_code::io_failure, name_, ": cannot be written");
     }
   }

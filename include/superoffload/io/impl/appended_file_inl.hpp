@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/creation_mode.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/system_call.hpp>
@@ -10,7 +11,6 @@
 
 #include <cstddef>
 #include <fcntl.h>
-#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -19,11 +19,15 @@ namespace superoffload::io {
 SUPEROFFLOAD_INLINE appended_file::appended_file(std::filesystem::path file) : file_{std::move(file)} {
   expect_replaceable_file(file_);
   if (file_.has_parent_path()) {
-    std::error_code ignored;  // the open below says what is wrong
-    std::filesystem::create_directories(file_.parent_path(), ignored);
+    try {
+      make_directories(file_.parent_path());
+    } catch (error const&) {
+      // The open below says what is wrong.
+    }
   }
   descriptor_ = uninterrupted([&] {
-    return ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666);
+    return ::open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                  new_file_mode);
   });
   expect_call(descriptor_ >= 0, exit_code::io_failure, file_.string(), ": cannot be written");
 }

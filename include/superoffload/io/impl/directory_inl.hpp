@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/creation_mode.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/system_call.hpp>
 #include <superoffload/io/directory.hpp>
@@ -57,8 +58,8 @@ SUPEROFFLOAD_INLINE void make_directories(std::filesystem::path const& path) {
     return;
   }
   make_directories(path.parent_path());
-  bool const made =
-      detail::succeeds(operation::make_directory, path, [&] { return ::mkdir(path.c_str(), 0777); });
+  bool const made = detail::succeeds(operation::make_directory, path,
+                                     [&] { return ::mkdir(path.c_str(), new_directory_mode); });
   detail::expect_done(made || (errno == EEXIST && std::filesystem::is_directory(path, failure)), path,
                       "creating the directory");
   sync_directory(detail::parent_of(path));
@@ -212,8 +213,8 @@ SUPEROFFLOAD_INLINE bool is_suffixed(std::string_view text, std::string_view pre
 
 SUPEROFFLOAD_INLINE staging_directory::staging_directory(std::filesystem::path path)
     : path_{std::move(path)} {
-  bool const made =
-      detail::succeeds(operation::make_directory, path_, [&] { return ::mkdir(path_.c_str(), 0777); });
+  bool const made = detail::succeeds(operation::make_directory, path_,
+                                     [&] { return ::mkdir(path_.c_str(), new_directory_mode); });
   detail::expect_done(made, path_, "creating the directory");
 }
 

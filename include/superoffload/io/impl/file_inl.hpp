@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/creation_mode.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/system_call.hpp>
 #include <superoffload/io/fault.hpp>
@@ -58,7 +59,7 @@ SUPEROFFLOAD_INLINE file file::open_read(std::filesystem::path const& path) {
 
 SUPEROFFLOAD_INLINE file file::create_new(std::filesystem::path const& path) {
   int const descriptor = detail::attempt(operation::open, path, [&](int) {
-    return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, new_file_mode);
   });
   detail::expect_done(descriptor >= 0, path, "creating the file");
   return {descriptor, path};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/creation_mode.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/file.hpp>
 #include <superoffload/io/file_lock.hpp>
@@ -18,8 +19,8 @@ namespace detail {
 
 SUPEROFFLOAD_INLINE int open_lock(std::filesystem::path const& path) {
   for (;;) {
-    int const descriptor =
-        ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    int const descriptor = ::open(
+        path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, new_file_mode);
     int const reason = errno;
     if (descriptor >= 0) {
       return descriptor;
