@@ -17,6 +17,7 @@
 #include <iterator>
 #include <string>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace {
@@ -173,6 +174,23 @@ TEST_SUITE("host") {
     CHECK(choose(8));
     CHECK(choose.measured == 2);
     CHECK(text_in(path) == first.save());
+  }
+
+  TEST_CASE("the file and its directories are writable for this user and group at most") {
+    test::scratch_directory const directory;
+    auto const file = directory.path() / "cache/superoffload/products.txt";
+    auto const before = ::umask(0);
+    cuda::tuning own{file.string()};
+    own.choose(
+        {"processor", "family", "tokens"}, [](auto const&) { return true; },
+        [] { return cuda::tuning::algorithm{}; });
+    ::umask(before);
+    using std::filesystem::perms;
+    for (auto path = file; path != directory.path(); path = path.parent_path()) {
+      CAPTURE(path.string());
+      REQUIRE(std::filesystem::exists(path));
+      CHECK((std::filesystem::status(path).permissions() & perms::others_write) == perms::none);
+    }
   }
 
   TEST_CASE("a foreign or broken file is not changed and gives only a warning") {

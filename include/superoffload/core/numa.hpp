@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/first_bytes.hpp>
+
 #include <cctype>
 #include <cerrno>
 #include <cstddef>
-#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <sys/syscall.h>
@@ -26,15 +28,14 @@ inline int node_of_pci(std::string_view id, std::string const& sys = "/sys") {
   if (name.find_first_not_of("0123456789abcdef:.") != std::string::npos) {
     return -1;
   }
-  std::ifstream file{sys + "/bus/pci/devices/" + name + "/numa_node"};
+  std::istringstream text{first_bytes_of(sys + "/bus/pci/devices/" + name + "/numa_node").value_or("")};
   int node = -1;
-  return file >> node ? node : -1;
+  return text >> node ? node : -1;
 }
 
 /// The same; none where the host has only one node.
 inline std::optional<int> node_beside(std::string_view id, std::string const& sys = "/sys") {
-  std::string online;
-  std::ifstream{sys + "/devices/system/node/online"} >> online;
+  auto const online = first_bytes_of(sys + "/devices/system/node/online").value_or("");
   int const node = node_of_pci(id, sys);
   return node >= 0 && online.find_first_of(",-") != std::string::npos ? std::optional{node} : std::nullopt;
 }

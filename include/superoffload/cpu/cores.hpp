@@ -3,11 +3,11 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/first_bytes.hpp>
 
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <sched.h>
@@ -20,15 +20,7 @@ namespace superoffload::cpu {
 namespace detail {
 
 /// The start of one of the kernel's files, empty when there is none.
-inline std::string first_bytes_of(std::string const& path) {
-  std::string text;
-  if (std::FILE* const file = std::fopen(path.c_str(), "re"); file != nullptr) {
-    text.resize(4096);
-    text.resize(std::fread(text.data(), 1, text.size(), file));
-    std::fclose(file);
-  }
-  return text;
-}
+inline std::string text_in(std::string const& path) { return first_bytes_of(path).value_or(""); }
 
 /// The number at the start of `text`, which is cut after it and one separator; -1 when there is none.
 inline std::int64_t take_number(std::string_view& text) {
@@ -74,13 +66,13 @@ inline int cores_by_quota(std::string_view groups, std::string const& mount = "/
     for (std::string path{line.substr(second + 1)};; path.resize(path.rfind('/'))) {
       auto const folder = top + path;
       if (unified) {
-        auto const text = detail::first_bytes_of(folder + "/cpu.max");
+        auto const text = detail::text_in(folder + "/cpu.max");
         std::string_view rest{text};
         auto const quota = detail::take_number(rest);  // "max" is no number
         cores = std::min(cores, detail::cores_of(quota, detail::take_number(rest)));
       } else {
-        auto const quota = detail::first_bytes_of(folder + "/cpu.cfs_quota_us");
-        auto const period = detail::first_bytes_of(folder + "/cpu.cfs_period_us");
+        auto const quota = detail::text_in(folder + "/cpu.cfs_quota_us");
+        auto const period = detail::text_in(folder + "/cpu.cfs_period_us");
         std::string_view quota_text{quota};
         std::string_view period_text{period};
         cores = std::min(cores,
@@ -100,7 +92,7 @@ inline int usable_cores() {
   int const allowed = sched_getaffinity(0, sizeof cores, cores) == 0
                           ? CPU_COUNT_S(sizeof cores, cores)
                           : static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, std::min(allowed, cores_by_quota(detail::first_bytes_of("/proc/self/cgroup"))));
+  return std::max(1, std::min(allowed, cores_by_quota(detail::text_in("/proc/self/cgroup"))));
 }
 
 /// Threads of the optimizer for `share` of `cores`, (0, 1], rounded down: at least one, and never all of two

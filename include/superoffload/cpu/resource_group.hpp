@@ -3,12 +3,14 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/system_call.hpp>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <string>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 namespace superoffload::cpu {
@@ -32,13 +34,17 @@ inline std::string join_resource_group(std::string const& name, std::vector<int>
   }
   auto const path = group + "/tasks";
   for (int const thread : threads) {
-    std::FILE* const file = std::fopen(path.c_str(), "ae");  // one thread a write
-    if (file == nullptr) {
+    int const file =
+        uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666); });
+    if (file < 0) {
       return refused("cannot open " + path);
     }
-    bool written = std::fprintf(file, "%d\n", thread) > 0;
-    written = std::fclose(file) == 0 && written;  // the kernel refuses here
-    if (!written) {
+    auto const line = concat(thread, "\n");  // one thread a write
+    auto const written = uninterrupted([&] { return ::write(file, line.data(), line.size()); });
+    int const reason = errno;
+    ::close(file);
+    if (written != static_cast<ssize_t>(line.size())) {
+      errno = reason;
       return refused("cannot write " + path);
     }
   }

@@ -153,10 +153,10 @@ inline topology read_topology(std::vector<int> const& allowed, std::string const
   topology found;
   auto const nodes = sys + "/devices/system/node";
   std::vector<std::pair<int, std::vector<int>>> processors_of;
-  for (int const id : detail::parse_list(detail::first_bytes_of(nodes + "/online"))) {
+  for (int const id : detail::parse_list(detail::text_in(nodes + "/online"))) {
     auto const folder = nodes + "/node" + std::to_string(id);
-    memory_node node{.id = id, .bytes = detail::memory_in(detail::first_bytes_of(folder + "/meminfo"))};
-    auto const text = detail::first_bytes_of(folder + "/distance");
+    memory_node node{.id = id, .bytes = detail::memory_in(detail::text_in(folder + "/meminfo"))};
+    auto const text = detail::text_in(folder + "/distance");
     for (std::string_view rest{text}; !rest.empty();) {
       auto const distance = detail::take_number(rest);
       if (distance < 0) {
@@ -164,7 +164,7 @@ inline topology read_topology(std::vector<int> const& allowed, std::string const
       }
       node.distances.push_back(static_cast<int>(distance));
     }
-    processors_of.emplace_back(id, detail::parse_list(detail::first_bytes_of(folder + "/cpulist")));
+    processors_of.emplace_back(id, detail::parse_list(detail::text_in(folder + "/cpulist")));
     found.nodes.push_back(std::move(node));
   }
   if (found.nodes.empty()) {
@@ -172,7 +172,7 @@ inline topology read_topology(std::vector<int> const& allowed, std::string const
   }
   for (int const id : allowed) {
     auto const about = sys + "/devices/system/cpu/cpu" + std::to_string(id) + "/topology/";
-    auto const of_core = detail::parse_list(detail::first_bytes_of(about + "thread_siblings_list"));
+    auto const of_core = detail::parse_list(detail::text_in(about + "thread_siblings_list"));
     processor p{.id = id, .core = of_core.empty() ? id : of_core.front(), .node = found.nodes.front().id};
     for (auto const& [node, ids] : processors_of) {
       if (std::find(ids.begin(), ids.end(), id) != ids.end()) {
@@ -190,8 +190,8 @@ inline topology read_topology(std::vector<int> const& allowed, std::string const
 inline std::int64_t largest_cache_bytes(int processor, std::string const& sys = "/sys") {
   std::int64_t largest = 0;
   for (int level = 0; level < 8; ++level) {
-    auto const text = detail::first_bytes_of(sys + "/devices/system/cpu/cpu" + std::to_string(processor) +
-                                             "/cache/index" + std::to_string(level) + "/size");
+    auto const text = detail::text_in(sys + "/devices/system/cpu/cpu" + std::to_string(processor) +
+                                      "/cache/index" + std::to_string(level) + "/size");
     auto const digits = std::min(text.find_first_not_of("0123456789"), text.size());
     std::int64_t number = 0;
     std::from_chars(text.data(), text.data() + digits, number);
@@ -211,7 +211,7 @@ struct optimizer_seat {
 /// a core does not count. At least one.
 inline int physical_cores() {
   return std::max(1, std::min(read_topology(allowed_processors()).cores(),
-                              cores_by_quota(detail::first_bytes_of("/proc/self/cgroup"))));
+                              cores_by_quota(detail::text_in("/proc/self/cgroup"))));
 }
 
 /// For `threads` threads, or as many as there are processors, near node `node` (the GPU's; negative:

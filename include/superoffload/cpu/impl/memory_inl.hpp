@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/first_bytes.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/memory.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
+#include <sstream>
 #include <string>
 
 namespace superoffload::cpu {
@@ -17,9 +18,9 @@ inline constexpr auto unlimited = std::numeric_limits<std::size_t>::max();
 
 /// The first number in a file; unlimited for "max", a missing file or anything else.
 SUPEROFFLOAD_INLINE std::size_t number_in(std::filesystem::path const& path) {
-  std::ifstream file{path};
+  std::istringstream text{first_bytes_of(path.string()).value_or("")};
   std::size_t value = 0;
-  return file >> value ? value : unlimited;
+  return text >> value ? value : unlimited;
 }
 
 SUPEROFFLOAD_INLINE std::size_t limit_less_use(std::filesystem::path const& limit_path,
@@ -36,7 +37,7 @@ SUPEROFFLOAD_INLINE std::size_t limit_less_use(std::filesystem::path const& limi
 
 SUPEROFFLOAD_INLINE std::size_t available_bytes(std::filesystem::path const& root) {
   auto available = detail::unlimited;
-  std::ifstream meminfo{root / "proc/meminfo"};
+  std::istringstream meminfo{first_bytes_of((root / "proc/meminfo").string()).value_or("")};
   for (std::string name; meminfo >> name;) {
     std::size_t kibibytes = 0;
     if (name == "MemAvailable:" && meminfo >> kibibytes) {

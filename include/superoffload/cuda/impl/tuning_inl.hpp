@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/creation_mode.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/first_bytes.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/log.hpp>
+#include <superoffload/core/system_call.hpp>
 #include <superoffload/cuda/tuning.hpp>
 
 #include <algorithm>
@@ -16,9 +19,8 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -54,12 +56,23 @@ SUPEROFFLOAD_INLINE std::uint64_t checksum(std::string_view text) {
   return sum;
 }
 
+/// If it fails, writing the file says why.
+SUPEROFFLOAD_INLINE void make_directories(std::filesystem::path const& path) {
+  std::error_code none;
+  if (!path.empty() && !std::filesystem::exists(path, none)) {
+    make_directories(path.parent_path());
+    ::mkdir(path.c_str(), new_directory_mode);
+  }
+}
+
 /// Locks a file for its lifetime, if possible. Without the lock two processes may measure the same kind, and
 /// the later choice is kept.
 class file_lock {
 public:
   explicit file_lock(std::string const& path)
-      : descriptor_{path.empty() ? -1 : open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)} {
+      : descriptor_{path.empty() ? -1 : uninterrupted([&] {
+          return ::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, new_file_mode);
+        })} {
     using clock = std::chrono::steady_clock;
     auto const end = clock::now() + patience;
     while (descriptor_ >= 0 && flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -176,14 +189,13 @@ SUPEROFFLOAD_INLINE void tuning::read_file() {
     warn("expected a file of GEMM algorithms");
     return;
   }
-  std::ifstream file{path_, std::ios::binary};
-  std::string const text{std::istreambuf_iterator<char>{file}, {}};
-  if (!file) {
+  auto const text = first_bytes_of(path_, static_cast<std::size_t>(size));
+  if (!text) {
     warn("cannot be read");
     return;
   }
   try {
-    auto kept = table_of(text, printable(path_));
+    auto kept = table_of(*text, printable(path_));
     choices_.merge(kept);  // choices that exist already, as from a checkpoint, stay
   } catch (error const& e) {
     log(log_level::warning, e.what(), "; choices of this run are not kept there");
@@ -195,14 +207,22 @@ SUPEROFFLOAD_INLINE void tuning::write_file() {
   auto const part = concat(path_, ".", static_cast<long long>(getpid()), ".part");
   auto const text = text_of(choices_);
   auto const written = [&] {
-    auto* const file = std::fopen(part.c_str(), "wb");
-    if (file == nullptr) {
+    std::remove(part.c_str());  // of a process of that number that was killed
+    int const file = uninterrupted([&] {
+      return ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, new_file_mode);
+    });
+    if (file < 0) {
       return false;
     }
-    bool const complete = std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
-                          std::fflush(file) == 0 && fsync(fileno(file)) == 0;
+    std::string_view rest{text};
+    ssize_t put = 1;
+    while (!rest.empty() && put > 0) {
+      put = uninterrupted([&] { return ::write(file, rest.data(), rest.size()); });
+      rest.remove_prefix(put > 0 ? static_cast<std::size_t>(put) : 0);
+    }
+    bool const complete = rest.empty() && uninterrupted([&] { return ::fsync(file); }) == 0;
     int const reason = errno;
-    bool const closed = std::fclose(file) == 0;
+    bool const closed = ::close(file) == 0;
     if (!complete) {
       errno = reason;
     }
@@ -239,8 +259,7 @@ SUPEROFFLOAD_INLINE std::optional<tuning::algorithm> tuning::choose(
     return borrowed();  // even if the file has more choices now: a resumed run must repeat the first one
   }
   if (!path_.empty()) {
-    std::error_code none;
-    std::filesystem::create_directories(std::filesystem::path{path_}.parent_path(), none);
+    detail::make_directories(std::filesystem::path{path_}.parent_path());
   }
   detail::file_lock const lock{path_};  // the second process finds the first one's choice
   if (!path_.empty()) {

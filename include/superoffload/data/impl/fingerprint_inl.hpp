@@ -5,33 +5,27 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/data/fingerprint.hpp>
+#include <superoffload/io/byte_stream.hpp>
+#include <superoffload/io/file.hpp>
 
-#include <fstream>
+#include <system_error>
 #include <vector>
 
 namespace superoffload::data {
 
 SUPEROFFLOAD_INLINE fingerprint fingerprint_of(std::filesystem::path const& file) {
   std::error_code status;
-  bool const regular =
-      std::filesystem::is_regular_file(file, status);  // opening a pipe would wait for its writer
-  std::ifstream stream;
-  if (regular) {
-    stream.open(file, std::ios::binary);
-  }
-  expect(stream.is_open(), exit_code::bad_input, file.string(),
-         ": cannot be opened; expected a regular file");
+  bool const regular = std::filesystem::is_regular_file(file, status);
+  expect(regular, exit_code::bad_input, io::shown(file), ": cannot be opened; expected a regular file");
+  auto const stream = io::open_stream(file);
   fingerprint print{0, 0xCBF29CE484222325U};
   std::vector<char> chunk(std::size_t{1} << 16);
-  while (stream) {
-    stream.read(chunk.data(), static_cast<std::streamsize>(chunk.size()));
-    auto const got = static_cast<std::size_t>(stream.gcount());
+  while (auto const got = stream->read(chunk)) {
     for (std::size_t i = 0; i < got; ++i) {
       print.fnv1a = (print.fnv1a ^ static_cast<unsigned char>(chunk[i])) * 0x100000001B3U;
     }
     print.bytes += got;
   }
-  expect(!stream.bad(), exit_code::io_failure, file.string(), ": reading failed at byte ", print.bytes);
   return print;
 }
 

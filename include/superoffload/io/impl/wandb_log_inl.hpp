@@ -5,12 +5,13 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/directory.hpp>
+#include <superoffload/io/file.hpp>
 #include <superoffload/io/protobuf.hpp>
 #include <superoffload/io/wandb_log.hpp>
 
 #include <algorithm>
 #include <array>
-#include <fstream>
+#include <span>
 #include <system_error>
 
 namespace superoffload::io {
@@ -41,28 +42,32 @@ SUPEROFFLOAD_INLINE std::uint32_t wandb_checksum(piece kind, std::string_view da
   return ~crc;
 }
 
-/// The record at `size` of the file, for a reader at that place. `size` becomes the place behind it. None:
-/// the file ends there, or what follows is not whole.
-SUPEROFFLOAD_INLINE std::optional<std::string> read_wandb_record(std::istream& file, std::uint64_t& size) {
+/// The record at `size` of the log. `size` becomes the place behind it. None: the log ends there, or what
+/// follows is not whole.
+SUPEROFFLOAD_INLINE std::optional<std::string> read_wandb_record(file const& log, std::uint64_t& size) {
+  auto const bytes = log.size();
   std::string record;
   bool begun = false;
   for (auto at = size;;) {
     if (auto const left = wandb_block - at % wandb_block; left < wandb_head) {
-      file.ignore(static_cast<std::streamsize>(left));
       at += left;
     }
     std::array<char, wandb_head> head{};
-    if (!file.read(head.data(), head.size())) {
+    if (at > bytes || bytes - at < wandb_head) {
       return std::nullopt;
     }
+    log.pread_exact(at, std::as_writable_bytes(std::span{head}));
     auto const byte = [&](std::size_t i) { return std::uint32_t{static_cast<unsigned char>(head[i])}; };
     auto const checksum = byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
     std::string data(byte(4) | byte(5) << 8, '\0');
     auto const kind = static_cast<piece>(byte(6));
     bool const begins = kind == piece::whole || kind == piece::first;
     if (begins == begun || record.size() + data.size() > most_wandb_record ||
-        !file.read(data.data(), static_cast<std::streamsize>(data.size())) ||
-        wandb_checksum(kind, data) != checksum) {
+        bytes - at - wandb_head < data.size()) {
+      return std::nullopt;
+    }
+    log.pread_exact(at + wandb_head, std::as_writable_bytes(std::span{data}));
+    if (wandb_checksum(kind, data) != checksum) {
       return std::nullopt;
     }
     begun = true;
@@ -83,10 +88,10 @@ SUPEROFFLOAD_INLINE wandb_log::wandb_log(std::filesystem::path const& file,
   std::error_code failure;
   auto const bytes = std::filesystem::file_size(file, failure);
   if (!failure && bytes >= detail::wandb_magic.size()) {
-    std::ifstream earlier{file, std::ios::binary};
+    auto const earlier = io::file::open_read(file);
     std::string magic(detail::wandb_magic.size(), '\0');
-    earlier.read(magic.data(), static_cast<std::streamsize>(magic.size()));
-    expect(earlier && magic == detail::wandb_magic, exit_code::bad_input, shown(file),
+    earlier.pread_exact(0, std::as_writable_bytes(std::span{magic}));
+    expect(magic == detail::wandb_magic, exit_code::bad_input, shown(file),
            ": is no log of Weights & Biases, expected one or no file; remove it");
     auto next = size_ = magic.size();
     for (auto record = detail::read_wandb_record(earlier, next); record && keep(*record);

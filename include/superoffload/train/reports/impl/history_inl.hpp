@@ -6,12 +6,13 @@
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/file.hpp>
 #include <superoffload/io/json.hpp>
+#include <superoffload/io/line_reader.hpp>
 #include <superoffload/train/reports/history.hpp>
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <string>
+#include <system_error>
 
 namespace superoffload::train {
 
@@ -74,10 +75,14 @@ SUPEROFFLOAD_INLINE void history::evaluation(evaluation_metrics const& m) {
 }
 
 SUPEROFFLOAD_INLINE void history::read(std::filesystem::path const& lines) {
-  std::ifstream file{lines};
+  std::error_code failure;
+  if (!std::filesystem::exists(lines, failure)) {
+    return;
+  }
+  io::line_reader file{lines};
   std::int64_t number = 0;
-  for (std::string line; std::getline(file, line);) {
-    auto const json = io::json::parse(line, nullptr, false);
+  while (auto const line = file.next()) {
+    auto const json = io::json::parse(*line, nullptr, false);
     ++number;
     expect(json.is_object(), exit_code::bad_input, io::shown(lines), ": line ", number,
            " is no metrics of a step, expected a JSON object; remove the file, or use another --output_dir");
