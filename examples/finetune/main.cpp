@@ -27,13 +27,13 @@ bool is_plain(std::string_view type) {
 }
 
 /// The program for models of that type. \throws error(bad_input) where there is none.
-fs::path program_for(fs::path const& model) {
+fs::path program_for(so::io::model_directory const& model) {
   auto const type = so::model::model_type_of(model);
   auto const here = fs::read_symlink("/proc/self/exe").parent_path();
   auto const program = here / ("finetune_" + type);
   if (!is_plain(type) || !fs::exists(program)) {
     so::model::read_config(model);  // refuses a type that this library does not know
-    so::fail(so::exit_code::bad_input, model.string(), ": models of type '", so::printable(type, 40),
+    so::fail(so::exit_code::bad_input, model.path().string(), ": models of type '", so::printable(type, 40),
              "' are fine-tuned by finetune_", so::printable(type, 40), ", which is not in ", here.string(),
              "; build or install it there");
   }
@@ -47,7 +47,7 @@ int finetune(int argc, char** argv) {
   if (!command) {
     return 0;
   }
-  auto program = program_for(command->training.model).string();
+  auto program = program_for(command->training.model_source()).string();
   std::vector<char*> arguments{argv, argv + argc + 1};
   arguments.front() = program.data();
   ::execv(program.c_str(), arguments.data());

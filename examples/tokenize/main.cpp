@@ -136,7 +136,7 @@ void tokenize_rows(text::tokenizer const& tokenizer, train::training_options con
                    wishes const& wanted) {
   std::vector<std::vector<std::filesystem::path>> sets;
   for (auto const& set : options.dataset) {
-    sets.push_back(data::files_of(set.path));
+    sets.push_back(data::files_of(set.path, options.follow_links));
     expect_apart(sets.back(), wanted.output);
   }
   line_writer out{wanted.output}, screen{{}};
@@ -192,6 +192,7 @@ int tokenize(int argc, char** argv) {
   app.add_option("--model", options.model, "directory with tokenizer.json")->type_name("DIR")->required();
   auto const* const texts = app.add_flag("--no_special,--no-special", no_special,
                                          "leave out what the post-processor adds to a text, such as a BOS");
+  cli::add_follow_links(app, options);
   cli::add_row_flags(app, options, rows);
   app.add_option("--output", wanted.output, "where the ids go, instead of standard output")
       ->type_name("FILE")
@@ -217,7 +218,7 @@ int tokenize(int argc, char** argv) {
   expect(texts->count() == 0 || options.dataset.empty(), exit_code::bad_input,
          "--no_special is for texts from standard input; expected it without --dataset");
   std::ios::sync_with_stdio(false);
-  auto const tokenizer = text::tokenizer::load(options.model);
+  auto const tokenizer = text::tokenizer::load(options.model_source());
   if (options.dataset.empty()) {
     tokenize_lines(tokenizer, !no_special);
   } else {

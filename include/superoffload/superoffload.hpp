@@ -23,6 +23,7 @@
 #include <superoffload/data/loader.hpp>
 #include <superoffload/io/hub.hpp>
 #include <superoffload/io/hub_export.hpp>
+#include <superoffload/io/model_directory.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/model/gpt_oss.hpp>

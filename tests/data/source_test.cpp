@@ -67,5 +67,27 @@ TEST_CASE("a directory is its shards in the order of their names") {
   CHECK(files_of("/absent") == std::vector<fs::path>{"/absent"});
 }
 
+TEST_CASE("a link in a data set's directory does not choose which file is read") {
+  testing::scratch_file const outside{"x"}, inside{"x"};
+  auto const directory = inside.path().parent_path() / "set";
+  fs::create_directory(directory);
+  fs::create_symlink(outside.path(), directory / "a.jsonl");
+  try {
+    files_of(directory);
+    FAIL("expected an error");
+  } catch (error const& e) {
+    CHECK(e.code() == exit_code::bad_input);
+    CHECK(std::string_view{e.what()}.find("a.jsonl: is a symbolic link to " + outside.path().string()) !=
+          std::string_view::npos);
+  }
+  CHECK(files_of(directory, true) == std::vector<fs::path>{directory / "a.jsonl"});
+  // What the user names is followed, and so is a link inside of the directory.
+  CHECK(files_of(directory / "a.jsonl") == std::vector<fs::path>{directory / "a.jsonl"});
+  fs::remove(directory / "a.jsonl");
+  std::ofstream{directory / "b.jsonl"} << "x";
+  fs::create_symlink("b.jsonl", directory / "a.jsonl");
+  CHECK(files_of(directory).size() == 2);
+}
+
 }  // namespace
 }  // namespace superoffload::data

@@ -286,6 +286,30 @@ TEST_CASE("an index that leads elsewhere, or to nothing, is rejected") {
   }
 }
 
+TEST_CASE("a model or data set does not choose files of the user by links, unless the user says so") {
+  for (std::string const name :
+       {"model.safetensors", "config.json", "tokenizer.json", "generation_config.json"}) {
+    CAPTURE(name);
+    workplace w;
+    auto const file = w.model / name;
+    if (!fs::exists(file)) {
+      write_file(file, "{}");
+    }
+    fs::rename(file, w.root.path() / "elsewhere");
+    fs::create_symlink(w.root.path() / "elsewhere", file);
+    w.check({file.string(), "is a symbolic link to", "elsewhere", "--follow_links"});
+    w.flags = {"--follow_links"};
+    auto const done = w.run();
+    CAPTURE(done.err);
+    CHECK(done.status == 0);
+  }
+  workplace w;
+  fs::create_directory(w.root.path() / "set");
+  fs::create_symlink(w.data, w.root.path() / "set/rows.json");
+  w.data = w.root.path() / "set";
+  w.check({"set/rows.json", "is a symbolic link to"});
+}
+
 // Configuration -------------------------------------------------------------------------------------------
 
 TEST_CASE("a configuration that is out of range, contradicts itself or is not supported is rejected") {

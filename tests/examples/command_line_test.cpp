@@ -293,6 +293,7 @@ TEST_CASE("--help names every flag, in groups, with its default") {
     for (std::string const flag : {"model",
                                    "dataset",
                                    "dataset_percentage",
+                                   "follow_links",
                                    "format",
                                    "columns",
                                    "output_dir",

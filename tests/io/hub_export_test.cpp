@@ -346,10 +346,12 @@ TEST_CASE("a link in a model's directory does not choose which file is exported"
     auto const snapshot = directory / "hub/models--x/snapshots/0123";
     fs::create_directories(snapshot);
     fs::create_directories(directory / "hub/models--x/blobs");
-    fs::rename(directory / "model/config.json", directory / "hub/models--x/blobs/ab");
-    write_text(directory / "hub/models--x/blobs/cd", "text");
-    fs::create_symlink("../../blobs/ab", snapshot / "config.json");
-    fs::create_symlink("../../blobs/cd", snapshot / "chat_template.jinja");
+    auto const blobs = directory / "hub/models--x/blobs";
+    std::string const config(40, 'a'), chat(40, 'b');
+    fs::rename(directory / "model/config.json", blobs / config);
+    write_text(blobs / chat, "text");
+    fs::create_symlink("../../blobs/" + config, snapshot / "config.json");
+    fs::create_symlink("../../blobs/" + chat, snapshot / "chat_template.jinja");
     fs::create_directory_symlink(snapshot, directory / "link");
     for (auto const& from : {snapshot, directory / "link"}) {
       expect_exportable(from, directory / "out");

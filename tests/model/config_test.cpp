@@ -10,6 +10,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
@@ -332,6 +334,17 @@ TEST_CASE("a missing file and a file that is too large are refused") {
   CHECK_THROWS_AS(model::read_config(directory.path()), error);
   std::ofstream{directory.path() / "config.json"} << std::string(2 << 20, ' ');
   CHECK_THROWS_WITH_AS(model::read_config(directory.path()), doctest::Contains("expected at most"), error);
+}
+
+TEST_CASE("a configuration is not a link out of the model's directory") {
+  scratch_directory const directory;
+  auto const llama = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models/llama/config.json";
+  std::filesystem::create_symlink(llama, directory.path() / "config.json");
+  for (auto const& read : std::initializer_list<std::function<void()>>{
+           [&] { model::read_config(directory.path()); }, [&] { model::model_type_of(directory.path()); }}) {
+    CHECK_THROWS_WITH_AS(read(), doctest::Contains("config.json: is a symbolic link to"), error);
+  }
+  CHECK(model::read_config({directory.path(), true}).model_type == "llama");
 }
 
 }  // namespace

@@ -177,6 +177,13 @@ TEST_CASE("where a directory has its template") {
   write("chat_template.jinja", "x");
   CHECK(refused().starts_with("/chat_template.jinja: this chat template is not known"));
   CHECK(refused("phi4") == "phi4");
+  for (char const* const name : {"chat_template.jinja", "tokenizer_config.json"}) {
+    CAPTURE(name);
+    std::filesystem::remove(directory / name);
+    std::filesystem::create_symlink(SUPEROFFLOAD_TEST_DATA "/README.md", directory / name);
+    CHECK(refused().starts_with(concat('/', name, ": is a symbolic link to ")));
+    std::filesystem::remove(directory / name);
+  }
   std::filesystem::remove_all(directory);
 }
 

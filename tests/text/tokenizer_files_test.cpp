@@ -225,6 +225,17 @@ TEST_CASE("a directory without tokenizer.json") {
   CHECK_THROWS_AS(static_cast<void>(text::tokenizer::load(directory.path())), error);
 }
 
+TEST_CASE("a tokenizer's files are not links out of the model's directory") {
+  for (char const* const name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"}) {
+    CAPTURE(name);
+    model_directory const directory, elsewhere;
+    std::filesystem::remove(directory.path() / name);
+    std::filesystem::create_symlink(elsewhere.path() / name, directory.path() / name);
+    CHECK(complaint(directory.path(), name).find("is a symbolic link to") != std::string::npos);
+    CHECK_NOTHROW(static_cast<void>(text::tokenizer::load({directory.path(), true})));
+  }
+}
+
 TEST_CASE("malformed tokenizer_config.json") {
   std::vector<malformed> const cases{
       {": eos_token: no token '<nope>'", [](json& j) { j["eos_token"] = "<nope>"; }},

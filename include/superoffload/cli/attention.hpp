@@ -28,7 +28,7 @@ inline std::string choose_attention(cpu::device&, command_line const& command, m
 #ifdef SUPEROFFLOAD_HAS_CUDA
 inline std::string choose_attention(cuda::device& device, command_line const& command,
                                     model::family const* own) {
-  auto const config = model::read_config(command.training.model, own);
+  auto const config = model::read_config(command.training.model_source(), own);
   auto const rows = train::most_rows(command.training);
   auto const longest = command.training.max_length;
   return cudnn::choose_attention(device, command.attention,

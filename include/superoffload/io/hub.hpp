@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/io/model_directory.hpp>
 #include <superoffload/io/safetensors.hpp>
 
 #include <cstddef>
@@ -24,11 +25,6 @@ struct hub_limits {
   safetensors_limits safetensors = {};              ///< `tensors` is for all shards together
 };
 
-/// The file `name` of a model's directory. Symbolic links are followed inside of the directory, and from a
-/// snapshot in the Hugging Face hub's cache to the blobs next to it: a directory from outside must not choose
-/// which of a user's files is copied. \throws error(bad_input) when a link leads elsewhere.
-std::filesystem::path resolved_in_model(std::filesystem::path const& directory, std::string_view name);
-
 /// The weights of a Hugging Face directory: model.safetensors, or the shards that
 /// model.safetensors.index.json lists. Several threads may read at once.
 ///
@@ -39,7 +35,7 @@ class hub_checkpoint {
 public:
   /// \throws error(bad_input) naming file, field and expectation; for pickled weights (.bin, .pt) with
   /// advice.
-  static hub_checkpoint open(std::filesystem::path const& directory, hub_limits limits = {});
+  static hub_checkpoint open(model_directory const& directory, hub_limits limits = {});
 
   /// As it was opened.
   [[nodiscard]] std::filesystem::path const& directory() const noexcept { return directory_; }
@@ -88,7 +84,7 @@ private:
   /// Reads elements of a quantised tensor; does nothing and returns false for any other tensor.
   template <class Number>
   bool read_quantised(std::string_view name, std::uint64_t first, std::span<Number> to) const;
-  void open_shards(std::filesystem::path const& index, hub_limits limits);
+  void open_shards(model_directory const& directory, hub_limits limits);
   [[nodiscard]] location const& at(std::string_view name) const;
 
   std::filesystem::path directory_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/io/model_directory.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +34,9 @@ struct model_files {
   std::string config;                                       ///< config.json
   std::vector<std::pair<std::string, std::string>> others;  ///< name and content
 
-  /// \throws error(bad_input) for a file that is missing or too large, error(io_failure).
-  static model_files read(std::filesystem::path const& directory);
+  /// \throws error(bad_input) for a file that is missing, too large or a link out of the directory,
+  /// error(io_failure).
+  static model_files read(model_directory const& directory);
   [[nodiscard]] std::uint64_t bytes() const noexcept;  ///< of all contents
 };
 
@@ -60,7 +62,7 @@ void hub_export(model_files const& model, std::filesystem::path const& destinati
 
 /// Checks before hours of training whether hub_export() can write `destination`; creates its parent
 /// directory. \throws error as hub_export().
-void expect_exportable(std::filesystem::path const& model, std::filesystem::path const& destination);
+void expect_exportable(model_directory const& model, std::filesystem::path const& destination);
 
 /// The run whose export is at `directory`, empty if it names none; nothing when there is no export.
 /// \throws error(io_failure).

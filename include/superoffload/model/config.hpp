@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/io/model_directory.hpp>
+
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -97,13 +98,13 @@ constexpr family const* own_family() {
 }
 
 /// The model_type in DIRECTORY/config.json, whatever it is. \throws error(bad_input) where there is none.
-std::string model_type_of(std::filesystem::path const& directory);
+std::string model_type_of(io::model_directory const& directory);
 
 /// Reads DIRECTORY/config.json of a model type that this library knows, or of the family `own`, which takes
 /// precedence. Missing fields have the defaults of transformers.
 /// \throws error(bad_input) naming the field for anything missing, out of range, contradictory or not
 /// supported.
-config read_config(std::filesystem::path const& directory, family const* own = nullptr);
+config read_config(io::model_directory const& directory, family const* own = nullptr);
 
 /// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), after the scaling rule. llama3: wavelengths above
 /// original_positions / low_frequency_factor are divided by factor, those below original_positions /

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/io/model_directory.hpp>
 #include <superoffload/text/token_range.hpp>
 #include <superoffload/text/tokenizer.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,7 +61,7 @@ public:
   /// The template of a model directory: chat_template.jinja, else chat_template of tokenizer_config.json, a
   /// text or a list of named ones of which `default` counts. With `name`, that one, whatever the directory
   /// has. Its beginning of text is the tokenizer's. \throws error(bad_input)
-  [[nodiscard]] static chat_template of_model(std::filesystem::path const& directory,
+  [[nodiscard]] static chat_template of_model(io::model_directory const& directory,
                                               tokenizer const& tokenizer, std::string_view name = {});
 
   /// As named() takes it, such as "llama3".

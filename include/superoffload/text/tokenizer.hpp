@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/io/model_directory.hpp>
+
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,7 +21,7 @@ struct tokenizer_definition;
 class tokenizer {
 public:
   /// \throws error(bad_input) as read_tokenizer_files() does.
-  [[nodiscard]] static tokenizer load(std::filesystem::path const& model_directory);
+  [[nodiscard]] static tokenizer load(io::model_directory const& model);
 
   /// Builds the tables of a definition that read_tokenizer_files() returned, or of an equally valid one.
   explicit tokenizer(tokenizer_definition const& definition);

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/io/model_directory.hpp>
 #include <superoffload/text/added_tokens.hpp>
 #include <superoffload/text/byte_pair_encoder.hpp>
 #include <superoffload/text/split_pattern.hpp>
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,7 +37,7 @@ struct tokenizer_definition {
 /// implemented, is refused by name. Limits: 256 MiB (the other two: 16 MiB), 64 levels, 2,000,000 tokens of
 /// at most 64 KiB (added tokens: 256 bytes) and as many merges.
 /// \throws error(bad_input) naming file, field and what was expected.
-tokenizer_definition read_tokenizer_files(std::filesystem::path const& model_directory);
+tokenizer_definition read_tokenizer_files(io::model_directory const& model);
 
 }  // namespace superoffload::text
 

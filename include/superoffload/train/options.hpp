@@ -5,6 +5,7 @@
 #include <superoffload/data/collate.hpp>
 #include <superoffload/data/row_format.hpp>
 #include <superoffload/data/source.hpp>
+#include <superoffload/io/model_directory.hpp>
 #include <superoffload/offload/settings.hpp>
 #include <superoffload/optim/adamw.hpp>
 #include <superoffload/optim/deepspeed_schedule.hpp>
@@ -31,6 +32,7 @@ enum class no_decay { none, norms_and_biases };
 /// All options of a fine-tuning run. The defaults are those of the programs.
 struct training_options {
   std::filesystem::path model;                            ///< a Hugging Face directory
+  bool follow_links = false;  ///< of model and data sets, also out of their directories
   std::vector<data::source> dataset;                      ///< with weights, or without any
   data::row_format format = data::row_format::automatic;  ///< of all data sets, or of each by its first row
   data::column_names columns;                             ///< fields that the data sets call otherwise
@@ -92,6 +94,8 @@ struct training_options {
   /// The number of this process, from 0.
   int rank = 0, ranks = 1;  ///< the number of processes that share every step
 
+  /// Where all files of the model are read.
+  [[nodiscard]] io::model_directory model_source() const { return {model, follow_links}; }
   /// The number of parts of a step's batch: micro-batches of all ranks.
   [[nodiscard]] std::int64_t parts() const noexcept { return accumulation * ranks; }
   /// The most micro-batches that a step may have.

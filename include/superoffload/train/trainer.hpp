@@ -111,9 +111,7 @@ private:
     options.most_rows = tuned_device<device_type> ? most_rows : 0;
     return options;
   }
-  [[nodiscard]] bool has_tokenizer() const {
-    return std::filesystem::exists(setup_->options.model / "tokenizer.json");
-  }
+  [[nodiscard]] bool has_tokenizer() const { return setup_->options.model_source().has("tokenizer.json"); }
   static std::string element_name() { return std::is_same_v<element_type, bfloat16> ? "bf16" : "float32"; }
   [[nodiscard]] bool due(std::int64_t interval) const { return interval > 0 && state_.step % interval == 0; }
 
@@ -273,7 +271,7 @@ run_summary basic_trainer<Core>::finish() {
 template <class Core>
 void basic_trainer<Core>::load() {
   auto const& options = setup_->options;
-  io::hub_checkpoint const weights = io::hub_checkpoint::open(options.model);
+  io::hub_checkpoint const weights = io::hub_checkpoint::open(options.model_source());
   expect_quantisation(setup_->config, weights);
   expect_tensors(engine_->model().units(), weights);
   expect_fits();  // after the checks of the tensors, whose messages are more precise

@@ -47,6 +47,7 @@ SUPEROFFLOAD_INLINE void add_model_and_data(CLI::App& app, training_options& o) 
   app.add_option("--output_dir", o.output, "where checkpoints and the exported model go")
       ->type_name("DIR")
       ->group(group);
+  add_follow_links(app, o)->group(group);
   add_row_flags(app, o, group);
   app.add_option("--dataset_percentage", o.dataset_percentage, "how much of the data to use, from its start")
       ->capture_default_str()

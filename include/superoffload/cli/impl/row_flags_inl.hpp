@@ -103,6 +103,12 @@ SUPEROFFLOAD_INLINE std::vector<std::string> normalized(int argc, char** argv) {
   return arguments;
 }
 
+SUPEROFFLOAD_INLINE CLI::Option* add_follow_links(CLI::App& app, train::training_options& o) {
+  return app.add_flag("--follow_links", o.follow_links,
+                      "read files of the model and of data sets also where symbolic links lead out of their "
+                      "directory");
+}
+
 SUPEROFFLOAD_INLINE void add_row_flags(CLI::App& app, train::training_options& o, char const* group) {
   app.add_option_function<std::vector<std::string>>(
          "--dataset",

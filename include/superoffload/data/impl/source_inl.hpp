@@ -6,6 +6,7 @@
 #include <superoffload/core/inline.hpp>
 #include <superoffload/data/source.hpp>
 #include <superoffload/io/file.hpp>
+#include <superoffload/io/model_directory.hpp>
 
 #include <algorithm>
 #include <array>
@@ -49,7 +50,8 @@ SUPEROFFLOAD_INLINE source parse_source(std::string_view text) {
   return {text.substr(0, colon), weight};
 }
 
-SUPEROFFLOAD_INLINE std::vector<std::filesystem::path> files_of(std::filesystem::path const& path) {
+SUPEROFFLOAD_INLINE std::vector<std::filesystem::path> files_of(std::filesystem::path const& path,
+                                                                bool follow_links) {
   std::error_code status;
   if (!std::filesystem::is_directory(path, status)) {
     return {path};
@@ -66,6 +68,9 @@ SUPEROFFLOAD_INLINE std::vector<std::filesystem::path> files_of(std::filesystem:
   expect(!files.empty(), exit_code::bad_input, io::shown(path),
          ": a directory without data; expected files .json or .jsonl");
   std::ranges::sort(files);
+  if (!follow_links) {
+    for (auto const& file : files) { io::expect_inside(path, file.filename().native()); }
+  }
   return files;
 }
 

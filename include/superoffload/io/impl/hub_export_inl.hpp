@@ -4,13 +4,12 @@
 
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/directory.hpp>
-#include <superoffload/io/hub.hpp>
 #include <superoffload/io/hub_export.hpp>
 #include <superoffload/io/json.hpp>
+#include <superoffload/io/model_directory.hpp>
 #include <superoffload/io/safetensors.hpp>
 
 #include <algorithm>
-#include <array>
 #include <system_error>
 
 namespace superoffload::io {
@@ -23,31 +22,10 @@ inline constexpr std::uint64_t most_kept_bytes = std::uint64_t{256} << 20;
 inline constexpr auto marker_name = "superoffload_export.json";
 inline constexpr std::size_t most_marker_bytes = 4096;
 
-SUPEROFFLOAD_INLINE bool is_carried_over(std::string_view name) {
-  static constexpr std::array<std::string_view, 8> names{"tokenizer.json",
-                                                         "tokenizer_config.json",
-                                                         "special_tokens_map.json",
-                                                         "generation_config.json",
-                                                         "tokenizer.model",
-                                                         "added_tokens.json",
-                                                         "vocab.json",
-                                                         "merges.txt"};
-  return std::ranges::find(names, name) != names.end() || name.starts_with("chat_template");
-}
-
 SUPEROFFLOAD_INLINE bool is_written(std::string_view name) {
-  return is_carried_over(name) || name == "config.json" || name == marker_name ||
+  return is_companion(name) || name == "config.json" || name == marker_name ||
          name == "model.safetensors.index.json" ||
          (name.starts_with("model") && name.ends_with(".safetensors"));
-}
-
-SUPEROFFLOAD_INLINE std::vector<std::string> carried_over_from(fs::path const& model) {
-  auto names = list_directory(model);
-  std::erase_if(names, [&](std::string const& name) {
-    std::error_code failure;
-    return !is_carried_over(name) || !fs::is_regular_file(model / name, failure);
-  });
-  return names;
 }
 
 /// Absolute, without links or a separator at the end.
@@ -195,12 +173,11 @@ SUPEROFFLOAD_INLINE void remove_export_leftovers(fs::path const& destination) {
 
 }  // namespace detail
 
-SUPEROFFLOAD_INLINE model_files model_files::read(std::filesystem::path const& directory) {
-  model_files files{
-      directory, read_file(resolved_in_model(directory, "config.json"), json_limits{}.bytes), {}};
-  for (auto const& name : detail::carried_over_from(directory)) {
+SUPEROFFLOAD_INLINE model_files model_files::read(model_directory const& directory) {
+  model_files files{directory.path(), read_file(directory.file("config.json"), json_limits{}.bytes), {}};
+  for (auto const& name : directory.companions()) {
     files.others.emplace_back(
-        name, read_file(resolved_in_model(directory, name),
+        name, read_file(directory.file(name),
                         detail::most_kept_bytes - std::min(detail::most_kept_bytes, files.bytes())));
   }
   return files;
@@ -237,11 +214,11 @@ SUPEROFFLOAD_INLINE void hub_export(model_files const& model, std::filesystem::p
   replace_directory(staged.path(), target);
 }
 
-SUPEROFFLOAD_INLINE void expect_exportable(std::filesystem::path const& model,
+SUPEROFFLOAD_INLINE void expect_exportable(model_directory const& model,
                                            std::filesystem::path const& destination) {
   auto const target = detail::resolved(destination);
-  for (auto const& name : detail::carried_over_from(model)) { resolved_in_model(model, name); }
-  detail::expect_replaceable(target, model);
+  for (auto const& name : model.companions()) { (void)model.file(name); }
+  detail::expect_replaceable(target, model.path());
   make_directories(target.parent_path());
   // Created and removed at once: a permission bit would not show a read-only file system.
   staging_directory const probe{target.parent_path() / (detail::staging_prefix_of(target) + random_suffix())};

@@ -20,12 +20,6 @@ namespace detail {
 inline constexpr auto single_file = "model.safetensors";
 inline constexpr auto index_file = "model.safetensors.index.json";
 
-/// A name without a directory.
-SUPEROFFLOAD_INLINE bool is_basename(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." &&
-         name.find_first_of(std::string_view{"/\\\0", 3}) == name.npos;
-}
-
 SUPEROFFLOAD_INLINE bool is_pickled(std::filesystem::path const& name) {
   static constexpr std::array extensions{".bin", ".pt", ".pth", ".ckpt", ".pkl"};
   return std::ranges::find(extensions, name.extension().native()) != extensions.end();
@@ -73,50 +67,27 @@ struct hub_checkpoint::dequantised {
   std::vector<std::byte> packed, scales;
 };
 
-SUPEROFFLOAD_INLINE std::filesystem::path resolved_in_model(std::filesystem::path const& directory,
-                                                            std::string_view name) {
-  namespace fs = std::filesystem;
-  std::error_code failure;
-  auto const path = directory / name;
-  auto const target = fs::canonical(path, failure);
-  if (failure) {
-    return path;  // opening it reports the reason
-  }
-  auto const home = fs::canonical(directory);
-  auto const lies_in = [&](fs::path const& outer) {
-    return std::mismatch(outer.begin(), outer.end(), target.begin(), target.end()).first == outer.end();
-  };
-  // <repository>/snapshots/<revision>/<file> -> ../../blobs/<hash>
-  auto above = home;
-  while (above.has_relative_path() && above.filename() != "snapshots") { above = above.parent_path(); }
-  bool const in_cache = above.has_relative_path() && lies_in(above.parent_path() / "blobs");
-  expect(in_cache || lies_in(home), exit_code::bad_input, shown(path), ": is a symbolic link to ",
-         shown(target), ", outside of the model's directory; expected a file; put a copy there");
-  return target;
-}
-
 SUPEROFFLOAD_INLINE hub_checkpoint::hub_checkpoint() : dequantised_{std::make_shared<dequantised>()} {}
 
-SUPEROFFLOAD_INLINE hub_checkpoint hub_checkpoint::open(std::filesystem::path const& directory,
-                                                        hub_limits limits) {
+SUPEROFFLOAD_INLINE hub_checkpoint hub_checkpoint::open(model_directory const& directory, hub_limits limits) {
   hub_checkpoint opened;
-  opened.directory_ = directory;
-  std::error_code failure;
-  if (std::filesystem::exists(directory / detail::single_file, failure)) {
-    opened.shards_.push_back(safetensors_file::open(directory / detail::single_file, limits.safetensors));
+  opened.directory_ = directory.path();
+  if (directory.has(detail::single_file)) {
+    opened.shards_.push_back(safetensors_file::open(directory.file(detail::single_file), limits.safetensors));
     for (auto const& [name, tensor] : opened.shards_.back().tensors()) {
       opened.locations_.emplace(name, location{0, &tensor});
     }
-  } else if (std::filesystem::exists(directory / detail::index_file, failure)) {
-    opened.open_shards(directory / detail::index_file, limits);
+  } else if (directory.has(detail::index_file)) {
+    opened.open_shards(directory, limits);
   } else {
-    detail::fail_without_weights(directory);
+    detail::fail_without_weights(directory.path());
   }
   opened.find_quantised();
   return opened;
 }
 
-SUPEROFFLOAD_INLINE void hub_checkpoint::open_shards(std::filesystem::path const& index, hub_limits limits) {
+SUPEROFFLOAD_INLINE void hub_checkpoint::open_shards(model_directory const& directory, hub_limits limits) {
+  auto const index = directory.file(detail::index_file);
   auto const document = read_json(
       index, {.bytes = limits.index_bytes, .depth = 8, .commas = limits.safetensors.tensors + 1000});
   json_field const root{document, shown(index)};
@@ -130,7 +101,7 @@ SUPEROFFLOAD_INLINE void hub_checkpoint::open_shards(std::filesystem::path const
   for (auto const& [name, value] : weight_map.raw().items()) {
     auto const field = weight_map[name];
     auto const& shard = field.text();
-    expect(detail::is_basename(shard), exit_code::bad_input, field.where(),
+    expect(is_basename(shard), exit_code::bad_input, field.where(),
            ": expected the name of a file next to the index, found ", field.shown());
     expect(!detail::is_pickled(shard), exit_code::bad_input, field.where(), ": ", field.shown(),
            " would be pickled weights, which can run code; expected a .safetensors file");
@@ -139,7 +110,7 @@ SUPEROFFLOAD_INLINE void hub_checkpoint::open_shards(std::filesystem::path const
              ": expected at most ", limits.shards, " files");
       auto shard_limits = limits.safetensors;
       shard_limits.tensors = tensors_left;
-      shards_.push_back(safetensors_file::open(directory_ / shard, shard_limits));
+      shards_.push_back(safetensors_file::open(directory.file(shard), shard_limits));
       tensors_left -= shards_.back().tensors().size();
     }
   }

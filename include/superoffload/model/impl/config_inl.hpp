@@ -336,16 +336,16 @@ SUPEROFFLOAD_INLINE io::json read_document(std::filesystem::path const& path) {
 
 }  // namespace detail
 
-SUPEROFFLOAD_INLINE std::string model_type_of(std::filesystem::path const& directory) {
-  auto const path = directory / "config.json";
+SUPEROFFLOAD_INLINE std::string model_type_of(io::model_directory const& directory) {
+  auto const path = directory.file("config.json");
   auto const text = detail::read_document(path);
   detail::json_field const document{text, path.string()};
   document.require_object();
   return document["model_type"].text();
 }
 
-SUPEROFFLOAD_INLINE config read_config(std::filesystem::path const& directory, family const* own) {
-  auto const path = directory / "config.json";
+SUPEROFFLOAD_INLINE config read_config(io::model_directory const& directory, family const* own) {
+  auto const path = directory.file("config.json");
   auto const text = detail::read_document(path);
   detail::json_field const document{text, path.string()};
   document.require_object();

@@ -92,20 +92,20 @@ SUPEROFFLOAD_INLINE published_template template_in(io::json_field const& field) 
        " templates is named default; choose one with --chat_template: ", listed_templates());
 }
 
-SUPEROFFLOAD_INLINE published_template template_of(std::filesystem::path const& directory) {
-  auto const file = directory / "chat_template.jinja";
-  if (std::filesystem::exists(file)) {
+SUPEROFFLOAD_INLINE published_template template_of(io::model_directory const& directory) {
+  if (directory.has("chat_template.jinja")) {
+    auto const file = directory.file("chat_template.jinja");
     return {io::read_file(file, template_file_limits.bytes), file.string()};
   }
-  auto const config_file = directory / "tokenizer_config.json";
-  if (std::filesystem::exists(config_file)) {
+  if (directory.has("tokenizer_config.json")) {
+    auto const config_file = directory.file("tokenizer_config.json");
     auto const json = io::read_json(config_file, template_file_limits);
     io::json_field const config{json, config_file.string()};
     if (config.has("chat_template")) {
       return template_in(config["chat_template"]);
     }
   }
-  fail(exit_code::bad_input, directory.string(),
+  fail(exit_code::bad_input, directory.path().string(),
        ": no chat template, neither chat_template.jinja nor chat_template in tokenizer_config.json; choose "
        "one "
        "with --chat_template: ",
@@ -138,7 +138,7 @@ SUPEROFFLOAD_INLINE chat_template chat_template::recognise(std::string_view text
   return chat_template{static_cast<std::size_t>(found - detail::chat_renderers.begin())};
 }
 
-SUPEROFFLOAD_INLINE chat_template chat_template::of_model(std::filesystem::path const& directory,
+SUPEROFFLOAD_INLINE chat_template chat_template::of_model(io::model_directory const& directory,
                                                           tokenizer const& tokenizer, std::string_view name) {
   auto found = [&] {
     if (!name.empty()) {

@@ -67,12 +67,12 @@ void for_each_component(json_field const& field, std::string const& list, Visit 
 
 class reader {
 public:
-  explicit reader(std::filesystem::path const& directory)
-      : file_{directory / "tokenizer.json"},
+  explicit reader(io::model_directory const& directory)
+      : file_{directory.file("tokenizer.json")},
         json_(io::read_json(file_, tokenizer_limits)),
         document_{json_, file_.string()} {}
 
-  tokenizer_definition read(std::filesystem::path const& directory) {
+  tokenizer_definition read(io::model_directory const& directory) {
     document_.require_object();
     if (document_.has("version") && document_["version"].text() != "1.0") {
       refuse(document_["version"], "\"1.0\"");
@@ -351,11 +351,11 @@ private:
     }
   }
 
-  void read_config(std::filesystem::path const& directory, tokenizer_definition& tokenizer) {
+  void read_config(io::model_directory const& directory, tokenizer_definition& tokenizer) {
     auto const optional_file = [&](char const* name) {
-      auto const file = directory / name;
-      return std::pair{file.string(), std::filesystem::exists(file) ? io::read_json(file, config_limits)
-                                                                    : io::json::object()};
+      auto const file = directory.file(name);
+      return std::pair{file.string(),
+                       directory.has(name) ? io::read_json(file, config_limits) : io::json::object()};
     };
     auto const [config_name, config_json] = optional_file("tokenizer_config.json");
     auto const [map_name, map_json] = optional_file("special_tokens_map.json");
@@ -407,8 +407,8 @@ private:
 
 }  // namespace detail
 
-SUPEROFFLOAD_INLINE tokenizer_definition read_tokenizer_files(std::filesystem::path const& model_directory) {
-  return detail::reader{model_directory}.read(model_directory);
+SUPEROFFLOAD_INLINE tokenizer_definition read_tokenizer_files(io::model_directory const& model) {
+  return detail::reader{model}.read(model);
 }
 
 }  // namespace superoffload::text

@@ -163,8 +163,8 @@ struct tokenizer::tables {
 SUPEROFFLOAD_INLINE tokenizer::tokenizer(tokenizer_definition const& definition)
     : tables_{std::make_shared<tables const>(definition)} {}
 
-SUPEROFFLOAD_INLINE tokenizer tokenizer::load(std::filesystem::path const& model_directory) {
-  return tokenizer{read_tokenizer_files(model_directory)};
+SUPEROFFLOAD_INLINE tokenizer tokenizer::load(io::model_directory const& model) {
+  return tokenizer{read_tokenizer_files(model)};
 }
 
 SUPEROFFLOAD_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view utf8,

@@ -143,6 +143,7 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
   auto const batch = o.tokens_per_batch > 0 ? concat(o.tokens_per_batch, " tokens") : concat(o.batch_size);
   return {{"--output_dir", o.output.string()},
           {"the weights of --dataset", detail::weights_of(o)},
+          {"--follow_links", concat(o.follow_links)},
           {"--format", std::string{data::name_of(o.format)}},
           {"--columns", data::to_text(o.columns)},
           {"--dataset_percentage", concat(o.dataset_percentage)},

@@ -74,15 +74,15 @@ alternatives alternatives_on(model::view<described_device, T> model, offload::ma
 template <model::architecture Architecture, element T>
 offload::plan plan_on(offload::machine const& m, offload::settings const& s, training_options const& o) {
   check(o);
-  auto const model =
-      lay_out<Architecture>(model::read_config(o.model, model::own_family<Architecture>()), trained_by(o));
+  auto const model = lay_out<Architecture>(
+      model::read_config(o.model_source(), model::own_family<Architecture>()), trained_by(o));
   return plan_on<T>(model::view<described_device, T>{model}, m, s, o);
 }
 
 template <model::architecture Architecture, element T>
 alternatives alternatives_on(offload::machine const& m, training_options const& o, offload::plan asked) {
-  auto const model =
-      lay_out<Architecture>(model::read_config(o.model, model::own_family<Architecture>()), trained_by(o));
+  auto const model = lay_out<Architecture>(
+      model::read_config(o.model_source(), model::own_family<Architecture>()), trained_by(o));
   return alternatives_on<T>(model::view<described_device, T>{model}, m, o, std::move(asked));
 }
 

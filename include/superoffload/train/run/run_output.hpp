@@ -51,7 +51,7 @@ public:
     });
   }
   /// Reads the files that exports copy from the model's directory.
-  void read_model_files() { files_ = io::model_files::read(setup_->options.model); }
+  void read_model_files() { files_ = io::model_files::read(setup_->options.model_source()); }
   /// As read_model_files() read them.
   [[nodiscard]] io::model_files const& model_files() const { return *files_; }
 
@@ -67,7 +67,7 @@ public:
     }
     auto const& options = setup_->options;
     auto const expect_exportable = [&](std::string const& name) {
-      io::expect_exportable(options.model, options.output / name);
+      io::expect_exportable(options.model_source(), options.output / name);
     };
     expect_exportable("model");
     if (options.export_best) {

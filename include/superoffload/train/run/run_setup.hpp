@@ -54,7 +54,7 @@ struct run_setup {
       options.report_to = {};
       options.wall_clock_breakdown = false;
     }
-    comm::together(ranks, [&] { config = model::read_config(options.model, own); });
+    comm::together(ranks, [&] { config = model::read_config(options.model_source(), own); });
   }
 
   /// Does this rank report, and write what is not sharded?

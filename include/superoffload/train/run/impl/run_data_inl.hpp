@@ -23,9 +23,10 @@ namespace superoffload::train {
 namespace detail {
 
 /// Appends the rows of a data set. \returns what identifies them.
-SUPEROFFLOAD_INLINE data_set read_set(std::filesystem::path const& path, data::reading_options how,
-                                      data::row_encoder const& encoder, data::example_set& examples) {
-  auto const files = data::files_of(path);
+SUPEROFFLOAD_INLINE data_set read_set(std::filesystem::path const& path, bool follow_links,
+                                      data::reading_options how, data::row_encoder const& encoder,
+                                      data::example_set& examples) {
+  auto const files = data::files_of(path, follow_links);
   data_set read{.content = data::fingerprint_of(files), .format = data::format_of(files, how)};
   how.format = read.format;
   auto rows = data::read_examples(files, how, encoder);
@@ -97,7 +98,9 @@ bool is_one_of(std::array<std::string_view, N> const& names, std::string_view na
 
 SUPEROFFLOAD_INLINE std::int64_t count_rows(training_options const& o) {
   std::size_t rows = 0;
-  for (auto const& set : o.dataset) { rows += data::count_rows(data::files_of(set.path), reading_of(o)); }
+  for (auto const& set : o.dataset) {
+    rows += data::count_rows(data::files_of(set.path, o.follow_links), reading_of(o));
+  }
   return static_cast<std::int64_t>(rows);
 }
 
@@ -114,7 +117,7 @@ SUPEROFFLOAD_INLINE data::encoding_options encoding_of(training_options const& o
                                   .max_length = o.max_length,
                                   .learn = o.learn};
   if (std::ranges::any_of(formats, data::has_conversations)) {
-    encoding.chat = text::chat_template::of_model(o.model, tokenizer, o.chat_template);
+    encoding.chat = text::chat_template::of_model(o.model_source(), tokenizer, o.chat_template);
   }
   return encoding;
 }
@@ -188,26 +191,28 @@ SUPEROFFLOAD_INLINE void expect_length(training_options const& o, model::config 
 }
 
 SUPEROFFLOAD_INLINE run_data load_data(training_options const& o, model::config const& config) {
-  auto const tokenizer = text::tokenizer::load(o.model);
+  auto const tokenizer = text::tokenizer::load(o.model_source());
   run_data data;
   auto reading = reading_of(o);
   std::vector<data::row_format> formats;
-  for (auto const& set : o.dataset) { formats.push_back(data::format_of(data::files_of(set.path), reading)); }
+  for (auto const& set : o.dataset) {
+    formats.push_back(data::format_of(data::files_of(set.path, o.follow_links), reading));
+  }
   if (!o.eval_dataset.empty()) {
-    formats.push_back(data::format_of(data::files_of(o.eval_dataset), reading));
+    formats.push_back(data::format_of(data::files_of(o.eval_dataset, o.follow_links), reading));
   }
   auto encoding = encoding_of(o, tokenizer, formats);
   encoding.vocabulary = config.vocabulary;
   data.chat_template = encoding.chat ? encoding.chat->name() : std::string_view{};
   data::row_encoder const encoder{tokenizer, encoding};
   for (auto const& set : o.dataset) {
-    data.sets.push_back(detail::read_set(set.path, reading, encoder, data.training));
+    data.sets.push_back(detail::read_set(set.path, o.follow_links, reading, encoder, data.training));
     data.sets.back().weight = o.dataset.size() > 1 ? set.weight : std::nullopt;
   }
   detail::expect_shares(o, data);
   if (!o.eval_dataset.empty()) {
     reading.percentage = 100.0;
-    data.held_out_set = detail::read_set(o.eval_dataset, reading, encoder, data.held_out);
+    data.held_out_set = detail::read_set(o.eval_dataset, o.follow_links, reading, encoder, data.held_out);
   }
   data.pad_id = tokenizer.pad_id().value_or(tokenizer.eos_id().value_or(0));
   expect(data.pad_id < config.vocabulary, exit_code::bad_input, o.model.string(), ": the padding id ",

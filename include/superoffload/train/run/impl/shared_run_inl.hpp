@@ -31,12 +31,12 @@ SUPEROFFLOAD_INLINE std::string content_of(fs::path const& file) {
 }
 
 /// Of a file, or of the shards in a directory.
-SUPEROFFLOAD_INLINE std::string content_of_set(fs::path const& path) {
+SUPEROFFLOAD_INLINE std::string content_of_set(fs::path const& path, bool follow_links) {
   std::error_code failure;
   if (!fs::is_directory(path, failure)) {
     return content_of(path);
   }
-  auto const print = data::fingerprint_of(data::files_of(path));
+  auto const print = data::fingerprint_of(data::files_of(path, follow_links));
   return concat(print.bytes, " bytes, FNV-1a ", print.fnv1a);
 }
 
@@ -66,12 +66,13 @@ SUPEROFFLOAD_INLINE void expect_same_options(comm::host_group const& ranks, trai
   std::vector<std::pair<char const*, std::string>> files;
   // A rank that cannot read its files fails all ranks.
   comm::together(ranks, [&] {
-    files = {{"the model's config.json", detail::content_of(o.model / "config.json")},
-             {"the model's tokenizer.json", detail::content_of(o.model / "tokenizer.json")},
+    auto const model = o.model_source();
+    files = {{"the model's config.json", detail::content_of(model.file("config.json"))},
+             {"the model's tokenizer.json", detail::content_of(model.file("tokenizer.json"))},
              {"the model's weights", detail::weights_in(o.model)},
-             {"the held-out data", detail::content_of_set(o.eval_dataset)}};
+             {"the held-out data", detail::content_of_set(o.eval_dataset, o.follow_links)}};
     for (auto const& set : o.dataset) {
-      files.emplace_back("the data set", detail::content_of_set(set.path));
+      files.emplace_back("the data set", detail::content_of_set(set.path, o.follow_links));
     }
   });
   for (auto const& [name, value] : files) { comm::expect_same(ranks, name, value); }
