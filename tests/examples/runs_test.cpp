@@ -127,7 +127,11 @@ TEST_CASE("a run that is resumed is the same run, and only if it is the same") {
   CHECK(p.id() == id);
   CHECK(io::checkpoint_reader::open(p.checkpoint(6)).run() == id);
   CHECK(io::exported_run(p.output / "model") == id);
-  CHECK(std::ranges::count(contents_of(p.metrics), '\n') == 6);
+  auto const lines = contents_of(p.metrics);
+  CHECK(std::ranges::count(lines, '\n') == 6);
+  std::size_t named = 0;
+  for (auto at = lines.find(id); at != lines.npos; at = lines.find(id, at + 1)) { ++named; }
+  CHECK(named == 6);
 
   struct change {
     words flags, says;

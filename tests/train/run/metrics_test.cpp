@@ -9,6 +9,7 @@
 
 #include "support/scratch_directory.hpp"
 
+#include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -51,7 +52,7 @@ TEST_CASE("a resumed run drops lines after its checkpoint, and half a line") {
   auto const file =
       std::filesystem::temp_directory_path() / ("metrics-" + std::to_string(::getpid()) + ".jsonl");
   {
-    train::metrics_file metrics{file, 0};
+    train::metrics_file metrics{{.file = file, .last_step = 0}};
     for (int step = 1; step <= 5; ++step) {
       train::step_metrics m;
       m.step = step;
@@ -59,11 +60,11 @@ TEST_CASE("a resumed run drops lines after its checkpoint, and half a line") {
     }
   }
   std::ofstream{file, std::ios::app} << "{\"step\": 6, \"lo";
-  { train::metrics_file const metrics{file, 3}; }
+  { train::metrics_file const metrics{{.file = file, .last_step = 3}}; }
   auto const kept = lines_of(file);
   REQUIRE(kept.size() == 3);
   CHECK(kept.back()["step"] == 3);
-  { train::metrics_file const metrics{file, 0}; }
+  { train::metrics_file const metrics{{.file = file, .last_step = 0}}; }
   CHECK(lines_of(file).empty());
   std::filesystem::remove(file);
 }
@@ -75,6 +76,53 @@ int end_process(io::operation, std::filesystem::path const&) {
     ::_exit(0);
   }
   return 0;
+}
+
+TEST_CASE("every line names its run, and a run that goes on leaves the lines of others") {
+  test::scratch_directory const directory;
+  auto const file = directory.path() / "metrics.jsonl";
+  auto const write = [&](std::string const& run, std::int64_t last_step, int steps) {
+    train::metrics_file metrics{{.file = file, .last_step = last_step, .run = run}};
+    train::step_metrics m;
+    for (m.step = last_step + 1; m.step <= last_step + steps; ++m.step) { metrics.write(to_json(m, run)); }
+    metrics.write(to_json(train::evaluation_metrics{.step = m.step - 1, .loss = 0.5}, run));
+  };
+  auto const runs = [&] {
+    std::vector<std::string> found;
+    for (auto const& line : lines_of(file)) {
+      found.push_back(line.value("run", std::string{"none"}) + line["step"].dump());
+    }
+    return found;
+  };
+  using names = std::vector<std::string>;
+  write("a", 0, 3);
+  CHECK(runs() == names{"a1", "a2", "a3", "a3"});
+  write("b", 0, 1);
+  write("a", 2, 1);  // goes on from step 2
+  CHECK(runs() == names{"a1", "a2", "b1", "b1", "a3", "a3"});
+  write("b", -1, 1);  // begins again
+  CHECK(runs() == names{"a1", "a2", "a3", "a3", "b0", "b0"});
+  // Lines of earlier versions name none: they are the run's.
+  std::ofstream{file, std::ios::app} << R"({"step": 7, "loss": 1})" << "\n";
+  write("b", 0, 1);
+  CHECK(runs() == names{"a1", "a2", "a3", "a3", "b0", "b0", "b1", "b1"});
+  { train::metrics_file const all{{.file = file, .last_step = -1, .run = "c", .keeps_other_runs = false}}; }
+  CHECK(runs().empty());
+}
+
+TEST_CASE("a signal interrupts no reading of metrics") {
+  test::scratch_directory const directory;
+  auto const file = directory.path() / "metrics.jsonl";
+  std::ofstream{file} << R"({"step": 1, "loss": 1})" << "\n";
+  static int left = 0;
+  for (int at = 0; at < 2; ++at) {
+    left = at;
+    io::fault.store([](io::operation, std::filesystem::path const&) { return left-- == 0 ? EINTR : 0; });
+    { train::metrics_file const metrics{{.file = file, .last_step = 3}}; }
+    io::fault.store(nullptr);
+    CHECK(left < 0);
+    CHECK(lines_of(file).size() == 1);
+  }
 }
 
 TEST_CASE("if resuming is killed at any moment, the file has all lines up to the checkpoint") {
@@ -93,7 +141,7 @@ TEST_CASE("if resuming is killed at any moment, the file has all lines up to the
     if (child == 0) {
       operations_left = at;
       io::fault.store(&end_process);
-      { train::metrics_file const metrics{file, 3}; }
+      { train::metrics_file const metrics{{.file = file, .last_step = 3}}; }
       ::_exit(1);
     }
     int status = -1;
@@ -119,8 +167,8 @@ TEST_CASE("a file without metrics is not touched") {
   CHECK(train::has_content(file));
   CHECK_FALSE(train::has_content(directory.path() / "absent"));
   for (std::int64_t const step : {-1, 0, 7}) {
-    CHECK_THROWS_WITH_AS((train::metrics_file{file, step}), doctest::Contains("is no file of metrics"),
-                         error);
+    CHECK_THROWS_WITH_AS((train::metrics_file{{.file = file, .last_step = step}}),
+                         doctest::Contains("is no file of metrics"), error);
   }
   std::ifstream stream{file};
   std::string line;
@@ -129,7 +177,7 @@ TEST_CASE("a file without metrics is not touched") {
 }
 
 TEST_CASE("a file that cannot be written is named") {
-  CHECK_THROWS_WITH_AS((train::metrics_file{"/dev/null/metrics.jsonl", 0}),
+  CHECK_THROWS_WITH_AS((train::metrics_file{{.file = "/dev/null/metrics.jsonl", .last_step = 0}}),
                        doctest::Contains("/dev/null/metrics.jsonl"), error);
 }
 

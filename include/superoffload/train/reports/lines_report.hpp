@@ -5,8 +5,6 @@
 #include <superoffload/train/reports/run_description.hpp>
 #include <superoffload/train/run/metrics.hpp>
 
-#include <cstdint>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,17 +15,18 @@ namespace superoffload::train {
 class lines_report {
 public:
   /// As metrics_file.
-  lines_report(std::filesystem::path const& file, std::int64_t last_step, std::vector<std::string> units)
-      : file_{file, last_step}, units_{std::move(units)} {}
+  lines_report(metrics_target const& target, std::vector<std::string> units)
+      : file_{target}, run_{target.run}, units_{std::move(units)} {}
 
   /// @{
   /// Appends a line. \throws error(io_failure)
-  void step(step_metrics const& m) { file_.write(to_json(m, units_)); }
-  void evaluation(evaluation_metrics const& m) { file_.write(to_json(m)); }
+  void step(step_metrics const& m) { file_.write(to_json(m, run_, units_)); }
+  void evaluation(evaluation_metrics const& m) { file_.write(to_json(m, run_)); }
   /// @}
 
 private:
   metrics_file file_;
+  std::string run_;
   std::vector<std::string> units_;
 };
 static_assert(report_sink<lines_report>);

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace superoffload::train {
@@ -38,9 +39,10 @@ struct step_metrics {
   std::optional<train::breakdown> breakdown;  ///< none: the run records none
 };
 
-/// One line of JSON. Numbers have full precision; those that are not finite are null. `units`: names for the
-/// breakdown.
-std::string to_json(step_metrics const& m, std::vector<std::string> const& units = {});
+/// One line of JSON. Numbers have full precision; those that are not finite are null. `run`: the identity of
+/// the run, empty: none. `units`: names for the breakdown.
+std::string to_json(step_metrics const& m, std::string_view run = {},
+                    std::vector<std::string> const& units = {});
 
 /// An evaluation after a step.
 struct evaluation_metrics {
@@ -49,16 +51,25 @@ struct evaluation_metrics {
   std::int64_t label_tokens = 0;  ///< over all ranks
 };
 
-/// One line of JSON.
-std::string to_json(evaluation_metrics const& m);
+/// One line of JSON, as above.
+std::string to_json(evaluation_metrics const& m, std::string_view run = {});
+
+/// Where a run writes its metrics.
+struct metrics_target {
+  std::filesystem::path file;
+  std::int64_t last_step = -1;   ///< after which the run goes on; negative: a new run
+  std::string run = {};          ///< its identity
+  bool keeps_other_runs = true;  ///< lines of other runs stay
+};
 
 /// A file with one JSON object in each line. Each line is written at once.
 class metrics_file {
 public:
-  /// Continues an existing file after `last_step`: later lines of a stopped run are cut off. Earlier lines
-  /// are in the file at every moment, even if the process is killed.
+  /// Continues an existing file: lines of the run after `last_step` are cut off. So are those of no run,
+  /// which earlier versions wrote. Lines that stay are in the file at every moment, even if the process is
+  /// killed.
   /// \throws error(bad_input) if the file has anything but metrics; error(io_failure). Both name the file.
-  metrics_file(std::filesystem::path const& file, std::int64_t last_step);
+  explicit metrics_file(metrics_target const& target);
 
   /// Appends `line`, which has no line end. \throws error(io_failure) that names the file
   void write(std::string const& line);

@@ -89,7 +89,7 @@ public:
     if (!directory_) {
       return;
     }
-    report_->open_metrics(saved_step_);
+    report_->open_metrics(saved_step_, directory_->run());
     if (directory_->has_others()) {
       directory_->remove_others();
       expect_disk_space();

@@ -40,10 +40,11 @@ public:
     for (auto const& unit : units) { unit_names_.push_back(unit.name()); }
   }
 
-  /// Opens the metrics after step `saved_step`, from which the run resumes; negative: a new run.
-  void open_metrics(std::int64_t saved_step) {
+  /// Opens the metrics of the run of this identity after step `saved_step`, from which it resumes; negative:
+  /// a new run.
+  void open_metrics(std::int64_t saved_step, std::string const& run) {
     if (!options_->metrics.empty()) {
-      metrics_.emplace(options_->metrics, saved_step, unit_names_);
+      metrics_.emplace(target_of(options_->metrics, saved_step, run), unit_names_);
     }
   }
   /// Opens the reports of --report_to in the same way.
@@ -51,7 +52,7 @@ public:
     auto const& wanted = options_->report_to;
     report_files const files{options_->output};
     if (wanted.jsonl || wanted.html) {
-      lines_.emplace(files.lines, saved_step, unit_names_);
+      lines_.emplace(target_of(files.lines, saved_step, run.identity), unit_names_);
     }
     if (wanted.tensorboard) {
       tensorboard_.emplace(files.events, saved_step, run);
@@ -167,6 +168,12 @@ public:
   }
 
 private:
+  [[nodiscard]] metrics_target target_of(std::filesystem::path const& file, std::int64_t saved_step,
+                                         std::string const& run) const {
+    return {
+        .file = file, .last_step = saved_step, .run = run, .keeps_other_runs = !options_->overwrite_output};
+  }
+
   /// Calls `body` with every sink of metrics.
   template <class Body>
   void to_sinks(Body const& body) {

@@ -5,11 +5,12 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/directory.hpp>
+#include <superoffload/io/file.hpp>
+#include <superoffload/io/line_reader.hpp>
 #include <superoffload/train/run/metrics.hpp>
 
 #include <charconv>
 #include <cmath>
-#include <fstream>
 #include <string_view>
 #include <sys/resource.h>
 #include <system_error>
@@ -29,6 +30,11 @@ public:
     } else {
       text_ += concat(value);
     }
+    return *this;
+  }
+  object& member(std::string_view name, std::string_view text) {
+    add(name);
+    text_ += concat('"', printable(text, 64), '"');
     return *this;
   }
   object& member(std::string_view name, object const& value) {
@@ -64,6 +70,15 @@ SUPEROFFLOAD_INLINE object to_object(breakdown const& b, std::vector<std::string
       .member("waits_ms", waits);
 }
 
+SUPEROFFLOAD_INLINE object line_of(std::int64_t step, std::string_view run) {
+  object line;
+  line.member("step", step);
+  if (!run.empty()) {
+    line.member("run", run);
+  }
+  return line;
+}
+
 inline constexpr std::string_view line_start = "{\"step\": ";
 
 /// The step of a line of metrics; -1 for any other line.
@@ -75,12 +90,23 @@ SUPEROFFLOAD_INLINE std::int64_t step_of(std::string_view line) {
   return step;
 }
 
+/// Follows the step, so that it is found without a look at the rest. Empty: the line is of no run.
+SUPEROFFLOAD_INLINE std::string_view run_of(std::string_view line) {
+  constexpr std::string_view name = ", \"run\": \"";
+  auto const behind_step = line.find_first_not_of("0123456789", line_start.size());
+  if (behind_step == line.npos || !line.substr(behind_step).starts_with(name)) {
+    return {};
+  }
+  auto const run = line.substr(behind_step + name.size());
+  return run.substr(0, run.find('"'));
+}
+
 }  // namespace detail
 
-SUPEROFFLOAD_INLINE std::string to_json(step_metrics const& m, std::vector<std::string> const& units) {
-  detail::object json;
-  json.member("step", m.step)
-      .member("loss", m.loss)
+SUPEROFFLOAD_INLINE std::string to_json(step_metrics const& m, std::string_view run,
+                                        std::vector<std::string> const& units) {
+  auto json = detail::line_of(m.step, run);
+  json.member("loss", m.loss)
       .member("grad_norm", m.grad_norm)
       .member("lr", m.lr)
       .member("epoch", m.epoch)
@@ -107,9 +133,8 @@ SUPEROFFLOAD_INLINE std::string to_json(step_metrics const& m, std::vector<std::
   return json.done();
 }
 
-SUPEROFFLOAD_INLINE std::string to_json(evaluation_metrics const& m) {
-  return detail::object{}
-      .member("step", m.step)
+SUPEROFFLOAD_INLINE std::string to_json(evaluation_metrics const& m, std::string_view run) {
+  return detail::line_of(m.step, run)
       .member("eval_loss", m.loss)
       .member("eval_label_tokens", m.label_tokens)
       .done();
@@ -122,25 +147,28 @@ SUPEROFFLOAD_INLINE bool has_content(std::filesystem::path const& file) {
   return !failure && bytes > 0;
 }
 
-SUPEROFFLOAD_INLINE metrics_file::metrics_file(std::filesystem::path const& file, std::int64_t last_step) {
-  io::expect_replaceable_file(file);
+SUPEROFFLOAD_INLINE metrics_file::metrics_file(metrics_target const& target) {
+  auto const& file = target.file;
   std::string kept;
   bool all = true;
-  std::ifstream earlier{file};
-  for (std::string line; std::getline(earlier, line);) {
-    auto const step = detail::step_of(line);
-    bool const whole = !earlier.eof() && line.ends_with('}');  // a kill may have cut the last line
-    expect(line.starts_with(detail::line_start.substr(0, line.size())) && (step >= 0 || !whole),
-           exit_code::bad_input, file.string(), ": is no file of metrics, expected lines that begin with ",
-           detail::line_start, "; write them to another file");
-    if (whole && step <= last_step) {
-      kept += line + "\n";
-    } else {
-      all = false;
+  if (has_content(file)) {
+    io::line_reader earlier{file};
+    while (auto const line = earlier.next()) {
+      auto const step = detail::step_of(*line);
+      bool const whole = earlier.ended() && line->ends_with('}');  // a kill may have cut the last line
+      expect(line->starts_with(detail::line_start.substr(0, line->size())) && (step >= 0 || !whole),
+             exit_code::bad_input, io::shown(file),
+             ": is no file of metrics, expected lines that begin with ", detail::line_start,
+             "; write them to another file");
+      auto const run = detail::run_of(*line);
+      bool const own = run.empty() || run == target.run;
+      if (whole && (own ? step <= target.last_step : target.keeps_other_runs)) {
+        kept += *line + "\n";
+      } else {
+        all = false;
+      }
     }
   }
-  expect(!earlier.bad(), exit_code::io_failure, file.string(), ": reading failed");
-  earlier.close();
   if (!all) {
     io::replace_file(file, kept);
   }
