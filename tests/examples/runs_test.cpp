@@ -224,6 +224,35 @@ TEST_CASE("a checkpoint of a version that knew of no runs is resumed by its path
   CHECK(io::checkpoint_reader::open(p.checkpoint(6)).run() == p.id());
 }
 
+TEST_CASE("the identity of a run that others wrote leads nowhere") {
+  place const p;
+  p.succeed({"--save_steps", "4"});
+  auto const checkpoint = p.checkpoint(4);
+  auto const reader = io::checkpoint_reader::open(checkpoint);
+  std::vector<io::blob> blobs;
+  for (auto const& name : reader.names()) {
+    blobs.push_back({name, reader.blob_bytes(name),
+                     [&reader, name](auto offset, auto to) { reader.read(name, offset, to); }});
+  }
+  for (std::string const run : {"../../../../x", "/../../x", "0123456789abcdef0123456789abcdeF"}) {
+    CAPTURE(run);
+    place const other;
+    io::save_checkpoint(other.root.path() / "theirs", 4, reader.state_json(), blobs, 0, run);
+    other.refused(
+        {"--resume", other.root.path() / "theirs/checkpoint-4", "--report_to", "wandb", "--max_steps", "5"},
+        {"theirs/checkpoint-4", "identity is '" + run, "32 hexadecimal digits"});
+    auto record = io::json::parse(contents_of(p.output / "run.json"));
+    record["run"] = run;
+    fs::create_directory(other.output);
+    write_file(other.output / "run.json", record.dump());
+    other.refused({"--resume", "auto", "--report_to", "wandb"}, {"run.json", "identity is '" + run});
+    fs::remove(other.output / "run.json");
+    fs::copy(other.root.path() / "theirs/checkpoint-4", other.output / "checkpoint-4");
+    other.refused({"--resume", "auto", "--report_to", "wandb", "--max_steps", "5"},
+                  {"checkpoint-4", "identity is '" + run});
+  }
+}
+
 TEST_CASE("a run that left no checkpoint begins again with auto if it is the same") {
   place const p;
   p.succeed({"--metrics", p.metrics});

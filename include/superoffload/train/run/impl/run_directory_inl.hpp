@@ -44,6 +44,13 @@ SUPEROFFLOAD_INLINE std::optional<run_record> read_record(fs::path const& output
   return run_record{root["run"].text(), parse_run_state(root["state"].raw().dump(), origin)};
 }
 
+/// An identity becomes part of file names, so one that others wrote must be none of another kind.
+SUPEROFFLOAD_INLINE void expect_identity(std::string const& run, fs::path const& from) {
+  expect(run.empty() || (run.size() == 32 && run.find_first_not_of("0123456789abcdef") == run.npos),
+         exit_code::bad_input, io::shown(from), ": the run's identity is '", printable(run, 60),
+         "', expected 32 hexadecimal digits; the file was not written by a run");
+}
+
 /// Exports in `output`, and the runs that wrote them.
 SUPEROFFLOAD_INLINE std::vector<std::pair<fs::path, std::string>> exports_in(fs::path const& output) {
   std::vector<std::pair<fs::path, std::string>> found;
@@ -83,6 +90,7 @@ SUPEROFFLOAD_INLINE void run_directory::look() {
   exports_.clear();
   auto const record = detail::read_record(options_.output);  // throws for a file that is no record
   recorded_ = record ? record->run : std::string{};
+  detail::expect_identity(recorded_, options_.output / record_name);
   auto const found = io::checkpoints_in(options_.output);
   auto last = std::numeric_limits<std::int64_t>::max();
   if (options_.resume == "auto") {
@@ -93,11 +101,13 @@ SUPEROFFLOAD_INLINE void run_directory::look() {
       auto const newest =
           std::find_if(found.rbegin(), found.rend(), [](auto const& c) { return c.run && !c.run->empty(); });
       run_ = newest == found.rend() ? std::string{} : *newest->run;
+      detail::expect_identity(run_, newest == found.rend() ? options_.output : newest->directory);
     }
   } else if (!options_.resume.empty()) {
     auto const from = io::checkpoint_reader::open(options_.resume);
     resumed_ = true;
     run_ = from.run();
+    detail::expect_identity(run_, from.directory());
     last = from.step();
     unnamed_ = run_.empty() && detail::is_in(options_.resume, options_.output);
   }
