@@ -19,6 +19,7 @@
 #include <string>
 #include <string_view>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -129,6 +130,10 @@ TEST_CASE("a segment has no name that could be left behind") {
   comm::shared_segment const shared{{.ranks = 2}};
   CHECK(entries() == before);
   CHECK((fcntl(shared.descriptor(), F_GETFD) & FD_CLOEXEC) != 0);
+  // /proc shows it to processes of the same user only.
+  struct stat about{};
+  REQUIRE(fstat(shared.descriptor(), &about) == 0);
+  CHECK((about.st_mode & 0777) == 0600);
 }
 
 TEST_CASE("the patience limits the wait for a rank that lives but does not come") {

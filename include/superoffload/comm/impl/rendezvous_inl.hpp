@@ -165,7 +165,7 @@ SUPEROFFLOAD_INLINE shared_segment host_rendezvous(environment const& run,
     greeting hello{};
     if (peer.get() < 0 || !is_of_this_user(peer.get()) ||
         !comes(peer.get(), std::min(end, clock::now() + std::chrono::seconds{5})) ||
-        uninterrupted([&] { return ::recv(peer.get(), &hello, sizeof hello, 0); }) != sizeof hello ||
+        uninterrupted([&] { return ::recv(peer.get(), &hello, sizeof hello, MSG_TRUNC); }) != sizeof hello ||
         hello.magic != greeting::expected_magic) {
       continue;  // not a rank of this version
     }

@@ -161,6 +161,7 @@ SUPEROFFLOAD_INLINE shared_segment::shared_segment(settings const& s) {
   bytes_ = detail::bytes_of(ranks, piece);
   descriptor_ = memfd_create("superoffload ranks", MFD_CLOEXEC);
   expect_call(descriptor_ >= 0, exit_code::cannot_fit, "no shared memory for ", s.ranks, " ranks");
+  ::fchmod(descriptor_, 0600);  // it has no name, but /proc shows it
   // Allocate all of it now: a page that is missing later would kill the process without a message.
   int status = 0;
   do { status = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes_)); } while (status == EINTR);
