@@ -25,7 +25,7 @@ TEST_CASE("work that moves bytes and takes a second says at what rate, if it suc
   }
   REQUIRE(log.lines.size() == 1);
   CHECK(std::regex_match(log.lines[0],
-                         std::regex{"1 reading: 3\\.0 MiB in 1(\\.[0-9])? s, [0-9.]+ [KM]iB a second"}));
+                         std::regex{"1 reading: 3\\.00 MiB in 1(\\.[0-9])? s, [0-9.]+ [KM]iB a second"}));
   log.lines.clear();
 
   { train::activity const shown{"reading", true, 1}; }  // too short

@@ -34,7 +34,7 @@ private:
 /// "1:02:03", "4:05" or "0:07".
 std::string clock_text(double seconds);
 
-/// "1.50 GiB", "3.2 MiB", "17 B".
+/// "1.50 GiB", "3.20 MiB", "17 B".
 std::string bytes_text(std::size_t bytes);
 
 }  // namespace superoffload::train
