@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include "support/engine_cores.hpp"
+#include "support/placed_training.hpp"
 #include "support/recording_listener.hpp"
 #include "support/small_inputs.hpp"
 
@@ -227,7 +228,7 @@ TEST_CASE("a step without labels, or with a gradient that is not finite, changes
 TEST_CASE_TEMPLATE("several threads load the weights that one loads, and none does unasked", P,
                    precision::fp32, precision::bf16) {
   cpu::device device{2};
-  train::engine_options const options{.max_rows = 12, .max_positions = 12};
+  train::engine_options options{.max_rows = 12, .max_positions = 12};
   train::engine<model::llama, P> one{device, small(), options};
   std::atomic<int> inside{0};
   std::atomic<bool> alone{true};
@@ -240,6 +241,8 @@ TEST_CASE_TEMPLATE("several threads load the weights that one loads, and none do
   });
   CHECK(alone);
 
+  options.configuration =
+      test::configure(one.model().units(), {.offloaded = test::offloading_case::units::none, .tiers = "hsr"});
   train::engine<model::llama, P, offload::super> several{device, small(), options};
   train::tensor_reader reader{some_weights};
   reader.is_concurrent = true;
