@@ -150,11 +150,11 @@ TEST_CASE("what a run cannot do without is asked for") {
 TEST_CASE("finetune becomes the program for the model's type that is beside it") {
   command const c;
   auto const dry = [&](fs::path const& program, std::string const& type) {
-    write_file(c.root.path() / "config.json", R"({"model_type": ")" + type + R"("})");
+    write_file(c.root.path() / "config.json", R"({"vocab_size": 0, "model_type": ")" + type + R"("})");
     return run(program, {"--model", c.root.path(), "--dry_run"});
   };
   // qwen3's own refusal of this file: its program read it.
-  check_rejected(dry(finetune, "qwen3"), exit_code::bad_input, {"config.json", "is missing"},
+  check_rejected(dry(finetune, "qwen3"), exit_code::bad_input, {"config.json", "vocab_size", "from 1 to"},
                  "finetune_qwen3");
   CHECK(dry(finetune, "qwen3").err == dry(finetune.parent_path() / "finetune_qwen3", "qwen3").err);
   for (std::string const type : {"gpt2", "", "../finetune_llama", "qwen3/"}) {

@@ -118,6 +118,8 @@ TEST_CASE("missing fields have the defaults of transformers") {
   eight[5].second = "16";
   CHECK(read(with("num_key_value_heads", "", eight)).kv_heads == 8);
   CHECK(read(with("num_key_value_heads", "null", eight)).kv_heads == 16);
+  CHECK(read(with("num_key_value_heads", "")).kv_heads == 4);
+  CHECK(read(with("head_dim", "null", seed_oss)).head_dim == 8);
   CHECK(read(with("vocab_size", "64", qwen3)).head_dim == 128);
   CHECK(read(with("vocab_size", "64", gpt_oss)).head_dim == 64);
   auto const seed = read(with("vocab_size", "64", seed_oss));
@@ -129,12 +131,60 @@ TEST_CASE("missing fields have the defaults of transformers") {
   CHECK(read(with("pad_token_id", "-1")).padding_token == 63);
 }
 
+TEST_CASE("sizes that are missing have the defaults of transformers") {
+  struct {
+    char const* type;
+    std::int64_t vocabulary, hidden, intermediate, layers, heads, kv_heads, head_dim, max_positions;
+    double rope_theta;
+  } const families[] = {
+      {"llama", 32000, 4096, 11008, 32, 32, 32, 128, 2048, 1e4},
+      {"mistral", 32000, 4096, 14336, 32, 32, 8, 128, 131072, 1e4},
+      {"phi3", 32064, 3072, 8192, 32, 32, 32, 96, 4096, 1e4},
+      {"qwen3", 151936, 4096, 22016, 32, 32, 32, 128, 32768, 1e4},
+      {"qwen3_moe", 151936, 2048, 768, 24, 32, 4, 64, 32768, 1e4},
+      {"seed_oss", 155136, 4096, 27648, 64, 80, 8, 128, 524288, 1e4},
+      {"gpt_oss", 201088, 2880, 2880, 36, 64, 8, 64, 131072, 1.5e5},
+  };
+  for (auto const& f : families) {
+    CAPTURE(f.type);
+    auto const c = read(concat("{\"model_type\": \"", f.type, "\"}"));
+    CHECK(c.vocabulary == f.vocabulary);
+    CHECK(c.hidden == f.hidden);
+    CHECK(c.intermediate == f.intermediate);
+    CHECK(c.layers == f.layers);
+    CHECK(c.heads == f.heads);
+    CHECK(c.kv_heads == f.kv_heads);
+    CHECK(c.head_dim == f.head_dim);
+    CHECK(c.max_positions == f.max_positions);
+    CHECK(c.rope_theta == f.rope_theta);
+  }
+  CHECK(read(R"({"model_type": "phi3"})").padding_token == 32000);
+  auto const qwen = read(R"({"model_type": "qwen3_moe"})"), gpt = read(R"({"model_type": "gpt_oss"})");
+  CHECK(qwen.experts == 128);
+  CHECK(qwen.experts_per_token == 8);
+  CHECK_FALSE(qwen.normalizes_experts);
+  CHECK(gpt.experts == 128);
+  CHECK(gpt.experts_per_token == 4);
+  CHECK(gpt.swiglu_limit == 7.0);
+  CHECK(gpt.window_of(0) == 128);
+  CHECK(gpt.window_of(1) == 0);
+  CHECK(gpt.scaling.kind == model::rope_scaling::rule::yarn);
+  CHECK(gpt.scaling.factor == 32.0);
+  CHECK(gpt.scaling.original_positions == 4096);
+  CHECK_FALSE(gpt.scaling.whole_turns);
+  CHECK(gpt.scaling.attention_factor == doctest::Approx(1.3465735902799727));
+}
+
 TEST_CASE("experts are read") {
   auto const qwen = read(with("vocab_size", "64", qwen3_moe));
   CHECK(qwen.experts == 8);
   CHECK(qwen.experts_per_token == 2);
   CHECK(qwen.intermediate == 24);
   CHECK(qwen.normalizes_experts);
+  auto renamed = qwen3_moe;  // as transformers 5 writes it
+  renamed[8].first = "num_local_experts";
+  CHECK(read(with("vocab_size", "64", renamed)).experts == 8);
+  CHECK(read(with("num_local_experts", "8", qwen3_moe)).experts == 8);
   auto const gpt = read(with("quantization_config", R"({"quant_method": "mxfp4"})", gpt_oss));
   CHECK(gpt.experts == 8);
   CHECK(gpt.intermediate == 48);
@@ -156,6 +206,12 @@ TEST_CASE("windows are read by layer") {
   sliding[8].second = "true";
   CHECK(read(with("sliding_window", "5", sliding)).windows == std::vector<std::int32_t>{0, 5});
   CHECK(read(with("sliding_window", "null", sliding)).windows.empty());
+  CHECK(read(with("sliding_window", "", sliding)).windows == std::vector<std::int32_t>{0, 4096});
+  auto all = qwen3_moe;
+  all.insert(all.end(), {{"use_sliding_window", "true"}, {"max_window_layers", "1"}});
+  CHECK(read(with("sliding_window", "5", all)).windows == std::vector<std::int32_t>{5, 5});
+  CHECK(read(with("vocab_size", "64", all)).windows == std::vector<std::int32_t>{4096, 4096});
+  CHECK(read(with("sliding_window", "", gpt_oss)).windows == std::vector<std::int32_t>{128, 0});
 }
 
 TEST_CASE("a user's own family is read without a change of the library") {
@@ -247,6 +303,21 @@ TEST_CASE("rope settings are read in both layouts") {
   CHECK(c.scaling.factor == 8.0);
 }
 
+TEST_CASE("biases are read") {
+  auto const none = read(with("vocab_size", "64"));
+  CHECK_FALSE((none.qkv_bias || none.output_bias || none.mlp_bias));
+  for (auto const& family : {llama, qwen3, qwen3_moe}) {
+    auto const c = read(with("attention_bias", "true", family));
+    CHECK(c.qkv_bias);
+    CHECK(c.output_bias);
+    CHECK_FALSE(c.mlp_bias);
+  }
+  CHECK(read(with("mlp_bias", "true")).mlp_bias);
+  CHECK(read(with("mlp_bias", "true", seed_oss)).mlp_bias);
+  auto const gpt = read(with("attention_bias", "false", gpt_oss));
+  CHECK_FALSE((gpt.qkv_bias || gpt.output_bias));
+}
+
 TEST_CASE("a wrong configuration is refused in one line that names the field") {
   struct {
     std::string text, expected;
@@ -256,29 +327,46 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("model_type", ""), "model_type"},
       {with("model_type", "\"gpt2\""), "'gpt2' is not supported"},
       {with("model_type", "7"), "model_type: expected a string"},
-      {with("vocab_size", ""), "'vocab_size' is missing"},
+      {with("vocab_size", "null"), "vocab_size: expected an integer"},
       {with("vocab_size", "-1"), "vocab_size"},
       {with("vocab_size", "1e3"), "vocab_size: expected an integer"},
       {with("vocab_size", "999999999999999999999"), "vocab_size"},
       {with("hidden_size", "0"), "hidden_size"},
       {with("hidden_size", "\"32\""), "hidden_size: expected an integer"},
-      {with("hidden_size", "30"), "must be a multiple of num_attention_heads"},
+      {with("hidden_size", "30"), "'hidden_size' is 30, expected a multiple of num_attention_heads 4"},
       {with("num_attention_heads", "3"), "num_attention_heads"},
-      {with("num_key_value_heads", "3"), "must be a multiple of num_key_value_heads"},
+      {with("num_key_value_heads", "3"),
+       "'num_attention_heads' is 4, expected a multiple of num_key_value_heads 3"},
       {with("num_hidden_layers", "100000"), "num_hidden_layers"},
       {with("intermediate_size", "null"), "intermediate_size"},
       {with("head_dim", "7"), "head_dim"},
       {with("rms_norm_eps", "0"), "rms_norm_eps"},
       {with("rms_norm_eps", "\"small\""), "rms_norm_eps: expected a number"},
       {with("hidden_act", "\"gelu\""), "'gelu' is not supported"},
-      {with("attention_bias", "true"), "attention_bias"},
-      {with("mlp_bias", "true"), "mlp_bias"},
+      {with("attention_bias", "1"), "attention_bias: expected true or false"},
+      {with("is_causal", "false"), "'is_causal' is false"},
+      {with("per_layer_config", "{\"0\": {\"hidden_act\": \"gelu\"}}"), "per_layer_config"},
+      {with("layer_types", "[\"full_attention\", \"sliding_attention\"]"),
+       "layer_types[1]: transformers ignores"},
       {with("attention_dropout", "0.1"), "attention_dropout"},
       {with("tie_word_embeddings", "1"), "tie_word_embeddings"},
       {with("rope_theta", "-5"), "rope_theta"},
       {with("rope_scaling", "{\"rope_type\": \"longrope\"}"), "'longrope' is not supported"},
       {with("rope_scaling", "{\"rope_type\": \"yarn\"}"), "'factor' is missing"},
-      {with("rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 4, \"mscale\": 1}"), "mscale"},
+      {with("rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 4, \"mscale\": -1}"), "mscale"},
+      {with("rope_scaling", "{\"rope_type\": \"linear\"}"), "'factor' is missing"},
+      {with("rope_scaling", "{\"rope_type\": \"linear\", \"factor\": null}"), "factor: expected a number"},
+      {with("rope_scaling", "{\"rope_type\": \"dynamic\", \"factor\": 2}"), "'dynamic' is not supported"},
+      {with("rope_scaling",
+            "{\"rope_type\": \"yarn\", \"factor\": null, \"original_max_position_embeddings\": 4096}"),
+       "which is 0.5, expected at least 1"},
+      {with("rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2, \"rope_theta\": 1}"),
+       "rope_theta above 1"},
+      {with("rope_parameters", "{\"full_attention\": {\"rope_theta\": 5}}"),
+       "field 'full_attention': different"},
+      {with("original_max_position_embeddings", "0",
+            of_family("llama", {{"rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 2}"}})),
+       "original_max_position_embeddings: expected an integer from 1"},
       {with("rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 4, \"beta_slow\": 40}"), "beta_slow 40"},
       {with("partial_rotary_factor", "0.5"), "partial_rotary_factor"},
       {with("rope_scaling", "{\"rope_type\": \"llama3\", \"factor\": 8}"), "low_freq_factor"},
@@ -290,8 +378,11 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("pad_token_id", "\"x\""), "pad_token_id: expected an integer"},
       {with("sliding_window", "0", mistral), "sliding_window"},
       {with("sliding_window", "\"16\"", mistral), "sliding_window: expected an integer"},
-      {with("layer_types", "[]", mistral), "'layer_types' does not belong to model_type 'mistral'"},
-      {with("attention_bias", "true", mistral), "attention_bias"},
+      {with("layer_types", "[]", mistral), "0 layers, expected num_hidden_layers 2"},
+      {with("layer_types", "[\"sliding_attention\", \"full_attention\"]", mistral),
+       "layer_types[1]: transformers ignores layer_types for model_type 'mistral', where every layer"},
+      {with("attention_bias", "true", mistral), "'attention_bias' is true, but transformers ignores it"},
+      {with("mlp_bias", "true", mistral), "mlp_bias"},
       {with("attention_dropout", "0.1", mistral), "attention_dropout"},
       {with("num_local_experts", "8", mistral), "'num_local_experts' does not belong"},
       {with("architectures", "[\"LlamaForCausalLM\"]", mistral), "'MistralForCausalLM'"},
@@ -299,21 +390,31 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("resid_pdrop", "0.1", phi3), "resid_pdrop"},
       {with("embd_pdrop", "0.1", phi3), "embd_pdrop"},
       {with("sliding_window", "0", phi3), "sliding_window"},
-      {with("attention_bias", "true", qwen3), "attention_bias"},
+      {with("layer_types", "[\"sliding_attention\", \"full_attention\"]", phi3),
+       "layer_types[0]: transformers ignores layer_types for model_type 'phi3', where no layer"},
+      {with("rope_scaling", "{\"type\": \"yarn\", \"factor\": 2}", phi3),
+       "rope scaling of model_type 'phi3'"},
+      {with("attention_bias", "true", phi3), "attention_bias"},
+      {with("mlp_bias", "true", qwen3), "mlp_bias"},
+      {with("num_key_value_heads", "", qwen3),
+       "num_key_value_heads 32, which transformers takes where it is missing"},
       {with("layer_types", "[\"full_attention\"]", qwen3), "expected num_hidden_layers 2"},
       {with("layer_types", "[\"full_attention\", \"linear\"]", qwen3), "'linear' is not supported"},
       {with("layer_types", "[\"full_attention\", \"sliding_attention\"]", qwen3), "use_sliding_window"},
       {with("num_experts_per_tok", "9", qwen3_moe), "9, but there are num_experts 8"},
-      {with("output_router_logits", "true", qwen3_moe), "output_router_logits"},
+      {with("num_local_experts", "9", qwen3_moe), "9, but num_experts is 8"},
+      {with("output_router_logits", "true", qwen3_moe), "'output_router_logits' is true"},
+      {with("layer_types", "[\"sliding_attention\", \"full_attention\"]", qwen3_moe), "transformers ignores"},
       {with("decoder_sparse_step", "2", qwen3_moe), "decoder_sparse_step"},
       {with("mlp_only_layers", "[0]", qwen3_moe), "mlp_only_layers"},
-      {with("moe_intermediate_size", "", qwen3_moe), "moe_intermediate_size"},
-      {with("mlp_bias", "true", seed_oss), "mlp_bias"},
+      {with("moe_intermediate_size", "null", qwen3_moe), "moe_intermediate_size"},
+      {with("attention_dropout", "0.1", qwen3_moe), "attention_dropout"},
       {with("residual_dropout", "1", seed_oss), "residual_dropout"},
-      {with("attention_bias", "false", gpt_oss), "attention_bias"},
       {with("experts_per_token", "3", gpt_oss), "but num_experts_per_tok is 2"},
-      {with("sliding_window", "", gpt_oss), "sliding_window"},
-      {with("swiglu_limit", "0", gpt_oss), "swiglu_limit"},
+      {with("sliding_window", "null", gpt_oss), "layer_types[0]: sliding_attention, but there is no window"},
+      {with("swiglu_limit", "6.5", gpt_oss), "swiglu_limit: 6.5 is not supported, expected 7"},
+      {with("swiglu_limit", "null", gpt_oss), "swiglu_limit: expected a number"},
+      {with("swiglu_alpha", "1", gpt_oss), "swiglu_alpha: 1 is not supported, expected 1.702"},
       {with("quantization_config", "{\"quant_method\": \"awq\"}", gpt_oss), "'awq' is not supported"},
       {"{\"model_type\": \"llama\", \"model_type\": \"llama\"}", "appears twice"},
       {std::string(100, '[') + std::string(100, ']'), "nested deeper"},

@@ -18,7 +18,7 @@ namespace superoffload::model {
 /// How rotary frequencies are scaled for long contexts.
 struct rope_scaling {
   /// The rope_type; none: "default", no scaling.
-  enum class rule { none, llama3, yarn };
+  enum class rule { none, linear, llama3, yarn };
   rule kind = rule::none;             ///< fields below that it does not use keep their defaults
   double factor = 1.0;                ///< of every rule: how many times longer the context becomes, 1 or more
   double low_frequency_factor = 1.0;  ///< of llama3
@@ -48,6 +48,7 @@ struct config {
   std::int32_t padding_token = -1;      ///< its row of the embedding gets no gradient; -1: none
   bool qkv_bias = false;                ///< of queries, keys and values
   bool output_bias = false;             ///< of attention's output projection
+  bool mlp_bias = false;                ///< of the MLP's three projections
   double attention_dropout = 0.0;       ///< probability, below 1, to drop an attention weight
   double residual_dropout = 0.0;        ///< the same of what is added to the residual
   std::vector<std::int32_t> windows{};  ///< of each layer's attention, 0: no limit; empty: no layer has one
@@ -71,6 +72,18 @@ struct config {
   }
 };
 
+/// What transformers takes for fields that are missing. 0: the field may not be missing.
+struct missing_fields {
+  std::int64_t vocabulary = 0;        ///< vocab_size
+  std::int64_t hidden = 0;            ///< hidden_size
+  std::int64_t intermediate = 0;      ///< intermediate_size
+  std::int64_t layers = 0;            ///< num_hidden_layers
+  std::int64_t heads = 0;             ///< num_attention_heads
+  std::int64_t kv_heads = 0;          ///< 0: num_attention_heads
+  std::int64_t max_positions = 2048;  ///< max_position_embeddings
+  double rope_theta = 10000.0;        ///< of the rotary embedding
+};
+
 /// The configurations of one model_type: the defaults of transformers for missing fields, and the fields that
 /// only they have. A user's own architecture declares it as `static family const& config_family()`, the block
 /// of a decoder as `static constexpr family config_family`.
@@ -85,6 +98,7 @@ struct family {
   /// Reads the fields that only this family has, and refuses by name what its architecture does not support.
   /// Called last; may be null.
   void (*read)(io::json_field const&, config&) = nullptr;
+  missing_fields missing{};  ///< what the checkpoints may leave out
 };
 
 /// The family that A declares; null for one that this library knows.
@@ -106,11 +120,11 @@ std::string model_type_of(io::model_directory const& directory);
 /// supported.
 config read_config(io::model_directory const& directory, family const* own = nullptr);
 
-/// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), after the scaling rule. llama3: wavelengths above
-/// original_positions / low_frequency_factor are divided by factor, those below original_positions /
-/// high_frequency_factor are kept, those in between are blended linearly. yarn (arXiv 2309.00071): a
-/// frequency is kept if original_positions have more than fast_turns turns, divided by factor if they have
-/// fewer than slow_turns, and blended linearly in j in between.
+/// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), after the scaling rule. linear: all are divided by
+/// factor. llama3: wavelengths above original_positions / low_frequency_factor are divided by factor, those
+/// below original_positions / high_frequency_factor are kept, those in between are blended linearly. yarn
+/// (arXiv 2309.00071): a frequency is kept if original_positions have more than fast_turns turns, divided by
+/// factor if they have fewer than slow_turns, and blended linearly in j in between.
 std::vector<double> inverse_frequencies(config const& c);
 
 }  // namespace superoffload::model

@@ -58,9 +58,9 @@ public:
                   c.hidden, bias);
   }
   /// Gates and ups of a dense layer, one tensor each.
-  nn::linear gate_up() {
+  nn::linear gate_up(bool bias = false) {
     auto const& c = *config_;
-    return linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden);
+    return linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden, bias);
   }
   /// The heads of the layer's attention, with its window.
   [[nodiscard]] nn::attention_heads heads() const {

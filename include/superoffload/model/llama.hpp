@@ -28,11 +28,11 @@ struct llama_block {
   /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static llama_block lay_out(config const& c, layer_layout& layer) {
     return {.attention_norm = layer.norm("input_layernorm"),
-            .qkv = layer.qkv(),
-            .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
+            .qkv = layer.qkv(c.qkv_bias),
+            .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
             .mlp_norm = layer.norm("post_attention_layernorm"),
-            .gate_up = layer.gate_up(),
-            .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate),
+            .gate_up = layer.gate_up(c.mlp_bias),
+            .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate, c.mlp_bias),
             .heads = layer.heads()};
   }
 

@@ -29,9 +29,9 @@ struct qwen3_block {
   /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static qwen3_block lay_out(config const& c, layer_layout& layer) {
     return {.attention_norm = layer.norm("input_layernorm"),
-            .qkv = layer.qkv(),
+            .qkv = layer.qkv(c.qkv_bias),
             .head_norm = layer.head_norm("self_attn.q_norm", "self_attn.k_norm"),
-            .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
+            .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
             .mlp_norm = layer.norm("post_attention_layernorm"),
             .gate_up = layer.gate_up(),
             .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate),

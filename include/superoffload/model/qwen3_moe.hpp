@@ -36,9 +36,9 @@ struct qwen3_moe_block {
       down.emplace_back(prefix + "down_proj", c.hidden);
     }
     return {.attention_norm = layer.norm("input_layernorm"),
-            .qkv = layer.qkv(),
+            .qkv = layer.qkv(c.qkv_bias),
             .head_norm = layer.head_norm("self_attn.q_norm", "self_attn.k_norm"),
-            .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
+            .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
             .mlp_norm = layer.norm("post_attention_layernorm"),
             .experts = {.router = layer.linear({{"mlp.gate", c.experts}}, c.hidden),
                         .gate_up = layer.linear(gate_up, c.hidden).weight,

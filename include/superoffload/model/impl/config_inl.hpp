@@ -10,6 +10,8 @@
 #include <cmath>
 #include <initializer_list>
 #include <numbers>
+#include <optional>
+#include <string_view>
 
 namespace superoffload::model {
 namespace detail {
@@ -17,31 +19,40 @@ namespace detail {
 using io::json_field;
 
 inline constexpr std::int64_t widest = std::int64_t{1} << 24;  // of any extent but the positions
+inline constexpr std::int64_t most_positions = std::int64_t{1} << 27;
 inline constexpr std::int64_t most_parameters = std::int64_t{1} << 42;
 
-SUPEROFFLOAD_INLINE std::int64_t extent(json_field const& document, char const* key,
+/// `otherwise` where the field is missing; 0: it may not be missing.
+SUPEROFFLOAD_INLINE std::int64_t extent(json_field const& document, char const* key, std::int64_t otherwise,
                                         std::int64_t most = widest) {
-  return document[key].integer(1, most);
+  bool const given = document.raw().contains(key) || otherwise == 0;
+  return given ? document[key].integer(1, most) : otherwise;
 }
 
-SUPEROFFLOAD_INLINE void refuse_unless_false(json_field const& document, char const* key) {
-  if (document.has(key)) {
-    expect(!document[key].boolean(), exit_code::bad_input, document[key].where(),
-           ": true is not supported for this architecture, expected false");
+SUPEROFFLOAD_INLINE std::string model_type_in(json_field const& document) {
+  return printable(document["model_type"].text(), 40);
+}
+
+/// For switches that transformers does not read for this model_type: whoever sets one expects something else.
+SUPEROFFLOAD_INLINE void refuse_ignored(json_field const& document, std::initializer_list<char const*> keys) {
+  for (auto const* const key : keys) {
+    expect(!document.has(key) || !document[key].boolean(), exit_code::bad_input, document.where(),
+           ": field '", key, "' is true, but transformers ignores it for model_type '",
+           model_type_in(document), "'; set it to false to train the same model");
   }
 }
 
 SUPEROFFLOAD_INLINE void refuse_unless_zero(json_field const& document, char const* key) {
   if (document.has(key)) {
     expect(document[key].number(0.0, 1.0) == 0.0, exit_code::bad_input, document[key].where(),
-           ": dropout is not supported for this architecture, expected 0");
+           ": dropout is not supported for this architecture, expected 0; set it to 0 to train without it");
   }
 }
 
 SUPEROFFLOAD_INLINE void refuse_any(json_field const& document, std::initializer_list<char const*> keys) {
   for (auto const* const key : keys) {
     expect(!document.has(key), exit_code::bad_input, document.where(), ": field '", key,
-           "' does not belong to model_type '", printable(document["model_type"].text(), 40), "'");
+           "' does not belong to model_type '", model_type_in(document), "'");
   }
 }
 
@@ -62,40 +73,65 @@ SUPEROFFLOAD_INLINE void read_llama3(json_field const& rope, rope_scaling& scali
          " must be larger than low_freq_factor ", scaling.low_frequency_factor);
 }
 
-SUPEROFFLOAD_INLINE void read_yarn(json_field const& rope, rope_scaling& scaling) {
+/// Of yarn. `mscale` and `mscale_all_dim` count together only.
+SUPEROFFLOAD_INLINE double read_attention_factor(json_field const& rope, double factor) {
+  if (rope.has("attention_factor")) {
+    return rope["attention_factor"].number(1e-3, 1e3);
+  }
+  auto const scale = [&](char const* key) { return rope.has(key) ? rope[key].number(0.0, 1e3) : 0.0; };
+  auto const magnitude = [&](double by) { return 0.1 * by * std::log(factor) + 1.0; };
+  auto const numerator = scale("mscale"), denominator = scale("mscale_all_dim");
+  return numerator > 0.0 && denominator > 0.0 ? magnitude(numerator) / magnitude(denominator)
+                                              : magnitude(1.0);
+}
+
+SUPEROFFLOAD_INLINE void read_yarn(json_field const& rope, config const& c, rope_scaling& scaling) {
   scaling.kind = rope_scaling::rule::yarn;
+  expect(c.rope_theta > 1.0, exit_code::bad_input, rope.where(), ": yarn needs a rope_theta above 1, found ",
+         c.rope_theta);
   scaling.fast_turns = rope.has("beta_fast") ? rope["beta_fast"].number(1e-3, 1e6) : 32.0;
   scaling.slow_turns = rope.has("beta_slow") ? rope["beta_slow"].number(1e-3, 1e6) : 1.0;
   expect(scaling.slow_turns < scaling.fast_turns, exit_code::bad_input, rope.where(), ": beta_fast ",
          scaling.fast_turns, " must be larger than beta_slow ", scaling.slow_turns);
-  scaling.whole_turns = flag(rope, "truncate", true);
-  for (auto const* const key : {"mscale", "mscale_all_dim"}) {
-    expect(!rope.has(key), exit_code::bad_input, rope.where(), ": field '", key,
-           "' is not supported, expected yarn without it");
-  }
-  scaling.attention_factor = rope.has("attention_factor") ? rope["attention_factor"].number(1e-3, 1e3)
-                                                          : 0.1 * std::log(scaling.factor) + 1.0;
+  scaling.whole_turns = flag(rope, "truncate", !rope.raw().contains("truncate"));  // null is false
+  scaling.attention_factor = read_attention_factor(rope, scaling.factor);
 }
 
-SUPEROFFLOAD_INLINE rope_scaling read_scaling(json_field const& rope, std::int64_t max_positions) {
+/// A field beside the rope settings wins over one inside.
+SUPEROFFLOAD_INLINE std::int64_t original_positions(json_field const& document, json_field const& rope,
+                                                    std::int64_t otherwise) {
+  constexpr char const* key = "original_max_position_embeddings";
+  auto const& holder = document.has(key) ? document : rope;
+  return holder.has(key) ? extent(holder, key, otherwise, most_positions) : otherwise;
+}
+
+SUPEROFFLOAD_INLINE rope_scaling read_scaling(json_field const& document, json_field const& rope,
+                                              config const& c) {
   rope_scaling scaling;
   char const* const key = rope.has("rope_type") ? "rope_type" : "type";
-  if (!rope.has(key)) {
-    return scaling;
-  }
-  auto const rule = rope[key].text();
+  auto const rule = rope.has(key) ? rope[key].text() : "default";
   if (rule == "default") {
     return scaling;
   }
-  expect(rule == "llama3" || rule == "yarn", exit_code::bad_input, rope[key].where(), ": rope scaling '",
-         printable(rule, 40), "' is not supported, expected 'llama3', 'yarn' or 'default'");
-  scaling.factor = rope["factor"].number(1.0, 1e6);
+  expect(rule == "llama3" || rule == "yarn" || rule == "linear", exit_code::bad_input, rope[key].where(),
+         ": rope scaling '", printable(rule, 40),
+         "' is not supported, expected 'llama3', 'yarn', 'linear' or 'default'",
+         rule == "dynamic" ? ", which is the same up to max_position_embeddings" : "");
+  scaling.original_positions = original_positions(document, rope, c.max_positions);
+  bool const implied = rule == "yarn" && rope.raw().contains("factor") && !rope.has("factor");  // null
+  scaling.factor =
+      implied ? static_cast<double>(c.max_positions) / static_cast<double>(scaling.original_positions)
+              : rope["factor"].number(1.0, 1e6);
+  expect(scaling.factor >= 1.0, exit_code::bad_input, rope["factor"].where(),
+         ": null stands for max_position_embeddings / original_max_position_embeddings, which is ",
+         scaling.factor, ", expected at least 1");
   if (rule == "yarn") {
-    read_yarn(rope, scaling);
-  } else {
+    read_yarn(rope, c, scaling);
+  } else if (rule == "llama3") {
     read_llama3(rope, scaling);
+  } else {
+    scaling.kind = rope_scaling::rule::linear;
   }
-  scaling.original_positions = rope["original_max_position_embeddings"].integer(1, max_positions);
   return scaling;
 }
 
@@ -103,122 +139,184 @@ SUPEROFFLOAD_INLINE void refuse_partial_rotary(json_field const& where) {
   if (where.has("partial_rotary_factor")) {
     expect(where["partial_rotary_factor"].number(0.0, 1.0) == 1.0, exit_code::bad_input,
            where["partial_rotary_factor"].where(), ": ", where["partial_rotary_factor"].shown(),
-           " is not supported, expected 1");
+           " is not supported for this architecture, expected 1");
   }
 }
 
-/// transformers 5 puts theta and the scaling into rope_parameters; earlier versions have separate fields.
-SUPEROFFLOAD_INLINE void read_rope(json_field const& document, config& c) {
-  refuse_partial_rotary(document);
-  if (document.has("rope_parameters")) {
-    auto const rope = document["rope_parameters"];
-    rope.require_object();
-    refuse_partial_rotary(rope);
-    if (rope.has("rope_theta")) {
-      c.rope_theta = rope["rope_theta"].number(1.0, 1e12);
+/// The rope settings that count: transformers 5 writes rope_parameters, earlier versions rope_scaling, and
+/// where both are given the earlier name wins unless it is empty.
+SUPEROFFLOAD_INLINE std::optional<json_field> rope_settings(json_field const& document) {
+  for (auto const* const key : {"rope_scaling", "rope_parameters"}) {
+    if (document.has(key)) {
+      auto const rope = document[key];
+      rope.require_object();
+      if (!rope.raw().empty() || std::string_view{key} == "rope_parameters") {
+        return rope;
+      }
     }
-    c.scaling = read_scaling(rope, c.max_positions);
+  }
+  return std::nullopt;
+}
+
+SUPEROFFLOAD_INLINE void read_rope(json_field const& document, family const& f, config& c) {
+  auto const rope = rope_settings(document);
+  bool const inside = rope && rope->has("rope_theta");
+  auto const& holder = inside ? *rope : document;
+  c.rope_theta = holder.has("rope_theta") ? holder["rope_theta"].number(1.0, 1e12) : f.missing.rope_theta;
+  refuse_partial_rotary(document);
+  if (!rope) {
     return;
   }
-  if (document.has("rope_theta")) {
-    c.rope_theta = document["rope_theta"].number(1.0, 1e12);
+  refuse_partial_rotary(*rope);
+  for (auto const& [key, value] : rope->raw().items()) {
+    expect(!value.is_object(), exit_code::bad_input, rope->where(), ": field '", printable(key, 40),
+           "': different settings for each type of layer are not supported, expected one for all layers");
   }
-  if (document.has("rope_scaling")) {
-    auto const rope = document["rope_scaling"];
-    rope.require_object();
-    c.scaling = read_scaling(rope, c.max_positions);
-  }
+  c.scaling = read_scaling(document, *rope, c);
 }
 
-/// The layers whose attention sees only a window, if the configuration names them, else `usual`.
-template <class Usual>
-std::vector<std::int32_t> read_windows(json_field const& document, std::int64_t layers, bool may_slide,
-                                       Usual&& usual) {
+// Windows
+// -----------------------------------------------------------------------------------------------------
+
+/// `otherwise` where the field is missing; 0, no window, where it is null.
+SUPEROFFLOAD_INLINE std::int32_t read_window(json_field const& document, std::int32_t otherwise) {
+  constexpr char const* key = "sliding_window";
+  if (!document.raw().contains(key)) {
+    return otherwise;
+  }
+  return document.has(key) ? static_cast<std::int32_t>(document[key].integer(1, std::int64_t{1} << 30)) : 0;
+}
+
+/// Whether layer i slides, as layer_types says. \pre the field is there.
+SUPEROFFLOAD_INLINE std::vector<bool> read_layer_types(json_field const& document, std::int64_t layers) {
+  auto const types = document["layer_types"];
+  types.require_array();
   std::vector<bool> slides(static_cast<std::size_t>(layers));
+  expect(types.raw().size() == slides.size(), exit_code::bad_input, types.where(), ": ", types.raw().size(),
+         " layers, expected num_hidden_layers ", layers);
+  for (std::size_t i = 0; i < slides.size(); ++i) {
+    auto const type = types[i].text();
+    slides[i] = type == "sliding_attention";
+    expect(slides[i] || type == "full_attention", exit_code::bad_input, types[i].where(), ": '",
+           printable(type, 40), "' is not supported, expected 'full_attention' or 'sliding_attention'");
+  }
+  return slides;
+}
+
+/// `window` of the layers that slide: by layer_types, if the configuration has it, else by `usual`.
+template <class Usual>
+void read_windows(json_field const& document, std::int32_t window, Usual&& usual, config& c) {
+  std::vector<bool> slides(static_cast<std::size_t>(c.layers));
   if (document.has("layer_types")) {
-    auto const types = document["layer_types"];
-    types.require_array();
-    expect(types.raw().size() == slides.size(), exit_code::bad_input, types.where(), ": ", types.raw().size(),
-           " layers, expected num_hidden_layers ", layers);
-    for (std::size_t i = 0; i < slides.size(); ++i) {
-      auto const type = types[i].text();
-      slides[i] = type == "sliding_attention";
-      expect(slides[i] || type == "full_attention", exit_code::bad_input, types[i].where(), ": '",
-             printable(type, 40), "' is not supported, expected 'full_attention' or 'sliding_attention'");
-      expect(!slides[i] || may_slide, exit_code::bad_input, types[i].where(),
-             ": sliding_attention, but use_sliding_window is not true");
-    }
-  } else {
-    for (std::size_t i = 0; i < slides.size(); ++i) {
-      slides[i] = may_slide && usual(static_cast<std::int64_t>(i));
+    slides = read_layer_types(document, c.layers);
+  } else if (window > 0) {
+    for (std::size_t i = 0; i < slides.size(); ++i) { slides[i] = usual(static_cast<std::int64_t>(i)); }
+  }
+  auto const first = std::ranges::find(slides, true);
+  if (first == slides.end()) {
+    return;
+  }
+  if (window == 0) {
+    fail(exit_code::bad_input,
+         document["layer_types"][static_cast<std::size_t>(first - slides.begin())].where(),
+         ": sliding_attention, but there is no window: use_sliding_window is not true, or sliding_window is "
+         "null");
+  }
+  for (bool const does : slides) { c.windows.push_back(does ? window : 0); }
+}
+
+/// `window` of all layers, 0: none. transformers ignores layer_types then; one that says something else is
+/// refused.
+SUPEROFFLOAD_INLINE void same_window_everywhere(json_field const& document, std::int32_t window, config& c) {
+  if (document.has("layer_types")) {
+    auto const slides = read_layer_types(document, c.layers);
+    auto const other = std::ranges::find(slides, window == 0);
+    if (other != slides.end()) {
+      fail(exit_code::bad_input,
+           document["layer_types"][static_cast<std::size_t>(other - slides.begin())].where(),
+           ": transformers ignores layer_types for model_type '", model_type_in(document), "', where ",
+           window == 0 ? "no layer" : "every layer",
+           " has a window; remove layer_types to train the same model");
     }
   }
-  if (std::ranges::find(slides, true) == slides.end()) {
-    return {};
+  if (window > 0) {
+    c.windows.assign(static_cast<std::size_t>(c.layers), window);
   }
-  auto const window = static_cast<std::int32_t>(document["sliding_window"].integer(1, std::int64_t{1} << 30));
-  std::vector<std::int32_t> windows;
-  for (bool const does : slides) { windows.push_back(does ? window : 0); }
-  return windows;
 }
 
 // What is special of each family
 // -----------------------------------------------------------------------------------------------------
 
-SUPEROFFLOAD_INLINE void read_llama(json_field const& document, config&) {
-  refuse_unless_false(document, "attention_bias");
-  refuse_unless_false(document, "mlp_bias");
+SUPEROFFLOAD_INLINE void read_llama(json_field const& document, config& c) {
+  c.qkv_bias = c.output_bias = flag(document, "attention_bias", false);
+  c.mlp_bias = flag(document, "mlp_bias", false);
   refuse_unless_zero(document, "attention_dropout");
+  same_window_everywhere(document, 0, c);
 }
 
 SUPEROFFLOAD_INLINE void read_phi3(json_field const& document, config& c) {
+  refuse_ignored(document, {"attention_bias", "mlp_bias"});
   for (auto const* const key : {"attention_dropout", "embd_pdrop", "resid_pdrop"}) {
     refuse_unless_zero(document, key);
   }
-  if (document.has("sliding_window")) {
-    c.windows = read_windows(document, c.layers, true, [](std::int64_t) { return true; });
+  if (c.scaling.kind != rope_scaling::rule::none) {
+    fail(exit_code::bad_input, rope_settings(document)->where(),
+         ": rope scaling of model_type 'phi3' is not supported, expected rope_type 'default'");
   }
+  same_window_everywhere(document, read_window(document, 0), c);
 }
 
-/// transformers ignores layer_types for Mistral: all layers have the window or none has.
 SUPEROFFLOAD_INLINE void read_mistral(json_field const& document, config& c) {
-  read_llama(document, c);
-  refuse_any(document, {"layer_types"});
-  auto const left_out = [&](char const* key) { return !document.raw().contains(key); };  // null is a value
-  if (left_out("num_key_value_heads")) {
-    c.kv_heads = 8;
-  }
-  if (left_out("sliding_window") || document.has("sliding_window")) {
-    auto const window =
-        left_out("sliding_window") ? 4096 : document["sliding_window"].integer(1, std::int64_t{1} << 30);
-    c.windows.assign(static_cast<std::size_t>(c.layers), static_cast<std::int32_t>(window));
-  }
+  refuse_ignored(document, {"attention_bias", "mlp_bias"});
+  refuse_unless_zero(document, "attention_dropout");
+  same_window_everywhere(document, read_window(document, 4096), c);
 }
 
-/// For Qwen3 with experts, too.
+SUPEROFFLOAD_INLINE std::int32_t read_optional_window(json_field const& document) {
+  return flag(document, "use_sliding_window", false) ? read_window(document, 4096) : 0;
+}
+
 SUPEROFFLOAD_INLINE void read_qwen3(json_field const& document, config& c) {
-  refuse_unless_false(document, "attention_bias");
+  c.qkv_bias = c.output_bias = flag(document, "attention_bias", false);
+  refuse_ignored(document, {"mlp_bias"});
   refuse_unless_zero(document, "attention_dropout");
-  bool const may_slide = flag(document, "use_sliding_window", false) && document.has("sliding_window");
   auto const first =
       document.has("max_window_layers") ? document["max_window_layers"].integer(0, widest) : 28;
-  c.windows = read_windows(document, c.layers, may_slide, [&](std::int64_t layer) { return layer >= first; });
+  read_windows(
+      document, read_optional_window(document), [&](std::int64_t layer) { return layer >= first; }, c);
 }
 
-/// `key` names the field with the number of experts.
-SUPEROFFLOAD_INLINE void read_experts(json_field const& document, char const* key, config& c) {
+/// What transformers takes where the fields are missing.
+struct default_experts {
+  std::int64_t count, per_token;
+};
+
+SUPEROFFLOAD_INLINE void read_experts(json_field const& document, default_experts otherwise, config& c) {
   constexpr std::int64_t most = 4096;
-  c.experts = extent(document, key, most);
-  c.experts_per_token = extent(document, "num_experts_per_tok", most);
-  expect(c.experts_per_token <= c.experts, exit_code::bad_input, document["num_experts_per_tok"].where(),
-         ": ", c.experts_per_token, ", but there are ", key, " ", c.experts);
-  refuse_unless_false(document, "output_router_logits");
+  // transformers 5 writes num_local_experts for every family, earlier versions wrote num_experts for some.
+  bool const earlier = document.raw().contains("num_experts");
+  char const* const key = earlier ? "num_experts" : "num_local_experts";
+  c.experts = extent(document, key, otherwise.count, most);
+  if (earlier && document.raw().contains("num_local_experts")) {
+    auto const same = document["num_local_experts"];
+    expect(same.integer(1, most) == c.experts, exit_code::bad_input, same.where(), ": ", same.shown(),
+           ", but num_experts is ", c.experts, "; remove the wrong one");
+  }
+  c.experts_per_token = extent(document, "num_experts_per_tok", otherwise.per_token, most);
+  expect(c.experts_per_token <= c.experts, exit_code::bad_input, document.where(),
+         ": field 'num_experts_per_tok' is ", c.experts_per_token, ", but there are ", key, " ", c.experts);
+  expect(!flag(document, "output_router_logits", false), exit_code::bad_input, document.where(),
+         ": field 'output_router_logits' is true, but the auxiliary loss of routers is not supported; set it "
+         "to false to train without that loss");
 }
 
 SUPEROFFLOAD_INLINE void read_qwen3_moe(json_field const& document, config& c) {
-  read_qwen3(document, c);
-  read_experts(document, "num_experts", c);
-  c.intermediate = extent(document, "moe_intermediate_size");
+  c.qkv_bias = c.output_bias = flag(document, "attention_bias", false);
+  refuse_ignored(document, {"mlp_bias"});
+  refuse_unless_zero(document, "attention_dropout");
+  same_window_everywhere(document, read_optional_window(document), c);
+  read_experts(document, {128, 8}, c);
+  c.intermediate = extent(document, "moe_intermediate_size", 768);
   c.normalizes_experts = flag(document, "norm_topk_prob", false);
   expect(!document.has("decoder_sparse_step") || document["decoder_sparse_step"].integer(1, widest) == 1,
          exit_code::bad_input, document.where(),
@@ -233,24 +331,43 @@ SUPEROFFLOAD_INLINE void read_qwen3_moe(json_field const& document, config& c) {
 SUPEROFFLOAD_INLINE void read_seed_oss(json_field const& document, config& c) {
   c.qkv_bias = flag(document, "attention_bias", true);
   c.output_bias = flag(document, "attention_out_bias", false);
-  refuse_unless_false(document, "mlp_bias");
+  c.mlp_bias = flag(document, "mlp_bias", false);
   c.attention_dropout = rate(document, "attention_dropout", 0.1);
   c.residual_dropout = rate(document, "residual_dropout", 0.1);
+  same_window_everywhere(document, 0, c);
+}
+
+/// Versions of transformers differ in whether they read `key`: only their common value is the same model.
+SUPEROFFLOAD_INLINE double read_gate(json_field const& document, char const* key, double usual) {
+  if (document.raw().contains(key)) {
+    expect(document[key].number(0.0, 1e6) == usual, exit_code::bad_input, document[key].where(), ": ",
+           document[key].shown(), " is not supported, expected ", usual,
+           ": transformers up to 5.18 computes with that whatever this field says");
+  }
+  return usual;
 }
 
 SUPEROFFLOAD_INLINE void read_gpt_oss(json_field const& document, config& c) {
-  c.qkv_bias = c.output_bias = c.has_sinks = true;
-  expect(flag(document, "attention_bias", true), exit_code::bad_input, document.where(),
-         ": field 'attention_bias': false is not supported for this architecture, expected true");
+  c.qkv_bias = c.output_bias = flag(document, "attention_bias", true);
+  c.has_sinks = true;
+  refuse_ignored(document, {"mlp_bias"});
   refuse_unless_zero(document, "attention_dropout");
-  read_experts(document, "num_local_experts", c);
+  read_experts(document, {128, 4}, c);
   if (document.has("experts_per_token")) {
     expect(document["experts_per_token"].integer(1, widest) == c.experts_per_token, exit_code::bad_input,
            document["experts_per_token"].where(), ": ", document["experts_per_token"].shown(),
            ", but num_experts_per_tok is ", c.experts_per_token);
   }
-  c.swiglu_limit = document.has("swiglu_limit") ? document["swiglu_limit"].number(1e-3, 1e6) : 7.0;
-  c.windows = read_windows(document, c.layers, true, [](std::int64_t layer) { return layer % 2 == 0; });
+  c.swiglu_limit = read_gate(document, "swiglu_limit", 7.0);
+  read_gate(document, "swiglu_alpha", 1.702);
+  if (!rope_settings(document)) {
+    c.scaling = {.kind = rope_scaling::rule::yarn,
+                 .factor = 32.0,
+                 .original_positions = original_positions(document, document, 4096),
+                 .whole_turns = false,
+                 .attention_factor = 0.1 * std::log(32.0) + 1.0};
+  }
+  read_windows(document, read_window(document, 128), [](std::int64_t layer) { return layer % 2 == 0; }, c);
   if (document.has("quantization_config")) {
     auto const method = document["quantization_config"]["quant_method"];
     expect(method.text() == "mxfp4", exit_code::bad_input, method.where(), ": '",
@@ -260,13 +377,69 @@ SUPEROFFLOAD_INLINE void read_gpt_oss(json_field const& document, config& c) {
 }
 
 inline constexpr family families[] = {
-    {"llama", "LlamaForCausalLM", 0, 1e-6, -1, false, false, read_llama},
-    {"mistral", "MistralForCausalLM", 0, 1e-6, -1, false, false, read_mistral},
-    {"phi3", "Phi3ForCausalLM", 0, 1e-5, 32000, false, false, read_phi3},
-    {"qwen3", "Qwen3ForCausalLM", 128, 1e-6, -1, false, false, read_qwen3},
-    {"qwen3_moe", "Qwen3MoeForCausalLM", 0, 1e-6, -1, true, false, read_qwen3_moe},
-    {"seed_oss", "SeedOssForCausalLM", 128, 1e-6, 1, false, false, read_seed_oss},
-    {"gpt_oss", "GptOssForCausalLM", 64, 1e-5, -1, true, true, read_gpt_oss},
+    {"llama",
+     "LlamaForCausalLM",
+     0,
+     1e-6,
+     -1,
+     false,
+     false,
+     read_llama,
+     {32000, 4096, 11008, 32, 32, 0, 2048}},
+    {"mistral",
+     "MistralForCausalLM",
+     0,
+     1e-6,
+     -1,
+     false,
+     false,
+     read_mistral,
+     {32000, 4096, 14336, 32, 32, 8, 131072}},
+    {"phi3",
+     "Phi3ForCausalLM",
+     0,
+     1e-5,
+     32000,
+     false,
+     false,
+     read_phi3,
+     {32064, 3072, 8192, 32, 32, 0, 4096}},
+    {"qwen3",
+     "Qwen3ForCausalLM",
+     128,
+     1e-6,
+     -1,
+     false,
+     false,
+     read_qwen3,
+     {151936, 4096, 22016, 32, 32, 32, 32768}},
+    {"qwen3_moe",
+     "Qwen3MoeForCausalLM",
+     0,
+     1e-6,
+     -1,
+     true,
+     false,
+     read_qwen3_moe,
+     {151936, 2048, 6144, 24, 32, 4, 32768}},
+    {"seed_oss",
+     "SeedOssForCausalLM",
+     128,
+     1e-6,
+     1,
+     false,
+     false,
+     read_seed_oss,
+     {155136, 4096, 27648, 64, 80, 8, 524288}},
+    {"gpt_oss",
+     "GptOssForCausalLM",
+     64,
+     1e-5,
+     -1,
+     true,
+     true,
+     read_gpt_oss,
+     {201088, 2880, 2880, 36, 64, 8, 131072, 150000.0}},
 };
 
 SUPEROFFLOAD_INLINE family const& family_of(json_field const& document, family const* own) {
@@ -298,6 +471,18 @@ SUPEROFFLOAD_INLINE void check_class(json_field const& document, family const& f
   }
 }
 
+/// Fields that transformers 5 reads for every family, and that make another model.
+SUPEROFFLOAD_INLINE void refuse_other_models(json_field const& document) {
+  expect(flag(document, "is_causal", true), exit_code::bad_input, document.where(),
+         ": field 'is_causal' is false, but attention in both directions is not supported, expected true");
+  if (document.has("per_layer_config")) {
+    auto const layers = document["per_layer_config"];
+    layers.require_object();
+    expect(layers.raw().empty(), exit_code::bad_input, layers.where(),
+           ": layers that differ from each other are not supported, expected none");
+  }
+}
+
 /// As in nn.Embedding, a negative index counts from the end.
 SUPEROFFLOAD_INLINE void read_padding(json_field const& document, family const& f, config& c) {
   auto const& members = document.raw();
@@ -313,9 +498,32 @@ SUPEROFFLOAD_INLINE void read_padding(json_field const& document, family const& 
   }
 }
 
+SUPEROFFLOAD_INLINE void read_sizes(json_field const& document, family const& f, config& c) {
+  auto const& missing = f.missing;
+  auto const is_null = [&](char const* key) { return document.raw().contains(key) && !document.has(key); };
+  c.vocabulary = extent(document, "vocab_size", missing.vocabulary);
+  c.hidden = extent(document, "hidden_size", missing.hidden);
+  c.intermediate = extent(document, "intermediate_size", missing.intermediate);
+  c.layers = extent(document, "num_hidden_layers", missing.layers, 4096);
+  c.heads = extent(document, "num_attention_heads", missing.heads, 4096);
+  c.max_positions = extent(document, "max_position_embeddings", missing.max_positions, most_positions);
+  auto const kv_heads = missing.kv_heads > 0 ? missing.kv_heads : c.heads;
+  c.kv_heads =
+      is_null("num_key_value_heads") ? c.heads : extent(document, "num_key_value_heads", kv_heads, 4096);
+  expect(c.heads % c.kv_heads == 0, exit_code::bad_input, document.where(),
+         ": field 'num_attention_heads' is ", c.heads, ", expected a multiple of num_key_value_heads ",
+         c.kv_heads,
+         document.has("num_key_value_heads") ? "" : ", which transformers takes where it is missing");
+  if (document.has("head_dim") || (f.head_dim > 0 && !is_null("head_dim"))) {
+    c.head_dim = extent(document, "head_dim", f.head_dim, 1024);
+  } else {
+    expect(c.hidden % c.heads == 0, exit_code::bad_input, document.where(), ": field 'hidden_size' is ",
+           c.hidden, ", expected a multiple of num_attention_heads ", c.heads, " when head_dim is not given");
+    c.head_dim = c.hidden / c.heads;
+  }
+}
+
 SUPEROFFLOAD_INLINE void check_sizes(json_field const& document, config const& c) {
-  expect(c.heads % c.kv_heads == 0, exit_code::bad_input, document["num_attention_heads"].where(), ": ",
-         c.heads, " heads must be a multiple of num_key_value_heads ", c.kv_heads);
   expect(c.head_dim % 2 == 0, exit_code::bad_input, document.where(), ": field 'head_dim' is ", c.head_dim,
          ", expected an even number");
   // Every factor is at most 2^24, and layers and experts at most 2^12, so that no product of two exceeds 64
@@ -354,25 +562,7 @@ SUPEROFFLOAD_INLINE config read_config(io::model_directory const& directory, fam
   detail::check_class(document, f);
   config c;
   c.model_type = f.model_type;
-  c.vocabulary = detail::extent(document, "vocab_size");
-  c.hidden = detail::extent(document, "hidden_size");
-  c.intermediate = detail::extent(document, "intermediate_size");
-  c.layers = detail::extent(document, "num_hidden_layers", 4096);
-  c.heads = detail::extent(document, "num_attention_heads", 4096);
-  c.kv_heads =
-      document.has("num_key_value_heads") ? detail::extent(document, "num_key_value_heads", 4096) : c.heads;
-  if (document.has("head_dim")) {
-    c.head_dim = detail::extent(document, "head_dim", 1024);
-  } else if (f.head_dim > 0) {
-    c.head_dim = f.head_dim;
-  } else {
-    expect(c.hidden % c.heads == 0, exit_code::bad_input, document["hidden_size"].where(), ": ", c.hidden,
-           " must be a multiple of num_attention_heads ", c.heads, " when head_dim is not given");
-    c.head_dim = c.hidden / c.heads;
-  }
-  c.max_positions = document.has("max_position_embeddings")
-                        ? detail::extent(document, "max_position_embeddings", std::int64_t{1} << 27)
-                        : 2048;
+  detail::read_sizes(document, f, c);
   c.rms_norm_epsilon = f.rms_norm_epsilon;
   if (document.has("rms_norm_eps")) {
     c.rms_norm_epsilon = document["rms_norm_eps"].number(0.0, 1.0);
@@ -382,8 +572,9 @@ SUPEROFFLOAD_INLINE config read_config(io::model_directory const& directory, fam
   c.tied_head = detail::flag(document, "tie_word_embeddings", false);
   if (document.has("hidden_act")) {
     auto const activation = document["hidden_act"].text();
-    expect(activation == "silu", exit_code::bad_input, document["hidden_act"].where(), ": '",
-           printable(activation, 40), "' is not supported, expected 'silu'");
+    expect(activation == "silu" || activation == "swish", exit_code::bad_input,
+           document["hidden_act"].where(), ": '", printable(activation, 40),
+           "' is not supported, expected 'silu'");
   }
   if (!f.has_experts) {
     detail::refuse_any(document, {"num_experts", "num_local_experts", "num_experts_per_tok"});
@@ -391,8 +582,9 @@ SUPEROFFLOAD_INLINE config read_config(io::model_directory const& directory, fam
   expect(f.may_be_quantised || !document.has("quantization_config"), exit_code::bad_input, path.string(),
          ": field 'quantization_config': quantised checkpoints are not supported for this architecture; "
          "use the float32, float16 or bfloat16 checkpoint");
+  detail::refuse_other_models(document);
   detail::read_padding(document, f, c);
-  detail::read_rope(document, c);
+  detail::read_rope(document, f, c);
   if (f.read != nullptr) {
     f.read(document, c);
   }
@@ -455,6 +647,9 @@ SUPEROFFLOAD_INLINE std::vector<double> inverse_frequencies(config const& c) {
     switch (c.scaling.kind) {
       case rope_scaling::rule::none:
         result[j] = frequency;
+        break;
+      case rope_scaling::rule::linear:
+        result[j] = frequency / c.scaling.factor;
         break;
       case rope_scaling::rule::llama3:
         result[j] = detail::llama3_frequency(c.scaling, frequency);
