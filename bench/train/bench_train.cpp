@@ -29,10 +29,10 @@ namespace {
 namespace so = superoffload;
 
 std::map<std::string, void (*)(so::bench::job const&, std::optional<so::comm::environment> const&)> const
-    measures{{"llama", so::bench::measure_llama},         {"mistral", so::bench::measure_mistral},
-             {"phi3", so::bench::measure_phi3},           {"qwen3", so::bench::measure_qwen3},
-             {"qwen3_moe", so::bench::measure_qwen3_moe}, {"seed_oss", so::bench::measure_seed_oss},
-             {"gpt_oss", so::bench::measure_gpt_oss}};
+    measures{{"llama", so::bench::measure_llama},       {"mistral", so::bench::measure_mistral},
+             {"phi3", so::bench::measure_phi3},         {"qwen2", so::bench::measure_qwen2},
+             {"qwen3", so::bench::measure_qwen3},       {"qwen3_moe", so::bench::measure_qwen3_moe},
+             {"seed_oss", so::bench::measure_seed_oss}, {"gpt_oss", so::bench::measure_gpt_oss}};
 
 }  // namespace
 

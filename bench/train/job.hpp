@@ -50,6 +50,7 @@ struct job {
 void measure_llama(job const& j, std::optional<comm::environment> const& run);
 void measure_mistral(job const& j, std::optional<comm::environment> const& run);
 void measure_phi3(job const& j, std::optional<comm::environment> const& run);
+void measure_qwen2(job const& j, std::optional<comm::environment> const& run);
 void measure_qwen3(job const& j, std::optional<comm::environment> const& run);
 void measure_qwen3_moe(job const& j, std::optional<comm::environment> const& run);
 void measure_seed_oss(job const& j, std::optional<comm::environment> const& run);

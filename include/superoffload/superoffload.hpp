@@ -30,6 +30,7 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/model/mistral.hpp>
 #include <superoffload/model/phi3.hpp>
+#include <superoffload/model/qwen2.hpp>
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/model/seed_oss.hpp>

@@ -8,6 +8,7 @@
 #include <superoffload/model/gpt_oss.hpp>
 #include <superoffload/model/mistral.hpp>
 #include <superoffload/model/phi3.hpp>
+#include <superoffload/model/qwen2.hpp>
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/model/seed_oss.hpp>
@@ -38,6 +39,7 @@ TEST_CASE_TEMPLATE("on a GPU, loss, gradients of every parameter and logits are 
   check<Precision>("llama_tied");
   check<Precision, model::mistral>("mistral");
   check<Precision, model::phi3>("phi3");
+  check<Precision, model::qwen2>("qwen2");
   check<Precision, model::qwen3>("qwen3");
   check<Precision, model::qwen3>("qwen3_tied");
   check<Precision, model::qwen3_moe>("qwen3_moe");

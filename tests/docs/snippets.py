@@ -40,8 +40,8 @@ MARKER = re.compile(r"^ *<!-- test: (.*?) *-->\s*$")
 TIME_LIMIT = 300
 # Directories under the names that pages give to downloaded models. They have a config.json and no weights: enough for plans.
 MODELS = {"Llama-3.1-8B": "llama-8b", "Llama-3.3-70B-Instruct": "llama-70b", "Mistral-7B-v0.3": "mistral-7b",
-          "phi-4": "phi-4", "Qwen3-14B": "qwen3-14b", "Qwen3-30B-A3B": "qwen3-30b-a3b", "gpt-oss-20b": "gpt-oss-20b",
-          "Seed-OSS-36B-Instruct": "seed-oss-36b"}
+          "phi-4": "phi-4", "Qwen2.5-7B-Instruct": "qwen2.5-7b", "Qwen3-14B": "qwen3-14b",
+          "Qwen3-30B-A3B": "qwen3-30b-a3b", "gpt-oss-20b": "gpt-oss-20b", "Seed-OSS-36B-Instruct": "seed-oss-36b"}
 
 
 class Failure(Exception):

@@ -54,6 +54,7 @@ members of_family(std::string const& type, members const& own) {
 members const mistral = of_family("mistral", {{"sliding_window", "16"}});
 members const phi3 = of_family("phi3", {{"pad_token_id", "63"}});
 members const qwen3 = of_family("qwen3", {{"use_sliding_window", "false"}, {"sliding_window", "null"}});
+members const qwen2 = of_family("qwen2", {{"use_sliding_window", "true"}, {"sliding_window", "5"}});
 members const qwen3_moe = of_family("qwen3_moe", {{"num_experts", "8"},
                                                   {"num_experts_per_tok", "2"},
                                                   {"moe_intermediate_size", "24"},
@@ -140,6 +141,7 @@ TEST_CASE("sizes that are missing have the defaults of transformers") {
       {"llama", 32000, 4096, 11008, 32, 32, 32, 128, 2048, 1e4},
       {"mistral", 32000, 4096, 14336, 32, 32, 8, 128, 131072, 1e4},
       {"phi3", 32064, 3072, 8192, 32, 32, 32, 96, 4096, 1e4},
+      {"qwen2", 151936, 4096, 22016, 32, 32, 32, 128, 32768, 1e4},
       {"qwen3", 151936, 4096, 22016, 32, 32, 32, 128, 32768, 1e4},
       {"qwen3_moe", 151936, 2048, 768, 24, 32, 4, 64, 32768, 1e4},
       {"seed_oss", 155136, 4096, 27648, 64, 80, 8, 128, 524288, 1e4},
@@ -207,6 +209,8 @@ TEST_CASE("windows are read by layer") {
   CHECK(read(with("sliding_window", "5", sliding)).windows == std::vector<std::int32_t>{0, 5});
   CHECK(read(with("sliding_window", "null", sliding)).windows.empty());
   CHECK(read(with("sliding_window", "", sliding)).windows == std::vector<std::int32_t>{0, 4096});
+  CHECK(read(with("max_window_layers", "1", qwen2)).windows == std::vector<std::int32_t>{0, 5});
+  CHECK(read(with("vocab_size", "64", qwen2)).windows.empty());  // from layer 28 on
   auto all = qwen3_moe;
   all.insert(all.end(), {{"use_sliding_window", "true"}, {"max_window_layers", "1"}});
   CHECK(read(with("sliding_window", "5", all)).windows == std::vector<std::int32_t>{5, 5});
@@ -304,6 +308,9 @@ TEST_CASE("rope settings are read in both layouts") {
 }
 
 TEST_CASE("biases are read") {
+  auto const qwen = read(with("attention_bias", "false", qwen2));  // which transformers ignores
+  CHECK(qwen.qkv_bias);
+  CHECK_FALSE((qwen.output_bias || qwen.mlp_bias));
   auto const none = read(with("vocab_size", "64"));
   CHECK_FALSE((none.qkv_bias || none.output_bias || none.mlp_bias));
   for (auto const& family : {llama, qwen3, qwen3_moe}) {
@@ -398,6 +405,10 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("mlp_bias", "true", qwen3), "mlp_bias"},
       {with("num_key_value_heads", "", qwen3),
        "num_key_value_heads 32, which transformers takes where it is missing"},
+      {with("mlp_bias", "true", qwen2), "mlp_bias"},
+      {with("attention_dropout", "0.1", qwen2), "attention_dropout"},
+      {with("num_local_experts", "8", qwen2), "'num_local_experts' does not belong"},
+      {with("architectures", "[\"Qwen3ForCausalLM\"]", qwen2), "'Qwen2ForCausalLM'"},
       {with("layer_types", "[\"full_attention\"]", qwen3), "expected num_hidden_layers 2"},
       {with("layer_types", "[\"full_attention\", \"linear\"]", qwen3), "'linear' is not supported"},
       {with("layer_types", "[\"full_attention\", \"sliding_attention\"]", qwen3), "use_sliding_window"},

@@ -10,6 +10,7 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/model/mistral.hpp>
 #include <superoffload/model/phi3.hpp>
+#include <superoffload/model/qwen2.hpp>
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/model/seed_oss.hpp>
@@ -154,8 +155,8 @@ std::string check(io::json const& one) {
     c = read(one["config"]);
   } catch (error const& e) { return e.what(); }
   bool const with_backward = one["gradient_norm"].is_number();
-  auto const done = run_one_of<model::llama, model::mistral, model::phi3, model::qwen3, model::qwen3_moe,
-                               model::seed_oss, model::gpt_oss>(c, with_backward);
+  auto const done = run_one_of<model::llama, model::mistral, model::phi3, model::qwen2, model::qwen3,
+                               model::qwen3_moe, model::seed_oss, model::gpt_oss>(c, with_backward);
   REQUIRE(done);
   CHECK(done->loss == doctest::Approx(one["loss"].get<double>()).epsilon(3e-7));
   if (with_backward) {

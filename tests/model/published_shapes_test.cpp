@@ -8,6 +8,7 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/model/mistral.hpp>
 #include <superoffload/model/phi3.hpp>
+#include <superoffload/model/qwen2.hpp>
 #include <superoffload/model/qwen3.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
 #include <superoffload/model/seed_oss.hpp>
@@ -54,6 +55,7 @@ TEST_CASE("published models have the published numbers of parameters and FLOPs")
   check<model::llama>("llama-70b", 723, 70'553'706'496, 69'501'714'432);
   check<model::mistral>("mistral-7b", 291, 7'241'732'096, 7'110'393'856);
   check<model::phi3>("phi-4", 243, 14'659'507'200, 14'145'290'240);
+  check<model::qwen2>("qwen2.5-7b", 339, 7'615'616'512, 7'070'285'824);
   check<model::qwen3>("qwen3-14b", 443, 14'768'307'200, 13'989'969'920);
   check<model::seed_oss>("seed-oss-36b", 771, 36'151'104'512, 35'355'361'280);
   check<model::qwen3_moe>("qwen3-30b-a3b", 18867, 30'532'122'624, 3'041'656'832);

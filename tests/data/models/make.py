@@ -43,7 +43,7 @@ def make_weights(directory, tokenizer):
             if "norm" in name:
                 p.copy_(1 + 0.25 * torch.randn_like(p))
             elif "embed" in name:
-                p.normal_(std=0.6)
+                p.normal_(std=0.2 if model.config.tie_word_embeddings else 0.6)  # a tied table is the head, too
             elif p.dim() == 1:
                 p.normal_(std=0.2)
             else:

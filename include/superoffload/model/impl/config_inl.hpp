@@ -276,14 +276,19 @@ SUPEROFFLOAD_INLINE std::int32_t read_optional_window(json_field const& document
   return flag(document, "use_sliding_window", false) ? read_window(document, 4096) : 0;
 }
 
-SUPEROFFLOAD_INLINE void read_qwen3(json_field const& document, config& c) {
-  c.qkv_bias = c.output_bias = flag(document, "attention_bias", false);
+SUPEROFFLOAD_INLINE void read_qwen2(json_field const& document, config& c) {
+  c.qkv_bias = true;
   refuse_ignored(document, {"mlp_bias"});
   refuse_unless_zero(document, "attention_dropout");
   auto const first =
       document.has("max_window_layers") ? document["max_window_layers"].integer(0, widest) : 28;
   read_windows(
       document, read_optional_window(document), [&](std::int64_t layer) { return layer >= first; }, c);
+}
+
+SUPEROFFLOAD_INLINE void read_qwen3(json_field const& document, config& c) {
+  read_qwen2(document, c);
+  c.qkv_bias = c.output_bias = flag(document, "attention_bias", false);
 }
 
 /// What transformers takes where the fields are missing.
@@ -377,69 +382,48 @@ SUPEROFFLOAD_INLINE void read_gpt_oss(json_field const& document, config& c) {
 }
 
 inline constexpr family families[] = {
-    {"llama",
-     "LlamaForCausalLM",
-     0,
-     1e-6,
-     -1,
-     false,
-     false,
-     read_llama,
-     {32000, 4096, 11008, 32, 32, 0, 2048}},
-    {"mistral",
-     "MistralForCausalLM",
-     0,
-     1e-6,
-     -1,
-     false,
-     false,
-     read_mistral,
-     {32000, 4096, 14336, 32, 32, 8, 131072}},
-    {"phi3",
-     "Phi3ForCausalLM",
-     0,
-     1e-5,
-     32000,
-     false,
-     false,
-     read_phi3,
-     {32064, 3072, 8192, 32, 32, 0, 4096}},
-    {"qwen3",
-     "Qwen3ForCausalLM",
-     128,
-     1e-6,
-     -1,
-     false,
-     false,
-     read_qwen3,
-     {151936, 4096, 22016, 32, 32, 32, 32768}},
-    {"qwen3_moe",
-     "Qwen3MoeForCausalLM",
-     0,
-     1e-6,
-     -1,
-     true,
-     false,
-     read_qwen3_moe,
-     {151936, 2048, 6144, 24, 32, 4, 32768}},
-    {"seed_oss",
-     "SeedOssForCausalLM",
-     128,
-     1e-6,
-     1,
-     false,
-     false,
-     read_seed_oss,
-     {155136, 4096, 27648, 64, 80, 8, 524288}},
-    {"gpt_oss",
-     "GptOssForCausalLM",
-     64,
-     1e-5,
-     -1,
-     true,
-     true,
-     read_gpt_oss,
-     {201088, 2880, 2880, 36, 64, 8, 131072, 150000.0}},
+    {.model_type = "llama",
+     .name = "LlamaForCausalLM",
+     .read = read_llama,
+     .missing = {32000, 4096, 11008, 32, 32, 0, 2048}},
+    {.model_type = "mistral",
+     .name = "MistralForCausalLM",
+     .read = read_mistral,
+     .missing = {32000, 4096, 14336, 32, 32, 8, 131072}},
+    {.model_type = "phi3",
+     .name = "Phi3ForCausalLM",
+     .rms_norm_epsilon = 1e-5,
+     .padding_token = 32000,
+     .read = read_phi3,
+     .missing = {32064, 3072, 8192, 32, 32, 0, 4096}},
+    {.model_type = "qwen2",
+     .name = "Qwen2ForCausalLM",
+     .read = read_qwen2,
+     .missing = {151936, 4096, 22016, 32, 32, 32, 32768}},
+    {.model_type = "qwen3",
+     .name = "Qwen3ForCausalLM",
+     .head_dim = 128,
+     .read = read_qwen3,
+     .missing = {151936, 4096, 22016, 32, 32, 32, 32768}},
+    {.model_type = "qwen3_moe",
+     .name = "Qwen3MoeForCausalLM",
+     .has_experts = true,
+     .read = read_qwen3_moe,
+     .missing = {151936, 2048, 6144, 24, 32, 4, 32768}},
+    {.model_type = "seed_oss",
+     .name = "SeedOssForCausalLM",
+     .head_dim = 128,
+     .padding_token = 1,
+     .read = read_seed_oss,
+     .missing = {155136, 4096, 27648, 64, 80, 8, 524288}},
+    {.model_type = "gpt_oss",
+     .name = "GptOssForCausalLM",
+     .head_dim = 64,
+     .rms_norm_epsilon = 1e-5,
+     .has_experts = true,
+     .may_be_quantised = true,
+     .read = read_gpt_oss,
+     .missing = {201088, 2880, 2880, 36, 64, 8, 131072, 150000.0}},
 };
 
 SUPEROFFLOAD_INLINE family const& family_of(json_field const& document, family const* own) {
