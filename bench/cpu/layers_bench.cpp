@@ -97,7 +97,8 @@ void rotary(benchmark::State& state) {
                                       .rows = rows,
                                       .stride = columns,
                                       .heads = columns / dim,
-                                      .head_dim = dim});
+                                      .head_dim = dim,
+                                      .turned = dim});
   count_bytes(state, 2 * size<T>);
 }
 BENCHMARK(rotary<float>)->Apply(on_threads);

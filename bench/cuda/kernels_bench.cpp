@@ -250,6 +250,7 @@ void activations(stage& on) {
                                       rows,
                                       qkv_columns,
                                       turned,
+                                      head_dim,
                                       head_dim};
     });
   }

@@ -20,9 +20,9 @@ namespace {
 using namespace superoffload;
 using namespace superoffload::test;
 
-constexpr char const* checkpoints[] = {"llama",    "llama_tied", "mistral",      "phi3",
-                                       "qwen2",    "qwen3",      "qwen3_tied",   "qwen3_moe",
-                                       "seed_oss", "gpt_oss",    "gpt_oss_mxfp4"};
+constexpr char const* checkpoints[] = {"llama",         "llama_tied", "mistral", "phi3",
+                                       "phi3_longrope", "qwen2",      "qwen3",   "qwen3_tied",
+                                       "qwen3_moe",     "seed_oss",   "gpt_oss", "gpt_oss_mxfp4"};
 
 void check_final_weights(io::json const& final, std::filesystem::path const& exported) {
   auto const checkpoint = io::hub_checkpoint::open(exported);
@@ -95,12 +95,13 @@ TEST_CASE("every reference run is reproduced step by step") {
   }
   CHECK(seen ==
         std::set<std::string>{
-            "llama/plain",      "llama/schedule",      "llama/packing",       "llama/bf16",
-            "llama_tied/plain", "llama_tied/schedule", "mistral/plain",       "mistral/schedule",
-            "phi3/plain",       "phi3/schedule",       "qwen2/plain",         "qwen2/schedule",
-            "qwen3/plain",      "qwen3/schedule",      "qwen3_tied/plain",    "qwen3_tied/schedule",
-            "qwen3_moe/plain",  "qwen3_moe/schedule",  "seed_oss/plain",      "seed_oss/schedule",
-            "gpt_oss/plain",    "gpt_oss/schedule",    "gpt_oss_mxfp4/plain", "gpt_oss_mxfp4/schedule"});
+            "llama/plain",         "llama/schedule",        "llama/packing",       "llama/bf16",
+            "llama_tied/plain",    "llama_tied/schedule",   "mistral/plain",       "mistral/schedule",
+            "phi3/plain",          "phi3/schedule",         "phi3_longrope/plain", "phi3_longrope/schedule",
+            "qwen2/plain",         "qwen2/schedule",        "qwen3/plain",         "qwen3/schedule",
+            "qwen3_tied/plain",    "qwen3_tied/schedule",   "qwen3_moe/plain",     "qwen3_moe/schedule",
+            "seed_oss/plain",      "seed_oss/schedule",     "gpt_oss/plain",       "gpt_oss/schedule",
+            "gpt_oss_mxfp4/plain", "gpt_oss_mxfp4/schedule"});
 }
 
 /// A step with the rate 0 changes no weight but the sign of a zero, which MXFP4 has: what is exported must be

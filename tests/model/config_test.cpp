@@ -299,6 +299,35 @@ TEST_CASE("frequencies are scaled by yarn") {
   CHECK_FALSE(scaling.whole_turns);
 }
 
+TEST_CASE("longrope of a part of each head is read") {
+  auto const list = [](char const* factor) {
+    std::string all = "[";
+    for (int i = 0; i < 48; ++i) { all += concat(i > 0 ? ", " : "", factor); }
+    return all + "]";
+  };
+  auto const longrope = [&](std::string const& more) {  // as in Phi-4-mini
+    return concat(
+        R"({"model_type": "phi3", "hidden_size": 3072, "num_attention_heads": 24, "num_key_value_heads": 8,)",
+        R"( "max_position_embeddings": 131072, "partial_rotary_factor": 0.75, "sliding_window": 262144,)",
+        R"( "tie_word_embeddings": true, "rope_scaling": {"type": "longrope", "short_factor": )", list("1.5"),
+        R"(, "long_factor": )", list("4"), more, "}}");
+  };
+  auto const c = read(longrope(""));
+  CHECK(c.head_dim == 128);
+  CHECK(c.rotary_dim == 96);
+  CHECK(c.scaling.kind == model::rope_scaling::rule::longrope);
+  CHECK(c.scaling.attention_factor == doctest::Approx(1.1902380714238083));
+  CHECK(c.max_positions == 4096);  // of the short factors
+  auto const f = model::inverse_frequencies(c);
+  REQUIRE(f.size() == 48);
+  CHECK(f[0] == doctest::Approx(1 / 1.5));
+  CHECK(f[24] == doctest::Approx(0.01 / 1.5));
+  CHECK(read(longrope(R"(, "factor": 1)")).scaling.attention_factor == 1.0);
+  CHECK(read(longrope(R"(, "attention_factor": 1.3)")).scaling.attention_factor == 1.3);
+  CHECK_THROWS_WITH_AS(read(longrope(R"(, "partial_rotary_factor": 0.5)")),  // the one inside counts
+                       doctest::Contains("48 factors, expected 32"), error);
+}
+
 TEST_CASE("rope settings are read in both layouts") {
   auto const c = read(
       with("rope_parameters", R"({"rope_theta": 5e5, "rope_type": "llama3", "factor": 8, "low_freq_factor": 1,
@@ -399,8 +428,17 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("sliding_window", "0", phi3), "sliding_window"},
       {with("layer_types", "[\"sliding_attention\", \"full_attention\"]", phi3),
        "layer_types[0]: transformers ignores layer_types for model_type 'phi3', where no layer"},
-      {with("rope_scaling", "{\"type\": \"yarn\", \"factor\": 2}", phi3),
-       "rope scaling of model_type 'phi3'"},
+      {with("rope_scaling", "{\"type\": \"linear\", \"factor\": 2}", phi3),
+       "'linear' does not belong to model_type"},
+      {with("rope_scaling", "{\"type\": \"yarn\", \"factor\": 2}", phi3), "'short_factor' is missing"},
+      {with("rope_scaling", "{\"type\": \"longrope\", \"short_factor\": [1, 2]}", phi3),
+       "short_factor: 2 factors, expected 4"},
+      {with("rope_scaling", "{\"type\": \"longrope\", \"short_factor\": [1, 2, 0, 1]}", phi3),
+       "short_factor[2]"},
+      {with("rope_scaling", "{\"type\": \"longrope\", \"short_factor\": [1, 2, 2, 1]}", phi3),
+       "'long_factor' is missing"},
+      {with("partial_rotary_factor", "0.4", phi3), "0.4 of head_dim 8 is 3, expected an even number above 0"},
+      {with("partial_rotary_factor", "0", phi3), "partial_rotary_factor"},
       {with("attention_bias", "true", phi3), "attention_bias"},
       {with("mlp_bias", "true", qwen3), "mlp_bias"},
       {with("num_key_value_heads", "", qwen3),

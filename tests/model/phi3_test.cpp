@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
 #include <superoffload/model/phi3.hpp>
 
 #include <doctest/doctest.h>
@@ -20,6 +21,19 @@ model::config small() {
 
 TEST_CASE("every parameter of a Phi has the gradient that finite differences give") {
   test::check_gradients<model::phi3>(small());
+  auto partial = small();
+  partial.rotary_dim = 2;
+  partial.scaling = {
+      .kind = model::rope_scaling::rule::longrope, .attention_factor = 1.2, .short_factors = {1.5}};
+  test::check_gradients<model::phi3>(partial);
+}
+
+TEST_CASE("longrope has no table for more positions than its short factors are for") {
+  auto c = small();
+  c.scaling = {.kind = model::rope_scaling::rule::longrope, .short_factors = {1.0, 2.0}};
+  c.max_positions = 7;
+  CHECK_THROWS_WITH_AS(test::small_model<model::phi3>{c},  // whose table has 8
+                       doctest::Contains("supported up to original_max_position_embeddings, 7"), error);
 }
 
 TEST_CASE("Phi's blocks can be recomputed") {

@@ -50,6 +50,14 @@ TEST_CASE("rotary and attention have the gradient of their formula") {
       return nn::attention(nn::rotary(norm(x), d.batch, table, heads), d.batch, heads);
     });
   }
+  SUBCASE("two thirds of each head are turned") {
+    documents const d{{7}};
+    nn::rotary_table<superoffload::cpu::device, double> const part{g.device, g.stream, {1.0, 0.3}, 16};
+    CHECK(part.turned() == 4);
+    check_function(g, g.random(7 * columns), columns, [&](graph::variable x) {
+      return nn::attention(nn::rotary(norm(x), d.batch, part, heads), d.batch, heads);
+    });
+  }
   SUBCASE("several documents do not see each other") {
     documents const d{{3, 1, 4}};
     check_function(g, g.random(8 * columns), columns, [&](graph::variable x) {

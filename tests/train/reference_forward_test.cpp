@@ -36,6 +36,7 @@ TEST_CASE_TEMPLATE("loss, gradients of every parameter and logits are those of t
   check<Precision>("llama_tied");
   check<Precision, model::mistral>("mistral");
   check<Precision, model::phi3>("phi3");
+  check<Precision, model::phi3>("phi3_longrope");
   check<Precision, model::qwen2>("qwen2");
   check<Precision, model::qwen3>("qwen3");
   check<Precision, model::qwen3>("qwen3_tied");

@@ -18,7 +18,7 @@ namespace superoffload::model {
 /// How rotary frequencies are scaled for long contexts.
 struct rope_scaling {
   /// The rope_type; none: "default", no scaling.
-  enum class rule { none, linear, llama3, yarn };
+  enum class rule { none, linear, llama3, yarn, longrope };
   rule kind = rule::none;             ///< fields below that it does not use keep their defaults
   double factor = 1.0;                ///< of every rule: how many times longer the context becomes, 1 or more
   double low_frequency_factor = 1.0;  ///< of llama3
@@ -27,7 +27,9 @@ struct rope_scaling {
   double fast_turns = 32.0;                ///< of yarn: beta_fast
   double slow_turns = 1.0;                 ///< of yarn: beta_slow
   bool whole_turns = true;                 ///< of yarn: truncate
-  double attention_factor = 1.0;           ///< yarn: factor of cosines and sines
+  double attention_factor = 1.0;           ///< of yarn and longrope: factor of cosines and sines
+  /// Of longrope: a divisor for each frequency, for documents of at most original_positions tokens.
+  std::vector<double> short_factors{};
 };
 
 /// The checked values of a decoder's config.json. Sizes in elements.
@@ -40,6 +42,7 @@ struct config {
   std::int64_t heads = 0;               ///< query heads, a multiple of kv_heads
   std::int64_t kv_heads = 0;            ///< key heads, and as many value heads
   std::int64_t head_dim = 0;            ///< even; the default differs by family
+  std::int64_t rotary_dim = 0;          ///< elements at the beginning of each head that are rotated; 0: all
   std::int64_t max_positions = 0;       ///< tokens of the longest document that the model was made for
   double rms_norm_epsilon = 1e-5;       ///< added to the mean square, under the root; above 0
   double rope_theta = 10000.0;          ///< the base of the rotary frequencies
@@ -62,6 +65,8 @@ struct config {
   [[nodiscard]] std::int64_t query_columns() const { return heads * head_dim; }  ///< of all query heads
   /// Columns of all key heads; the values have as many.
   [[nodiscard]] std::int64_t key_columns() const { return kv_heads * head_dim; }
+  /// Elements of each head that are rotated.
+  [[nodiscard]] std::int64_t rotated() const { return rotary_dim > 0 ? rotary_dim : head_dim; }
   /// The longest window of a layer, in tokens; 0: no layer has one.
   [[nodiscard]] std::int32_t longest_window() const {
     return windows.empty() ? 0 : *std::max_element(windows.begin(), windows.end());
@@ -99,6 +104,7 @@ struct family {
   /// Called last; may be null.
   void (*read)(io::json_field const&, config&) = nullptr;
   missing_fields missing{};  ///< what the checkpoints may leave out
+  bool reads_rope = false;   ///< read() reads the settings of the rotary embedding but rope_theta
 };
 
 /// The family that A declares; null for one that this library knows.
@@ -120,11 +126,12 @@ std::string model_type_of(io::model_directory const& directory);
 /// supported.
 config read_config(io::model_directory const& directory, family const* own = nullptr);
 
-/// head_dim / 2 inverse frequencies, theta^(-2j/head_dim), after the scaling rule. linear: all are divided by
+/// rotated / 2 inverse frequencies, theta^(-2j/rotated), after the scaling rule. linear: all are divided by
 /// factor. llama3: wavelengths above original_positions / low_frequency_factor are divided by factor, those
 /// below original_positions / high_frequency_factor are kept, those in between are blended linearly. yarn
 /// (arXiv 2309.00071): a frequency is kept if original_positions have more than fast_turns turns, divided by
 /// factor if they have fewer than slow_turns, and blended linearly in j in between.
+/// longrope (arXiv 2402.13753): each is divided by its short factor.
 std::vector<double> inverse_frequencies(config const& c);
 
 }  // namespace superoffload::model

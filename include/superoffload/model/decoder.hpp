@@ -171,12 +171,16 @@ public:
   /// Tables for positions 0 to `positions` - 1; waits for the copy.
   template <device_policy D, element T>
   tables<D, T> make_tables(D& device, typename D::stream& stream, std::int64_t positions) const {
+    expect(config_.scaling.kind != rope_scaling::rule::longrope || positions <= config_.max_positions,
+           exit_code::bad_input, "documents of ", positions,
+           " tokens, but longrope is supported up to original_max_position_embeddings, ",
+           config_.max_positions);
     return {device, stream, inverse_frequencies(config_), positions, config_.scaling.attention_factor};
   }
   /// Bytes of device memory of such tables.
   template <element T>
   [[nodiscard]] std::size_t table_bytes(std::int64_t positions) const {
-    return static_cast<std::size_t>(config_.head_dim * positions) * sizeof(wide<T>);
+    return static_cast<std::size_t>(config_.rotated() * positions) * sizeof(wide<T>);
   }
 
   /// The sum of the token losses of the batch; see nn::head_loss. All arguments must outlive the backward.

@@ -17,16 +17,16 @@ namespace superoffload::nn {
 using autograd::tape;
 using autograd::variable;
 
-/// Cosines and sines of every position and frequency, [positions, head_dim / 2] each, in device memory.
+/// Cosines and sines of every position and frequency, [positions, frequencies] each, in device memory.
 template <device_policy D, class W>
 class rotary_table {
 public:
   /// A table without values, for a dry tape.
   rotary_table() = default;
 
-  /// `inverse_frequencies` [head_dim / 2], after the model's scaling rule; cosines and sines are multiplied
-  /// by `attention_scaling`. The angle is multiplied in single precision, as in Hugging Face transformers,
-  /// with which the published models were trained.
+  /// `inverse_frequencies`, one for two elements of a head that are turned, after the model's scaling rule;
+  /// cosines and sines are multiplied by `attention_scaling`. The angle is multiplied in single precision, as
+  /// in Hugging Face transformers, with which the published models were trained.
   rotary_table(D& device, typename D::stream& stream, std::vector<double> const& inverse_frequencies,
                std::int64_t positions, double attention_scaling = 1.0)
       : half_{static_cast<std::int64_t>(inverse_frequencies.size())},
@@ -47,16 +47,18 @@ public:
     stream.synchronize();
   }
 
-  /// Bytes of device memory of a table; `half` is head_dim / 2.
+  /// Bytes of device memory of a table; `half` is the number of frequencies.
   static std::size_t bytes(std::int64_t half, std::int64_t positions) {
     return static_cast<std::size_t>(2 * half * positions) * sizeof(W);
   }
-  /// [positions, head_dim / 2].
+  /// [positions, frequencies].
   [[nodiscard]] W const* cosines() const noexcept { return values_.template as<W>(); }
-  /// [positions, head_dim / 2].
+  /// [positions, frequencies].
   [[nodiscard]] W const* sines() const noexcept { return cosines() + positions_ * half_; }
   /// Positions 0 to positions() - 1 are in the table.
   [[nodiscard]] std::int64_t positions() const noexcept { return positions_; }
+  /// The elements of a head that are turned.
+  [[nodiscard]] std::int32_t turned() const noexcept { return static_cast<std::int32_t>(2 * half_); }
 
 private:
   std::int64_t half_ = 0;
@@ -70,10 +72,11 @@ struct rotary_function {
   static constexpr bool in_place = true;  ///< the result shares x's memory
   variable<D, T> x;                       ///< [rows, columns], overwritten by y
   batch const* b;                         ///< for the positions; must outlive the backward
-  wide<T> const* cosines;                 ///< [table length, head_dim / 2]
-  wide<T> const* sines;                   ///< [table length, head_dim / 2]
+  wide<T> const* cosines;                 ///< [table length, turned / 2]
+  wide<T> const* sines;                   ///< [table length, turned / 2]
   std::int32_t heads,                     ///< heads from the start of a row that are rotated
-      head_dim;                           ///< even
+      head_dim,                           ///< elements of a head
+      turned;                             ///< of them, those that are rotated; even
   variable<D, T> y{};                     ///< [rows, columns], in x's memory
 
   /// Rotates x.
@@ -90,17 +93,17 @@ struct rotary_function {
 private:
   void turn(tape<D, T>& t, T* values, bool inverse) {
     t.launch(kernel::rotary<T>{values, b->positions, cosines, sines, x.rows(), x.columns(), heads, head_dim,
-                               inverse});
+                               turned, inverse});
   }
 };
 
-/// Rotates the queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim]. Takes over its input's
-/// memory.
+/// Rotates the queries and keys of qkv [rows, (heads + 2 kv_heads) * head_dim]: of each head, two elements
+/// for every frequency of the table. Takes over its input's memory.
 template <device_policy D, element T>
 variable<D, T> rotary(variable<D, T> qkv, batch const& b, rotary_table<D, wide<T>> const& table,
                       attention_heads h) {
-  return qkv.on().run(
-      rotary_function<D, T>{qkv, &b, table.cosines(), table.sines(), h.heads + h.kv_heads, h.head_dim});
+  return qkv.on().run(rotary_function<D, T>{qkv, &b, table.cosines(), table.sines(), h.heads + h.kv_heads,
+                                            h.head_dim, table.turned()});
 }
 
 }  // namespace superoffload::nn

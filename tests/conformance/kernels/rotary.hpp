@@ -8,13 +8,14 @@
 
 namespace superoffload::conformance {
 
-/// `behind` elements follow the turned heads in each row.
+/// `behind` elements follow the turned heads in each row. `turned`: elements of a head, 0: all.
 template <element T, device_policy D>
 void check_rotary(lab<D>& in, std::int64_t rows, std::int32_t heads, std::int32_t head_dim, bool inverse,
-                  std::int64_t behind = 3) {
+                  std::int64_t behind = 3, std::int32_t turned = 0) {
   using W = wide<T>;
   std::int32_t const table = 50;
-  auto const half = head_dim / 2;
+  turned = turned > 0 ? turned : head_dim;
+  auto const half = turned / 2;
   auto const stride = std::int64_t{heads} * head_dim + behind;
   auto const x = in.template normal<T>(rows * stride);
   auto const cosines = in.template normal<W>(std::int64_t{table} * half);
@@ -32,6 +33,7 @@ void check_rotary(lab<D>& in, std::int64_t rows, std::int32_t heads, std::int32_
                                       .stride = stride,
                                       .heads = heads,
                                       .head_dim = head_dim,
+                                      .turned = turned,
                                       .inverse = inverse});
   std::vector<double> expected(x.begin(), x.end());
   std::vector<double> size(x.size());
@@ -61,6 +63,9 @@ void check_rotary_of(lab<D>& in) {
     check_rotary<T>(in, 70, 5, 64, inverse);
     check_rotary<T>(in, 9, 7, 48, inverse, 16);
     check_rotary<T>(in, 5, 1, 16, inverse, 0);
+    check_rotary<T>(in, 33, 3, 10, inverse, 3, 4);
+    check_rotary<T>(in, 70, 5, 128, inverse, 128, 96);  // Phi-4-mini
+    check_rotary<T>(in, 9, 7, 36, inverse, 4, 32);
   }
 }
 

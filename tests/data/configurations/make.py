@@ -130,6 +130,8 @@ def rope(r):
         settings |= {k: v for k, v in optional.items() if r.random() < 0.4}
     if kind == "longrope":
         settings |= {"short_factor": [1.0, 1.5, 2.0, 2.5], "long_factor": [1.0, 3.0, 4.0, 5.0]}
+        if r.random() < 0.5:
+            settings |= {"partial_rotary_factor": 0.75, "short_factor": [1.1, 2.0, 2.5], "long_factor": [1.0, 3.0, 4.0]}
     if r.random() < 0.3:
         settings["rope_theta"] = r.choice([100.0, 5000, 1e6])
     if r.random() < 0.1:
@@ -154,7 +156,7 @@ def changes(r, kind):
         {"rope_scaling": rope(r), "rope_parameters": rope(r)}, {"rope_scaling": {}}, {"rope_parameters": {}},
         {"rope_scaling": None}, {"rope_parameters": None, "rope_theta": 77.0},
         {"rope_parameters": {"rope_theta": 300.0}, "rope_theta": 77.0},
-        {"original_max_position_embeddings": 32, "rope_scaling": rope(r)},
+        {"original_max_position_embeddings": r.choice([32, 192]), "rope_scaling": rope(r)},
         {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 5.0}}},
         {"partial_rotary_factor": r.choice([0.5, 1.0])},
         {"num_key_value_heads": None}, {"num_key_value_heads": MISSING, "num_attention_heads": 32, "head_dim": 8},

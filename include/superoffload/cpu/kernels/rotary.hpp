@@ -16,7 +16,7 @@ template <element T>
 void run(kernel::rotary<T> const& a, int64_t first, int64_t last) {
   using W = wide<T>;
   auto const [begin, end] = range_of(first, last, rows_of_item(int64_t{a.heads} * a.head_dim), a.rows);
-  int64_t const half = a.head_dim / 2;
+  int64_t const half = a.turned / 2;
   vector<W> const direction(a.inverse ? W{-1} : W{1});
   for (auto row = begin; row < end; ++row) {
     auto const* const cosines = a.cosines + a.positions[row] * half;

@@ -73,7 +73,7 @@ __global__ void rotary_any_kernel(kernel::rotary<T> a) {
   using W = wide<T>;
   constexpr int n = lanes<T>;
   int64_t const row = blockIdx.x;
-  int const half = a.head_dim / 2;
+  int const half = a.turned / 2;
   int const pieces = (half + n - 1) / n;
   auto const* const cosines = a.cosines + static_cast<int64_t>(a.positions[row]) * half;
   auto const* const sines = a.sines + static_cast<int64_t>(a.positions[row]) * half;
@@ -101,10 +101,10 @@ __global__ void rotary_any_kernel(kernel::rotary<T> a) {
 
 template <element T>
 void run(stream& on, kernel::rotary<T> const& a) {
-  auto const half = a.head_dim / 2;
+  auto const half = a.turned / 2;
   auto const words = half / word<T>;
   if (a.heads > 0 && words >= 1 && words <= rotary_threads && a.stride % word<T> == 0 &&
-      whole_words(half, a.x, a.cosines, a.sines)) {
+      a.head_dim % word<T> == 0 && whole_words(half, a.x, a.cosines, a.sines)) {
     auto const groups = std::clamp(rotary_row_threads / words, 1, a.heads);
     auto const rows = rotary_threads / (words * groups);
     start(on, rotary_kernel<T>, pieces_of(a.rows, rows), rotary_threads, 0, a, words, groups, rows);

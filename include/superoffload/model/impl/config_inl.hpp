@@ -135,11 +135,11 @@ SUPEROFFLOAD_INLINE rope_scaling read_scaling(json_field const& document, json_f
   return scaling;
 }
 
-SUPEROFFLOAD_INLINE void refuse_partial_rotary(json_field const& where) {
+SUPEROFFLOAD_INLINE void refuse_partial_rotary(json_field const& document, json_field const& where) {
   if (where.has("partial_rotary_factor")) {
     expect(where["partial_rotary_factor"].number(0.0, 1.0) == 1.0, exit_code::bad_input,
            where["partial_rotary_factor"].where(), ": ", where["partial_rotary_factor"].shown(),
-           " is not supported for this architecture, expected 1");
+           " is not supported for model_type '", model_type_in(document), "', expected 1");
   }
 }
 
@@ -158,21 +158,85 @@ SUPEROFFLOAD_INLINE std::optional<json_field> rope_settings(json_field const& do
   return std::nullopt;
 }
 
+SUPEROFFLOAD_INLINE void read_theta(json_field const& document, std::optional<json_field> const& rope,
+                                    family const& f, config& c) {
+  auto const& holder = rope && rope->has("rope_theta") ? *rope : document;
+  c.rope_theta = holder.has("rope_theta") ? holder["rope_theta"].number(1.0, 1e12) : f.missing.rope_theta;
+}
+
 SUPEROFFLOAD_INLINE void read_rope(json_field const& document, family const& f, config& c) {
   auto const rope = rope_settings(document);
-  bool const inside = rope && rope->has("rope_theta");
-  auto const& holder = inside ? *rope : document;
-  c.rope_theta = holder.has("rope_theta") ? holder["rope_theta"].number(1.0, 1e12) : f.missing.rope_theta;
-  refuse_partial_rotary(document);
+  read_theta(document, rope, f, c);
+  if (f.reads_rope) {
+    return;
+  }
+  refuse_partial_rotary(document, document);
   if (!rope) {
     return;
   }
-  refuse_partial_rotary(*rope);
+  refuse_partial_rotary(document, *rope);
   for (auto const& [key, value] : rope->raw().items()) {
     expect(!value.is_object(), exit_code::bad_input, rope->where(), ": field '", printable(key, 40),
            "': different settings for each type of layer are not supported, expected one for all layers");
   }
   c.scaling = read_scaling(document, *rope, c);
+}
+
+/// A factor for each frequency.
+SUPEROFFLOAD_INLINE std::vector<double> read_factors(json_field const& rope, char const* key,
+                                                     std::int64_t count) {
+  auto const list = rope[key];
+  list.require_array();
+  expect(list.raw().size() == static_cast<std::size_t>(count), exit_code::bad_input, list.where(), ": ",
+         list.raw().size(), " factors, expected ", count, ", one for two elements that are rotated");
+  std::vector<double> factors;
+  for (std::size_t i = 0; i < list.raw().size(); ++i) { factors.push_back(list[i].number(1e-6, 1e6)); }
+  return factors;
+}
+
+/// transformers takes the long factors where a batch has a document of more than the original positions. Such
+/// documents are refused, since the numbers would depend on what else is in the batch.
+SUPEROFFLOAD_INLINE void read_longrope(json_field const& document, json_field const& rope, config& c) {
+  auto& scaling = c.scaling;
+  scaling.kind = rope_scaling::rule::longrope;
+  scaling.original_positions = extent(document, "original_max_position_embeddings", 4096, most_positions);
+  scaling.short_factors = read_factors(rope, "short_factor", c.rotated() / 2);
+  read_factors(rope, "long_factor", c.rotated() / 2);
+  auto const original = static_cast<double>(scaling.original_positions);
+  scaling.factor =
+      rope.has("factor") ? rope["factor"].number(1e-3, 1e6) : static_cast<double>(c.max_positions) / original;
+  if (rope.has("attention_factor")) {
+    scaling.attention_factor = rope["attention_factor"].number(1e-3, 1e3);
+  } else if (scaling.factor > 1.0) {
+    expect(scaling.original_positions > 1, exit_code::bad_input, document.where(),
+           ": field 'original_max_position_embeddings' is 1, expected more");
+    scaling.attention_factor = std::sqrt(1.0 + std::log(scaling.factor) / std::log(original));
+  }
+  c.max_positions = std::min(c.max_positions, scaling.original_positions);
+}
+
+/// Phi-3 may rotate a part of each head. Its only scaling is longrope, which had other names.
+SUPEROFFLOAD_INLINE void read_phi3_rope(json_field const& document, config& c) {
+  auto const rope = rope_settings(document);
+  constexpr char const* part = "partial_rotary_factor";
+  auto const& holder = rope && rope->has(part) ? *rope : document;
+  if (holder.has(part)) {
+    c.rotary_dim = static_cast<std::int64_t>(static_cast<double>(c.head_dim) * holder[part].number(0.0, 1.0));
+    expect(c.rotary_dim > 0 && c.rotary_dim % 2 == 0, exit_code::bad_input, holder[part].where(), ": ",
+           holder[part].shown(), " of head_dim ", c.head_dim, " is ", c.rotary_dim,
+           ", expected an even number above 0");
+  }
+  if (!rope) {
+    return;
+  }
+  char const* const key = rope->has("rope_type") ? "rope_type" : "type";
+  auto const rule = rope->has(key) ? (*rope)[key].text() : "default";
+  if (rule == "longrope" || rule == "su" || rule == "yarn") {
+    read_longrope(document, *rope, c);
+  } else if (rule != "default") {
+    fail(exit_code::bad_input, (*rope)[key].where(), ": rope scaling '", printable(rule, 40),
+         "' does not belong to model_type 'phi3', expected 'longrope' or 'default'");
+  }
 }
 
 // Windows
@@ -259,10 +323,7 @@ SUPEROFFLOAD_INLINE void read_phi3(json_field const& document, config& c) {
   for (auto const* const key : {"attention_dropout", "embd_pdrop", "resid_pdrop"}) {
     refuse_unless_zero(document, key);
   }
-  if (c.scaling.kind != rope_scaling::rule::none) {
-    fail(exit_code::bad_input, rope_settings(document)->where(),
-         ": rope scaling of model_type 'phi3' is not supported, expected rope_type 'default'");
-  }
+  read_phi3_rope(document, c);
   same_window_everywhere(document, read_window(document, 0), c);
 }
 
@@ -395,7 +456,8 @@ inline constexpr family families[] = {
      .rms_norm_epsilon = 1e-5,
      .padding_token = 32000,
      .read = read_phi3,
-     .missing = {32064, 3072, 8192, 32, 32, 0, 4096}},
+     .missing = {32064, 3072, 8192, 32, 32, 0, 4096},
+     .reads_rope = true},
     {.model_type = "qwen2",
      .name = "Qwen2ForCausalLM",
      .read = read_qwen2,
@@ -598,7 +660,7 @@ struct yarn_ramp {
 
   explicit yarn_ramp(config const& c) {
     auto const& s = c.scaling;
-    auto const size = static_cast<double>(c.head_dim);
+    auto const size = static_cast<double>(c.rotated());
     auto const index_with = [&](double turns) {
       return size * std::log(static_cast<double>(s.original_positions) / (turns * 2.0 * std::numbers::pi)) /
              (2.0 * std::log(c.rope_theta));
@@ -624,10 +686,10 @@ struct yarn_ramp {
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::vector<double> inverse_frequencies(config const& c) {
-  std::vector<double> result(static_cast<std::size_t>(c.head_dim / 2));
+  std::vector<double> result(static_cast<std::size_t>(c.rotated() / 2));
   for (std::size_t j = 0; j < result.size(); ++j) {
     auto const index = static_cast<double>(j);
-    double const frequency = std::pow(c.rope_theta, -2.0 * index / static_cast<double>(c.head_dim));
+    double const frequency = std::pow(c.rope_theta, -2.0 * index / static_cast<double>(c.rotated()));
     switch (c.scaling.kind) {
       case rope_scaling::rule::none:
         result[j] = frequency;
@@ -640,6 +702,9 @@ SUPEROFFLOAD_INLINE std::vector<double> inverse_frequencies(config const& c) {
         break;
       case rope_scaling::rule::yarn:
         result[j] = detail::yarn_ramp{c}.frequency(c.scaling, index, frequency);
+        break;
+      case rope_scaling::rule::longrope:
+        result[j] = frequency / c.scaling.short_factors[j];
         break;
     }
   }
