@@ -24,6 +24,7 @@ public:
   template <std::convertible_to<std::filesystem::path> Path>
   model_directory(Path const& path, bool follow_links = false) : path_{path}, follow_links_{follow_links} {}
 
+  /// As it was given.
   [[nodiscard]] std::filesystem::path const& path() const noexcept { return path_; }
 
   /// The path of the file `name`, to open it. \throws error(bad_input) as expect_inside(), and unless `name`

@@ -56,7 +56,7 @@ std::string to_json(evaluation_metrics const& m, std::string_view run = {});
 
 /// Where a run writes its metrics.
 struct metrics_target {
-  std::filesystem::path file;
+  std::filesystem::path file;    ///< made where there is none
   std::int64_t last_step = -1;   ///< after which the run goes on; negative: a new run
   std::string run = {};          ///< its identity
   bool keeps_other_runs = true;  ///< lines of other runs stay
