@@ -82,6 +82,10 @@ TEST_CASE("every reference run gives the losses of one rank on 2, 3 and 4, with 
         if (dtype == "float32" && args["dtype"] == "bfloat16") {
           continue;
         }
+        if (superoffload::test::under_sanitizer && runs % 4 != 0) {
+          ++runs;
+          continue;
+        }
         auto const name = args["name"].get<std::string>();
         CAPTURE(model);
         CAPTURE(name);
