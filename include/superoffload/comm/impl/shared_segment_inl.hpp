@@ -238,7 +238,7 @@ SUPEROFFLOAD_INLINE void shared_segment::mark_failed(int rank, std::string_view 
                      std::min(text.size(), static_cast<std::size_t>(why + detail::max_reason - 1 - at)), at);
   };
   put("rank ");
-  put({number, static_cast<std::size_t>(end - number)});
+  put(std::string_view{number, end});
   put(" ");
   put(what);
   std::uint32_t none = 0;

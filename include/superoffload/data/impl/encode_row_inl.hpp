@@ -110,8 +110,8 @@ SUPEROFFLOAD_INLINE text::prompt alpaca_prompt(row_fields const& fields, text::p
     expect(history.raw().empty(), exit_code::bad_input, history.where(), ": ", history.raw().size(),
            " earlier turns, expected none: a row of Alpaca is one turn; write conversations as messages");
   }
-  auto const& instruction = fields["instruction"].text();
-  return text::render(form, instruction, fields.text_or_empty("input"), fields["output"].text(),
+  auto const instruction = fields["instruction"];
+  return text::render(form, instruction.text(), fields.text_or_empty("input"), fields["output"].text(),
                       fields.text_or_empty("system"));
 }
 

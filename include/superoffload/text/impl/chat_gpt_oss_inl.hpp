@@ -132,7 +132,8 @@ private:
       out_.write("<|channel|>analysis<|message|>", content, thought, "<|end|><|start|>assistant");
     }
     auto const function = function_of(calls[0]);
-    auto const& name = function["name"].text();
+    auto const named = function["name"];
+    auto const& name = named.text();
     auto const arguments = function["arguments"];
     if (!arguments.defined()) {
       arguments.refuse("expected the call's arguments, found nothing");

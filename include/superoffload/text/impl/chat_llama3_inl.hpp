@@ -137,7 +137,8 @@ private:
       message["content"].refuse("the template writes no content beside a call; expected none");
     }
     auto const function = calls[0]["function"].object();
-    auto const& name = function["name"].text();
+    auto const named = function["name"];
+    auto const& name = named.text();
     auto const arguments = function["arguments"];
     open("assistant");
     out_.begin_turn(index);

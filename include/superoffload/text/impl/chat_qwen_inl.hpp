@@ -25,8 +25,8 @@ public:
       row_.expect_no_thoughts();
     } else {
       find_last_query();
-      if (auto const& think = row_.option("enable_thinking").raw();
-          think.is == json_value::type::boolean && !think.truth) {
+      auto const option = row_.option("enable_thinking");
+      if (auto const& think = option.raw(); think.is == json_value::type::boolean && !think.truth) {
         prefill_ = "<think>\n\n</think>\n\n";
       }
     }

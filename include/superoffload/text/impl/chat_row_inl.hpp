@@ -185,7 +185,8 @@ private:
   }
 
   static void check(chat_field const& message) {
-    auto const& role = message["role"].text();
+    auto const named = message["role"];
+    auto const& role = named.text();
     if (auto const calls = message["tool_calls"]; calls.defined()) {
       if (role != "assistant") {
         calls.refuse("expected in a message of the assistant only");
