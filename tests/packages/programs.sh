@@ -15,7 +15,9 @@ fail() {
 rm -rf "$prefix"
 "$cmake" --install "$build" --component superoffload_programs --prefix "$prefix" >/dev/null
 programs=("$prefix"/bin/*)
-((${#programs[@]} == 9)) || fail "expected 9 programs in $prefix/bin, found: ${programs[*]}"
+architectures=("$(dirname "${BASH_SOURCE[0]}")"/../../examples/finetune_*)
+expected=$((${#architectures[@]} + 2))  # and finetune and tokenize
+((${#programs[@]} == expected)) || fail "expected $expected programs in $prefix/bin, found: ${programs[*]}"
 
 for file in "${programs[@]}"; do
   program=$(basename "$file")
