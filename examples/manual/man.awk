@@ -10,6 +10,12 @@ function roff(s) {
   return s
 }
 
+# A list of choices may be longer than a line.
+function breakable(s) {
+  gsub(/\|/, "|\\:", s)
+  return s
+}
+
 END {
   name = summary
   sub(/\.$/, "", name)
@@ -20,7 +26,7 @@ END {
     if (group[i] != group[i - 1] && tolower(group[i]) != "options") { printf ".SS \"%s\"\n", roff(group[i]) }
     gsub(/,/, ", ", names[i])
     printf ".TP\n\\fB%s\\fR", roff(names[i])
-    if (value[i]) { printf " \\fI%s\\fR", roff(value[i]) }
+    if (value[i]) { printf " \\fI%s\\fR", breakable(roff(value[i])) }
     printf "\n%s\n", roff(text[i])
   }
   if (footer) { printf ".SH NOTES\n%s\n", roff(footer) }
