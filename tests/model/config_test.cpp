@@ -488,8 +488,8 @@ TEST_CASE("a missing file and a file that is too large are refused") {
 
 TEST_CASE("a configuration is not a link out of the model's directory") {
   scratch_directory const directory;
-  auto const llama = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models/llama/config.json";
-  std::filesystem::create_symlink(llama, directory.path() / "config.json");
+  auto const elsewhere = std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models/llama/config.json";
+  std::filesystem::create_symlink(elsewhere, directory.path() / "config.json");
   for (auto const& read : std::initializer_list<std::function<void()>>{
            [&] { model::read_config(directory.path()); }, [&] { model::model_type_of(directory.path()); }}) {
     CHECK_THROWS_WITH_AS(read(), doctest::Contains("config.json: is a symbolic link to"), error);

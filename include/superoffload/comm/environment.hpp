@@ -20,15 +20,15 @@ namespace superoffload::comm {
 /// 5. PMIX_RANK and SUPEROFFLOAD_RANKS, all ranks on one host: plain PMIx, which gives no number of ranks.
 /// SUPEROFFLOAD_JOB, where it is set, names the job instead.
 struct environment {
-  int rank = 0;             ///< from 0
-  int ranks = 1;            ///< of the whole run, on all hosts
-  int local_rank = 0;       ///< among the ranks of this host
-  int local_ranks = 1;      ///< the ranks of this host
-  std::string launcher;     ///< its name for messages, such as "srun"
-  std::string job;          ///< names the run, uniquely on the host; may be empty
-  std::string address;      ///< MASTER_ADDR: the host of rank 0; may be empty
-  int port = 0;             ///< MASTER_PORT
-  int shared_segment = -1;  ///< the descriptor of the segment that this process has from its launcher
+  int rank = 0;              ///< from 0
+  int ranks = 1;             ///< of the whole run, on all hosts
+  int local_rank = 0;        ///< among the ranks of this host
+  int local_ranks = 1;       ///< the ranks of this host
+  std::string launcher;      ///< its name for messages, such as "srun"
+  std::string job;           ///< names the run, uniquely on the host; may be empty
+  std::string address = {};  ///< MASTER_ADDR: the host of rank 0; may be empty
+  int port = 0;              ///< MASTER_PORT
+  int shared_segment = -1;   ///< the descriptor of the segment that this process has from its launcher
 };
 
 /// The value of a variable, null where it is not set.

@@ -44,8 +44,8 @@ struct model_files {
 struct export_options {
   dtype type = dtype::f32;  ///< f32, or bf16: then elements are rounded as bfloat16::of_master rounds
   std::uint64_t max_shard_bytes =
-      5'000'000'000;  ///< of tensors in one file; a larger tensor has a file of its own
-  std::string run;    ///< the identity of the exporting run, UTF-8; empty: none
+      5'000'000'000;     ///< of tensors in one file; a larger tensor has a file of its own
+  std::string run = {};  ///< the identity of the exporting run, UTF-8; empty: none
 };
 
 /// Writes the Hugging Face directory `destination`, which transformers loads unchanged: the weights as one
