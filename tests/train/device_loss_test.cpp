@@ -13,6 +13,7 @@
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
 
+#include <atomic>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -29,10 +30,10 @@ struct fragile_device : cpu::device {
     explicit stream(fragile_device& device) : cpu::stream{device}, device_{&device} {}
     void synchronize() {
       cpu::stream::synchronize();  // a lost device works no more: nothing runs after the loss
-      if (device_->waits == 0) {
+      if (device_->waits.fetch_sub(1) <= 0) {
+        device_->waits = 0;
         fail(exit_code::device_lost, "the device is lost");
       }
-      --device_->waits;
     }
 
   private:
@@ -40,7 +41,7 @@ struct fragile_device : cpu::device {
   };
 
   explicit fragile_device(int waits_until_lost) : cpu::device{1}, waits{waits_until_lost} {}
-  int waits;
+  std::atomic<int> waits;  // threads that load weights wait, too
 };
 static_assert(device_policy<fragile_device>);
 
