@@ -27,10 +27,12 @@ struct bfloat16 {
   }
 
   /// The working weight of a master: rounded half away from zero on the bit pattern, so that the low 16 bits
-  /// of the master restore it without loss. Defined for finite values below 0x7F7F8000 in magnitude.
+  /// of the master restore it without loss. Defined for values below master_limit in magnitude.
   static constexpr bfloat16 of_master(float master) {
     return from_bits(static_cast<std::uint16_t>((std::bit_cast<std::uint32_t>(master) + 0x8000U) >> 16));
   }
+  /// Masters are below it in magnitude: of_master would round larger ones to infinity.
+  static constexpr float master_limit = 0x1.ffp127F;
   /// What of_master leaves: the low 16 bits of the master.
   static constexpr std::uint16_t low_of_master(float master) {
     return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(master));

@@ -51,7 +51,7 @@ public:
 
   /// Reads elements [first, first + out.size()) of the tensor `name`, widened to float.
   /// \throws error(bad_input) when there is no such tensor, or for a value whose magnitude is not below
-  /// 0x7F7F8000, which no master can represent: NaN, infinity and the very largest floats.
+  /// bfloat16::master_limit: NaN, infinity and the very largest floats.
   void read(std::string_view name, std::uint64_t first, std::span<float> out) const;
 
   /// The same, as working weights: bfloat16::of_master of each element.

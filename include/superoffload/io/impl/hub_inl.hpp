@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/inline.hpp>
+#include <superoffload/core/masters.hpp>
 #include <superoffload/io/hub.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/io/mxfp4.hpp>
@@ -42,19 +43,12 @@ SUPEROFFLOAD_INLINE bool is_pickled(std::filesystem::path const& name) {
 template <class Value>
 void expect_trainable(std::span<Value const> values, std::filesystem::path const& file, std::string_view name,
                       std::uint64_t first) {
-  // One pass without branches, so that the compiler can vectorise it.
-  std::uint32_t largest = 0;
-  for (auto const value : values) {
-    largest = std::max(largest, std::bit_cast<std::uint32_t>(static_cast<float>(value)) & 0x7FFFFFFFU);
-  }
-  if (largest < 0x7F7F8000U) {
+  auto const at = first_beyond_masters(values);
+  if (at == values.size()) {
     return;
   }
-  auto const at = std::ranges::find_if(
-      values, [](float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU) >= 0x7F7F8000U; });
-  fail(exit_code::bad_input, shown(file), ": ", printable(name), ": element ",
-       first + static_cast<std::uint64_t>(at - values.begin()), " is ", static_cast<float>(*at),
-       ", expected finite weights below 3.39e38 in magnitude");
+  fail(exit_code::bad_input, shown(file), ": ", printable(name), ": element ", first + at, " is ",
+       static_cast<float>(values[at]), ", expected finite weights below 3.39e38 in magnitude");
 }
 
 }  // namespace detail

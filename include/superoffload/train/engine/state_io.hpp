@@ -7,6 +7,7 @@
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/masters.hpp>
 #include <superoffload/core/range.hpp>
 #include <superoffload/cpu/cores.hpp>
 #include <superoffload/cpu/threads.hpp>
@@ -73,7 +74,9 @@ public:
       memory.resize(std::max(memory.size(), piece.count));
       auto const values = std::span{memory}.first(piece.count);
       read(piece.tensor->name, piece.first, values);
-      check_range(*piece.tensor, values);
+      auto const at = first_beyond_masters(std::span<float const>{values});
+      expect(at == values.size(), exit_code::bad_input, "tensor '", piece.tensor->name, "': element ",
+             piece.first + at, " is not finite or too large for bfloat16; expected finite weights");
       put(*piece.unit, piece.tensor->offset + piece.first, values);
     });
   }
@@ -264,17 +267,6 @@ private:
     }
   }
 
-  static void check_range(autograd::tensor_entry const& tensor, std::span<float const> values) {
-    // Larger magnitudes would not survive the rounding to a working weight. Of positive floats the bits
-    // compare as the values do, and NaN's are the largest: one pass without branches, which the compiler
-    // vectorises.
-    std::uint32_t largest = 0;
-    for (auto const value : values) {
-      largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7FFFFFFFU);
-    }
-    expect(largest < std::bit_cast<std::uint32_t>(0x1.ffp127F), exit_code::bad_input, "tensor '", tensor.name,
-           "' holds a value that is not finite or too large for bfloat16; expected finite weights");
-  }
   void put(autograd::unit_layout const& unit, std::int64_t first, std::span<float const> values) {
     auto const own = owned_part(unit, first, values.size());
     values = piece_of(values, own);

@@ -213,10 +213,8 @@ private:
   /// Checks the free bytes: for the final export beside the one that it replaces, and for one checkpoint if
   /// any will be saved.
   void expect_disk_space() const {
-    std::uint64_t exported = files_->bytes(), saved = 0;
-    for (auto const& unit : engine_->model().units()) {
-      exported += static_cast<std::uint64_t>(unit.elements()) * sizeof(typename Core::element_type);
-    }
+    std::uint64_t const exported = files_->bytes() + exported_bytes();
+    std::uint64_t saved = 0;
     if (setup_->options.save_steps > 0 && resumed_at_ < total_steps_) {
       for (auto const& field : engine_->state_fields()) { saved += field.bytes; }
     }
