@@ -14,12 +14,18 @@ namespace superoffload::test {
 #define SUPEROFFLOAD_TEST_ADDRESSES
 #endif
 #endif
-#if defined(__SANITIZE_THREAD__) || defined(SUPEROFFLOAD_TEST_THREADS)
+#if defined(__SANITIZE_THREAD__)
+#define SUPEROFFLOAD_TEST_THREADS
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SUPEROFFLOAD_TEST_ADDRESSES
+#endif
+#if defined(SUPEROFFLOAD_TEST_THREADS)
 inline constexpr bool under_thread_sanitizer = true;
 #else
 inline constexpr bool under_thread_sanitizer = false;
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(SUPEROFFLOAD_TEST_ADDRESSES)
+#if defined(SUPEROFFLOAD_TEST_ADDRESSES)
 inline constexpr bool under_address_sanitizer = true;
 #else
 inline constexpr bool under_address_sanitizer = false;

@@ -12,6 +12,7 @@
 #include <doctest/doctest.h>
 
 #include "support/engine_cores.hpp"
+#include "support/precisions.hpp"
 #include "support/ranked_training.hpp"
 
 #include <algorithm>
@@ -71,8 +72,8 @@ std::vector<std::string> words_of(Entries const& all, std::vector<int> const& tr
   return words;
 }
 
-TEST_CASE_TEMPLATE("a plan's collectives are those of an engine, in their order", P, precision::fp32,
-                   precision::bf16) {
+TEST_CASE_TEMPLATE("a plan's collectives are those of an engine, in their order", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   using T = typename P::element;
   struct choice {
     bool tied;

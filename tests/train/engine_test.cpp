@@ -9,6 +9,7 @@
 
 #include "support/engine_cores.hpp"
 #include "support/placed_training.hpp"
+#include "support/precisions.hpp"
 #include "support/recording_listener.hpp"
 #include "support/small_inputs.hpp"
 
@@ -55,7 +56,7 @@ std::vector<float> all_weights(Engine& e) {
   return all;
 }
 
-TEST_CASE_TEMPLATE("an engine allocates what its plan says", P, precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("an engine allocates what its plan says", P, SUPEROFFLOAD_TEST_PRECISIONS) {
   for (auto const recompute : {recompute::choice::none, recompute::choice::every_block}) {
     for (bool const accumulates : {false, true}) {
       cpu::device device{2};
@@ -128,7 +129,7 @@ TEST_CASE("automatic recompute uses the available memory, and no more") {
   }
 }
 
-TEST_CASE_TEMPLATE("training lowers the loss of a repeated batch", P, precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("training lowers the loss of a repeated batch", P, SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
   train::engine<model::llama, P> e{device, small(), {.max_rows = 12, .max_positions = 12}};
   e.initialize(some_weights);
@@ -226,7 +227,7 @@ TEST_CASE("a step without labels, or with a gradient that is not finite, changes
 }
 
 TEST_CASE_TEMPLATE("several threads load the weights that one loads, and none does unasked", P,
-                   precision::fp32, precision::bf16) {
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
   train::engine_options options{.max_rows = 12, .max_positions = 12};
   train::engine<model::llama, P> one{device, small(), options};
@@ -258,7 +259,7 @@ TEST_CASE_TEMPLATE("several threads load the weights that one loads, and none do
 }
 
 TEST_CASE_TEMPLATE("state is master, m and v in fp32, and another engine continues from it bit for bit", P,
-                   precision::fp32, precision::bf16) {
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
   auto const freezes_embedding = [](autograd::tensor_entry const& t) {
     return t.name.find("embed") == std::string::npos;
@@ -395,7 +396,7 @@ std::vector<double> train_for_a_while(Engine& e, int steps) {
 }
 
 TEST_CASE_TEMPLATE("an engine with its state off the device trains bit for bit like one with state on it", P,
-                   precision::fp32, precision::bf16) {
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
   train::engine_options options{
       .max_grad_norm = 2.0, .max_rows = 24, .max_positions = 12, .accumulates = true};

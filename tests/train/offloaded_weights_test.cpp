@@ -9,6 +9,7 @@
 
 #include "support/engine_cores.hpp"
 #include "support/placed_training.hpp"
+#include "support/precisions.hpp"
 #include "support/sanitizer.hpp"
 #include "support/small_inputs.hpp"
 
@@ -58,7 +59,7 @@ constexpr double never = 1e9, sometimes = 0.3, always = 0.05;
 constexpr int many_steps = test::under_thread_sanitizer ? 60 : 200;
 
 TEST_CASE_TEMPLATE("an engine with its weights in host memory trains bit for bit like one without", P,
-                   precision::fp32, precision::bf16) {
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
   for (bool const tied : {false, true}) {
     for (double const max_norm : {never, sometimes, always}) {
@@ -77,8 +78,8 @@ TEST_CASE_TEMPLATE("an engine with its weights in host memory trains bit for bit
   }
 }
 
-TEST_CASE_TEMPLATE("sums in host memory give the bits of those that stay on the device", P, precision::fp32,
-                   precision::bf16) {
+TEST_CASE_TEMPLATE("sums in host memory give the bits of those that stay on the device", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
   for (bool const tied : {false, true}) {
     for (double const max_norm : {never, sometimes, always}) {

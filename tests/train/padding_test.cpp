@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "support/engine_cores.hpp"
+#include "support/precisions.hpp"
 #include "support/small_inputs.hpp"
 
 #include <algorithm>
@@ -62,8 +63,7 @@ step trained(data::pad_to padding) {
 
 /// Padding adds rows without a target. Real rows come to other places of the blocks in which kernels work,
 /// and gradients of weights are sums over all rows in such blocks: bits may differ everywhere.
-TEST_CASE_TEMPLATE("padding changes losses and gradients by rounding only", P, precision::fp32,
-                   precision::bf16) {
+TEST_CASE_TEMPLATE("padding changes losses and gradients by rounding only", P, SUPEROFFLOAD_TEST_PRECISIONS) {
   auto const tolerance = sizeof(typename P::element) == 2 ? 1e-2 : 1e-6;
   auto const plain = trained<P>(data::pad_to::none);
   REQUIRE(plain.norm > 0.0);

@@ -15,6 +15,7 @@
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
 #include "support/engine_cores.hpp"
+#include "support/precisions.hpp"
 #include "support/sanitizer.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
@@ -127,8 +128,8 @@ void write_held_out(fs::path const& file) {
   }
 }
 
-TEST_CASE_TEMPLATE("a run on any number of ranks gives the results of a single rank", P, precision::fp32,
-                   precision::bf16) {
+TEST_CASE_TEMPLATE("a run on any number of ranks gives the results of a single rank", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
   for (bool const offloads : {false, true}) {
     CAPTURE(offloads);

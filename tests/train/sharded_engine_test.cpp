@@ -13,6 +13,7 @@
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
 #include "support/engine_cores.hpp"
+#include "support/precisions.hpp"
 #include "support/ranked_training.hpp"
 #include "support/sanitizer.hpp"
 
@@ -77,7 +78,7 @@ record sharded(int ranks, settings const& s) {
   return *all;
 }
 
-TEST_CASE_TEMPLATE("any number of ranks trains as a single rank does", P, precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("any number of ranks trains as a single rank does", P, SUPEROFFLOAD_TEST_PRECISIONS) {
   double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
   for (auto const& s :
        {settings{}, settings{.tied = true}, settings{.micro_batches = 2},
@@ -102,8 +103,8 @@ TEST_CASE_TEMPLATE("any number of ranks trains as a single rank does", P, precis
   }
 }
 
-TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P, precision::fp32,
-                   precision::bf16) {
+TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   for (auto const& s : {settings{.max_grad_norm = 1e6}, settings{.tied = true, .micro_batches = 2},
                         settings{.max_grad_norm = 0.0, .speculates = false}}) {
     CAPTURE(s.tied);
@@ -116,8 +117,8 @@ TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P, 
 
 std::vector<int> const numbers_of_ranks = test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 3};
 
-TEST_CASE_TEMPLATE("weights that stay gathered from forward to backward change no bit", P, precision::fp32,
-                   precision::bf16) {
+TEST_CASE_TEMPLATE("weights that stay gathered from forward to backward change no bit", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   for (auto s : {settings{.layers = 6}, settings{.tied = true, .micro_batches = 2, .layers = 5},
                  settings{.micro_batches = 3, .recompute = recompute::choice::every_block, .layers = 4}}) {
     CAPTURE(s.tied);
@@ -171,7 +172,7 @@ record offloading(int ranks, settings const& s, int buffers, bool blocks_only = 
   return *all;
 }
 
-TEST_CASE_TEMPLATE("offloaded gradients of shards change no bit", P, precision::fp32, precision::bf16) {
+TEST_CASE_TEMPLATE("offloaded gradients of shards change no bit", P, SUPEROFFLOAD_TEST_PRECISIONS) {
   for (auto const& s :
        {settings{.immediate = true, .layers = 6},
         settings{

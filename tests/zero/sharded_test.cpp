@@ -9,6 +9,7 @@
 
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
+#include "support/precisions.hpp"
 #include "support/sanitizer.hpp"
 
 #include <algorithm>
@@ -160,8 +161,8 @@ struct store_and_sink {
   }
 };
 
-TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients are reduced in the order of the ranks", T, float,
-                   bfloat16, double) {
+TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients are reduced in the order of the ranks", T,
+                   SUPEROFFLOAD_TEST_WEIGHTS, double) {
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 20;
   for (int const ranks : test::numbers_of_ranks()) {
@@ -267,8 +268,8 @@ struct late_reader {
   }
 };
 
-TEST_CASE_TEMPLATE("shards' gradients take turns in buffers, and stay until their reader has them", T, float,
-                   bfloat16) {
+TEST_CASE_TEMPLATE("shards' gradients take turns in buffers, and stay until their reader has them", T,
+                   SUPEROFFLOAD_TEST_WEIGHTS) {
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 20;
   for (int const ranks : {1, 2, 3}) {

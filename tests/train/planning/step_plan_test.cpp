@@ -15,6 +15,7 @@
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
 #include "support/engine_cores.hpp"
+#include "support/precisions.hpp"
 #include "support/sanitizer.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
@@ -60,8 +61,8 @@ model::config llama_of(std::int64_t layers, std::int64_t hidden, std::int64_t in
           .tied_head = tied};
 }
 
-TEST_CASE_TEMPLATE("a run takes the memory of its plan, of the device and of the host", P, precision::fp32,
-                   precision::bf16) {
+TEST_CASE_TEMPLATE("a run takes the memory of its plan, of the device and of the host", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
   std::vector<offload::settings> const all{
       {},
       {.how = offload::mode::super, .ratio = 0.7, .device_updated_share = 0.4, .bucket_bytes = 1 << 20},
