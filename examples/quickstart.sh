@@ -57,3 +57,4 @@ fi
   --ratio 0.9 \
   "${again[@]}" \
   "$@"
+say "your own rows: docs/getting-started.md"

@@ -4,6 +4,7 @@
 // out. tokenize --model DIR --dataset ROWS: the rows of a data set as the fine-tuners see them.
 #include <superoffload/cli/program.hpp>
 #include <superoffload/cli/row_flags.hpp>
+#include <superoffload/cli/unknown_flags.hpp>
 #include <superoffload/core/creation_mode.hpp>
 #include <superoffload/core/log.hpp>
 #include <superoffload/core/system_call.hpp>
@@ -206,7 +207,7 @@ int tokenize(int argc, char** argv) {
   try {
     app.parse(cli::normalized(argc, argv));
   } catch (CLI::Success const& asked) { return app.exit(asked); } catch (CLI::ParseError const& e) {
-    fail(exit_code::bad_input, e.what(), "; see --help");
+    fail(exit_code::bad_input, cli::refusal_of(app, e));
   }
   for (auto const* const option : app.get_options()) {
     expect(option->get_group() != rows || option->count() == 0 || !options.dataset.empty(),

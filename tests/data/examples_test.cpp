@@ -169,7 +169,7 @@ TEST_CASE("shards are read one after the other, as one file would be") {
     read_examples(mixed, {}, encoder);
     CHECK(false);
   } catch (error const& e) {
-    CHECK(std::string{e.what()} == other.path().string() + ":1: document: field 'text' is missing");
+    CHECK(std::string{e.what()} == other.path().string() + ":1: field 'text' is missing");
   }
 }
 

@@ -35,8 +35,10 @@ TEST_CASE("a first row of no format names its fields, and what was expected") {
   CHECK(
       other.starts_with("rows.jsonl:3: no format has the fields 'answer', 'question'; expected instruction"));
   CHECK(other.find("--columns") != other.npos);
+  CHECK(told(R"({"data": [{"instruction": "a", "output": "b"}]})")
+            .starts_with("rows.jsonl:3: the rows are in the field 'data', expected them as one list"));
   CHECK(told("{}").starts_with("rows.jsonl:3: no format has the fields of {}"));
-  CHECK(told("[]").starts_with("rows.jsonl:3: document: expected an object"));
+  CHECK(told("[]").starts_with("rows.jsonl:3: expected an object"));
   CHECK(told("{").starts_with("rows.jsonl:3: byte 2: expected valid JSON"));
   std::string many = "{";
   for (int i = 0; i < 500; ++i) { many += concat(i == 0 ? "" : ",", "\"\\u001b", i, "\": 0"); }

@@ -78,6 +78,14 @@ TEST_CASE("a compressed file, or Parquet, is refused with what converts it") {
   }
 }
 
+TEST_CASE("a table is refused with what converts it") {
+  for (auto const& [name, says] :
+       {std::pair{"rows.csv", "read_csv(FILE).to_json"}, {"rows.tsv", "read_csv(FILE, sep='\\t').to_json"}}) {
+    file_of const file{"instruction,output\na,b\n", name};
+    CHECK_THROWS_WITH_AS(row_reader{file.path()}.next(), doctest::Contains(says), error);
+  }
+}
+
 TEST_CASE("a percentage of the rows") {
   CHECK(rows_of_percentage(999, 100.0) == 999);
   CHECK(rows_of_percentage(999, 10.0) == 99);

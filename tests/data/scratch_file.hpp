@@ -14,11 +14,11 @@ namespace superoffload::data::testing {
 /// A file of its own directory, gone at the end.
 class scratch_file {
 public:
-  explicit scratch_file(std::string_view content) {
+  explicit scratch_file(std::string_view content, std::string_view file = "rows.data") {
     std::string name = std::filesystem::temp_directory_path() / "superoffload-XXXXXX";
     directory_ =
         ::mkdtemp(name.data()) == nullptr ? throw std::runtime_error{"no temporary directory"} : name;
-    path_ = directory_ / "rows.data";
+    path_ = directory_ / file;
     std::ofstream{path_, std::ios::binary} << content;
   }
   scratch_file(scratch_file const&) = delete;

@@ -64,8 +64,8 @@ TEST_CASE("a row that is no conversation is refused by its field") {
   };
   for (
       auto const& [text, says] : {
-          refusal{"[]", "document: expected an object"},
-          {"{}", "document: field 'conversations' is missing"},
+          refusal{"[]", "expected an object"},
+          {"{}", "field 'conversations' is missing"},
           {R"({"conversations": {}})", "conversations: expected an array, found object"},
           {R"({"conversations": null})", "conversations: expected an array, found null"},
           {R"({"conversations": []})", "conversations: no turn"},
@@ -85,7 +85,7 @@ TEST_CASE("a row that is no conversation is refused by its field") {
           {R"({"conversations": [{"from": "function_call", "value": "[]"}]})",
            "conversations[0].value: no call"},
           {R"({"conversations": [{"from": "function_call", "value": "{\"name\": \"f\"}"}]})",
-           "conversations[0].value: document: field 'arguments' is missing"},
+           "conversations[0].value: field 'arguments' is missing"},
           {R"({"conversations": [{"from": "function_call", "value": "{\"name\": 1, \"arguments\": {}}"}]})",
            "conversations[0].value: name: expected a string, found 1"},
           {R"({"conversations": [{"from": "function_call", "value": "{\"name\": \"f\", \"arguments\": 1}"}]})",

@@ -127,6 +127,10 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--dataset", "/absent.json"}, {"/absent.json", "cannot be opened"}},
       {{"--eval_dataset", "/absent.json"}, {"/absent.json", "cannot be opened"}},
       {{"--resume", "/absent"}, {"/absent", "No such file"}},
+      {{"--datset", "rows.json"},
+       {"there is no flag --datset (did you mean --dataset?); --help lists the flags"}},
+      {{"--batch-siz=4"}, {"there is no flag --batch_siz (did you mean --batch_size?)"}},
+      {{"--frobnicate"}, {"there is no flag --frobnicate; --help lists the flags"}},
   };
   command const c;
   for (auto const& [flags, says] : cases) {

@@ -151,7 +151,7 @@ TEST_CASE("malformed indexes") {
   expectations const expected{
       {"empty", "expected valid JSON"},
       {"invalid_utf8", "expected valid JSON in UTF-8"},
-      {"list", "document: expected an object"},
+      {"list", "expected an object"},
       {"metadata_list", "metadata: expected an object"},
       {"shard_absent", "x-9.safetensors: cannot be opened: No such file"},
       {"shard_absolute",

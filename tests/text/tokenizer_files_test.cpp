@@ -83,9 +83,9 @@ json& template_of(json& j) { return j["post_processor"]["processors"][1]; }
 
 TEST_CASE("malformed tokenizer.json") {
   std::vector<malformed> const cases{
-      {": document: expected an object", [](json& j) { j = json::array(); }},
+      {": expected an object", [](json& j) { j = json::array(); }},
       {": version: expected \"1.0\"", [](json& j) { j["version"] = "2.0"; }},
-      {": document: field 'model' is missing", [](json& j) { j.erase("model"); }},
+      {": field 'model' is missing", [](json& j) { j.erase("model"); }},
       {": model: expected an object", [](json& j) { j["model"] = 3; }},
       {": model.type: 'WordPiece' is not supported", [](json& j) { j["model"]["type"] = "WordPiece"; }},
       {": model.type: expected a string", [](json& j) { j["model"]["type"] = nullptr; }},
@@ -260,7 +260,7 @@ TEST_CASE("malformed tokenizer_config.json") {
   }
   model_directory const directory;
   directory.write("special_tokens_map.json", "[]");
-  CHECK(complaint(directory.path(), "special_tokens_map.json").find(": document: expected an object") !=
+  CHECK(complaint(directory.path(), "special_tokens_map.json").find(": expected an object") !=
         std::string::npos);
 }
 

@@ -47,9 +47,7 @@ public:
   /// The document's name in messages.
   [[nodiscard]] std::string const& origin() const noexcept { return origin_; }
   /// Document and field, as every message begins.
-  [[nodiscard]] std::string where() const {
-    return concat(origin_, ": ", path_.empty() ? "document" : path_);
-  }
+  [[nodiscard]] std::string where() const { return path_.empty() ? origin_ : concat(origin_, ": ", path_); }
 
   /// Whether the member `key` exists and is not null.
   [[nodiscard]] bool has(std::string const& key) const {

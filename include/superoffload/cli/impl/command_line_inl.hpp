@@ -6,6 +6,7 @@
 #include <superoffload/cli/impl/row_flags_inl.hpp>
 #include <superoffload/cli/program.hpp>
 #include <superoffload/cli/row_flags.hpp>
+#include <superoffload/cli/unknown_flags.hpp>
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/error.hpp>
@@ -425,9 +426,7 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
   } catch (CLI::CallForVersion const& version) {
     std::puts(version.what());
     return std::nullopt;
-  } catch (CLI::ParseError const& e) {
-    fail(exit_code::bad_input, printable(e.what(), 400), "; --help lists the flags");
-  }
+  } catch (CLI::ParseError const& e) { fail(exit_code::bad_input, refusal_of(app, e)); }
   c.repeated = detail::repeated_flags(app);
   detail::settle_log(c);
   detail::settle_ranks(c, ranks, gpus);

@@ -71,9 +71,16 @@ SUPEROFFLOAD_INLINE row_format format_of(row const& first, column_names const& c
       break;
     }
   }
+  for (auto const& field : document.items()) {
+    bool const holds_rows =
+        field.value().is_array() && !field.value().empty() && field.value()[0].is_object();
+    expect(!holds_rows, exit_code::bad_input, first.origin, ": the rows are in the field '",
+           printable(field.key(), 40), "', expected them as one list or one object per line: jq -c '.[\"",
+           printable(field.key(), 40), "\"][]' FILE > LINES");
+  }
   fail(exit_code::bad_input, first.origin, ": no format has the fields ", found.empty() ? "of {}" : found,
        "; expected instruction and output, messages, conversations, prompt and completion, text, or "
-       "input_ids; rename fields with --columns");
+       "input_ids; rename fields with --columns, such as --columns instruction=question,output=answer");
 }
 
 }  // namespace superoffload::data

@@ -76,6 +76,12 @@ SUPEROFFLOAD_INLINE void row_reader::expect_json() {
       !rest().starts_with("PAR1"), exit_code::bad_input, name,
       ": is a Parquet file, expected JSON lines: pandas.read_parquet(FILE).to_json(LINES, orient='records', "
       "lines=True) in Python converts it");
+  auto const kind = file_.extension();
+  if (kind == ".csv" || kind == ".tsv") {
+    fail(exit_code::bad_input, name, ": is a table, expected JSON lines: pandas.read_csv(FILE",
+         kind == ".tsv" ? ", sep='\\t'" : "",
+         ").to_json(LINES, orient='records', lines=True) in Python converts it");
+  }
 }
 
 SUPEROFFLOAD_INLINE void row_reader::begin() {
