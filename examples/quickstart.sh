@@ -40,21 +40,30 @@ if [[ -e quickstart-output/run.json && " $* " != *" --output"[-_]"dir"* && " $* 
   ! compgen -G 'quickstart-output/checkpoint-*' >/dev/null; then
   again=(--overwrite_output_dir)
 fi
-"$root/build/release/bin/finetune_llama" \
-  --model "$root/examples/models/tiny_llama" \
-  --dataset "$root/examples/data/alpaca_en_demo.json" \
-  --dataset_percentage 90 \
-  --eval_dataset "$root/examples/data/alpaca_held_out.jsonl" \
-  --output_dir quickstart-output \
-  --max_length 512 \
-  --batch_size 8 \
-  --num_train_epochs 2 \
-  --lr 2e-3 \
-  --lr_scheduler cosine \
-  --lr_warmup_steps 20 \
-  --log_interval 10 \
-  --offload super \
-  --ratio 0.9 \
-  "${again[@]}" \
-  "$@"
+command=("$root/build/release/bin/finetune_llama")
+# default FLAG [VALUE]: unless the user has given the flag, since a flag has one value.
+default() {
+  local flag
+  for flag in "${flags[@]}"; do
+    flag=${flag%%=*}
+    if [[ ${flag//-/_} == "${1//-/_}" ]]; then return; fi
+  done
+  command+=("$@")
+}
+flags=("$@")
+default --model "$root/examples/models/tiny_llama"
+default --dataset "$root/examples/data/alpaca_en_demo.json"
+default --dataset_percentage 90
+default --eval_dataset "$root/examples/data/alpaca_held_out.jsonl"
+default --output_dir quickstart-output
+default --max_length 512
+default --batch_size 8
+default --num_train_epochs 2
+default --lr 2e-3
+default --lr_scheduler cosine
+default --lr_warmup_steps 20
+default --log_interval 10
+default --offload super
+default --ratio 0.9
+"${command[@]}" "${again[@]}" "$@"
 say "your own rows: docs/getting-started.md"

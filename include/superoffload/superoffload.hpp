@@ -22,6 +22,7 @@
 #include <superoffload/data/instructions.hpp>
 #include <superoffload/data/loader.hpp>
 #include <superoffload/io/hub.hpp>
+#include <superoffload/io/hub_cache.hpp>
 #include <superoffload/io/hub_export.hpp>
 #include <superoffload/io/model_directory.hpp>
 #include <superoffload/io/train_checkpoint.hpp>

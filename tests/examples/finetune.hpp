@@ -31,7 +31,34 @@ inline std::string test_device() {
   return device == nullptr ? "cpu" : device;
 }
 
-/// A short run on a reference checkpoint, to be changed by further flags: a later flag wins over an earlier
+/// The arguments with each flag but --dataset and --freeze once, as it is given last: programs refuse two
+/// values.
+inline std::vector<std::string> last_of_each(std::vector<std::string> const& arguments) {
+  std::vector<std::vector<std::string>> flags;
+  for (auto const& argument : arguments) {
+    if (argument.starts_with("--") || flags.empty()) {
+      flags.emplace_back();
+    }
+    flags.back().push_back(argument);
+  }
+  auto const name_of = [](std::vector<std::string> const& flag) {
+    auto name = flag.front().substr(0, flag.front().find('='));
+    std::ranges::replace(name, '-', '_');
+    return name;
+  };
+  std::vector<std::string> all;
+  for (auto flag = flags.begin(); flag != flags.end(); ++flag) {
+    auto const name = name_of(*flag);
+    bool const is_list = name == "__dataset" || name == "__freeze";
+    if (is_list ||
+        std::none_of(flag + 1, flags.end(), [&](auto const& later) { return name_of(later) == name; })) {
+      all.insert(all.end(), flag->begin(), flag->end());
+    }
+  }
+  return all;
+}
+
+/// A short run on a reference checkpoint, to be changed by further flags: a later flag replaces an earlier
 /// one.
 struct finetune_run {
   std::string model = "llama";
@@ -49,7 +76,7 @@ struct finetune_run {
       all.insert(all.end(), {"--dataset", some_rows.string()});
     }
     all.insert(all.end(), flags.begin(), flags.end());
-    return all;
+    return last_of_each(all);
   }
   [[nodiscard]] outcome run_in(std::filesystem::path const& output) const {
     return test::run(model.starts_with("llama") ? finetune_llama : finetune, arguments(output));

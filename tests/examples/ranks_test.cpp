@@ -210,6 +210,7 @@ TEST_CASE("ranks that somebody else starts find each other, and say what differs
   auto const start = [](fs::path const& output, int rank, std::vector<std::string> const& flags) {
     return program{finetune_llama, finetune_run{"llama", joined(short_run, flags)}.arguments(output),
                    [rank, output] {
+                     ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
                      auto const text = std::to_string(rank);
                      ::setenv("RANK", text.c_str(), 1);
                      ::setenv("LOCAL_RANK", text.c_str(), 1);
@@ -229,6 +230,25 @@ TEST_CASE("ranks that somebody else starts find each other, and say what differs
     CHECK(other.out == "");
     CHECK(other.err == "");
     check_near(series(output.path(), "loss"), series(one.path(), "loss"), 2e-5);
+  }
+  {  // as DeepSpeed's launcher does, and without --device: a host without visible GPUs has ranks on its CPU
+    scratch_directory const chosen;
+    auto first = start(chosen.path(), 0, {"--local_rank=0", "--device", "auto"});
+    auto second = start(chosen.path(), 1, {"--local_rank=1", "--device", "auto"});
+    auto const told = first.wait();
+    auto const other = second.wait();
+    CAPTURE(told.err);
+    CHECK(told.status == 0);
+    CHECK(contains(told.out, "--device auto is the cpu: "));
+    CHECK(other.status == 0);
+    CHECK(other.out == "");
+    CHECK(series(chosen.path(), "loss") == series(output.path(), "loss"));
+  }
+  {
+    auto first = start(output.path(), 0, {"--local_rank", "1"});
+    auto const said = first.wait();
+    CHECK(said.status == 2);
+    CHECK(contains(said.err, "--local_rank is 1, but this process is number 0 of torchrun on its host"));
   }
   {
     auto first = start(output.path(), 0, {});

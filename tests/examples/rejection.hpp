@@ -49,10 +49,10 @@ inline void check_rejected(outcome const& done, exit_code code, std::vector<std:
 }
 
 /// Many short runs: starting threads would take longer than their work, and one that hangs is ended by the
-/// alarm.
+/// alarm. Later flags replace earlier ones.
 inline outcome run_on_one_thread(std::filesystem::path const& file,
                                  std::vector<std::string> const& arguments) {
-  return program{file, arguments,
+  return program{file, last_of_each(arguments),
                  [] {
                    ::setenv("SUPEROFFLOAD_NUM_THREADS", "1", 1);
                    ::alarm(60);

@@ -97,8 +97,9 @@ def check(program, model, dataset, root):
     def arguments(*more):
         nonlocal number
         number += 1
+        sizes = ["--max_length", "512", "--batch_size", "4"] if "--max_length" not in more else []
         return [program, "--model", model, "--dataset", dataset, "--dataset_percentage", "50", "--output_dir",
-                root / str(number), "--device", "cpu", "--max_length", "512", "--batch_size", "4", *more]
+                root / str(number), "--device", "cpu", *sizes, *more]
 
     # A whole run, with evaluations that take more than a second.
     held_out = root / "held_out.json"

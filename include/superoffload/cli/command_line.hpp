@@ -29,8 +29,7 @@ struct command_line {
   bool bind_cores = true;               ///< ranks of a host divide its cores
   /// The rank that the launcher made of this process; nothing for a process without other ranks.
   std::optional<comm::environment> run;
-  std::string repeated;  ///< which flags were given several times, for the user
-  std::string note;      ///< what of --deepspeed_config has no effect, for the user
+  std::vector<std::string> notes;  ///< lines for the user: what becomes of flags and of --deepspeed_config
 };
 
 /// Does the command only ask for a plan for the machine that --hardware describes?

@@ -40,8 +40,12 @@ struct profile_of<cuda::device> {
 };
 #endif
 
-/// Why --device auto is the CPU.
-inline void say_no_gpu(char const* reason) { std::printf("--device auto is the cpu: %s\n", reason); }
+/// Why --device auto is the CPU, which rank 0 says for all.
+inline void say_no_gpu(command_line const& command, char const* reason) {
+  if (command.training.rank == 0) {
+    std::printf("--device auto is the cpu: %s\n", reason);
+  }
+}
 
 /// Returns body(device, &group). If it throws, the group is aborted with the reason.
 template <class Device, class Body>
@@ -77,6 +81,33 @@ int with_cuda_rank(command_line const& command, Body const& body) {
   return as_rank(device, group, body);
 }
 #endif
+
+/// Do the ranks of a launcher take GPUs with --device auto? All of them see the same GPUs, or the user has to
+/// say. A launcher that shows each rank one GPU cannot be told from a host with one GPU.
+inline bool ranks_have_gpus(command_line const& command) {
+#if defined(SUPEROFFLOAD_HAS_CUDA) && defined(SUPEROFFLOAD_HAS_NCCL)
+  int found = 0;
+  try {
+    found = cuda::device::count();
+  } catch (error const& e) {
+    if (e.code() != exit_code::device && e.code() != exit_code::driver) {
+      throw;
+    }
+    say_no_gpu(command, e.what());
+    return false;
+  }
+  expect(found == 0 || found >= command.run->local_ranks, exit_code::bad_input, command.run->launcher,
+         " has started ", command.run->local_ranks, " ranks on this host, which see ", found,
+         found == 1 ? " GPU" : " GPUs", ", and --device is auto; expected cpu or cuda, the same for all");
+  if (found == 0) {
+    say_no_gpu(command, "no GPU is visible");
+  }
+  return found > 0;
+#else
+  say_no_gpu(command, "this program was built without CUDA and NCCL");
+  return false;
+#endif
+}
 }  // namespace detail
 
 /// The profile policy: NVTX on a GPU in a program that defines SUPEROFFLOAD_NVTX, else none.
@@ -88,9 +119,12 @@ using profile_of = typename detail::profile_of<Device>::type;
 /// \throws error(device, driver) for a GPU that was asked for and cannot be used.
 template <class Body>
 int with_device(command_line const& command, Body const& body) {
+  if (command.run && command.device == device_choice::automatic && !detail::ranks_have_gpus(command)) {
+    return detail::with_cpu_rank(command, body);
+  }
 #ifdef SUPEROFFLOAD_HAS_CUDA
 #ifdef SUPEROFFLOAD_HAS_NCCL
-  if (command.run && command.device == device_choice::cuda) {
+  if (command.run && command.device != device_choice::cpu) {
     return detail::with_cuda_rank(command, body);
   }
 #endif
@@ -103,7 +137,7 @@ int with_device(command_line const& command, Body const& body) {
       if (command.device != device_choice::automatic || !absent) {
         throw;
       }
-      detail::say_no_gpu(e.what());
+      detail::say_no_gpu(command, e.what());
     }
     if (device) {
       return body(*device, static_cast<rank_group<cuda::device>*>(nullptr));
@@ -111,7 +145,7 @@ int with_device(command_line const& command, Body const& body) {
   }
 #else
   if (command.device == device_choice::automatic) {
-    detail::say_no_gpu("this program was built without CUDA");
+    detail::say_no_gpu(command, "this program was built without CUDA");
   }
 #endif
   if (command.run) {

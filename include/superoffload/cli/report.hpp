@@ -11,9 +11,8 @@ namespace superoffload::cli {
 /// \throws error(io_failure) if there is no /dev/null.
 void set_up_log(command_line const& command);
 
-/// Rank 0 says which parts of the command have no effect: of the DeepSpeed configuration on standard error,
-/// of repeated flags on standard output.
-void tell_note(command_line const& command);
+/// Rank 0 says on standard error what becomes of parts of the command that are other trainers'.
+void tell_notes(command_line const& command);
 
 /// Rank 0 says how the run ended and where its results are. \returns the exit code.
 int report(train::run_summary const& done);

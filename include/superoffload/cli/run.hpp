@@ -35,13 +35,13 @@ int run(int argc, char** argv, char const* summary, Finetune const& finetune) {
         }
         set_up_log(*command);
         if (plans_only(*command)) {
-          tell_note(*command);
+          tell_notes(*command);
           return plan_described<Architecture>(*command);
         }
         if (starts_ranks(*command)) {
           return start_ranks(*command);
         }
-        tell_note(*command);
+        tell_notes(*command);
         return with_device(*command, [&](auto& device, auto* group) {
           auto const why_flash = choose_attention(device, *command, model::own_family<Architecture>());
           if (!why_flash.empty() && command->training.rank == 0) {

@@ -81,12 +81,15 @@ struct training_options {
   std::int64_t log_interval = 10;      ///< steps between two lines of a log, at least 1
   std::filesystem::path metrics;       ///< empty: none
   report_choice report_to;             ///< written to `output`
+  wandb_names wandb;                   ///< of the report for Weights & Biases
   bool wall_clock_breakdown = false;   ///< report where the time of each step went
   std::filesystem::path trace;         ///< file for a timeline of the first steps; empty: none
   std::int64_t trace_steps = 5;        ///< how many, from 1 to 1000
   std::int64_t save_steps = 0;         ///< 0: checkpoints on a signal only
+  bool save_at_end = false;            ///< a checkpoint after the last step
   int save_total_limit = 0;            ///< 0: all are kept
   std::string resume;                  ///< empty, "auto" or a checkpoint's directory
+  bool exports = true;                 ///< a model after the last step
   bool export_every_save = false;      ///< a model beside every checkpoint
   bool export_best = false;            ///< a model when the held-out loss is the lowest so far
   bool dry_run = false;                ///< plan only, and write nothing to `output`

@@ -255,10 +255,12 @@ run_summary basic_trainer<Core>::finish() {
       if (!data_->held_out.empty()) {
         summary.eval_after = evaluate();
       }
-      if (setup_->options.save_steps > 0 && !output_.saved()) {
+      if ((setup_->options.save_steps > 0 || setup_->options.save_at_end) && !output_.saved()) {
         output_.save();
       }
-      summary.exported = output_.export_to("model");
+      if (setup_->options.exports) {
+        summary.exported = output_.export_to("model");
+      }
     }
     output_.wait();
     summary.checkpoint = output_.checkpoint();
@@ -316,7 +318,8 @@ run_description basic_trainer<Core>::description() const {
                     .plan = planned_.plan,
                     .gemm_rate = m.device.gemms * setup_->options.ranks,
                     .units = {},
-                    .total_steps = total_steps_};
+                    .total_steps = total_steps_,
+                    .wandb = setup_->options.wandb};
   if (m.link.alone.down > 0.0) {
     d.machine.emplace_back("link to the host", gigabytes(m.link.alone.down));
     d.machine.emplace_back("link to the device", gigabytes(m.link.alone.up));

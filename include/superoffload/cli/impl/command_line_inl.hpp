@@ -3,6 +3,8 @@
 #pragma once
 
 #include <superoffload/cli/command_line.hpp>
+#include <superoffload/cli/impl/example_flags_inl.hpp>
+#include <superoffload/cli/impl/flag_file_inl.hpp>
 #include <superoffload/cli/impl/row_flags_inl.hpp>
 #include <superoffload/cli/program.hpp>
 #include <superoffload/cli/row_flags.hpp>
@@ -20,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -163,7 +166,10 @@ SUPEROFFLOAD_INLINE void add_execution(CLI::App& app, command_line& c) {
   choice<attention>(
       app, "--attn_implementation", c.attention,
       {{"auto", attention::automatic}, {"flash", attention::flash}, {"cudnn", attention::cudnn}},
-      "whose attention a GPU uses; auto: the faster of those that there are for the model")
+      "whose attention a GPU uses; auto: the faster of those that there are for the model",
+      {{"eager", attention::automatic},
+       {"sdpa", attention::automatic},
+       {"flash_attention_2", attention::automatic}})
       ->group(group);
   using recompute = recompute::choice;
   choice<recompute>(
@@ -189,7 +195,8 @@ SUPEROFFLOAD_INLINE void add_ranks(CLI::App& app, command_line& c, std::optional
 }
 
 /// Which rank of how many this is, from the flags and from the launcher's environment.
-SUPEROFFLOAD_INLINE void settle_ranks(command_line& c, std::optional<int> ranks, std::optional<int> gpus) {
+SUPEROFFLOAD_INLINE void settle_ranks(command_line& c, std::optional<int> ranks, std::optional<int> gpus,
+                                      std::optional<int> local_rank) {
   auto const in_range = [](char const* flag, std::optional<int> value) {
     expect(!value || (1 <= *value && *value <= comm::shared_segment::most_ranks), exit_code::bad_input, flag,
            " is ", value.value_or(0), ", expected 1 to ", comm::shared_segment::most_ranks);
@@ -202,6 +209,12 @@ SUPEROFFLOAD_INLINE void settle_ranks(command_line& c, std::optional<int> ranks,
          ", but --device is cpu; expected --ranks for processes on the cpu");
   auto const told = gpus ? gpus : ranks;
   auto run = comm::read_environment();
+  int const local = run ? run->local_rank : 0;
+  expect(!local_rank || *local_rank == -1 || *local_rank == local, exit_code::bad_input, "--local_rank is ",
+         local_rank.value_or(0), ", but this process is ",
+         run ? concat("number ", local, " of ", run->launcher, " on its host")
+             : std::string{"alone: the environment has no RANK"},
+         "; leave the flag to the launcher");
   if (run && run->ranks == 1) {
     run.reset();  // a launcher of one process
   }
@@ -215,9 +228,6 @@ SUPEROFFLOAD_INLINE void settle_ranks(command_line& c, std::optional<int> ranks,
   } else if (ranks && c.training.ranks > 1 && c.device == device_choice::automatic) {
     c.device = device_choice::cpu;
   }
-  expect(!run || c.device != device_choice::automatic, exit_code::bad_input, run ? run->launcher : "",
-         " has started ", c.training.ranks,
-         " ranks, and --device is auto; expected cpu or cuda, the same for all");
   c.run = std::move(run);
 }
 
@@ -313,6 +323,18 @@ SUPEROFFLOAD_INLINE void add_reporting(CLI::App& app, training_options& o) {
       ->type_name("LIST")
       ->default_str("none")
       ->group(group);
+  app.add_option("--wandb_project", o.wandb.project, "of the report for Weights & Biases")
+      ->type_name("NAME")
+      ->capture_default_str()
+      ->group(group);
+  app.add_option("--wandb_run_name", o.wandb.run, "the run's name there; default: after the model")
+      ->type_name("NAME")
+      ->group(group);
+  app.add_option("--wandb_tags", o.wandb.tags, "the run's tags there")
+      ->type_name("TAG")
+      ->expected(1, -1)
+      ->take_all()
+      ->group(group);
   app.add_flag("--wall_clock_breakdown", o.wall_clock_breakdown,
                "say where the time of each step went, in the log and in --metrics")
       ->group(group);
@@ -321,9 +343,14 @@ SUPEROFFLOAD_INLINE void add_reporting(CLI::App& app, training_options& o) {
       ->type_name("FILE")
       ->group(group);
   app.add_option("--trace_steps", o.trace_steps, "how many")->capture_default_str()->group(group);
+}
+
+SUPEROFFLOAD_INLINE void add_saving(CLI::App& app, training_options& o) {
+  constexpr char const* group = "Evaluation, metrics, checkpoints";
   app.add_option("--save_steps", o.save_steps, "save a checkpoint every so many steps, 0: on a signal only")
       ->capture_default_str()
       ->group(group);
+  app.add_flag("--save_checkpoint", o.save_at_end, "save a checkpoint after the last step")->group(group);
   app.add_option("--save_total_limit", o.save_total_limit, "keep the newest checkpoints only, 0: all")
       ->capture_default_str()
       ->group(group);
@@ -335,6 +362,7 @@ SUPEROFFLOAD_INLINE void add_reporting(CLI::App& app, training_options& o) {
          "--overwrite_output_dir", o.overwrite_output,
          "remove what earlier runs have saved, exported and reported in --output_dir, and their --metrics")
       ->group(group);
+  on_off(app, "--export", o.exports, "export the model after the last step")->group(group);
   on_off(app, "--export_every_save", o.export_every_save, "export a model beside every checkpoint")
       ->group(group);
   on_off(app, "--export_best", o.export_best,
@@ -351,7 +379,12 @@ SUPEROFFLOAD_INLINE void add_log(CLI::App& app, command_line& c) {
                      {"note", log_level::note},
                      {"warning", log_level::warning},
                      {"error", log_level::error}},
-                    "the least important lines on standard error; status: the live line on a terminal")
+                    "the least important lines on standard error; status: the live line on a terminal",
+                    {{"DEBUG", log_level::status},  // as DeepSpeed's example names them
+                     {"INFO", log_level::info},
+                     {"WARNING", log_level::warning},
+                     {"ERROR", log_level::error},
+                     {"CRITICAL", log_level::error}})
       ->group(group);
   app.add_flag("--quiet", c.quiet, "warnings and errors only, and nothing on standard output")->group(group);
 }
@@ -363,10 +396,9 @@ SUPEROFFLOAD_INLINE void settle_log(command_line& c) {
   }
 }
 
-/// What the file says joins the flags. \returns what to tell the user about it.
-/// After the ranks are settled, over which its batch is cut.
-SUPEROFFLOAD_INLINE std::string apply_deepspeed(std::filesystem::path const& path, CLI::App const& app,
-                                                command_line& c) {
+/// What the file says joins the flags, after the ranks are settled, over which its batch is cut.
+SUPEROFFLOAD_INLINE void apply_deepspeed(std::filesystem::path const& path, CLI::App const& app,
+                                         command_line& c) {
   auto const file = train::read_deepspeed_config(path);
   auto const given = [&](std::string_view flag) { return app.get_option(std::string{flag})->count() > 0; };
   train::apply(file, given, c.training.ranks, c.training);
@@ -377,20 +409,24 @@ SUPEROFFLOAD_INLINE std::string apply_deepspeed(std::filesystem::path const& pat
            "; expected the same in both, or one of them left out");
     c.precision = wanted;
   }
-  return file.note;
+  if (!file.note.empty()) {
+    c.notes.push_back(file.note);
+  }
 }
 
-/// A note on flags that are given several times, of which the last counts; empty: none.
-SUPEROFFLOAD_INLINE std::string repeated_flags(CLI::App const& app) {
-  std::string note;
+/// \throws error(bad_input) for a flag that is given several times with different values, and is no list.
+SUPEROFFLOAD_INLINE void expect_given_once(CLI::App const& app) {
   for (auto const* option : app.get_options()) {
+    auto const& values = option->results();
     bool const is_list = option->get_items_expected_max() > 1;
-    if (!is_list && option->get_expected_max() > 0 && option->count() > 1) {
-      note += concat(note.empty() ? "" : "; ", option->get_name(), " is given ", option->count(),
-                     " times, the last one counts: ", printable(option->results().back(), 80));
+    if (!is_list && option->get_expected_max() > 0) {
+      auto const other =
+          std::ranges::find_if(values, [&](auto const& value) { return value != values.front(); });
+      expect(other == values.end(), exit_code::bad_input, option->get_name(), " is given ", values.size(),
+             " times: ", values.empty() ? "" : printable(values.front(), 80), " and ",
+             other == values.end() ? "" : printable(*other, 80), "; expected one value");
     }
   }
-  return note;
 }
 
 }  // namespace detail
@@ -403,12 +439,12 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
   CLI::App app{summary, name};
   app.set_version_flag("--version", version_line(name), "Print the version and exit");
   app.footer(detail::exit_codes);
-  app.option_defaults()->multi_option_policy(
-      CLI::MultiOptionPolicy::TakeLast);  // a script's flags can be overridden
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // if all are the same
   app.set_config("--config", "",
                  "flags from a TOML or INI file, without their dashes; those given here count")
       ->type_name("FILE");
   app.allow_config_extras(CLI::config_extras_mode::error);
+  app.config_formatter(std::make_shared<detail::flag_file>());
   detail::add_model_and_data(app, c.training);
   detail::add_optimization(app, c.training);
   detail::add_execution(app, c);
@@ -417,7 +453,10 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
   std::filesystem::path deepspeed_file;
   detail::add_offloading(app, c.training, deepspeed_file);
   detail::add_reporting(app, c.training);
+  detail::add_saving(app, c.training);
   detail::add_log(app, c);
+  detail::example_flags example;
+  detail::add_example_flags(app, example);
   try {
     app.parse(normalized(argc, argv));
   } catch (CLI::CallForHelp const&) {
@@ -427,12 +466,13 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
     std::puts(version.what());
     return std::nullopt;
   } catch (CLI::ParseError const& e) { fail(exit_code::bad_input, refusal_of(app, e)); }
-  c.repeated = detail::repeated_flags(app);
+  detail::expect_given_once(app);
   detail::settle_log(c);
-  detail::settle_ranks(c, ranks, gpus);
+  detail::settle_ranks(c, ranks, gpus, example.local_rank);
+  detail::settle_example_flags(app, example, c);
   c.training.deepspeed_config = deepspeed_file;
   if (!deepspeed_file.empty()) {
-    c.note = detail::apply_deepspeed(deepspeed_file, app, c);
+    detail::apply_deepspeed(deepspeed_file, app, c);
   }
   train::check(c.training);
   if (c.device == device_choice::cuda && !plans_only(c)) {

@@ -24,15 +24,9 @@ SUPEROFFLOAD_INLINE void set_up_log(command_line const& command) {
   }
 }
 
-SUPEROFFLOAD_INLINE void tell_note(command_line const& command) {
-  if (command.training.rank != 0) {
-    return;
-  }
-  if (!command.repeated.empty()) {
-    std::printf("%s\n", command.repeated.c_str());
-  }
-  if (!command.note.empty()) {
-    log_line(log_level::info, command.note);
+SUPEROFFLOAD_INLINE void tell_notes(command_line const& command) {
+  if (command.training.rank == 0) {
+    for (auto const& note : command.notes) { log_line(log_level::info, note); }
   }
 }
 
@@ -54,7 +48,13 @@ SUPEROFFLOAD_INLINE int report(train::run_summary const& done) {
   if (done.eval_before && done.eval_after) {
     std::printf("held-out loss %.4f before, %.4f after\n", *done.eval_before, *done.eval_after);
   }
-  std::printf("exported to %s\n", done.exported.c_str());
+  if (!done.exported.empty()) {
+    std::printf("exported to %s\n", done.exported.c_str());
+  } else if (!done.checkpoint.empty()) {
+    std::printf("exported nothing; the last checkpoint is %s\n", done.checkpoint.c_str());
+  } else {
+    std::printf("exported and saved nothing: --export on and --save_checkpoint do\n");
+  }
   return code;
 }
 

@@ -11,14 +11,20 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace superoffload::cli {
 namespace detail {
 
-/// Other names of flags: those that they had before, and those that transformers gives the same settings.
+/// Other names of flags: those that they had before, and those that transformers and DeepSpeed's example give
+/// the same settings.
 inline constexpr std::pair<std::string_view, std::string_view> other_names[] = {
+    {"--model_name", "--model"},
+    {"--model_name_or_path", "--model"},
     {"--stream_weights", "--offload_weights"},
     {"--streamed_share", "--device_updated_share"},
     {"--learning_rate", "--lr"},
@@ -29,10 +35,30 @@ inline constexpr std::pair<std::string_view, std::string_view> other_names[] = {
     {"--logging_steps", "--log_interval"},
     {"--resume_from_checkpoint", "--resume"}};
 
-/// A flag with named values, shown by name in --help.
+/// Flags that DeepSpeed's example has without a value, and what they mean then.
+struct bare_flag {
+  std::string_view name, on, off;
+};
+inline constexpr bare_flag bare_flags[] = {{"--bind_cores_to_rank", "on", "off"},
+                                           {"--activation_checkpointing", "every_block", "none"}};
+
+/// The first name of a flag. `benchmarks`: --bench_steps is given, beside which --warmup_steps is that of
+/// DeepSpeed's example.
+SUPEROFFLOAD_INLINE std::string first_name(std::string name, bool benchmarks) {
+  std::replace(name.begin() + 2, name.end(), '-', '_');
+  if (benchmarks && name == "--warmup_steps") {
+    return name;
+  }
+  auto const found = std::ranges::find(other_names, std::string_view{name},
+                                       &std::pair<std::string_view, std::string_view>::first);
+  return found == std::end(other_names) ? name : std::string{found->second};
+}
+
+/// A flag with named values, shown by name in --help. `others`: values that are accepted besides.
 template <class Value>
 CLI::Option* choice(CLI::App& app, std::string const& flag, Value& value,
-                    std::vector<std::pair<std::string, Value>> const& names, std::string const& what) {
+                    std::vector<std::pair<std::string, Value>> const& names, std::string const& what,
+                    std::vector<std::pair<std::string, Value>> const& others = {}) {
   std::string listed, usual;
   for (auto const& [name, candidate] : names) {
     listed += (listed.empty() ? "" : "|") + name;
@@ -43,12 +69,15 @@ CLI::Option* choice(CLI::App& app, std::string const& flag, Value& value,
   return app
       .add_option_function<std::string>(
           flag,
-          [&value, names, flag, listed](std::string const& text) {
-            auto const found =
-                std::find_if(names.begin(), names.end(), [&](auto const& n) { return n.first == text; });
-            expect(found != names.end(), exit_code::bad_input, flag, " is '", printable(text, 40),
-                   "', expected ", listed);
-            value = found->second;
+          [&value, names, others, flag, listed](std::string const& text) {
+            for (auto const* const list : {&names, &others}) {
+              auto const found = std::ranges::find(*list, text, &std::pair<std::string, Value>::first);
+              if (found != list->end()) {
+                value = found->second;
+                return;
+              }
+            }
+            fail(exit_code::bad_input, flag, " is '", printable(text, 40), "', expected ", listed);
           },
           what)
       ->type_name(listed)
@@ -82,19 +111,29 @@ SUPEROFFLOAD_INLINE void add_format(CLI::App& app, train::training_options& o, c
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::vector<std::string> normalized(int argc, char** argv) {
+  auto const is_flag = [&](int i) { return i < argc && std::string_view{argv[i]}.starts_with("--"); };
+  auto const name_in = [](std::string const& argument) { return argument.substr(0, argument.find('=')); };
+  bool benchmarks = false;
+  for (int i = 1; i < argc; ++i) {
+    benchmarks = benchmarks || (is_flag(i) && detail::first_name(name_in(argv[i]), false) == "--bench_steps");
+  }
   std::vector<std::string> arguments;
   for (int i = argc - 1; i > 0; --i) {  // CLI11 takes them in reverse
     std::string argument = argv[i];
     expect(!argument.empty(), exit_code::bad_input, "argument ", i,
            i > 1 ? concat(" after ", printable(argv[i - 1], 80)) : std::string{},
            " is empty, expected a value: an unset variable?");
-    if (argument.starts_with("--")) {
-      auto const end = std::min(argument.find('='), argument.size());
-      std::replace(argument.begin() + 2, argument.begin() + static_cast<std::ptrdiff_t>(end), '-', '_');
-      for (auto const& [before, now] : detail::other_names) {
-        if (std::string_view{argument}.substr(0, end) == before) {
-          argument.replace(0, end, now);
-          break;
+    if (is_flag(i)) {
+      auto const written = name_in(argument);
+      auto name = detail::first_name(written, benchmarks);
+      bool const alone = written == argument && (i + 1 == argc || argv[i + 1][0] == '-');
+      if (name == "--deepspeed" && !alone) {
+        name = "--deepspeed_config";  // transformers' flag, and not the mark of DeepSpeed's own
+      }
+      argument.replace(0, written.size(), name);
+      for (auto const& flag : detail::bare_flags) {
+        if (alone && name == flag.name) {
+          argument += concat('=', flag.on);
         }
       }
     }

@@ -75,6 +75,21 @@ SUPEROFFLOAD_INLINE std::string weights_of(training_options const& o) {
   return weights;
 }
 
+/// Of shared_settings(): what is evaluated, saved and exported when.
+SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> output_settings(
+    training_options const& o) {
+  return {{"--eval_steps", concat(o.eval_steps)},
+          {"--save_steps", concat(o.save_steps)},
+          {"--save_checkpoint", concat(o.save_at_end)},
+          {"--save_total_limit", concat(o.save_total_limit)},
+          {"--resume", o.resume},
+          {"--overwrite_output_dir", concat(o.overwrite_output)},
+          {"--export", concat(o.exports)},
+          {"--export_every_save", concat(o.export_every_save)},
+          {"--export_best", concat(o.export_best)},
+          {"--dry_run", concat(o.dry_run)}};
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE void check(training_options const& o) {
@@ -141,55 +156,51 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
   auto const share = [](std::optional<double> const& value) { return value ? concat(*value) : "auto"; };
   auto const& s = o.offload;
   auto const batch = o.tokens_per_batch > 0 ? concat(o.tokens_per_batch, " tokens") : concat(o.batch_size);
-  return {{"--output_dir", o.output.string()},
-          {"the weights of --dataset", detail::weights_of(o)},
-          {"--follow_links", concat(o.follow_links)},
-          {"--format", std::string{data::name_of(o.format)}},
-          {"--columns", data::to_text(o.columns)},
-          {"--dataset_percentage", concat(o.dataset_percentage)},
-          {"--max_length", concat(o.max_length)},
-          {"--batch_size", batch},
-          {"--gradient_accumulation_steps", concat(o.accumulation)},
-          {"--num_train_epochs", concat(o.epochs)},
-          {"--max_steps", concat(o.max_steps)},
-          {"--lr", concat(o.lr)},
-          {"--lr_scheduler", detail::schedule_text(o)},
-          {"--lr_warmup_steps",
-           o.warmup_ratio > 0.0 ? concat(o.warmup_ratio, " of all") : concat(o.warmup_steps)},
-          {"the schedule of --deepspeed_config", schedule},
-          {"--adam_beta1", concat(o.adamw.beta1)},
-          {"--adam_beta2", concat(o.adamw.beta2)},
-          {"--adam_eps", concat(o.adamw.epsilon)},
-          {"--weight_decay", concat(o.adamw.weight_decay)},
-          {"--no_decay", o.undecayed == no_decay::none ? "none" : "norms_and_biases"},
-          {"--freeze", freeze},
-          {"--max_grad_norm", concat(o.max_grad_norm)},
-          {"--on_nonfinite", detail::shown(o.nonfinite)},
-          {"the steps that may be skipped in a row", concat(o.most_skips)},
-          {"--seed", concat(o.seed)},
-          {"--template", detail::shown(o.prompt_template)},
-          {"--chat_template", o.chat_template.empty() ? "auto" : o.chat_template},
-          {"--learn", detail::shown(o.learn)},
-          {"--label_mask", o.mask_prompt ? "prompt" : "none"},
-          {"--append_eos", concat(o.append_eos)},
-          {"--padding", detail::shown(o.padding)},
-          {"--packing", concat(o.packing)},
-          {"--shuffle", concat(o.shuffle)},
-          {"--activation_checkpointing", detail::shown(o.recompute)},
-          {"--offload", detail::shown(s.how)},
-          {"--ratio", share(s.ratio)},
-          {"--device_updated_share", share(s.device_updated_share)},
-          {"--offload_weights", detail::shown(s.offload_weights)},
-          {"--cpuadam_cores_perc", concat(s.cpuadam_cores_perc)},
-          {"--bucket_mib", concat(s.bucket_bytes >> 20)},
-          {"--eval_steps", concat(o.eval_steps)},
-          {"--save_steps", concat(o.save_steps)},
-          {"--save_total_limit", concat(o.save_total_limit)},
-          {"--resume", o.resume},
-          {"--overwrite_output_dir", concat(o.overwrite_output)},
-          {"--export_every_save", concat(o.export_every_save)},
-          {"--export_best", concat(o.export_best)},
-          {"--dry_run", concat(o.dry_run)}};
+  std::vector<std::pair<std::string, std::string>> all{
+      {"--output_dir", o.output.string()},
+      {"the weights of --dataset", detail::weights_of(o)},
+      {"--follow_links", concat(o.follow_links)},
+      {"--format", std::string{data::name_of(o.format)}},
+      {"--columns", data::to_text(o.columns)},
+      {"--dataset_percentage", concat(o.dataset_percentage)},
+      {"--max_length", concat(o.max_length)},
+      {"--batch_size", batch},
+      {"--gradient_accumulation_steps", concat(o.accumulation)},
+      {"--num_train_epochs", concat(o.epochs)},
+      {"--max_steps", concat(o.max_steps)},
+      {"--lr", concat(o.lr)},
+      {"--lr_scheduler", detail::schedule_text(o)},
+      {"--lr_warmup_steps",
+       o.warmup_ratio > 0.0 ? concat(o.warmup_ratio, " of all") : concat(o.warmup_steps)},
+      {"the schedule of --deepspeed_config", schedule},
+      {"--adam_beta1", concat(o.adamw.beta1)},
+      {"--adam_beta2", concat(o.adamw.beta2)},
+      {"--adam_eps", concat(o.adamw.epsilon)},
+      {"--weight_decay", concat(o.adamw.weight_decay)},
+      {"--no_decay", o.undecayed == no_decay::none ? "none" : "norms_and_biases"},
+      {"--freeze", freeze},
+      {"--max_grad_norm", concat(o.max_grad_norm)},
+      {"--on_nonfinite", detail::shown(o.nonfinite)},
+      {"the steps that may be skipped in a row", concat(o.most_skips)},
+      {"--seed", concat(o.seed)},
+      {"--template", detail::shown(o.prompt_template)},
+      {"--chat_template", o.chat_template.empty() ? "auto" : o.chat_template},
+      {"--learn", detail::shown(o.learn)},
+      {"--label_mask", o.mask_prompt ? "prompt" : "none"},
+      {"--append_eos", concat(o.append_eos)},
+      {"--padding", detail::shown(o.padding)},
+      {"--packing", concat(o.packing)},
+      {"--shuffle", concat(o.shuffle)},
+      {"--activation_checkpointing", detail::shown(o.recompute)},
+      {"--offload", detail::shown(s.how)},
+      {"--ratio", share(s.ratio)},
+      {"--device_updated_share", share(s.device_updated_share)},
+      {"--offload_weights", detail::shown(s.offload_weights)},
+      {"--cpuadam_cores_perc", concat(s.cpuadam_cores_perc)},
+      {"--bucket_mib", concat(s.bucket_bytes >> 20)}};
+  auto const of_output = detail::output_settings(o);
+  all.insert(all.end(), of_output.begin(), of_output.end());
+  return all;
 }
 
 SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> reported_settings(

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +18,13 @@ struct report_choice {
 
   /// Is any of them written?
   [[nodiscard]] bool any() const noexcept { return tensorboard || wandb || jsonl || html; }
+};
+
+/// What a run is called at Weights & Biases.
+struct wandb_names {
+  std::string project = "superoffload";  ///< to which `wandb sync` uploads unless told otherwise
+  std::string run;                       ///< empty: named after the model
+  std::vector<std::string> tags;         ///< of the run
 };
 
 /// The choice for a list such as "tensorboard,html"; none: no report.

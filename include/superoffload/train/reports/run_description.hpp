@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/offload/planning/plan.hpp>
+#include <superoffload/train/reports/report_choice.hpp>
 #include <superoffload/train/run/metrics.hpp>
 #include <superoffload/train/run/run_state.hpp>
 
@@ -26,6 +27,7 @@ struct run_description {
   double gemm_rate = 0.0;          ///< FLOP/s that the GEMMs of all ranks reach together; 0: not known
   std::vector<std::string> units;  ///< their names
   std::int64_t total_steps = 0;    ///< of the whole run
+  wandb_names wandb;               ///< names for Weights & Biases
 };
 
 /// What takes the metrics of a run, after every step and evaluation. A sink keeps nothing in memory that a

@@ -104,11 +104,15 @@ SUPEROFFLOAD_INLINE std::string wandb_run_record(run_description const& run, std
   config += setting("plan", json_text(run.plan_text));
   char host[256] = "host";
   ::gethostname(host, sizeof host - 1);
+  std::string tags;
+  for (auto const& tag : run.wandb.tags) { tags += pb::bytes_field(10, printable(tag)); }
   auto const seconds = static_cast<std::int64_t>(began);
   auto const nanoseconds = static_cast<std::int64_t>(1e9 * (began - static_cast<double>(seconds)));
   return pb::bytes_field(
-      wandb::run, pb::bytes_field(1, id) + pb::bytes_field(3, "superoffload") + pb::bytes_field(4, config) +
-                      pb::bytes_field(8, printable(run.title)) + pb::bytes_field(13, printable(host)) +
+      wandb::run, pb::bytes_field(1, id) + pb::bytes_field(3, printable(run.wandb.project)) +
+                      pb::bytes_field(4, config) +
+                      pb::bytes_field(8, printable(run.wandb.run.empty() ? run.title : run.wandb.run)) +
+                      tags + pb::bytes_field(13, printable(host)) +
                       pb::bytes_field(17, pb::integer_field(1, seconds) + pb::integer_field(2, nanoseconds)));
 }
 
