@@ -16,15 +16,8 @@ except ImportError:
 
 VERSION = "16.0.0"
 # As in character_class.hpp.
-NAMES = ("other", "upper", "lower", "letter", "mark", "digit", "numeral", "connector", "space", "newline")
-CLASSES = {"Lu": "upper", "Lt": "upper", "Ll": "lower", "Lm": "letter", "Lo": "letter",
-           "Mn": "mark", "Mc": "mark", "Me": "mark", "Nd": "digit", "Nl": "digit", "No": "numeral",
-           "Pc": "connector", "Zs": "space", "Zl": "space", "Zp": "space"}
-CONTROLS = {"\t": "space", "\n": "newline", "\v": "space", "\f": "space", "\r": "newline", "\x85": "space"}
-
-
-def class_of(character):
-    return CONTROLS.get(character) or CLASSES.get(unicodedata.category(character), "other")
+NAMES = ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
+         "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn")
 
 
 def main():
@@ -33,9 +26,9 @@ def main():
     starts = []
     last = None
     for code_point in range(sys.maxunicode + 1):
-        kind = NAMES.index(class_of(chr(code_point)))
+        kind = NAMES.index(unicodedata.category(chr(code_point)))
         if kind != last:
-            starts.append(f"0x{code_point << 4 | kind:x}")
+            starts.append(f"0x{code_point << 5 | kind:x}")
         last = kind
     print(f"""\
 // SPDX-FileCopyrightText: 2026 The superoffload authors
@@ -48,7 +41,7 @@ def main():
 
 namespace superoffload::text {{
 
-/// Unicode {VERSION}: code_point << 4 | character_class, each for the code points up to the next entry.
+/// Unicode {VERSION}: code_point << 5 | general_category, each for the code points up to the next entry.
 // clang-format off
 inline constexpr std::array<std::uint32_t, {len(starts)}> character_ranges{{""")
     line = ""

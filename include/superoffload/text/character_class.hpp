@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/text/character_ranges.hpp>
+#include <superoffload/text/utf8.hpp>
 
 #include <algorithm>
 #include <array>
@@ -26,6 +27,43 @@ enum class character_class : std::uint8_t {
   space,      ///< White_Space without newlines
   newline,    ///< CR, LF
 };
+
+/// Unicode's general categories, in the order of character_ranges.hpp.
+// clang-format off
+enum class general_category : std::uint8_t {
+  Lu, Ll, Lt, Lm, Lo, Mn, Mc, Me, Nd, Nl, No, Pc, Pd, Ps, Pe, Pi, Pf, Po, Sm, Sc, Sk, So, Zs, Zl, Zp, Cc, Cf, Cs, Co, Cn
+};
+// clang-format on
+
+/// The class of `c`, whose category is `category`.
+constexpr character_class class_of(char32_t c, general_category category) noexcept {
+  using enum general_category;
+  switch (category) {
+    case Lu:
+    case Lt:
+      return character_class::upper;
+    case Ll:
+      return character_class::lower;
+    case Lm:
+    case Lo:
+      return character_class::letter;
+    case Mn:
+    case Mc:
+    case Me:
+      return character_class::mark;
+    case Nd:
+    case Nl:
+      return character_class::digit;
+    case No:
+      return character_class::numeral;
+    case Pc:
+      return character_class::connector;
+    default:
+      return c == '\n' || c == '\r' ? character_class::newline
+             : is_white_space(c)    ? character_class::space
+                                    : character_class::other;
+  }
+}
 
 /// A set of classes, one bit for each.
 using character_set = unsigned;
@@ -52,16 +90,20 @@ private:
   character_table() {
     for (auto entry = character_ranges.begin(); entry != character_ranges.end(); ++entry) {
       auto const next = entry + 1;
-      std::size_t const end = next == character_ranges.end() ? dense_.size() : *next >> 4;
-      for (std::size_t c = *entry >> 4; c < std::min(end, dense_.size()); ++c) {
-        dense_[c] = character_class{static_cast<std::uint8_t>(*entry & 15)};
+      std::size_t const end = next == character_ranges.end() ? dense_.size() : *next >> 5;
+      for (std::size_t c = *entry >> 5; c < std::min(end, dense_.size()); ++c) {
+        dense_[c] = class_of(static_cast<char32_t>(c), category_of(*entry));
       }
     }
   }
 
+  static general_category category_of(std::uint32_t entry) noexcept {
+    return general_category{static_cast<std::uint8_t>(entry & 31)};
+  }
+
   static character_class find(char32_t c) noexcept {
-    auto const after = std::ranges::upper_bound(character_ranges, c << 4 | 15);
-    return character_class{static_cast<std::uint8_t>(*(after - 1) & 15)};
+    auto const after = std::ranges::upper_bound(character_ranges, c << 5 | 31);
+    return class_of(c, category_of(*(after - 1)));
   }
 
   // A table for the first two planes; in the others few ranges are assigned, and rarely used.

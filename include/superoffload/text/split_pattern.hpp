@@ -7,11 +7,14 @@
 
 namespace superoffload::text {
 
-/// Cuts text into the pieces inside which byte pairs are merged. A pattern from a file is never executed: it
-/// must be one of the patterns published with the supported model families. For these the library has a
-/// scanner, linear in the text. Character classes are those of one Unicode version, on every system.
+/// Cuts text into the pieces inside which byte pairs are merged, as one of the patterns does that are
+/// published with frequent model families. For these the library has a scanner, linear in the text. Others
+/// are a regular_expression. Character classes are those of one Unicode version, on every system.
 class split_pattern {
 public:
+  /// Whether `published` is, character by character, a known pattern.
+  [[nodiscard]] static bool knows(std::string_view published) noexcept;
+
   /// \throws error(bad_input) unless `published` is, character by character, a known pattern; the message
   /// begins with `where`.
   split_pattern(std::string_view published, std::string_view where);

@@ -196,6 +196,11 @@ private:
 
 }  // namespace detail::split
 
+SUPEROFFLOAD_INLINE bool split_pattern::knows(std::string_view published) noexcept {
+  return std::ranges::find(detail::split::known_forms, published, &detail::split::form::published) !=
+         detail::split::known_forms.end();
+}
+
 SUPEROFFLOAD_INLINE split_pattern::split_pattern(std::string_view published, std::string_view where) {
   auto const found =
       std::ranges::find(detail::split::known_forms, published, &detail::split::form::published);
