@@ -34,7 +34,7 @@ int const registered = [] {
   for (std::string const family : families) {
     auto const add = [&](std::string const& name, auto texts) {
       benchmark::RegisterBenchmark(("split_" + name + '/' + family).c_str(), [=](benchmark::State& state) {
-        split(state, reference(family).split, texts());
+        split(state, pattern(family), texts());
       })->Unit(benchmark::kMillisecond);
     };
     add("rows", [] { return rows(); });

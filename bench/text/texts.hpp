@@ -20,6 +20,14 @@ inline text::tokenizer_definition reference(std::string const& family) {
   return text::read_tokenizer_files(std::filesystem::path{SUPEROFFLOAD_TOKENIZERS} / family);
 }
 
+/// The pattern that cuts the texts of `family`.
+inline text::split_pattern pattern(std::string const& family) {
+  auto const file = std::filesystem::path{SUPEROFFLOAD_TOKENIZERS} / family / "tokenizer.json";
+  auto const document = io::read_json(file, {.bytes = std::size_t{64} << 20});
+  auto const& regex = document["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"];
+  return {regex.get<std::string>(), family};
+}
+
 /// The sample's prompts with their answers, one text a row.
 inline std::vector<std::string> const& rows() {
   static std::vector<std::string> const texts = [] {

@@ -26,7 +26,7 @@ tokenizer_definition trained(std::string const& family, std::size_t merges) {
   auto definition = reference(family);
   std::map<std::string, std::int64_t> counts;
   for (auto const& row : rows()) {
-    for (auto const piece : definition.split(row)) { ++counts[std::string{piece}]; }
+    for (auto const& piece : definition.pre_tokenizer.pieces(row)) { ++counts[piece]; }
   }
   std::vector<std::pair<std::vector<std::int32_t>, std::int64_t>> words;
   for (auto const& [word, count] : counts) {

@@ -16,7 +16,7 @@ namespace superoffload::text {
 
 struct tokenizer_definition;
 
-/// Byte-level byte-pair encoding as defined by Hugging Face's `tokenizer.json`: the same ids, for every text.
+/// Byte-pair encoding as defined by Hugging Face's `tokenizer.json`: the same ids, for every text.
 /// Immutable; copies share their tables, and any number of threads may use one.
 class tokenizer {
 public:
@@ -40,7 +40,8 @@ public:
                                                             std::span<std::size_t const> offsets,
                                                             std::vector<std::int32_t>& ids) const;
 
-  /// The text of `ids`, with U+FFFD where their bytes are not valid UTF-8. Ids without a token are omitted,
+  /// The text of `ids` as the file's decoder makes it, with U+FFFD where their bytes are not valid UTF-8. Ids
+  /// without a token are omitted,
   /// and so are special tokens with `skip_special`.
   [[nodiscard]] std::string decode(std::span<std::int32_t const> ids, bool skip_special = false) const;
 

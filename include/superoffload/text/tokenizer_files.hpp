@@ -5,7 +5,9 @@
 #include <superoffload/io/model_directory.hpp>
 #include <superoffload/text/added_tokens.hpp>
 #include <superoffload/text/byte_pair_encoder.hpp>
-#include <superoffload/text/split_pattern.hpp>
+#include <superoffload/text/normalizer.hpp>
+#include <superoffload/text/pre_tokenizer.hpp>
+#include <superoffload/text/token_decoder.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -14,15 +16,19 @@
 
 namespace superoffload::text {
 
-/// The content of a model's tokenizer files, checked: ids are distinct, merges refer to tokens, every byte
-/// has a token.
+/// The content of a model's tokenizer files, checked: ids are distinct, merges refer to tokens.
 struct tokenizer_definition {
-  /// By id, as spelled in the file (byte_alphabet.hpp); empty when there is no such id.
+  /// By id, as spelled in the file (byte_alphabet.hpp, where the vocabulary is one of bytes); empty when
+  /// there is no such id.
   std::vector<std::string> vocabulary = {};
   std::vector<merge> merges = {};              ///< by rank
   bool ignore_merges = false;                  ///< a piece that is itself a token becomes that token
-  bool nfc = false;                            ///< text is normalised to form C
-  split_pattern split;                         ///< how a text is cut into pieces for byte-pair encoding
+  bool byte_fallback = false;                  ///< as encoder_options has it
+  bool fuse_unk = false;                       ///< as encoder_options has it
+  std::optional<std::int32_t> unk_id = {};     ///< as encoder_options has it
+  text::normalizer normalizer = {};            ///< changes a text first
+  text::pre_tokenizer pre_tokenizer = {};      ///< cuts it into pieces for byte-pair encoding
+  token_decoder decoder = {};                  ///< makes text of tokens
   std::vector<added_token> added_tokens = {};  ///< searched for before the text is cut
   std::vector<std::int32_t> prefix = {};       ///< the post-processor puts this before a text
   std::vector<std::int32_t> suffix = {};       ///< ... and this after it
@@ -33,9 +39,9 @@ struct tokenizer_definition {
 };
 
 /// Reads tokenizer.json and, where they exist, tokenizer_config.json and special_tokens_map.json. Supports
-/// byte-level BPE. A component of any other type, or a setting that would change the ids and is not
-/// implemented, is refused by name. Limits: 256 MiB (the other two: 16 MiB), 64 levels, 2,000,000 tokens of
-/// at most 64 KiB (added tokens: 256 bytes) and as many merges.
+/// BPE of bytes and, as SentencePiece has it, of characters. A component of any other type, or a setting that
+/// would change the ids and is not implemented, is refused by name. Limits: 256 MiB (the other two: 16 MiB),
+/// 64 levels, 2,000,000 tokens of at most 64 KiB (added tokens: 256 bytes) and as many merges.
 /// \throws error(bad_input) naming file, field and what was expected.
 tokenizer_definition read_tokenizer_files(io::model_directory const& model);
 

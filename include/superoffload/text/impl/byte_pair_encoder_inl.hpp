@@ -3,7 +3,9 @@
 #pragma once
 
 #include <superoffload/core/inline.hpp>
+#include <superoffload/text/byte_alphabet.hpp>
 #include <superoffload/text/byte_pair_encoder.hpp>
+#include <superoffload/text/utf8.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -24,7 +26,9 @@ constexpr std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE byte_pair_encoder::byte_pair_encoder(std::span<std::string const> tokens,
-                                                         std::span<merge const> merges, bool ignore_merges) {
+                                                         std::span<merge const> merges,
+                                                         encoder_options options)
+    : options_{options} {
   auto const slots = std::bit_ceil(std::max<std::size_t>(4 * merges.size(), 16));
   pairs_.resize(slots);
   shift_ = 64 - std::countr_zero(slots);
@@ -37,26 +41,96 @@ SUPEROFFLOAD_INLINE byte_pair_encoder::byte_pair_encoder(std::span<std::string c
     while (pairs_[slot].rank != no_rank) { slot = (slot + 1) & (slots - 1); }
     pairs_[slot] = {detail::pair_of(left, right), rank++, result};
   }
-
-  for (std::size_t id = 0; id < tokens.size(); ++id) {
-    if (tokens[id].size() == 1) {
-      byte_ids_[static_cast<unsigned char>(tokens[id][0])] = static_cast<std::int32_t>(id);
-    }
+  read_symbols(tokens);
+  if (!complete_) {
+    read_joints(tokens, merges);
   }
   std::vector<std::int32_t> ids;
+  whole_.reserve(tokens.size());
   for (std::size_t id = 0; id < tokens.size(); ++id) {
     if (tokens[id].empty()) {
       continue;
     }
-    if (!ignore_merges) {
+    if (!options.ignore_merges) {
       ids.clear();
       encode(tokens[id], ids);
-      if (ids.size() != 1) {
+      if (ids.size() != 1 || ids[0] != static_cast<std::int32_t>(id)) {
         continue;
       }
     }
     whole_.emplace(tokens[id], static_cast<std::int32_t>(id));
   }
+}
+
+SUPEROFFLOAD_INLINE void byte_pair_encoder::read_symbols(std::span<std::string const> tokens) {
+  byte_ids_.fill(-1);
+  fallback_ids_.fill(-1);
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  for (std::size_t id = 0; id < tokens.size(); ++id) {
+    auto const& token = tokens[id];
+    auto const number = static_cast<std::int32_t>(id);
+    if (token.size() == 6 && token.starts_with("<0x") && token[5] == '>') {
+      auto const high = digits.find(token[3]);
+      auto const low = digits.find(token[4]);
+      if (high != digits.npos && low != digits.npos) {
+        fallback_ids_[16 * high + low] = number;
+      }
+    }
+    if (options_.byte_level && token.size() == 1) {
+      byte_ids_[static_cast<unsigned char>(token[0])] = number;
+    } else if (!options_.byte_level && !token.empty() && first_step(token).length == token.size()) {
+      auto const character = first_step(token).code_point;
+      if (character_ids_.size() <= character) {
+        character_ids_.resize(std::size_t{character} + 1, -1);
+      }
+      character_ids_[character] = number;
+    }
+  }
+  complete_ = options_.byte_level && std::ranges::find(byte_ids_, -1) == byte_ids_.end();
+}
+
+SUPEROFFLOAD_INLINE std::int32_t byte_pair_encoder::id_of(char32_t character) const noexcept {
+  return character < character_ids_.size() ? character_ids_[character] : -1;
+}
+
+/// The token of the first byte or character of a token's text, or of the last one.
+SUPEROFFLOAD_INLINE std::int32_t byte_pair_encoder::first_symbol(std::string_view text, bool last) const {
+  if (options_.byte_level) {
+    return byte_ids_[static_cast<unsigned char>(last ? text.back() : text.front())];
+  }
+  return id_of((last ? last_step(text) : first_step(text)).code_point);
+}
+
+/// Two symbols next to each other are in one token only if some merge joins texts that end and begin with
+/// them. So a piece may be cut everywhere else, which makes words of a text that the pre-tokenizer leaves
+/// whole. That does not hold where merges join tokens that no text spells.
+SUPEROFFLOAD_INLINE void byte_pair_encoder::read_joints(std::span<std::string const> tokens,
+                                                        std::span<merge const> merges) {
+  cuts_ = true;
+  auto const is_spelt = [&](std::int32_t id) {
+    return !tokens[static_cast<std::size_t>(id)].empty() && options_.unk_id != id &&
+           std::ranges::find(fallback_ids_, id) == fallback_ids_.end();
+  };
+  joints_.reserve(merges.size());
+  for (auto const& [left, right, result] : merges) {
+    // The 256 tokens of bytes have six letters.
+    auto const& before = tokens[static_cast<std::size_t>(left)];
+    auto const& behind = tokens[static_cast<std::size_t>(right)];
+    bool const unusual = before.size() == 6 || behind.size() == 6 || options_.unk_id == left ||
+                         options_.unk_id == right || before.empty() || behind.empty();
+    if (unusual && (!is_spelt(left) || !is_spelt(right))) {
+      cuts_ = false;
+      joints_.clear();
+      return;
+    }
+    joints_.push_back(detail::pair_of(first_symbol(before, true), first_symbol(behind, false)));
+  }
+  std::ranges::sort(joints_);
+  joints_.erase(std::unique(joints_.begin(), joints_.end()), joints_.end());
+}
+
+SUPEROFFLOAD_INLINE bool byte_pair_encoder::may_join(std::int32_t left, std::int32_t right) const noexcept {
+  return !cuts_ || std::ranges::binary_search(joints_, detail::pair_of(left, right));
 }
 
 SUPEROFFLOAD_INLINE byte_pair_encoder::pair_slot const& byte_pair_encoder::find(
@@ -69,32 +143,131 @@ SUPEROFFLOAD_INLINE byte_pair_encoder::pair_slot const& byte_pair_encoder::find(
   return pairs_[slot];
 }
 
-SUPEROFFLOAD_INLINE void byte_pair_encoder::encode(std::string_view piece,
-                                                   std::vector<std::int32_t>& ids) const {
+SUPEROFFLOAD_INLINE void byte_pair_encoder::encode(std::string_view piece, std::vector<std::int32_t>& ids,
+                                                   std::vector<std::size_t>* starts) const {
+  if (!complete_) {
+    encode_symbols(piece, ids, starts);
+    return;
+  }
+  auto const emit = [&](std::int32_t id, std::size_t begin) {
+    ids.push_back(id);
+    if (starts != nullptr) {
+      starts->push_back(begin);
+    }
+  };
+  auto const id_at = [&](std::size_t i) { return byte_ids_[static_cast<unsigned char>(piece[i])]; };
   if (auto const whole = whole_.find(piece); whole != whole_.end()) {
-    ids.push_back(whole->second);
+    emit(whole->second, 0);
   } else if (piece.size() <= detail::short_piece) {
-    merge_short(piece, ids);
+    merge_short(piece.size(), id_at, emit);
   } else {
-    merge_long(piece, ids);
+    merge_long(piece.size(), id_at, emit);
   }
 }
 
-SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_short(std::string_view piece,
-                                                        std::vector<std::int32_t>& ids) const {
+/// As Hugging Face tokenizers makes them. There, an unknown character waits for the next known one, and so
+/// comes behind the bytes of characters between them.
+SUPEROFFLOAD_INLINE std::vector<byte_pair_encoder::symbol> byte_pair_encoder::symbols_of(
+    std::string_view piece) const {
+  std::vector<symbol> symbols;
+  symbols.reserve(piece.size());
+  std::optional<symbol> unknown;
+  auto const flush = [&] {
+    if (unknown) {
+      symbols.push_back(*unknown);
+      unknown.reset();
+    }
+  };
+  for (std::size_t at = 0; at < piece.size();) {
+    auto const length = options_.byte_level ? 1 : first_step(piece.substr(at)).length;
+    auto const text = piece.substr(at, length);
+    auto const begin = static_cast<std::uint32_t>(at);
+    auto const size = static_cast<std::uint32_t>(length);
+    at += length;
+    if (auto const id = first_symbol(text, false); id >= 0) {
+      flush();
+      symbols.push_back({id, begin, size});
+      continue;
+    }
+    // At the level of bytes, a character is a letter of the alphabet for them.
+    auto const letter = options_.byte_level ? to_byte_alphabet(text) : std::string{text};
+    auto const fallback = [&](char byte) { return fallback_ids_[static_cast<unsigned char>(byte)]; };
+    if (options_.byte_fallback &&
+        std::ranges::all_of(letter, [&](char byte) { return fallback(byte) >= 0; })) {
+      for (std::uint32_t i = 0; i < letter.size(); ++i) {
+        symbols.push_back({fallback(letter[i]), begin + (options_.byte_level ? 0 : i), 1});
+      }
+    } else if (options_.unk_id && unknown && options_.fuse_unk) {
+      unknown->size = begin + size - unknown->begin;
+    } else if (options_.unk_id) {
+      flush();
+      unknown = symbol{*options_.unk_id, begin, size};
+    }
+  }
+  flush();
+  return symbols;
+}
+
+SUPEROFFLOAD_INLINE void byte_pair_encoder::encode_symbols(std::string_view piece,
+                                                           std::vector<std::int32_t>& ids,
+                                                           std::vector<std::size_t>* starts) const {
+  auto const one_token = [&](std::string_view text, std::size_t begin) {
+    auto const whole = whole_.find(text);
+    if (whole == whole_.end()) {
+      return false;
+    }
+    ids.push_back(whole->second);
+    if (starts != nullptr) {
+      starts->push_back(begin);
+    }
+    return true;
+  };
+  if (options_.ignore_merges && one_token(piece, 0)) {
+    return;
+  }
+  auto const symbols = symbols_of(piece);
+  for (std::size_t begin = 0, end = 0; begin < symbols.size(); begin = end) {
+    do { ++end; } while (end < symbols.size() && may_join(symbols[end - 1].id, symbols[end].id));
+    auto const part = std::span{symbols}.subspan(begin, end - begin);
+    auto const first = part.front().begin;
+    auto const size = std::size_t{part.back().begin} + part.back().size - first;
+    if (!cuts_ || options_.ignore_merges || !one_token(piece.substr(first, size), first)) {
+      merge_symbols(part, ids, starts);
+    }
+  }
+}
+
+SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_symbols(std::span<symbol const> symbols,
+                                                          std::vector<std::int32_t>& ids,
+                                                          std::vector<std::size_t>* starts) const {
+  auto const emit = [&](std::int32_t id, std::size_t at) {
+    ids.push_back(id);
+    if (starts != nullptr) {
+      starts->push_back(symbols[at].begin);
+    }
+  };
+  auto const id_at = [&](std::size_t i) { return symbols[i].id; };
+  if (symbols.size() <= detail::short_piece) {
+    merge_short(symbols.size(), id_at, emit);
+  } else {
+    merge_long(symbols.size(), id_at, emit);
+  }
+}
+
+template <class IdAt, class Emit>
+void byte_pair_encoder::merge_short(std::size_t size, IdAt id_at, Emit emit) const {
   // By position; merged symbols stay in place. An entry is a rank and, to break ties, the position.
   std::array<std::int32_t, detail::short_piece> symbols;
   std::array<std::int32_t, detail::short_piece> results;
   std::array<std::uint64_t, detail::short_piece> entries;
   std::array<std::uint8_t, detail::short_piece> previous, next;
-  auto const size = piece.size();
   auto const look_up = [&](std::size_t i) {
     auto const& found = find(symbols[i], symbols[next[i]]);
     results[i] = found.result;
     entries[i] = std::uint64_t{found.rank} << 8 | i;
   };
   for (std::size_t i = 0; i < size; ++i) {
-    symbols[i] = byte_ids_[static_cast<unsigned char>(piece[i])];
+    symbols[i] = id_at(i);
     previous[i] = static_cast<std::uint8_t>(i - 1);  // unused for the first
     next[i] = static_cast<std::uint8_t>(i + 1);
     entries[i] = detail::no_entry;
@@ -119,17 +292,17 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_short(std::string_view piece,
       look_up(previous[left]);
     }
   }
-  for (std::size_t i = 0; i < size; i = next[i]) { ids.push_back(symbols[i]); }
+  for (std::size_t i = 0; i < size; i = next[i]) { emit(symbols[i], i); }
 }
 
-SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_long(std::string_view piece,
-                                                       std::vector<std::int32_t>& ids) const {
-  struct symbol {
+template <class IdAt, class Emit>
+void byte_pair_encoder::merge_long(std::size_t size, IdAt id_at, Emit emit) const {
+  struct link {
     std::int32_t id;  // negative: merged into the one before it
     std::uint32_t previous, next;
   };
-  auto const end = static_cast<std::uint32_t>(piece.size());
-  std::vector<symbol> symbols(end);
+  auto const end = static_cast<std::uint32_t>(size);
+  std::vector<link> symbols(end);
   // Lowest rank first, then leftmost: rank and position in one number. An entry whose pair has changed is
   // stale.
   std::vector<std::uint64_t> entries;
@@ -142,8 +315,7 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_long(std::string_view piece,
     }
   };
   for (std::uint32_t i = 0; i < end; ++i) {
-    symbols[i] = {byte_ids_[static_cast<unsigned char>(piece[i])], i - 1,
-                  i + 1};  // previous is unused for the first
+    symbols[i] = {id_at(i), i - 1, i + 1};  // previous is unused for the first
   }
   for (std::uint32_t i = 0; i + 1 < end; ++i) { look_up(i); }
   while (!queue.empty()) {
@@ -168,9 +340,9 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::merge_long(std::string_view piece,
       look_up(symbols[left].previous);
     }
   }
-  for (auto const& symbol : symbols) {
-    if (symbol.id >= 0) {
-      ids.push_back(symbol.id);
+  for (std::uint32_t i = 0; i < end; ++i) {
+    if (symbols[i].id >= 0) {
+      emit(symbols[i].id, i);
     }
   }
 }

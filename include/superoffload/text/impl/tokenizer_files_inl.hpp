@@ -4,7 +4,7 @@
 
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/json.hpp>
-#include <superoffload/text/byte_alphabet.hpp>
+#include <superoffload/text/impl/tokenizer_steps_inl.hpp>
 #include <superoffload/text/tokenizer_files.hpp>
 
 #include <algorithm>
@@ -16,8 +16,6 @@
 
 namespace superoffload::text {
 namespace detail {
-
-using io::json_field;
 
 inline constexpr io::json_limits tokenizer_limits{
     .bytes = std::size_t{256} << 20, .depth = 64, .commas = 10'000'000};
@@ -32,39 +30,6 @@ SUPEROFFLOAD_INLINE std::int32_t token_id(json_field const& field) {
   return static_cast<std::int32_t>(field.integer(0, most_tokens - 1));
 }
 
-SUPEROFFLOAD_INLINE bool flag(json_field const& object, std::string const& key, bool otherwise = false) {
-  return object.has(key) ? object[key].boolean() : otherwise;
-}
-
-[[noreturn]] SUPEROFFLOAD_INLINE void refuse(json_field const& field, std::string_view expectation) {
-  fail(exit_code::bad_input, field.where(), ": expected ", expectation, ", found ", field.shown());
-}
-
-/// The component's type; "null" if it is null or absent.
-SUPEROFFLOAD_INLINE std::string type_of(json_field const& owner, std::string const& key) {
-  return owner.has(key) ? owner[key]["type"].text() : "null";
-}
-
-[[noreturn]] SUPEROFFLOAD_INLINE void refuse_type(json_field const& component, std::string_view supported) {
-  fail(exit_code::bad_input, component.where(), ".type: '", printable(component["type"].text()),
-       "' is not supported; expected ", supported);
-}
-
-/// Calls `visit(component, type)` for `field`, or, if it is a sequence, for its components.
-template <class Visit>
-void for_each_component(json_field const& field, std::string const& list, Visit visit) {
-  auto const type = field["type"].text();
-  if (type != "Sequence") {
-    visit(field, type);
-    return;
-  }
-  auto const components = field[list];
-  components.require_array();
-  for (std::size_t i = 0; i < components.raw().size(); ++i) {
-    for_each_component(components[i], list, visit);
-  }
-}
-
 class reader {
 public:
   explicit reader(io::model_directory const& directory)
@@ -77,13 +42,11 @@ public:
     if (document_.has("version") && document_["version"].text() != "1.0") {
       refuse(document_["version"], "\"1.0\"");
     }
-    tokenizer_definition tokenizer{.split = read_pre_tokenizer()};
+    tokenizer_definition tokenizer;
+    tokenizer.normalizer = read_normalizer(document_);
+    tokenizer.pre_tokenizer = read_pre_tokenizer(document_);
+    tokenizer.decoder = read_decoder(document_);
     read_model(tokenizer);
-    tokenizer.nfc = reads_nfc();
-    if (type_of(document_, "decoder") != "ByteLevel") {
-      document_.has("decoder") ? refuse_type(document_["decoder"], "ByteLevel")
-                               : refuse(document_["decoder"], "a decoder of type ByteLevel");
-    }
     read_added_tokens(tokenizer);
     read_config(directory, tokenizer);
     read_post_processor(tokenizer);
@@ -110,12 +73,18 @@ private:
         refuse(model[key], "null (this setting is not supported)");
       }
     }
-    if (flag(model, "byte_fallback")) {
-      refuse(model["byte_fallback"], "false (byte fallback is not supported)");
-    }
     tokenizer.ignore_merges = flag(model, "ignore_merges");
+    tokenizer.byte_fallback = flag(model, "byte_fallback");
+    tokenizer.fuse_unk = flag(model, "fuse_unk");
     read_vocabulary(model["vocab"], tokenizer.vocabulary);
     read_merges(model["merges"], tokenizer.merges);
+    if (model.has("unk_token")) {
+      auto const unknown = model["unk_token"];
+      auto const found = ids_.find(unknown.text());
+      expect(found != ids_.end(), exit_code::bad_input, unknown.where(), ": no token '",
+             printable(unknown.text(), 60), "'; expected one of model.vocab, or null");
+      tokenizer.unk_id = found->second;
+    }
   }
 
   void read_vocabulary(json_field const& field, std::vector<std::string>& vocabulary) {
@@ -138,10 +107,6 @@ private:
              "; expected distinct ids");
       vocabulary[index] = token;
       ids_.emplace(token, number);
-    }
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      expect(ids_.contains(to_byte_alphabet(std::string(1, static_cast<char>(byte)))), exit_code::bad_input,
-             field.where(), ": no token for byte ", byte, "; expected one for each of the 256 bytes");
     }
   }
 
@@ -187,64 +152,8 @@ private:
     return found->second;
   }
 
-  // --- what happens to text before and after
-  // ---------------------------------------------------------------------
-
-  bool reads_nfc() const {
-    bool nfc = false;
-    if (document_.has("normalizer")) {
-      for_each_component(document_["normalizer"], "normalizers",
-                         [&](json_field const& component, std::string const& type) {
-                           if (type != "NFC") {
-                             refuse_type(component, "null, NFC or a Sequence of NFC");
-                           }
-                           nfc = true;
-                         });
-    }
-    return nfc;
-  }
-
-  split_pattern read_pre_tokenizer() const {
-    std::optional<split_pattern> split;
-    bool byte_level = false;
-    auto const field = document_["pre_tokenizer"];
-    if (field.raw().is_null()) {
-      refuse(field, "a Sequence of Split and ByteLevel (SentencePiece's manner is not supported)");
-    }
-    for_each_component(field, "pretokenizers", [&](json_field const& component, std::string const& type) {
-      if (type == "Split" && !split && !byte_level) {
-        split = read_split(component);
-      } else if (type == "ByteLevel" && split && !byte_level) {
-        if (flag(component, "add_prefix_space", true)) {
-          fail(exit_code::bad_input, component.where(),
-               ".add_prefix_space: true is not supported; expected false");
-        }
-        if (flag(component, "use_regex", true)) {
-          fail(exit_code::bad_input, component.where(),
-               ".use_regex: true is not supported; expected false after a Split");
-        }
-        byte_level = true;
-      } else {
-        refuse_type(component, "a Sequence of one Split and one ByteLevel, in this order");
-      }
-    });
-    expect(split && byte_level, exit_code::bad_input, field.where(),
-           ": expected a Sequence of one Split and one ByteLevel, in this order");
-    return *split;
-  }
-
-  static split_pattern read_split(json_field const& component) {
-    // The known patterns match everything. So keeping all pieces is the same as removing what lies between
-    // matches.
-    auto const behavior = component["behavior"].text();
-    bool const invert = flag(component, "invert");
-    expect((behavior == "Isolated" && !invert) || (behavior == "Removed" && invert), exit_code::bad_input,
-           component.where(), ".behavior: '", printable(behavior), "' with invert ", invert,
-           " is not supported; expected Isolated with invert false, or Removed with invert true");
-    auto const pattern = component["pattern"];
-    auto const regex = pattern["Regex"];
-    return split_pattern{regex.text(), regex.where()};
-  }
+  // --- what is put around a text
+  // ---------------------------------------------------------------------------------
 
   void read_post_processor(tokenizer_definition& tokenizer) const {
     if (!document_.has("post_processor")) {
@@ -362,8 +271,10 @@ private:
     json_field const config{config_json, config_name};
     json_field const map{map_json, map_name};
     map.require_object();
-    if (flag(config, "add_prefix_space")) {
-      refuse(config["add_prefix_space"], "false");
+    // Only what tokenizer.json says counts. transformers lets the configuration overrule it in some classes.
+    bool const prepends = tokenizer.normalizer.prepends() || tokenizer.pre_tokenizer.prepends();
+    if (config.has("add_prefix_space") && flag(config, "add_prefix_space") != prepends) {
+      refuse(config["add_prefix_space"], prepends ? "true, as tokenizer.json has it" : "false");
     }
     bool const has_decoder = config.has("added_tokens_decoder");
     if (has_decoder) {

@@ -7,8 +7,9 @@
 #include <superoffload/text/added_tokens.hpp>
 #include <superoffload/text/byte_alphabet.hpp>
 #include <superoffload/text/byte_pair_encoder.hpp>
-#include <superoffload/text/normalization.hpp>
-#include <superoffload/text/split_pattern.hpp>
+#include <superoffload/text/normalizer.hpp>
+#include <superoffload/text/pre_tokenizer.hpp>
+#include <superoffload/text/token_decoder.hpp>
 #include <superoffload/text/tokenizer.hpp>
 #include <superoffload/text/tokenizer_files.hpp>
 #include <superoffload/text/utf8.hpp>
@@ -20,26 +21,34 @@ namespace superoffload::text {
 namespace detail {
 
 /// The tokens that are searched for after normalisation (or before it), in the form that is searched for.
-SUPEROFFLOAD_INLINE std::vector<added_token> tokens_found(std::vector<added_token> const& tokens,
-                                                          bool normalized, bool nfc) {
+SUPEROFFLOAD_INLINE std::vector<added_token> tokens_found(tokenizer_definition const& definition,
+                                                          bool normalized) {
   std::vector<added_token> found;
-  for (auto const& token : tokens) {
+  for (auto const& token : definition.added_tokens) {
     if (token.normalized != normalized) {
       continue;
     }
     found.push_back(token);
-    if (normalized && nfc) {
-      found.back().content = to_nfc(token.content);
+    if (normalized) {
+      auto const form = definition.normalizer(token.content);
+      expect(!form.empty(), exit_code::bad_input, "added token ", token.id,
+             ": nothing is left of its content after the normalizer; expected \"normalized\": false");
+      found.back().content = form;
     }
   }
   return found;
 }
 
-/// By id, the bytes that text must contain to become the token; empty where no text can.
-SUPEROFFLOAD_INLINE std::vector<std::string> spellings(std::vector<std::string> const& vocabulary) {
+/// By id, what text must contain to become the token, in bytes or as it is; empty where no text can.
+SUPEROFFLOAD_INLINE std::vector<std::string> spellings(tokenizer_definition const& definition) {
+  if (!definition.pre_tokenizer.byte_level()) {
+    return definition.vocabulary;
+  }
   std::vector<std::string> bytes;
-  bytes.reserve(vocabulary.size());
-  for (auto const& letters : vocabulary) { bytes.push_back(from_byte_alphabet(letters).value_or("")); }
+  bytes.reserve(definition.vocabulary.size());
+  for (auto const& letters : definition.vocabulary) {
+    bytes.push_back(from_byte_alphabet(letters).value_or(""));
+  }
   return bytes;
 }
 
@@ -54,110 +63,108 @@ SUPEROFFLOAD_INLINE void expect_text(std::string_view utf8) {
 
 struct tokenizer::tables {
   explicit tables(tokenizer_definition const& definition)
-      : added{detail::tokens_found(definition.added_tokens, false, definition.nfc)},
-        added_normalized{detail::tokens_found(definition.added_tokens, true, definition.nfc)},
-        split{definition.split},
-        encoder{detail::spellings(definition.vocabulary), definition.merges, definition.ignore_merges},
-        nfc{definition.nfc},
+      : added{detail::tokens_found(definition, false)},
+        added_normalized{detail::tokens_found(definition, true)},
+        normalize{definition.normalizer},
+        cut{definition.pre_tokenizer},
+        encoder{detail::spellings(definition),
+                definition.merges,
+                {.ignore_merges = definition.ignore_merges,
+                 .byte_level = definition.pre_tokenizer.byte_level(),
+                 .byte_fallback = definition.byte_fallback,
+                 .fuse_unk = definition.fuse_unk,
+                 .unk_id = definition.unk_id}},
+        decode{definition.decoder},
         prefix{definition.prefix},
         suffix{definition.suffix},
         bos{definition.bos_id},
         eos{definition.eos_id},
         pad{definition.pad_id} {
-    auto const set = [this](std::int32_t id, std::string const& letters, bool is_special) {
-      auto const index = static_cast<std::size_t>(id);
-      if (decoded.size() <= index) {
-        decoded.resize(index + 1);
-        special.resize(index + 1);
+    auto const set = [this](std::size_t id, std::string const& letters, bool is_special) {
+      if (spelt.size() <= id) {
+        spelt.resize(id + 1);
+        special.resize(id + 1);
       }
-      decoded[index] = from_byte_alphabet(letters).value_or(letters);
-      special[index] = is_special;
+      spelt[id] = letters;
+      special[id] = is_special;
     };
+    spelt.reserve(definition.vocabulary.size());
     for (std::size_t id = 0; id < definition.vocabulary.size(); ++id) {
-      set(static_cast<std::int32_t>(id), definition.vocabulary[id], false);
+      set(id, definition.vocabulary[id], false);
     }
-    for (auto const& token : definition.added_tokens) { set(token.id, token.content, token.special); }
+    for (auto const& token : definition.added_tokens) {
+      set(static_cast<std::size_t>(token.id), token.content, token.special);
+    }
   }
 
-  void encode(std::string_view text, std::vector<std::int32_t>& ids) const {
+  /// Appends to `starts`, if there is one, where the characters begin that the tokens begin with.
+  void encode(std::string_view text, std::vector<std::int32_t>& ids,
+              std::vector<std::size_t>* starts = nullptr) const {
     for (auto const& [plain, id] : added(text)) {
-      if (id >= 0) {
-        ids.push_back(id);
-      } else if (nfc && !is_plainly_nfc(plain)) {
-        encode_normalized(to_nfc(plain), ids);
-      } else {
-        encode_normalized(plain, ids);
-      }
-    }
-  }
-
-  /// Appends to `starts`, if there is one, where in the text the tokens begin.
-  void encode_normalized(std::string_view text, std::vector<std::int32_t>& ids,
-                         std::vector<std::size_t>* starts = nullptr) const {
-    auto const offset = [&](std::string_view part) {
-      return static_cast<std::size_t>(part.data() - text.data());
-    };
-    for (auto const& [plain, id] : added_normalized(text)) {
-      if (id >= 0) {
-        ids.push_back(id);
-        if (starts != nullptr) {
-          starts->push_back(offset(plain));
-        }
+      auto const begin = static_cast<std::size_t>(plain.data() - text.data());
+      if (id < 0) {
+        encode_stretch(plain, begin, ids, starts);
         continue;
       }
-      for (auto const piece : split(plain)) {
-        auto const first = ids.size();
-        encoder.encode(piece, ids);
-        if (starts != nullptr) {
-          auto start = offset(piece);
-          for (auto i = first; i < ids.size(); ++i) {
-            starts->push_back(start);
-            start += decoded[static_cast<std::size_t>(ids[i])].size();
-          }
-        }
+      ids.push_back(id);
+      if (starts != nullptr) {
+        starts->push_back(begin);
       }
+    }
+  }
+
+  void encode_stretch(std::string_view text, std::size_t begin, std::vector<std::int32_t>& ids,
+                      std::vector<std::size_t>* starts) const {
+    auto const normalized = normalize(text, starts != nullptr || cut.needs_origins());
+    for (auto const& [plain, id] : added_normalized(normalized.text())) {
+      auto const at = static_cast<std::size_t>(plain.data() - normalized.text().data());
+      if (id < 0) {
+        derived_text part{normalized.traced()};
+        part.append(normalized, at, at + plain.size());
+        encode_part(part, begin, ids, starts);
+        continue;
+      }
+      ids.push_back(id);
+      if (starts != nullptr) {
+        starts->push_back(begin + normalized.origin(at));
+      }
+    }
+  }
+
+  void encode_part(derived_text& text, std::size_t begin, std::vector<std::int32_t>& ids,
+                   std::vector<std::size_t>* starts) const {
+    std::vector<std::size_t> in_piece;
+    for (auto const piece : cut(text, begin)) {
+      in_piece.clear();
+      encoder.encode(text.text().substr(piece.begin, piece.end - piece.begin), ids,
+                     starts != nullptr ? &in_piece : nullptr);
+      for (auto const start : in_piece) { starts->push_back(begin + text.origin(piece.begin + start)); }
     }
   }
 
   void encode_and_locate(std::string_view text, std::span<std::size_t const> offsets,
                          std::vector<std::int32_t>& ids, std::vector<std::int32_t>& located) const {
-    auto const next = [&] { return located.size() < offsets.size() ? offsets[located.size()] : text.npos; };
-    auto const locate = [&](std::size_t index) { located.push_back(static_cast<std::int32_t>(index)); };
-    std::vector<std::size_t> starts;  // of the tokens of a stretch, in its normalised form
-    for (auto const& [plain, id] : added(text)) {
-      auto const begin = static_cast<std::size_t>(plain.data() - text.data());
-      auto const end = begin + plain.size();
-      while (next() <= begin) { locate(ids.size()); }
-      if (id >= 0) {
-        ids.push_back(id);
-        continue;
-      }
-      auto const first = ids.size();
-      bool const normalise = nfc && !is_plainly_nfc(plain);
-      starts.clear();
-      encode_normalized(normalise ? to_nfc(plain) : std::string{plain}, ids, &starts);
-      std::size_t done = begin;
-      std::size_t normalised = 0;  // bytes that [begin, done) has when normalised
-      while (next() < end) {
-        auto const part = text.substr(done, next() - done);
-        normalised += normalise ? to_nfc(part).size() : part.size();
-        done = next();
-        auto const found = std::ranges::lower_bound(starts, normalised);
-        locate(first + static_cast<std::size_t>(found - starts.begin()));
-      }
+    auto const first = ids.size();
+    std::vector<std::size_t> starts;
+    encode(text, ids, &starts);
+    auto from = starts.begin();
+    for (auto const offset : offsets) {
+      // A normalizer may move a mark before another one, but never out of its place among the letters.
+      from = std::find_if(from, starts.end(), [&](std::size_t start) { return start >= offset; });
+      located.push_back(static_cast<std::int32_t>(first + static_cast<std::size_t>(from - starts.begin())));
     }
-    while (located.size() < offsets.size()) { locate(ids.size()); }
   }
 
   added_token_finder added;
   added_token_finder added_normalized;
-  split_pattern split;
+  normalizer normalize;
+  pre_tokenizer cut;
   byte_pair_encoder encoder;
-  bool nfc;
+  token_decoder decode;
   std::vector<std::int32_t> prefix, suffix;
   std::optional<std::int32_t> bos, eos, pad;
-  std::vector<std::string> decoded;  // bytes by id
-  std::vector<bool> special;         // by id
+  std::vector<std::string> spelt;  // tokens by id
+  std::vector<bool> special;       // by id
 };
 
 SUPEROFFLOAD_INLINE tokenizer::tokenizer(tokenizer_definition const& definition)
@@ -177,10 +184,16 @@ SUPEROFFLOAD_INLINE std::vector<std::int32_t> tokenizer::encode(std::string_view
 SUPEROFFLOAD_INLINE void tokenizer::encode(std::string_view utf8, std::vector<std::int32_t>& ids,
                                            bool add_special) const {
   detail::expect_text(utf8);
+  auto const before = ids.size();
   if (add_special) {
     ids.insert(ids.end(), tables_->prefix.begin(), tables_->prefix.end());
   }
-  tables_->encode(utf8, ids);
+  try {
+    tables_->encode(utf8, ids);
+  } catch (...) {  // a pattern needs too many steps
+    ids.resize(before);
+    throw;
+  }
   if (add_special) {
     ids.insert(ids.end(), tables_->suffix.begin(), tables_->suffix.end());
   }
@@ -197,19 +210,21 @@ SUPEROFFLOAD_INLINE std::vector<std::int32_t> tokenizer::encode_and_locate(
 
 SUPEROFFLOAD_INLINE std::string tokenizer::decode(std::span<std::int32_t const> ids,
                                                   bool skip_special) const {
-  std::string bytes;
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
   for (auto const id : ids) {
     auto const index = static_cast<std::size_t>(id);  // negative ids become huge
-    if (index >= tables_->decoded.size() || (skip_special && tables_->special[index])) {
+    if (index >= tables_->spelt.size() || tables_->spelt[index].empty() ||
+        (skip_special && tables_->special[index])) {
       continue;
     }
-    bytes += tables_->decoded[index];
+    tokens.push_back(tables_->spelt[index]);
   }
-  return to_valid_utf8(bytes);
+  return to_valid_utf8(tables_->decode(std::move(tokens)));
 }
 
 SUPEROFFLOAD_INLINE std::int64_t tokenizer::size() const noexcept {
-  return static_cast<std::int64_t>(tables_->decoded.size());
+  return static_cast<std::int64_t>(tables_->spelt.size());
 }
 SUPEROFFLOAD_INLINE std::optional<std::int32_t> tokenizer::bos_id() const noexcept { return tables_->bos; }
 SUPEROFFLOAD_INLINE std::optional<std::int32_t> tokenizer::eos_id() const noexcept { return tables_->eos; }
