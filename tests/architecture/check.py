@@ -37,6 +37,11 @@ ALLOWED = {
     "train": "core kernel cpu comm io text data autograd optim zero offload nn model",
     "cli": "core kernel cpu cuda cudnn comm nccl io text data autograd optim zero offload nn model train",
 }
+# The same of sub-directories of one directory: what a step does knows nothing of what decides about it beforehand.
+ALLOWED_BESIDE = {
+    "offload/scheduling": "",
+    "offload/state": "scheduling",
+}
 HEAVY = re.compile(r"^(nlohmann/|CLI/|Eigen/|unsupported/Eigen/|xsimd/|utf8proc|cudnn|nccl)")
 # Headers with a heavy one as their purpose, bodies of kernels, and implementations.
 HEAVY_HEADERS = re.compile(r"^superoffload/(io/json\.hpp|cpu/kernels/.*|\w+/(\w+/)?impl/\w+_inl\.hpp)$")
@@ -96,6 +101,10 @@ def check_includes(name, text):
                 yield line, f"includes the umbrella <{target}>: name the header itself"
             elif len(parts) > 2 and parts[1] != module and parts[1] not in ALLOWED[module].split():
                 yield line, f"{module} includes <{target}>: it may include {ALLOWED[module] or 'nothing'} only"
+            beside = "/".join(name.parts[1:3])
+            if beside in ALLOWED_BESIDE and len(parts) > 3 and parts[1:3] != list(name.parts[1:3]) and (
+                    parts[1] == module and parts[2] not in ALLOWED_BESIDE[beside].split()):
+                yield line, f"{beside} includes <{target}>: of {module}/ it may include {ALLOWED_BESIDE[beside] or 'no other sub-directory'} only"
         if name.suffix == ".hpp" and not HEAVY_HEADERS.match(name.as_posix()):
             if HEAVY.match(target) or HEAVY_HEADERS.match(target):
                 yield line, f"a public header includes the heavy <{target}>: only impl/*_inl.hpp may"

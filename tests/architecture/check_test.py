@@ -44,6 +44,13 @@ class Check(unittest.TestCase):
         self.rejects("include/superoffload/core/a.hpp", SPDX + "#include <superoffload/io/b.hpp>\n", "core includes")
         self.rejects("include/superoffload/nn/a.hpp", SPDX + "  # include <superoffload/zero/b.hpp>\n", "nn includes")
 
+    def test_beside(self):
+        include = SPDX + "#include <superoffload/offload/{}/b.hpp>\n"
+        self.accepts("include/superoffload/offload/state/a.hpp", include.format("scheduling"))
+        self.accepts("include/superoffload/offload/planning/a.hpp", include.format("state"))
+        self.rejects("include/superoffload/offload/state/a.hpp", include.format("planning"), "scheduling only")
+        self.rejects("include/superoffload/offload/scheduling/a.hpp", include.format("state"), "no other sub-directory")
+
     def test_umbrella_inside(self):
         self.rejects("include/superoffload/train/a.hpp", SPDX + "#include <superoffload/superoffload.hpp>\n", "umbrella")
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/offload/planning/machine.hpp>
+#include <superoffload/offload/scheduling/adam_task.hpp>
 
 #include <cstddef>
 
