@@ -57,6 +57,17 @@ TEST_CASE("padding to max_length") {
   CHECK(made.starts == ids{0, 4, 8});
 }
 
+TEST_CASE("padding that is learnt: every token but the first of a sequence is a target") {
+  auto const examples = testing::examples_of({{11, 12, 13}, {21}});
+  auto const made =
+      collated(examples, {{1}, {0}},
+               {.padding = pad_to::max_length, .max_length = 4, .pad_id = 9, .learn_padding = true});
+  CHECK(made.tokens == ids{21, 9, 9, 9, 11, 12, 13, 9});
+  CHECK(made.targets == ids{9, 9, 9, -1, 12, 13, 9, -1});
+  CHECK(made.positions == ids{0, 1, 2, 3, 0, 1, 2, 3});
+  CHECK(made.starts == ids{0, 4, 8});
+}
+
 TEST_CASE("packed rows are documents") {
   auto const examples = testing::examples_of({{11, 12, 13}, {21}, {31, 32}, {41, 42, 43}}, 1);
   collation options{.packing = true, .max_length = 7, .pad_id = 9};

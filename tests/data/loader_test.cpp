@@ -197,6 +197,32 @@ TEST_CASE("a step without any label has the divisor 0") {
   CHECK(from.next().label_tokens == 0);
 }
 
+TEST_CASE("padding that is learnt counts in the divisor, on all ranks") {
+  auto const examples = testing::numbered_examples(10, 8);
+  loader_options options{.batch_size = 4, .shuffle = false, .padding = pad_to::max_length, .max_length = 8};
+  options.world = 2;
+  options.learn_padding = true;
+  std::int64_t labels = 0, divisor = 0;
+  for (options.rank = 0; options.rank < 2; ++options.rank) {
+    loader rank{examples, options};
+    auto const step = rank.next();
+    divisor = step.label_tokens;
+    for (auto const& batch : step.micro_batches) { labels += batch.label_tokens(); }
+  }
+  CHECK(labels == divisor);
+  options.rank = 0;
+  options.learn_padding = false;
+  CHECK(loader{examples, options}.next().label_tokens < divisor);
+  options.learn_padding = true;
+  for (auto const padding : {pad_to::none, pad_to::longest}) {
+    options.padding = padding;
+    CHECK_THROWS_AS(loader(examples, options), error);
+  }
+  options.padding = pad_to::max_length;
+  options.packing = true;
+  CHECK_THROWS_AS(loader(examples, options), error);
+}
+
 TEST_CASE("options that cannot be") {
   auto const examples = testing::numbered_examples(10, 8);
   for (auto const& wrong :

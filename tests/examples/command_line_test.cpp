@@ -81,6 +81,10 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--eval_steps", "-2"}, {"--eval_steps is -2"}},
       {{"--eval_steps", "5"}, {"--eval_steps needs --eval_dataset"}},
       {{"--export_best", "on"}, {"--export_best needs --eval_dataset"}},
+      {{"--eval_only"}, {"--eval_only needs --eval_dataset"}},
+      {{"--learn_padding", "on"}, {"--learn_padding is on", "--padding max_length"}},
+      {{"--learn_padding", "on", "--padding", "max_length", "--packing", "on"},
+       {"--learn_padding is on", "--packing off"}},
       {{"--log_interval", "0"}, {"--log_interval is 0"}},
       {{"--save_steps", "-1"}, {"--save_steps is -1"}},
       {{"--save_total_limit", "-1"}, {"--save_total_limit is -1"}},
@@ -344,6 +348,7 @@ TEST_CASE("--help names every flag, in groups, with its default") {
                                    "label_mask",
                                    "append_eos",
                                    "padding",
+                                   "learn_padding",
                                    "packing",
                                    "shuffle",
                                    "activation_checkpointing",
@@ -363,6 +368,7 @@ TEST_CASE("--help names every flag, in groups, with its default") {
                                    "trace_steps",
                                    "eval_dataset",
                                    "eval_steps",
+                                   "eval_only",
                                    "log_interval",
                                    "metrics",
                                    "report_to",
@@ -443,7 +449,9 @@ TEST_CASE("a DeepSpeed file says what flags may not contradict, and what has no 
   // --batch_size is 2 and --dtype bf16, unless said otherwise
   auto const dry = [&](std::string const& text, words const& flags) {
     write_file(file, text);
-    return c.run(joined({"--dry_run", "--deepspeed-config", file.string()}, flags));
+    return c.run(joined(
+        {"--dry_run", "--deepspeed-config", file.string(), "--lr_scheduler", "linear", "--export", "on"},
+        flags));
   };
   auto const done =
       dry(R"({"train_batch_size": 2, "train_micro_batch_size_per_gpu": 1, "bf16": {"enabled": false},
@@ -506,8 +514,10 @@ TEST_CASE("the configurations of DeepSpeed's SuperOffload examples plan a run un
     auto const done = c.run(flags);
     CAPTURE(done.out);
     CHECK(done.status == 0);
-    CHECK(std::ranges::count(done.err, '\n') == 1);
+    CHECK(std::ranges::count(done.err, '\n') == 3);
     CHECK(done.err.find("reduce_bucket_size") != std::string::npos);
+    CHECK(done.err.find("no scheduler: the rate is constant") != std::string::npos);
+    CHECK(done.err.find("no model is exported") != std::string::npos);
     CHECK((done.out.find("after the gradient check") != std::string::npos) == zero);
     CHECK((done.out.find("speculative before the gradient check") != std::string::npos) == !zero);
   }

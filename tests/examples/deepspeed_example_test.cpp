@@ -164,4 +164,125 @@ TEST_CASE("a run may end without an export, which its last line says") {
   CHECK(contains(saved.out, (e.output / "checkpoint-1").string()));
 }
 
+TEST_CASE("a configuration trains as DeepSpeed's example does: constant rate, all tokens learnt, no export") {
+  example const e;
+  auto const config =
+      write_file(e.root.path() / "ds.json", R"({"train_batch_size": 2, "bf16": {"enabled": true},
+      "wall_clock_breakdown": true})");
+  auto const metrics = e.root.path() / "metrics.jsonl";
+  auto const done = e.run({"--dataset",
+                           e.rows.string(),
+                           "--deepspeed_config",
+                           config.string(),
+                           "--num_train_epochs",
+                           "3",
+                           "--lr",
+                           "1e-3",
+                           "--template",
+                           "deepspeed",
+                           "--label_mask",
+                           "none",
+                           "--append_eos",
+                           "off",
+                           "--padding",
+                           "max_length",
+                           "--learn_padding",
+                           "on",
+                           "--activation_checkpointing",
+                           "--log_interval",
+                           "1",
+                           "--metrics",
+                           metrics.string()});
+  CAPTURE(done.err);
+  REQUIRE(done.status == 0);
+  CHECK_FALSE(fs::exists(e.output / "model"));
+  CHECK(contains(done.err, "no scheduler: the rate is constant"));
+  CHECK(contains(done.err, "no model is exported"));
+  CHECK(contains(done.err, " TFLOPS  "));
+  CHECK(contains(done.err, " TFLOPS as DeepSpeed's example counts them\n"));
+  auto const model = io::read_json(models / "llama" / "config.json");
+  std::ifstream file{metrics};
+  int steps = 0;
+  for (std::string line; std::getline(file, line); ++steps) {
+    auto const step = io::json::parse(line);
+    CHECK(step["lr"] == 1e-3);
+    CHECK(step["label_tokens"] == 2 * 63);
+    // finetune_zero3.py: 2 * 4 * P * S + 2 * 2 * 4 * L * h * S^2 of each sequence, over the time of the step
+    double const of_sequence = 8.0 * 135488 * 64 + 16.0 * model["num_hidden_layers"].get<double>() *
+                                                       model["hidden_size"].get<double>() * 64 * 64;
+    CHECK(step["deepspeed_tflops"].get<double>() ==
+          doctest::Approx(2.0 * of_sequence / step["step_time_ms"].get<double>() * 1e-9));
+  }
+  CHECK(steps == 3);
+}
+
+TEST_CASE("labels of the padding change the run, and so is a run of its own") {
+  example const e;
+  words const flags{"--dataset", e.rows.string(), "--max_steps",  "2",
+                    "--padding", "max_length",    "--save_steps", "1"};
+  REQUIRE(e.run(joined(flags, {"--learn_padding", "on"})).status == 0);
+  check_rejected(e.run(joined(flags, {"--resume", "auto"})), exit_code::bad_input,
+                 {"label_mask", "padding learnt"});
+}
+
+TEST_CASE("an evaluation alone prints the loss of a run's start, and writes nothing") {
+  example const e;
+  auto const rows = std::vector<std::string>{"--eval_dataset", some_rows.string(), "--label_mask", "none"};
+  auto const files = snapshot_of(e.root.path());
+  auto const alone = e.run(joined(rows, {"--eval_only"}));
+  CAPTURE(alone.err);
+  REQUIRE(alone.status == 0);
+  CHECK(snapshot_of(e.root.path()) == files);
+  CHECK(contains(alone.out, "of them trained"));
+  auto const last = alone.out.rfind("held-out loss ");
+  REQUIRE(last != std::string::npos);
+  auto const loss = alone.out.substr(last, std::string_view{"held-out loss 1.2345"}.size());
+  CHECK(alone.out.ends_with(loss + "\n"));
+
+  auto const trained = e.run(joined(rows, {"--dataset", e.rows.string(), "--max_steps", "1"}));
+  REQUIRE(trained.status == 0);
+  CHECK(contains(trained.out, loss + " before, "));
+  auto const ranks = e.run(joined(rows, {"--eval_only", "--ranks", "2", "--dtype", "float32"}));
+  CAPTURE(ranks.err);
+  CHECK(ranks.status == 0);
+  CHECK(contains(ranks.out, "held-out loss "));
+
+  for (words const& more : {words{"--metrics", (e.root.path() / "m").string()},
+                            {"--trace", (e.root.path() / "t").string()},
+                            {"--report_to", "html"},
+                            {"--save_checkpoint"},
+                            {"--overwrite_output_dir"}}) {
+    check_rejected(e.run(joined(joined(rows, {"--eval_only"}), more)), exit_code::bad_input,
+                   {more.front() + " is given, but --eval_only writes nothing"});
+  }
+  check_rejected(e.run(joined(rows, {"--eval_only", "--resume", "auto"})), exit_code::bad_input,
+                 {"--eval_only evaluates --model, but --resume is given"});
+}
+
+TEST_CASE("after an interruption, the held-out loss before is that of the run's start") {
+  example const e;
+  words const flags{"--dataset",    e.rows.string(), "--eval_dataset", some_rows.string(),
+                    "--lr",         "1e-2",          "--lr_scheduler", "constant",
+                    "--label_mask", "none",          "--save_steps",   "2"};
+  auto const before_of = [](outcome const& done) {
+    CAPTURE(done.err);
+    REQUIRE(done.status == 0);
+    auto const at = done.out.rfind("held-out loss ");
+    REQUIRE(at != std::string::npos);
+    return done.out.substr(at, done.out.find(" before", at) - at);
+  };
+  auto const first = before_of(e.run(joined(flags, {"--max_steps", "2"})));
+  auto const resumed = e.run(joined(flags, {"--max_steps", "4", "--resume", "auto"}));
+  CHECK(before_of(resumed) == first);
+  CHECK_FALSE(contains(resumed.out, first + " before, " + first.substr(14) + " after"));
+  CHECK_FALSE(contains(resumed.err, "step 2  held-out loss"));  // known from the session before
+
+  // Other held-out data have another loss, which the run has to find.
+  auto const other =
+      e.run(last_of_each(joined(flags, {"--max_steps", "6", "--resume", (e.output / "checkpoint-4").string(),
+                                        "--eval_dataset", e.rows.string()})));
+  CHECK(before_of(other) != first);
+  CHECK(contains(other.err, "step 4  held-out loss"));
+}
+
 }  // namespace

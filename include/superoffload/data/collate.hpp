@@ -21,7 +21,8 @@ struct collation {
   pad_to padding = pad_to::none;  ///< none, to the longest of the micro-batch, or all to `max_length`
   bool packing = false;           ///< each row is its own document
   std::int64_t max_length = 0;    ///< tokens; the width of pad_to::max_length
-  std::int32_t pad_id = 0;        ///< fills the padding; it is never a target and follows all real tokens
+  std::int32_t pad_id = 0;        ///< fills the padding, which follows all real tokens
+  bool learn_padding = false;     ///< padding is a target like other tokens; otherwise it is none
 };
 
 /// The micro-batch of `sequences`, which may be empty.
@@ -74,7 +75,12 @@ inline batch collate(example_set const& examples, std::span<sequence const> sequ
         end_document();
       }
     }
-    while (out.rows() - begin < width) { append(options.pad_id, -1); }
+    while (out.rows() - begin < width) {
+      if (options.learn_padding && out.rows() > begin) {
+        out.targets.back() = options.pad_id;
+      }
+      append(options.pad_id, -1);
+    }
     end_document();
   }
   return out;

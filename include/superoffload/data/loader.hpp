@@ -33,8 +33,8 @@ struct loader_options {
   pad_to padding = pad_to::none;   ///< how far each sequence is padded
   std::int64_t max_length = 0;     ///< required for packing and for pad_to::max_length
   mixture mixed{};                 ///< with `shuffle` only
-  std::int32_t pad_id =
-      0;  ///< the padding token, else end-of-text, else 0: never a target, and no real token attends to it
+  std::int32_t pad_id = 0;     ///< the padding token, else end-of-text, else 0; no real token attends to it
+  bool learn_padding = false;  ///< padding is a target, too; with pad_to::max_length and without packing only
   /// Rows of the largest batch, if rows are rounded up (data/row_sizes.hpp) where nothing else is padded; 0:
   /// not.
   std::int64_t most_rows = 0;
@@ -75,6 +75,8 @@ public:
     expect(options.padding != pad_to::max_length || options.max_length >= longest, exit_code::bad_input,
            "padding to max_length: max_length is ", options.max_length,
            ", expected at least the longest example's ", longest, " tokens");
+    expect(!options.learn_padding || (options.padding == pad_to::max_length && !options.packing),
+           exit_code::bad_input, "padding is to be learnt; expected padding to max_length, and no packing");
     longest_ = longest;
     auto const width =
         options.packing || options.padding == pad_to::max_length ? options.max_length : longest;
@@ -106,6 +108,9 @@ public:
         auto const length = (*examples_)[row].length();
         step.tokens += length;
         step.lengths.push_back(length);
+        if (options_.learn_padding) {
+          step.label_tokens += options_.max_length - length;
+        }
       }
     }
     auto const rows_of_parts = shared(sequences);
@@ -142,7 +147,8 @@ private:
   }
   [[nodiscard]] batch batch_of(std::int64_t part, std::span<sequence const> sequences,
                                shared_rows const& rows) const {
-    collation const how{options_.padding, options_.packing, options_.max_length, options_.pad_id};
+    collation const how{options_.padding, options_.packing, options_.max_length, options_.pad_id,
+                        options_.learn_padding};
     if (options_.padding != pad_to::none) {
       auto const mine = part_of(static_cast<std::int64_t>(sequences.size()), parts(), part);
       return collate(

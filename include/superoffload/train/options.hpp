@@ -71,6 +71,7 @@ struct training_options {
   bool mask_prompt = true;                             ///< learn the response alone, where a row has a prompt
   bool append_eos = true;                     ///< end-of-text after every row but conversations and ids
   data::pad_to padding = data::pad_to::none;  ///< how far each sequence is padded
+  bool learn_padding = false;                 ///< labels for the padding, as DeepSpeed's example has them
   bool packing = false;                       ///< several rows in one sequence, which do not see each other
   bool shuffle = true;                        ///< a new order in every epoch
   recompute::choice recompute = recompute::choice::automatic;  ///< automatic: as the memory requires
@@ -92,6 +93,7 @@ struct training_options {
   bool exports = true;                 ///< a model after the last step
   bool export_every_save = false;      ///< a model beside every checkpoint
   bool export_best = false;            ///< a model when the held-out loss is the lowest so far
+  bool eval_only = false;              ///< evaluate `eval_dataset`, and write nothing to `output`
   bool dry_run = false;                ///< plan only, and write nothing to `output`
 
   /// The number of this process, from 0.

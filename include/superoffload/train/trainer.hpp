@@ -99,8 +99,10 @@ private:
   auto guarded(Body&& body);
   void load();
   void train_one_step();
+  [[nodiscard]] std::optional<double> deepspeed_tflops(std::int64_t sequences, double seconds) const;
   void count_updates(step_metrics& m);
   void check_loss(step_result const& result, std::int64_t label_tokens);
+  void evaluate_before();
   double evaluate();
 
   /// Ranks and micro-batches get parts of equal cost for this model. Batches have few sizes on a device that
@@ -144,7 +146,7 @@ basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup 
   output_.look_at_directory();
   expect_length(options, setup.config);
   expect_freezes_something(engine.model().units(), options);
-  expect(engine.allocation().trainable_parameters > 0, exit_code::bad_input,
+  expect(engine.allocation().trainable_parameters > 0 || options.eval_only, exit_code::bad_input,
          "--freeze leaves no tensor to train");
   if (options.dry_run && (options.dataset.empty() || !has_tokenizer())) {
     outline_without_tokens();
@@ -155,7 +157,9 @@ basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup 
       output_.read_model_files();
     });
     loader_.emplace(data_->training, shared_by_cost(data_->loader_options(options), most_rows(options)));
-    total_steps_ = options.max_steps > 0 ? options.max_steps : loader_->steps_in(options.epochs);
+    total_steps_ = options.eval_only       ? 0
+                   : options.max_steps > 0 ? options.max_steps
+                                           : loader_->steps_in(options.epochs);
   }
   activity const shown{"measuring and planning", is_rank_zero()};
   settle_plan();
@@ -210,12 +214,12 @@ void basic_trainer<Core>::start() {
   guarded([this] {
     stop_.emplace();
     load();
-    settle_algorithms();
-    report_.begin(state_.step, total_steps_);
-    output_.begin();
-    if (!data_->held_out.empty()) {
-      eval_before_ = evaluate();
+    if (!setup_->options.eval_only) {
+      settle_algorithms();
+      output_.begin();
     }
+    report_.begin(state_.step, total_steps_);
+    evaluate_before();
   });
 }
 
@@ -251,7 +255,7 @@ run_summary basic_trainer<Core>::finish() {
     summary.is_rank_zero = is_rank_zero();
     if (signal_ != 0) {
       output_.save();
-    } else {
+    } else if (!setup_->options.eval_only) {
       if (!data_->held_out.empty()) {
         summary.eval_after = evaluate();
       }
@@ -483,11 +487,29 @@ void basic_trainer<Core>::train_one_step() {
   m.tokens = data.tokens;
   m.model_tflops = 3.0 * forward / seconds * 1e-12;
   m.hardware_tflops = (3.0 * forward + recomputed) / seconds * 1e-12;
+  m.deepspeed_tflops = deepspeed_tflops(data.sequences, seconds);
   m.host_bytes = peak_resident_bytes();
   m.device_bytes = device_->peak_bytes();
   m.skipped = !result.accepted;
   count_updates(m);
   report_.step(m);
+}
+
+/// TFLOP/s by the formula of DeepSpeed's SuperOffload example (finetune_zero3.py), which is for dense models;
+/// none: nobody asked for a breakdown.
+template <class Core>
+std::optional<double> basic_trainer<Core>::deepspeed_tflops(std::int64_t sequences, double seconds) const {
+  auto const& config = setup_->config;
+  if (!setup_->options.wall_clock_breakdown || config.experts > 0) {
+    return std::nullopt;
+  }
+  auto const& allocation = engine_->allocation();
+  double const passes = allocation.recomputed_flops_per_token > 0.0 ? 4.0 : 3.0;
+  auto const length = static_cast<double>(setup_->options.max_length);
+  double const of_sequence =
+      2.0 * passes * static_cast<double>(allocation.parameters) * length +
+      4.0 * passes * static_cast<double>(config.layers * config.hidden) * length * length;
+  return 1e-12 * static_cast<double>(sequences) * of_sequence / seconds;
 }
 
 /// Counts this step's updates of buckets off the device.
@@ -521,6 +543,22 @@ void basic_trainer<Core>::check_loss(step_result const& result, std::int64_t lab
   expect(state_.skips_in_a_row < setup_->options.most_skips, exit_code::nonfinite, "step ", state_.step,
          ": the gradient was not finite in ", state_.skips_in_a_row,
          " steps in a row; weights are unchanged, ", last);
+}
+
+/// The loss before the first step is that of the run, also of one that is resumed.
+template <class Core>
+void basic_trainer<Core>::evaluate_before() {
+  if (data_->held_out.empty()) {
+    return;
+  }
+  if (state_.step > 0 && state_.first_eval_loss >= 0.0) {
+    eval_before_ = state_.first_eval_loss;
+    return;
+  }
+  eval_before_ = evaluate();
+  if (state_.step == 0 && std::isfinite(*eval_before_)) {
+    state_.first_eval_loss = *eval_before_;
+  }
 }
 
 template <class Core>

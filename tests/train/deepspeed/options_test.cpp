@@ -45,7 +45,6 @@ TEST_CASE("values that the file leaves out stay as in the flags") {
   CHECK(o.accumulation == usual.accumulation);
   CHECK(o.max_grad_norm == usual.max_grad_norm);
   CHECK(o.lr == usual.lr);
-  CHECK(o.scheduler == usual.scheduler);
   CHECK_FALSE(o.deepspeed_schedule);
   CHECK_FALSE(o.offload.ratio);
   CHECK(o.offload.offload_weights == offload::choice::automatic);
@@ -229,6 +228,53 @@ TEST_CASE("a scheduler in the file sets the rates") {
   CHECK(with(plain, {}, flags_say).deepspeed_schedule->peak == 2e-3);
 
   CHECK(train::learning_rate(flags_say, 2, 10) == doctest::Approx(1e-3));
+}
+
+TEST_CASE("where the file is silent, DeepSpeed's own defaults hold, and lines say so") {
+  using shape = optim::schedule::shape;
+  auto const notes = [](std::string const& text, flags const& given, std::int64_t ranks,
+                        train::training_options& o) {
+    return train::apply(
+        train::parse_deepspeed_config(text, "ds.json"),
+        [&](std::string_view flag) { return std::ranges::find(given, flag) != given.end(); }, ranks, o);
+  };
+  train::training_options o;
+  auto const silent = notes("{}", {}, 1, o);
+  CHECK(o.scheduler == shape::constant);
+  CHECK_FALSE(o.exports);
+  CHECK(o.max_grad_norm == 1.0);  // as in DeepSpeed 0.19.8, which clips unless the file says 0
+  CHECK(o.adamw.weight_decay == 0.0);
+  REQUIRE(silent.size() == 2);
+  CHECK(silent[0].starts_with("ds.json: no scheduler: the rate is constant"));
+  CHECK(silent[1].starts_with("ds.json: no model is exported"));
+
+  o = {};
+  CHECK(notes("{}", {"--lr_scheduler", "--export"}, 1, o).empty());
+  CHECK(o.scheduler == shape::linear);
+  CHECK(o.exports);
+
+  o = {};
+  auto const scheduled = notes(R"({"scheduler": {"type": "WarmupDecayLR"}})", {"--export"}, 1, o);
+  CHECK(scheduled.empty());
+  CHECK(o.scheduler == shape::linear);
+
+  std::string const offloads = R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"},
+      "offload_param": {"device": "cpu"}}})";
+  flags const quiet{"--lr_scheduler", "--export"};
+  o = {};
+  auto const one = notes(offloads, quiet, 1, o);
+  REQUIRE(one.size() == 1);
+  CHECK(one[0].starts_with("ds.json: no ratio: "));
+  CHECK(o.offload.offload_weights == offload::choice::on);
+  o = {};
+  o.offload.ratio = 1.0;
+  auto const two = notes(offloads, {"--lr_scheduler", "--export", "--ratio"}, 2, o);
+  REQUIRE(two.size() == 1);
+  CHECK(
+      two[0] ==
+      "ds.json: zero_optimization.offload_param.device: cpu, but each of the 2 ranks keeps its shard of the "
+      "weights on its device");
+  CHECK(o.offload.offload_weights == offload::choice::automatic);
 }
 
 TEST_CASE("a token budget replaces the batch, and the file may not have one, too") {

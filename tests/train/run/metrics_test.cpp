@@ -46,6 +46,9 @@ TEST_CASE("a step is one line of JSON with every number in full") {
     CAPTURE(name);
     CHECK(json.contains(name));
   }
+  CHECK_FALSE(json.contains("deepspeed_tflops"));
+  m.deepspeed_tflops = 1.5;
+  CHECK(io::json::parse(to_json(m))["deepspeed_tflops"] == 1.5);
 }
 
 TEST_CASE("a resumed run drops lines after its checkpoint, and half a line") {

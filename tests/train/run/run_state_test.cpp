@@ -19,6 +19,7 @@ train::run_state sample() {
   s.skips_in_a_row = 2;
   s.where = {3, 44};
   s.best_eval_loss = 1.2345678901234567;
+  s.first_eval_loss = 2.25;
   s.hit_rate = 0.25;
   s.identity = {{"dtype", "bf16"}, {"seed", "7"}};
   s.settings = {{"--lr", "0.1"}, {"config.json's rope_theta", "10000.0"}};
@@ -32,6 +33,7 @@ TEST_CASE("a saved state is read back unchanged") {
   CHECK(back.skips_in_a_row == 2);
   CHECK(back.where == data::position{3, 44});
   CHECK(back.best_eval_loss == 1.2345678901234567);
+  CHECK(back.first_eval_loss == 2.25);
   CHECK(back.hit_rate == 0.25);
   CHECK_NOTHROW(train::expect_same_identity(back, sample(), "manifest"));
 }

@@ -62,6 +62,9 @@ SUPEROFFLOAD_INLINE void add_model_and_data(CLI::App& app, training_options& o) 
                         {"max_length", data::pad_to::max_length}},
                        "how far the sequences of a micro-batch are padded")
       ->group(group);
+  on_off(app, "--learn_padding", o.learn_padding,
+         "the padding of --padding max_length has labels, as in DeepSpeed's example: for comparisons")
+      ->group(group);
   on_off(app, "--packing", o.packing, "several rows in one sequence, which do not see each other")
       ->group(group);
   on_off(app, "--shuffle", o.shuffle, "a new order in every epoch")->group(group);
@@ -311,6 +314,8 @@ SUPEROFFLOAD_INLINE void add_reporting(CLI::App& app, training_options& o) {
   app.add_option("--eval_steps", o.eval_steps, "evaluate every so many steps too, 0: off")
       ->capture_default_str()
       ->group(group);
+  app.add_flag("--eval_only", o.eval_only, "evaluate --model on --eval_dataset, print the loss and stop")
+      ->group(group);
   app.add_option("--log_interval", o.log_interval, "steps between two lines of a log")
       ->capture_default_str()
       ->group(group);
@@ -396,12 +401,24 @@ SUPEROFFLOAD_INLINE void settle_log(command_line& c) {
   }
 }
 
+/// An evaluation alone has no other data, and no state of an optimizer.
+SUPEROFFLOAD_INLINE void settle_evaluation(command_line& c) {
+  auto& o = c.training;
+  if (o.eval_only && !o.eval_dataset.empty()) {
+    o.dataset = {data::source{o.eval_dataset, std::nullopt}};
+    o.dataset_percentage = 100.0;
+    o.freeze = {"*"};
+  }
+}
+
 /// What the file says joins the flags, after the ranks are settled, over which its batch is cut.
 SUPEROFFLOAD_INLINE void apply_deepspeed(std::filesystem::path const& path, CLI::App const& app,
                                          command_line& c) {
   auto const file = train::read_deepspeed_config(path);
   auto const given = [&](std::string_view flag) { return app.get_option(std::string{flag})->count() > 0; };
-  train::apply(file, given, c.training.ranks, c.training);
+  for (auto& note : train::apply(file, given, c.training.ranks, c.training)) {
+    c.notes.push_back(std::move(note));
+  }
   if (file.bf16) {
     auto const wanted = *file.bf16.value ? precision_choice::bf16 : precision_choice::float32;
     expect(!given("--dtype") || c.precision == wanted, exit_code::bad_input, file.bf16.where, ": ",
@@ -474,6 +491,7 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
   if (!deepspeed_file.empty()) {
     detail::apply_deepspeed(deepspeed_file, app, c);
   }
+  detail::settle_evaluation(c);
   train::check(c.training);
   if (c.device == device_choice::cuda && !plans_only(c)) {
     detail::expect_built_for_gpus(c, built, gpus.has_value());

@@ -45,6 +45,10 @@ SUPEROFFLOAD_INLINE int report(train::run_summary const& done) {
                 static_cast<long long>(done.steps), done.checkpoint.c_str());
     return code;
   }
+  if (done.eval_before && !done.eval_after) {  // an evaluation alone
+    std::printf("held-out loss %.4f\n", *done.eval_before);
+    return code;
+  }
   if (done.eval_before && done.eval_after) {
     std::printf("held-out loss %.4f before, %.4f after\n", *done.eval_before, *done.eval_after);
   }

@@ -49,6 +49,7 @@ struct deepspeed_config {
   said<offload::choice> offload_weights;   ///< on or off, as offload_param says
   said<bool> wall_clock_breakdown;         ///< also report where the time of each step went
 
+  std::string origin;  ///< the file, for messages
   /// One line with the keys that have no effect here; empty: none.
   std::string note;
 };

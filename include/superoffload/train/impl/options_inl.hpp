@@ -75,6 +75,23 @@ SUPEROFFLOAD_INLINE std::string weights_of(training_options const& o) {
   return weights;
 }
 
+/// An evaluation alone writes nothing.
+SUPEROFFLOAD_INLINE void check_eval_only(training_options const& o) {
+  expect(!o.eval_only || !o.eval_dataset.empty(), exit_code::bad_input,
+         "--eval_only needs --eval_dataset FILE to evaluate on");
+  expect(!o.eval_only || o.resume.empty(), exit_code::bad_input,
+         "--eval_only evaluates --model, but --resume is given; expected an exported model as --model");
+  for (auto const& [flag, given] : {std::pair{"--metrics", !o.metrics.empty()},
+                                    {"--trace", !o.trace.empty()},
+                                    {"--report_to", o.report_to.any()},
+                                    {"--save_checkpoint", o.save_at_end},
+                                    {"--overwrite_output_dir", o.overwrite_output}}) {
+    expect(!o.eval_only || !given, exit_code::bad_input, flag,
+           " is given, but --eval_only writes nothing; "
+           "expected one of them");
+  }
+}
+
 /// Of shared_settings(): what is evaluated, saved and exported when.
 SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> output_settings(
     training_options const& o) {
@@ -87,6 +104,7 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> output_sett
           {"--export", concat(o.exports)},
           {"--export_every_save", concat(o.export_every_save)},
           {"--export_best", concat(o.export_best)},
+          {"--eval_only", concat(o.eval_only)},
           {"--dry_run", concat(o.dry_run)}};
 }
 
@@ -98,7 +116,7 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
          "--model is missing, expected the directory of a checkpoint");
   expect(o.dry_run || !o.dataset.empty(), exit_code::bad_input,
          "--dataset is missing, expected a file of JSON or JSON lines");
-  expect(o.dry_run || !o.output.empty(), exit_code::bad_input,
+  expect(o.dry_run || o.eval_only || !o.output.empty(), exit_code::bad_input,
          "--output_dir is missing, expected a directory to write to");
   auto const weighted =
       std::ranges::count_if(o.dataset, [](auto const& set) { return set.weight.has_value(); });
@@ -115,6 +133,8 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
     expect(o.padding == data::pad_to::none, exit_code::bad_input, "--tokens_per_batch is ",
            o.tokens_per_batch, ", which counts tokens without padding: expected --padding none");
   }
+  expect(!o.learn_padding || (o.padding == data::pad_to::max_length && !o.packing), exit_code::bad_input,
+         "--learn_padding is on; expected --padding max_length and --packing off with it");
   detail::in_range("--gradient_accumulation_steps", o.accumulation, 1, o.most_accumulation());
   expect(o.epochs > 0.0 && o.epochs <= 1e6, exit_code::bad_input, "--num_train_epochs is ", o.epochs,
          ", expected above 0 and at most 1000000");
@@ -132,6 +152,7 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
          "--eval_steps needs --eval_dataset FILE to evaluate on");
   expect(!o.export_best || !o.eval_dataset.empty(), exit_code::bad_input,
          "--export_best needs --eval_dataset FILE to compare by");
+  detail::check_eval_only(o);
   expect(o.resume != "auto" || !o.overwrite_output, exit_code::bad_input,
          "--resume is auto, but --overwrite_output_dir would remove the checkpoints that it continues from; "
          "expected one of them");
@@ -187,6 +208,7 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
       {"--chat_template", o.chat_template.empty() ? "auto" : o.chat_template},
       {"--learn", detail::shown(o.learn)},
       {"--label_mask", o.mask_prompt ? "prompt" : "none"},
+      {"--learn_padding", concat(o.learn_padding)},
       {"--append_eos", concat(o.append_eos)},
       {"--padding", detail::shown(o.padding)},
       {"--packing", concat(o.packing)},

@@ -30,6 +30,9 @@ struct step_metrics {
   std::int64_t tokens = 0;         ///< padding not counted
   double model_tflops = 0.0;       ///< TFLOP/s
   double hardware_tflops = 0.0;    ///< TFLOP/s
+  /// TFLOP/s as DeepSpeed's SuperOffload example counts them: padding, whole attention and recompute
+  /// included.
+  std::optional<double> deepspeed_tflops;
   std::size_t host_bytes = 0;      ///< peak resident set of the process
   std::size_t device_bytes = 0;    ///< peak of the engine's allocations
   bool skipped = false;            ///< the gradient was not finite, or there was no label: nothing changed

@@ -44,7 +44,7 @@ public:
   /// Call before anything is read that takes long.
   void look_at_directory() {
     comm::together(setup_->ranks, [this] {
-      if (setup_->is_rank_zero() && !setup_->options.dry_run) {
+      if (setup_->is_rank_zero() && !setup_->options.dry_run && !setup_->options.eval_only) {
         directory_.emplace(setup_->options);
         directory_->expect_own();
       }
@@ -69,7 +69,9 @@ public:
     auto const expect_exportable = [&](std::string const& name) {
       io::expect_exportable(options.model_source(), options.output / name);
     };
-    expect_exportable("model");
+    if (options.exports) {
+      expect_exportable("model");
+    }
     if (options.export_best) {
       expect_exportable("model-best");
     }
@@ -213,12 +215,15 @@ private:
   /// Checks the free bytes: for the final export beside the one that it replaces, and for one checkpoint if
   /// any will be saved.
   void expect_disk_space() const {
-    std::uint64_t const exported = files_->bytes() + exported_bytes();
-    std::uint64_t saved = 0;
-    if (setup_->options.save_steps > 0 && resumed_at_ < total_steps_) {
+    auto const& options = setup_->options;
+    std::uint64_t exported = 0, saved = 0;
+    if (options.exports || options.export_best || options.export_every_save) {
+      exported = files_->bytes() + exported_bytes();
+    }
+    if ((options.save_steps > 0 || options.save_at_end) && resumed_at_ < total_steps_) {
       for (auto const& field : engine_->state_fields()) { saved += field.bytes; }
     }
-    auto const& output = setup_->options.output;
+    auto const& output = options.output;
     auto const free = io::free_bytes(output);
     expect(exported + saved <= free, exit_code::io_failure, io::shown(output), ": has ", bytes_text(free),
            " free, but the export takes ", bytes_text(exported),
@@ -256,6 +261,9 @@ private:
     loader.seek(saved.where);
     changed_ = saved.settings.empty() ? std::string{"the checkpoint does not say with which settings"}
                                       : differences(saved.settings, state_->settings);
+    if (!have_same(saved.settings, state_->settings, "--eval_dataset")) {
+      saved.first_eval_loss = -1.0;
+    }
     saved.identity = state_->identity;
     saved.settings = state_->settings;
     *state_ = std::move(saved);

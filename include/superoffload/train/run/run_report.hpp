@@ -116,7 +116,12 @@ public:
       progress_->step(m);
     }
     if (m.breakdown && options_->log_interval > 0 && m.step % options_->log_interval == 0) {
-      say(describe(*m.breakdown, unit_names_));
+      char counted[64] = "";
+      if (m.deepspeed_tflops) {
+        std::snprintf(counted, sizeof counted, ", %.3g TFLOPS as DeepSpeed's example counts them",
+                      *m.deepspeed_tflops);
+      }
+      say(describe(*m.breakdown, unit_names_) + counted);
     }
   }
   /// The held-out data were evaluated.

@@ -21,6 +21,7 @@ struct run_state {
   std::int64_t skips_in_a_row = 0;  ///< steps whose gradient was not finite, since the last accepted one
   data::position where;             ///< of the next step
   double best_eval_loss = -1.0;     ///< -1: none yet
+  double first_eval_loss = -1.0;    ///< of the held-out data, before the first step; -1: not known
   /// The engine's estimate of the share of steps with clip factor 1. A resumed run is planned for it. It
   /// changes no result.
   double hit_rate = 1.0;
@@ -40,6 +41,9 @@ run_state parse_run_state(std::string const& text, std::string const& origin);
 
 /// A phrase for each name whose value differs, such as "lr is '0.1' and was '0.2'"; empty: none.
 std::string differences(named_values const& saved, named_values const& now);
+
+/// Do both have this name, with the same value?
+bool have_same(named_values const& a, named_values const& b, std::string const& name);
 
 /// \throws error(bad_input) that names the first setting in which the run differs from the saved one.
 void expect_same_identity(run_state const& saved, run_state const& now, std::string const& origin);

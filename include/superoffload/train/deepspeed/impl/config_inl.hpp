@@ -524,6 +524,7 @@ SUPEROFFLOAD_INLINE deepspeed_config parse_deepspeed_config(std::string_view tex
   c.wall_clock_breakdown = root.boolean("wall_clock_breakdown");
   detail::read_others(root);
   c.note = inert.note(origin);
+  c.origin = origin;
   return c;
 }
 

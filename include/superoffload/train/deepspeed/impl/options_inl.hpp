@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace superoffload::train {
 namespace detail {
@@ -109,10 +110,45 @@ SUPEROFFLOAD_INLINE void settle_offload(deepspeed_config const& file, settlement
   settle(file.offload_weights, "--offload_weights", s.offload_weights);
 }
 
+/// What DeepSpeed does where its file is silent.
+SUPEROFFLOAD_INLINE void settle_silence(deepspeed_config const& file, settlement const& settle,
+                                        training_options& o, std::vector<std::string>& notes) {
+  if (!file.schedule && !settle.given("--lr_scheduler")) {
+    o.scheduler = optim::schedule::shape::constant;
+    notes.push_back(concat(
+        file.origin, ": no scheduler: the rate is constant, as in DeepSpeed; --lr_scheduler lets it fall"));
+  }
+  if (!settle.given("--export")) {
+    o.exports = false;
+    notes.push_back(concat(file.origin,
+                           ": no model is exported at the end, as DeepSpeed exports none; --export on does"));
+  }
+  bool const offloads = file.offload && *file.offload.value != offload::mode::none;
+  if (offloads && !o.offload.ratio) {
+    notes.push_back(
+        concat(file.origin,
+               ": no ratio: as much of the state as has to leaves the device, where DeepSpeed offloads "
+               "all; --ratio 1 does"));
+  }
+}
+
+/// Several ranks have sharded weights, which stay on their devices.
+SUPEROFFLOAD_INLINE void settle_weights_of_ranks(deepspeed_config const& file, settlement const& settle,
+                                                 std::int64_t ranks, offload::settings& s,
+                                                 std::vector<std::string>& notes) {
+  bool const asked = file.offload_weights && *file.offload_weights.value == offload::choice::on;
+  if (asked && ranks > 1 && !settle.given("--offload_weights")) {
+    s.offload_weights = offload::choice::automatic;
+    notes.push_back(concat(file.offload_weights.where, ": cpu, but each of the ", ranks,
+                           " ranks keeps its shard of the weights on its device"));
+  }
+}
+
 }  // namespace detail
 
-SUPEROFFLOAD_INLINE void apply(deepspeed_config const& file, given_flags const& given, std::int64_t ranks,
-                               training_options& o) {
+SUPEROFFLOAD_INLINE std::vector<std::string> apply(deepspeed_config const& file, given_flags const& given,
+                                                   std::int64_t ranks, training_options& o) {
+  std::vector<std::string> notes;
   detail::settlement const settle{given};
   detail::settle_batch(file, settle, ranks, o);
   settle(file.gradient_clipping, "--max_grad_norm", o.max_grad_norm);
@@ -123,6 +159,9 @@ SUPEROFFLOAD_INLINE void apply(deepspeed_config const& file, given_flags const& 
   detail::settle_schedule(file, settle, o);
   detail::settle_offload(file, settle, o.offload);
   settle(file.wall_clock_breakdown, "--wall_clock_breakdown", o.wall_clock_breakdown);
+  detail::settle_silence(file, settle, o, notes);
+  detail::settle_weights_of_ranks(file, settle, ranks, o.offload, notes);
+  return notes;
 }
 
 }  // namespace superoffload::train

@@ -119,6 +119,9 @@ SUPEROFFLOAD_INLINE std::string to_json(step_metrics const& m, std::string_view 
       .member("host_bytes", m.host_bytes)
       .member("device_bytes", m.device_bytes)
       .member("skipped", m.skipped);
+  if (m.deepspeed_tflops) {
+    json.member("deepspeed_tflops", *m.deepspeed_tflops);
+  }
   if (m.buckets) {
     json.member("buckets", detail::object{}
                                .member("emitted", m.buckets->speculated)

@@ -78,10 +78,11 @@ SUPEROFFLOAD_INLINE void progress::step(step_metrics const& m) {
     log_line(log_level::status, status_of(m, left));
     return;
   }
-  log_line(log_level::info,  // the last line stays
-           detail::formatted("step %lld/%lld  loss %.4f  lr %.3g  %.0f tokens/s  %s left%s",
-                             static_cast<long long>(m.step), static_cast<long long>(total_steps_), m.loss,
-                             m.lr, m.tokens_per_second, left.c_str(), m.skipped ? "  (skipped)" : ""));
+  log_line(
+      log_level::info,  // the last line stays
+      detail::formatted("step %lld/%lld  loss %.4f  lr %.3g  %.0f tokens/s  %.3g TFLOPS  %s left%s",
+                        static_cast<long long>(m.step), static_cast<long long>(total_steps_), m.loss, m.lr,
+                        m.tokens_per_second, m.model_tflops, left.c_str(), m.skipped ? "  (skipped)" : ""));
 }
 
 }  // namespace superoffload::train

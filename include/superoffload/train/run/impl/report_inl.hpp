@@ -69,8 +69,9 @@ SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline 
   if (outline.tokens > 0) {
     text += detail::line("tokens", concat(outline.tokens, " an epoch"));
   }
-  text += detail::line(
-      "steps", outline.steps > 0 ? concat(outline.steps) : std::string{"known once there is a data set"});
+  text += detail::line("steps", o.eval_only         ? "none: an evaluation alone"
+                                : outline.steps > 0 ? concat(outline.steps)
+                                                    : std::string{"known once there is a data set"});
   return text;
 }
 

@@ -172,7 +172,8 @@ SUPEROFFLOAD_INLINE data::loader_options run_data::loader_options(training_optio
           .padding = o.padding,
           .max_length = o.max_length,
           .mixed = mixture(),
-          .pad_id = pad_id};
+          .pad_id = pad_id,
+          .learn_padding = o.learn_padding};
 }
 
 SUPEROFFLOAD_INLINE data::loader_options run_data::evaluation_options(training_options const& o) const {
@@ -229,22 +230,23 @@ SUPEROFFLOAD_INLINE named_values identity_of(training_options const& o, model::c
   auto const flag = [](bool on) { return std::string{on ? "on" : "off"}; };
   auto freeze = std::string{};
   for (auto const& pattern : o.freeze) { freeze += (freeze.empty() ? "" : " ") + pattern; }
-  return {{"model", concat(config.model_type, " ", config.layers, "x", config.hidden, "/",
-                           config.intermediate, " heads ", config.heads, "/", config.kv_heads, "x",
-                           config.head_dim, " vocabulary ", config.vocabulary)},
-          {"dtype", element_type},
-          {"freeze", freeze},
-          {"dataset", detail::text_of(data.sets, data, o)},
-          {"dataset_percentage", concat(o.dataset_percentage)},
-          {"template", concat(static_cast<int>(o.prompt_template))},
-          {"label_mask", o.mask_prompt ? "prompt" : "none"},
-          {"append_eos", flag(o.append_eos)},
-          {"max_length", concat(o.max_length)},
-          {"packing", !o.packing  ? "off"
-                      : o.shuffle ? "best fit"
-                                  : "on"},
-          {"shuffle", flag(o.shuffle)},
-          {"seed", concat(o.seed)}};
+  return {
+      {"model",
+       concat(config.model_type, " ", config.layers, "x", config.hidden, "/", config.intermediate, " heads ",
+              config.heads, "/", config.kv_heads, "x", config.head_dim, " vocabulary ", config.vocabulary)},
+      {"dtype", element_type},
+      {"freeze", freeze},
+      {"dataset", detail::text_of(data.sets, data, o)},
+      {"dataset_percentage", concat(o.dataset_percentage)},
+      {"template", concat(static_cast<int>(o.prompt_template))},
+      {"label_mask", concat(o.mask_prompt ? "prompt" : "none", o.learn_padding ? ", padding learnt" : "")},
+      {"append_eos", flag(o.append_eos)},
+      {"max_length", concat(o.max_length)},
+      {"packing", !o.packing  ? "off"
+                  : o.shuffle ? "best fit"
+                              : "on"},
+      {"shuffle", flag(o.shuffle)},
+      {"seed", concat(o.seed)}};
 }
 
 SUPEROFFLOAD_INLINE named_values settings_of(training_options const& o, io::model_files const& model,

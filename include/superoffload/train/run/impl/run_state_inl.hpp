@@ -42,6 +42,7 @@ SUPEROFFLOAD_INLINE std::string to_json(run_state const& state) {
                   {"skips_in_a_row", state.skips_in_a_row},
                   {"data_position", {{"epoch", state.where.epoch}, {"sequence", state.where.sequence}}},
                   {"best_eval_loss", state.best_eval_loss},
+                  {"first_eval_loss", state.first_eval_loss},
                   {"acceptance", state.hit_rate},
                   {"identity", detail::object_of(state.identity)},
                   {"settings", detail::object_of(state.settings)}}
@@ -59,6 +60,9 @@ SUPEROFFLOAD_INLINE run_state parse_run_state(std::string const& text, std::stri
   state.where.epoch = root["data_position"]["epoch"].integer(0, most);
   state.where.sequence = root["data_position"]["sequence"].integer(0, most);
   state.best_eval_loss = root["best_eval_loss"].number(-1.0, 1e300);
+  if (root.has("first_eval_loss")) {
+    state.first_eval_loss = root["first_eval_loss"].number(-1.0, 1e300);
+  }
   if (root.has("acceptance")) {  // older checkpoints have none
     state.hit_rate = root["acceptance"].number(0.0, 1.0);
   }
@@ -89,6 +93,12 @@ SUPEROFFLOAD_INLINE std::string differences(named_values const& saved, named_val
     }
   }
   return text;
+}
+
+SUPEROFFLOAD_INLINE bool have_same(named_values const& a, named_values const& b, std::string const& name) {
+  auto const* const of_a = detail::find(a, name);
+  auto const* const of_b = detail::find(b, name);
+  return of_a != nullptr && of_b != nullptr && *of_a == *of_b;
 }
 
 SUPEROFFLOAD_INLINE void expect_same_identity(run_state const& saved, run_state const& now,
