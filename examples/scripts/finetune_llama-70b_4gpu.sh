@@ -3,6 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # meta-llama/Llama-3.3-70B-Instruct on four GPUs.
 # shellcheck disable=SC2034
-architecture=llama gpus=4 max_length=4096 ratio=0.90 bucket=4e8
+architecture=llama model=meta-llama/Llama-3.3-70B-Instruct gpus=4 max_length=4096 ratio=0.90 bucket=4e8
 # shellcheck source=examples/scripts/finetune.sh
 source "$(dirname "${BASH_SOURCE[0]}")/finetune.sh"

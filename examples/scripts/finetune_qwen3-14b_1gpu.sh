@@ -3,6 +3,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Qwen/Qwen3-14B on one GPU.
 # shellcheck disable=SC2034
-architecture=qwen3 gpus=1 max_length=4096 ratio=0.90 bucket=4e8
+architecture=qwen3 model=Qwen/Qwen3-14B gpus=1 max_length=4096 ratio=0.90 bucket=4e8
 # shellcheck source=examples/scripts/finetune.sh
 source "$(dirname "${BASH_SOURCE[0]}")/finetune.sh"
