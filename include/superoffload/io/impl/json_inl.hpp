@@ -4,78 +4,15 @@
 
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/file.hpp>
+#include <superoffload/io/impl/json_builder_inl.hpp>
 #include <superoffload/io/json.hpp>
 
-#include <algorithm>
-#include <unordered_set>
-#include <vector>
-
 namespace superoffload::io {
-namespace detail {
-
-/// Builds the document and enforces what nlohmann's own builder does not: depth and unique keys.
-class strict_builder : public nlohmann::detail::json_sax_dom_parser<json> {
-  using base = nlohmann::detail::json_sax_dom_parser<json>;
-
-public:
-  strict_builder(json& document, std::string const& origin, int depth)
-      : base{document, false}, origin_{origin}, depth_{depth} {}
-
-  bool start_object(std::size_t elements) {
-    enter();
-    keys_.emplace_back();
-    return base::start_object(elements);
-  }
-  bool end_object() {
-    keys_.pop_back();
-    --level_;
-    return base::end_object();
-  }
-  bool start_array(std::size_t elements) {
-    enter();
-    return base::start_array(elements);
-  }
-  bool end_array() {
-    --level_;
-    return base::end_array();
-  }
-  bool key(json::string_t& name) {
-    expect(keys_.back().insert(name).second, exit_code::bad_input, origin_, ": field '", printable(name),
-           "' appears twice in one object; expected each name once");
-    return base::key(name);
-  }
-  bool parse_error(std::size_t position, std::string const& token, nlohmann::detail::exception const&) {
-    fail(exit_code::bad_input, origin_, ": byte ", position, ": expected valid JSON in UTF-8, found '",
-         printable(token, 40), "'");
-  }
-
-private:
-  void enter() {
-    expect(++level_ <= depth_, exit_code::bad_input, origin_, ": nested deeper than ", depth_,
-           " levels; expected a flatter document");
-  }
-
-  std::string const& origin_;
-  int depth_;
-  int level_ = 0;
-  std::vector<std::unordered_set<std::string>> keys_;
-};
-
-}  // namespace detail
 
 SUPEROFFLOAD_INLINE json parse_json(std::string_view text, std::string const& origin, json_limits limits) {
-  expect(text.size() <= limits.bytes, exit_code::bad_input, origin, ": ", text.size(),
-         " bytes of JSON, expected at most ", limits.bytes);
-  auto const commas = static_cast<std::size_t>(std::ranges::count(text, ','));
-  expect(commas <= limits.commas, exit_code::bad_input, origin, ": ", commas, " commas, expected at most ",
-         limits.commas);
-  // nlohmann takes a zero byte for the end and would ignore the rest.
-  auto const zero = text.find('\0');
-  expect(zero == text.npos, exit_code::bad_input, origin, ": byte ", zero + 1,
-         ": expected valid JSON in UTF-8, found a zero byte");
   json document;
   detail::strict_builder builder{document, origin, limits.depth};
-  json::sax_parse(text.begin(), text.end(), &builder);
+  detail::parse_into(builder, text, origin, limits);
   return document;
 }
 

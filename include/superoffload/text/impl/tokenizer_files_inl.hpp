@@ -3,7 +3,9 @@
 #pragma once
 
 #include <superoffload/core/inline.hpp>
+#include <superoffload/io/file.hpp>
 #include <superoffload/io/json.hpp>
+#include <superoffload/text/impl/tokenizer_document_inl.hpp>
 #include <superoffload/text/impl/tokenizer_steps_inl.hpp>
 #include <superoffload/text/tokenizer_files.hpp>
 
@@ -21,8 +23,6 @@ inline constexpr io::json_limits tokenizer_limits{
     .bytes = std::size_t{256} << 20, .depth = 64, .commas = 10'000'000};
 inline constexpr io::json_limits config_limits{
     .bytes = std::size_t{16} << 20, .depth = 64, .commas = 1'000'000};
-inline constexpr std::int32_t most_tokens = 2'000'000;
-inline constexpr std::size_t most_merges = 2'000'000;
 inline constexpr std::size_t longest_token = std::size_t{64} << 10;
 inline constexpr std::size_t longest_added_token = 256;
 
@@ -33,9 +33,15 @@ SUPEROFFLOAD_INLINE std::int32_t token_id(json_field const& field) {
 class reader {
 public:
   explicit reader(io::model_directory const& directory)
-      : file_{directory.file("tokenizer.json")},
-        json_(io::read_json(file_, tokenizer_limits)),
-        document_{json_, file_.string()} {}
+      : file_{directory.file("tokenizer.json")}, document_{json_, file_.string()} {
+    auto const text = io::read_file(file_, tokenizer_limits.bytes);
+    auto const origin = io::shown(file_);
+    tokenizer_builder builder{json_, origin, tokenizer_limits.depth};
+    builder.ids.reserve(std::min(text.size() / 64, static_cast<std::size_t>(most_tokens)));
+    io::detail::parse_into(builder, text, origin, tokenizer_limits);
+    ids_ = std::move(builder.ids);
+    entries_ = std::move(builder.merges);
+  }
 
   tokenizer_definition read(io::model_directory const& directory) {
     document_.require_object();
@@ -87,68 +93,52 @@ private:
     }
   }
 
-  void read_vocabulary(json_field const& field, std::vector<std::string>& vocabulary) {
+  void read_vocabulary(json_field const& field, std::vector<std::string>& vocabulary) const {
     field.require_object();
-    auto const& entries = field.raw();
-    expect(entries.size() <= most_tokens, exit_code::bad_input, field.where(), ": ", entries.size(),
-           " tokens, expected at most ", most_tokens);
-    ids_.reserve(entries.size());
-    for (auto const& [token, id] : entries.items()) {
-      expect(!token.empty() && token.size() <= longest_token, exit_code::bad_input, field.where(),
-             ": token '", printable(token, 60), "' of ", token.size(), " bytes, expected 1 to ",
-             longest_token);
-      auto const number = token_id(field[token]);
-      auto const index = static_cast<std::size_t>(number);
+    vocabulary.reserve(ids_.size());
+    for (auto const& [token, id] : ids_) {
+      if (token.empty() || token.size() > longest_token) {
+        fail(exit_code::bad_input, field.where(), ": token '", printable(token, 60), "' of ", token.size(),
+             " bytes, expected 1 to ", longest_token);
+      }
+      auto const index = static_cast<std::size_t>(id);
       if (vocabulary.size() <= index) {
         vocabulary.resize(index + 1);
       }
-      expect(vocabulary[index].empty(), exit_code::bad_input, field.where(), ": tokens '",
-             printable(vocabulary[index], 60), "' and '", printable(token, 60), "' both have id ", number,
-             "; expected distinct ids");
+      if (!vocabulary[index].empty()) {
+        fail(exit_code::bad_input, field.where(), ": tokens '", printable(vocabulary[index], 60), "' and '",
+             printable(token, 60), "' both have id ", id, "; expected distinct ids");
+      }
       vocabulary[index] = token;
-      ids_.emplace(token, number);
     }
   }
 
-  void read_merges(json_field const& field, std::vector<merge>& merges) {
+  void read_merges(json_field const& field, std::vector<merge>& merges) const {
     field.require_array();
-    auto const& entries = field.raw();
-    expect(entries.size() <= most_merges, exit_code::bad_input, field.where(), ": ", entries.size(),
-           " merges, expected at most ", most_merges);
     std::unordered_set<std::uint64_t> seen;
-    seen.reserve(entries.size());
-    merges.reserve(entries.size());
-    for (std::size_t rank = 0; rank < entries.size(); ++rank) {
-      auto const [left, right] = both_sides(entries[rank], field, rank);
-      merge const found{id_in_merge(left, field, rank), id_in_merge(right, field, rank),
-                        id_in_merge(std::string{left}.append(right), field, rank)};
+    seen.reserve(entries_.size());
+    merges.reserve(entries_.size());
+    std::string joined;
+    for (auto const& [left, right] : entries_) {
+      joined.assign(left).append(right);
+      merge const found{id_in_merge(left, merges.size()), id_in_merge(right, merges.size()),
+                        id_in_merge(joined, merges.size())};
       auto const pair = std::uint64_t{static_cast<std::uint32_t>(found.left)} << 32 |
                         static_cast<std::uint32_t>(found.right);
-      expect(seen.insert(pair).second, exit_code::bad_input, field[rank].where(), ": pair '",
-             printable(left, 60), " ", printable(right, 60), "' is listed before; expected each pair once");
+      if (!seen.insert(pair).second) {
+        fail(exit_code::bad_input, field.where(), "[", merges.size(), "]: pair '", printable(left, 60), " ",
+             printable(right, 60), "' is listed before; expected each pair once");
+      }
       merges.push_back(found);
     }
   }
 
-  /// Accepts "left right" and ["left", "right"].
-  static std::pair<std::string_view, std::string_view> both_sides(io::json const& entry,
-                                                                  json_field const& field, std::size_t rank) {
-    if (entry.is_string()) {
-      std::string_view const text = entry.get_ref<std::string const&>();
-      auto const space = text.find(' ');
-      if (space != text.npos && text.find(' ', space + 1) == text.npos) {
-        return {text.substr(0, space), text.substr(space + 1)};
-      }
-    } else if (entry.is_array() && entry.size() == 2 && entry[0].is_string() && entry[1].is_string()) {
-      return {entry[0].get_ref<std::string const&>(), entry[1].get_ref<std::string const&>()};
-    }
-    refuse(field[rank], "two tokens as \"a b\" or [\"a\", \"b\"]");
-  }
-
-  std::int32_t id_in_merge(std::string_view token, json_field const& field, std::size_t rank) const {
+  std::int32_t id_in_merge(std::string_view token, std::size_t rank) const {
     auto const found = ids_.find(token);
-    expect(found != ids_.end(), exit_code::bad_input, field[rank].where(), ": token '", printable(token, 60),
-           "' is not in model.vocab; expected both sides and the merged token there");
+    if (found == ids_.end()) {
+      fail(exit_code::bad_input, document_.origin(), ": model.merges[", rank, "]: token '",
+           printable(token, 60), "' is not in model.vocab; expected both sides and the merged token there");
+    }
     return found->second;
   }
 
@@ -303,16 +293,11 @@ private:
     return found->second;
   }
 
-  struct string_hash {
-    using is_transparent = void;
-    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
-  };
-
   std::filesystem::path file_;
   io::json json_;
   json_field document_;
-  std::unordered_map<std::string, std::int32_t, string_hash, std::equal_to<>>
-      ids_;  // of vocabulary and added tokens
+  id_map ids_;                                                // of vocabulary and added tokens
+  std::vector<std::pair<std::string, std::string>> entries_;  // model.merges
   std::map<std::int32_t, added_token> added_;
 };
 
