@@ -187,7 +187,8 @@ protected:
     }
     if (c >= 0x80) {
       for (auto const* const name : {"p", "z"}) {
-        for (auto const range : category_set(name)->ranges()) {
+        auto const caseless = *category_set(name);
+        for (auto const range : caseless.ranges()) {
           if (range.first <= c && c <= range.last) {
             return one(c);
           }
