@@ -317,6 +317,20 @@ TEST_CASE("the configuration adds tokens and overrides their flags") {
   CHECK(tokenizer.encode("<new><|end_of_text|>  <new>", false) == std::vector<std::int32_t>{560, 549, 560});
 }
 
+TEST_CASE("merges may begin with the version of their file") {
+  model_directory const directory;
+  auto const merges = text::read_tokenizer_files(directory.path()).merges.size();
+  directory.change("tokenizer.json", [](json& j) {
+    json list = json::array({"#version: 0.2"});
+    for (auto const& one : j["model"]["merges"]) {
+      list.push_back(one.is_string() ? one
+                                     : json(one[0].get<std::string>() + ' ' + one[1].get<std::string>()));
+    }
+    j["model"]["merges"] = list;
+  });
+  CHECK(text::read_tokenizer_files(directory.path()).merges.size() == merges);
+}
+
 TEST_CASE("a template may add a suffix, and a normalised token is found in its normalised form") {
   model_directory const directory;
   directory.change("tokenizer.json", [](json& j) {

@@ -156,6 +156,9 @@ private:
       merge_.push_back(text);
       return;
     }
+    if (text.starts_with("#version")) {  // the first line of a merges.txt
+      return;
+    }
     auto const space = text.find(' ');
     if (space == text.npos || text.find(' ', space + 1) != text.npos) {
       refuse(io::json(text).dump());
