@@ -13,9 +13,9 @@ namespace superoffload::text {
 
 /// A run of characters with a lower case: `first`, `first + step`, ... up to `last`.
 struct lower_case_run {
-  std::uint32_t first;
-  std::uint32_t last;
-  std::uint32_t step;
+  std::uint32_t first;     ///< code point
+  std::uint32_t last;      ///< the last one that is in the run
+  std::uint32_t step;      ///< from one to the next
   std::int32_t distance;  ///< what is added to a code point
 };
 

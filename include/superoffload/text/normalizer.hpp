@@ -13,21 +13,23 @@
 
 namespace superoffload::text {
 
-/// @{
-/// The steps of a normalizer, as tokenizer.json names them.
+// The steps of a normalizer, as tokenizer.json names them.
+
 struct lowercase_step {};  ///< each character in lower case, without its context
+/// The step Strip.
 struct strip_step {
   bool left = true;   ///< removes white space at the begin
   bool right = true;  ///< ... and at the end
 };
+/// The step Prepend.
 struct prepend_step {
   std::string prefix;  ///< put before a text that is not empty
 };
+/// The step Replace.
 struct replace_step {
   regular_expression pattern;  ///< what is replaced
   std::string content;         ///< replaces each match, as it is
 };
-/// @}
 
 /// One step.
 using normalizer_step =

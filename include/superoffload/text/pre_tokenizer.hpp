@@ -31,14 +31,15 @@ enum class split_class : std::uint8_t {
   word_run,     ///< runs of `\w`, and runs of what is neither that nor white space, of the step Whitespace
 };
 
-/// @{
-/// The steps of a pre-tokenizer.
+/// The step Split, and those that are one with a pattern of their own: Digits, Punctuation, Whitespace.
 struct split_step {
-  std::variant<split_pattern, regular_expression, split_class> pattern;
-  split_behavior behavior = split_behavior::isolated;
+  std::variant<split_pattern, regular_expression, split_class> pattern;  ///< what cuts
+  split_behavior behavior = split_behavior::isolated;                    ///< what becomes of it
   bool invert = false;  ///< what lies between matches counts as the matches
 };
+/// The step Metaspace.
 struct metaspace_step {
+  /// Which pieces get a replacement at their begin.
   enum class prepend : std::uint8_t { always, first, never };
   std::string replacement;  ///< of each space
   prepend scheme =
@@ -46,7 +47,6 @@ struct metaspace_step {
   bool split = true;    ///< a piece begins with each of them
 };
 struct prefix_space_step {};  ///< each piece begins with a space
-/// @}
 
 /// One step.
 using pre_tokenizer_step = std::variant<split_step, metaspace_step, prefix_space_step>;

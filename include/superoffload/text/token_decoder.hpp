@@ -10,26 +10,28 @@
 
 namespace superoffload::text {
 
-/// @{
-/// The steps of a decoder, as tokenizer.json names them. Each makes tokens of tokens.
+// The steps of a decoder, as tokenizer.json names them. Each makes tokens of tokens.
+
 struct byte_level_decoding {};  ///< letters of the byte alphabet become bytes
-struct byte_fallback_decoding {
-};                        ///< runs of "<0x00>" to "<0xFF>" become the characters that their bytes are
+/// Runs of "<0x00>" to "<0xFF>" become the characters that their bytes are.
+struct byte_fallback_decoding {};
 struct fuse_decoding {};  ///< all tokens become one
+/// The step Replace of a decoder.
 struct replace_decoding {
   std::string pattern;  ///< is replaced wherever it stands
   std::string content;  ///< ... by this
 };
+/// The step Strip of a decoder.
 struct strip_decoding {
   std::string character;  ///< is removed from the begin and the end of each token
   std::size_t start = 0;  ///< at most so often at the begin
   std::size_t stop = 0;   ///< ... and at the end
 };
+/// The step Metaspace of a decoder.
 struct metaspace_decoding {
   std::string replacement;  ///< becomes a space
   bool prepended = true;    ///< but nothing in the first token
 };
-/// @}
 
 /// One step.
 using decoding_step = std::variant<byte_level_decoding, byte_fallback_decoding, fuse_decoding,
