@@ -358,8 +358,8 @@ TEST_CASE("wrong values and keys are refused by file and JSON path") {
       {"{\"" + std::string(5000, 'k') + "\": 1}", "...: unknown"},
       // No JSON, or JSON of another kind
       {"", "expected valid JSON"},
-      {"[]", "document: array, expected an object"},
-      {"null", "document: null, expected an object"},
+      {"[]", "ds.json: array, expected an object"},
+      {"null", "ds.json: null, expected an object"},
       {"{\"a\": 1,}", "expected valid JSON"},
       {"{\"train_batch_size\": 4} // four", "expected valid JSON"},
       {"{\"gradient_clipping\": NaN}", "expected valid JSON"},

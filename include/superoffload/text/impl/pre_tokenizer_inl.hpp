@@ -118,13 +118,12 @@ public:
 
   void operator()(split_step const& step) {
     std::vector<byte_range> next;
-    for (auto const [begin, end] : pieces_) {
-      auto parts = std::visit(
-          [&](auto const& pattern) { return parts_of(pattern, text_.text().substr(begin, end - begin)); },
-          step.pattern);
+    for (auto const whole : pieces_) {
+      auto const text = text_.text().substr(whole.begin, whole.end - whole.begin);
+      auto parts = std::visit([&](auto const& pattern) { return parts_of(pattern, text); }, step.pattern);
       for (auto& part : parts) { part.matches = part.matches != step.invert; }
       for (auto const piece : joined(std::move(parts), step.behavior)) {
-        next.push_back({begin + piece.begin, begin + piece.end});
+        next.push_back({whole.begin + piece.begin, whole.begin + piece.end});
       }
     }
     pieces_ = std::move(next);
