@@ -58,6 +58,31 @@ inline std::vector<std::string> last_of_each(std::vector<std::string> const& arg
   return all;
 }
 
+/// The arguments of a run on few rows, whose further flags replace these.
+inline std::vector<std::string> on_few_rows(std::filesystem::path const& output,
+                                            std::vector<std::string> const& more) {
+  std::vector<std::string> all{"--model",
+                               (models / "llama").string(),
+                               "--dataset",
+                               some_rows.string(),
+                               "--dataset_percentage",
+                               "30",
+                               "--output_dir",
+                               output.string(),
+                               "--device",
+                               test_device(),
+                               "--max_length",
+                               "64",
+                               "--batch_size",
+                               "2",
+                               "--lr_scheduler",
+                               "constant",
+                               "--label_mask",
+                               "none"};
+  all.insert(all.end(), more.begin(), more.end());
+  return last_of_each(all);
+}
+
 /// A short run on a reference checkpoint, to be changed by further flags: a later flag replaces an earlier
 /// one.
 struct finetune_run {

@@ -20,27 +20,7 @@ struct place {
   fs::path reports = output / "reports";
 
   [[nodiscard]] words arguments(words const& more) const {
-    return joined({"--model",
-                   (models / "llama").string(),
-                   "--dataset",
-                   some_rows.string(),
-                   "--dataset_percentage",
-                   "30",
-                   "--output_dir",
-                   output.string(),
-                   "--device",
-                   "cpu",
-                   "--max_length",
-                   "64",
-                   "--batch_size",
-                   "2",
-                   "--lr_scheduler",
-                   "constant",
-                   "--label_mask",
-                   "none",
-                   "--max_steps",
-                   "4"},
-                  more);
+    return on_few_rows(output, joined({"--device", "cpu", "--max_steps", "4"}, more));
   }
   [[nodiscard]] outcome run(words const& more) const {
     return run_on_one_thread(finetune_llama, arguments(more));

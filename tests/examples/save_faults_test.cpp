@@ -23,35 +23,9 @@ namespace fs = std::filesystem;
 using words = std::vector<std::string>;
 
 words arguments(fs::path const& output, int steps, words const& more) {
-  return last_of_each(joined({"--model",
-                              (models / "llama").string(),
-                              "--dataset",
-                              some_rows.string(),
-                              "--dataset_percentage",
-                              "30",
-                              "--output_dir",
-                              output.string(),
-                              "--device",
-                              test_device(),
-                              "--log_interval",
-                              "1",
-                              "--max_length",
-                              "64",
-                              "--batch_size",
-                              "2",
-                              "--lr",
-                              "1e-3",
-                              "--lr_scheduler",
-                              "constant",
-                              "--dtype",
-                              "bf16",
-                              "--packing",
-                              "on",
-                              "--label_mask",
-                              "none",
-                              "--max_steps",
-                              std::to_string(steps)},
-                             more));
+  return on_few_rows(output, joined({"--lr", "1e-3", "--log_interval", "1", "--dtype", "bf16", "--packing",
+                                     "on", "--max_steps", std::to_string(steps)},
+                                    more));
 }
 
 outcome train(fs::path const& output, int steps, words const& more = {}) {
