@@ -79,12 +79,23 @@ def random_model(options, recompute):
     return model.train()
 
 
-def random_tokens(options):
+def random_tokens(options, rows=None, columns=None):
     import torch
 
     generator = torch.Generator(device=options.device).manual_seed(1)
-    return torch.randint(0, shape(options)["vocab_size"], (options.batch, options.seq), device=options.device,
+    return torch.randint(0, shape(options)["vocab_size"], (rows or options.batch, columns or options.seq), device=options.device,
                          generator=generator)
+
+
+def batches_of(file, steps):
+    """The lengths of each step's rows: a list of numbers a line. If there are too few, from the first line again."""
+    try:
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    except (OSError, json.JSONDecodeError) as reason:
+        raise SystemExit(f"{file}: {reason}; expected a list of lengths a line")
+    if not lines or not all(isinstance(line, list) and line and all(isinstance(one, int) and one > 1 for one in line) for line in lines):
+        raise SystemExit(f"{file}: expected a list of lengths of at least 2 a line, such as [12, 340]")
+    return [lines[step % len(lines)] for step in range(steps)]
 
 
 class PeakOfHost:
@@ -106,8 +117,9 @@ class PeakOfHost:
             time.sleep(0.2)
 
 
-def measure(options, step, **more):
-    """Runs `step`, which returns the loss as a tensor, and prints the result as one line of JSON."""
+def measure(options, step, tokens=None, **more):
+    """Runs `step`, which returns the loss as a tensor, and prints the result as one line of JSON. `tokens`: of each step, if they
+    are not the same."""
     import torch
 
     on_gpu = options.device == "cuda"
@@ -123,7 +135,8 @@ def measure(options, step, **more):
         losses.append(round(loss.item(), 4))
     counted = milliseconds[options.warm_up:]
     median = statistics.median(counted)
+    rate = options.batch * options.seq / median if tokens is None else sum(tokens[options.warm_up:]) / sum(counted)
     say_work(options, **more, torch=torch.__version__, processor=torch.cuda.get_device_name() if on_gpu else "cpu",
-             step_time_ms=round(median, 3), tokens_per_second=round(1e3 * options.batch * options.seq / median, 1),
+             step_time_ms=round(median, 3), tokens_per_second=round(1e3 * rate, 1),
              every_step_ms=[round(value, 1) for value in milliseconds], losses=losses,
              device_bytes=torch.cuda.max_memory_allocated() if on_gpu else 0, host_bytes=max(host.most, 0))

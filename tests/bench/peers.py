@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the scripts of bench/peers without a GPU: peers.py [--programs DIR]
+"""Tests the scripts of bench/peers, and the one that runs them on real rows, without a GPU: peers.py [--programs DIR]
 
 Their flags and what they refuse, without PyTorch; that our fine-tuner reads DeepSpeed's configuration; and where torch and
 transformers are installed, some steps of the bundled small Llama on the CPU, whose losses must fall from that of a guess.
@@ -68,6 +68,44 @@ class Peers(unittest.TestCase):
             self.assertNotEqual(done.returncode, 0, f"{script} {flags}")
             self.assertNotIn("Traceback", done.stderr)
 
+    def test_refuses_lengths(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            file = pathlib.Path(scratch) / "lengths.jsonl"
+            for text in ("", "[]\n", "[12, 1]\n", "[12, 3.5]\n", "12\n", "[12,\n"):
+                file.write_text(text)
+                done = run("train_pytorch.py", "--lengths", file, "--dry_run")
+                self.assertNotEqual(done.returncode, 0, text)
+                self.assertIn("expected a list of lengths", done.stderr)
+            file.write_text("[12, 340]\n[5, 6, 7]\n")
+            self.assertNotIn("lengths", self.work("train_pytorch.py", "--lengths", file, "--dry_run"))
+
+    def test_commands_on_real_rows(self):
+        done = subprocess.run([sys.executable, ROOT / "bench/train/real_rows.py", "--peer", "--dry_run"], capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        commands = [json.loads(line)["command"] for line in done.stdout.splitlines()]
+        programs = [pathlib.Path(command[0]).name for command in commands]
+        self.assertEqual((programs.count("finetune_llama"), programs.count("bench_train")), (5, 4))
+        self.assertEqual(sum(word.endswith("train_pytorch.py") for command in commands for word in command), 2)
+
+    @unittest.skipUnless(PROGRAMS, "needs the programs")
+    def test_fine_tunes_on_real_rows(self):
+        spec = importlib.util.spec_from_file_location("real_rows", ROOT / "bench/train/real_rows.py")
+        real_rows = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(real_rows)
+        with tempfile.TemporaryDirectory() as scratch:
+            scratch = pathlib.Path(scratch)
+            model, rows = scratch / "model", scratch / "rows.json"
+            config = json.loads((ROOT / "examples/models/tiny_llama/config.json").read_text())
+            real_rows.write_model(model, config)
+            real_rows.write_log_normal(rows)
+            done = subprocess.run([PROGRAMS / "finetune_llama", "--model", model, "--dataset", rows, "--output_dir",
+                                   scratch / "out", "--max_steps", "2", "--max_length", "128", "--batch_size", "2", "--export",
+                                   "off"], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            loss = float(done.stderr.split("step 1/2  loss ")[1].split()[0])
+            self.assertAlmostEqual(loss, math.log(config["vocab_size"]), delta=0.3)
+
     @unittest.skipUnless(all(importlib.util.find_spec(name) for name in ("torch", "transformers")),
                          "needs torch and transformers")
     def test_steps_on_the_cpu(self):
@@ -78,6 +116,13 @@ class Peers(unittest.TestCase):
         self.assertAlmostEqual(result["losses"][0], math.log(2048), delta=0.3)
         self.assertLess(result["losses"][-1], result["losses"][0])
         self.assertAlmostEqual(result["tokens_per_second"], 2 * 64 * 1000 / result["step_time_ms"], delta=0.1)
+        with tempfile.TemporaryDirectory() as scratch:
+            file = pathlib.Path(scratch) / "lengths.jsonl"
+            file.write_text("[64, 8]\n[16, 40]\n")
+            padded = self.work("train_pytorch.py", "--model", model, "--device", "cpu", "--lengths", file, "--warm_up", "1",
+                               "--steps", "1")
+        self.assertAlmostEqual(padded["losses"][0], math.log(2048), delta=0.3)
+        self.assertAlmostEqual(padded["tokens_per_second"], 56 * 1000 / padded["step_time_ms"], delta=0.1)
 
 
 if __name__ == "__main__":

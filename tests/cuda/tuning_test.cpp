@@ -16,6 +16,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -293,6 +294,41 @@ TEST_CASE("a GEMM runs with the algorithm that was measured before") {
   CHECK(choices.find(first.model()) != std::string::npos);
   second.tuning().load(choices, "a test");
   CHECK(use(second) == choices);
+}
+
+TEST_CASE("GEMMs of more tokens than are measured take the choice for so many") {
+  cuda::device device;
+  cuda::stream stream{device};
+  std::int64_t const n = 1024, tokens = tuning::most_tokens + n;
+  buffer<cuda::device> const activations{device, static_cast<std::size_t>(2 * tokens * n)},
+      weight{device, n * n * 2}, bias{device, n * 2}, out{device, activations.bytes()};
+  for (auto const* const b : {&activations, &weight, &bias}) { stream.fill_zero(b->data(), b->bytes()); }
+  for (auto const rows : {tuning::most_tokens, tokens}) {
+    launch(stream, kernel::gemm<bfloat16>{.a = activations.as<bfloat16>(),
+                                          .b = weight.as<bfloat16>(),
+                                          .c = out.as<bfloat16>(),
+                                          .m = rows,
+                                          .n = n,
+                                          .k = n,
+                                          .transpose_b = true,
+                                          .bias = bias.as<bfloat16>()});
+    launch(stream, kernel::gemm<bfloat16>{.a = activations.as<bfloat16>(),
+                                          .b = activations.as<bfloat16>(),
+                                          .c = weight.as<bfloat16>(),
+                                          .m = n,
+                                          .n = n,
+                                          .k = rows,
+                                          .transpose_a = true});
+  }
+  stream.synchronize();
+  auto const choices = device.tuning().save();
+  auto const lines_with = [&](std::string_view text) {
+    int found = 0;
+    for (auto at = choices.find(text); at != std::string::npos; at = choices.find(text, at + 1)) { ++found; }
+    return found;
+  };
+  CHECK(lines_with("|8192\n") >= 2);
+  CHECK(lines_with("|9216\n") == 0);
 }
 
 }  // namespace

@@ -11,10 +11,13 @@
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -25,8 +28,10 @@ namespace fs = std::filesystem;
 /// The CPU as a device that makes a choice at its first kernel, unless a choice was loaded.
 struct choosy_device : cpu::device {
   struct choices {
+    static constexpr std::int64_t most_tokens = 64;
     std::string chosen, from;
     std::string at_settling = "nothing was settled";
+    std::int64_t rows = 0, rows_at_settling = 0;  ///< of the largest batch whose tokens were embedded
     [[nodiscard]] std::string save() const { return chosen; }
     void load(std::string_view text, std::string_view source) {
       expect(text != "broken", exit_code::bad_input, source, ": expected what this device writes");
@@ -36,6 +41,7 @@ struct choosy_device : cpu::device {
     void settle(bool settled) {
       if (settled) {
         at_settling = chosen;
+        rows_at_settling = rows;
       }
     }
   };
@@ -45,6 +51,9 @@ struct choosy_device : cpu::device {
     friend void launch(stream& on, Arguments const& arguments) {
       if (on.device_->made.chosen.empty()) {
         on.device_->made.chosen = on.device_->prefers;
+      }
+      if constexpr (std::is_same_v<Arguments, kernel::embedding_forward<float>>) {
+        on.device_->made.rows = std::max(on.device_->made.rows, arguments.rows);
       }
       launch(static_cast<cpu::stream&>(on), arguments);
     }
@@ -76,6 +85,8 @@ TEST_CASE("choices are made and settled before the first step, and change nothin
   choosy_device device{"a choice"};
   auto const done = run(device, scratch.path(), 2, false);
   CHECK(device.made.at_settling == "a choice");
+  CHECK(device.made.rows_at_settling == device.made.most_tokens);
+  CHECK(device.made.rows > device.made.most_tokens);
   cpu::device untuned{1};
   auto const expected = run(untuned, other.path(), 2, false);
   CHECK(done.steps == expected.steps);

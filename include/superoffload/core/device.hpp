@@ -72,12 +72,13 @@ concept device_policy =
 /// A device that measures which algorithms run best and keeps its choices as text. With the same choices a
 /// run gives the same bits. `load` takes what `save` gave, and the name of its source for messages, before
 /// any kernel runs. Choices of another kind of device are ignored. After `settle(true)` it measures nothing,
-/// until `settle(false)`.
+/// until `settle(false)`. Work of more than `most_tokens` tokens takes the choices for so many.
 template <class D>
 concept tuned_device = device_policy<D> && requires(D& device, std::string const& text) {
   { device.tuning().save() } -> std::convertible_to<std::string>;
   device.tuning().load(text, text);
   device.tuning().settle(true);
+  { device.tuning().most_tokens } -> std::convertible_to<std::int64_t>;
 };
 
 /// A stream for work that other processors wait for. It has priority over other streams, where the device has

@@ -35,6 +35,10 @@ public:
   /// when each batch has a length of its own, no kind runs often enough to be worth a measurement.
   static constexpr std::size_t family_limit = 8;
 
+  /// GEMMs of more tokens take the choice for so many, measured on a part of their operands: each of them
+  /// fills any GPU, in the same way.
+  static constexpr std::int64_t most_tokens = 8192;
+
   /// `path` of the file, "" for no file.
   explicit tuning(std::string path = default_path());
 

@@ -37,6 +37,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -410,13 +411,17 @@ std::string basic_trainer<Core>::alternatives_text() const {
 template <class Core>
 void basic_trainer<Core>::settle_algorithms() {
   if constexpr (tuned_device<device_type>) {
-    device_->tuning().settle(false);  // of a run before
+    auto& tuning = device_->tuning();
+    tuning.settle(false);  // of a run before
     activity const shown{"measuring GEMMs", is_rank_zero()};
-    auto const begin = std::chrono::steady_clock::now();
     auto const& options = engine_->options();
     auto const usual = planned_.shape.expected ? planned_.shape.expected->micro_batch.rows : options.max_rows;
     auto const micro_batches = std::min<std::int64_t>(setup_->options.accumulation, 2);
+    std::set<std::int64_t> sizes;
     for (auto const rows : {data::rounded_rows(usual, options.max_rows), options.max_rows}) {
+      sizes.insert(std::min<std::int64_t>(rows, tuning.most_tokens));
+    }
+    for (auto const rows : sizes) {
       data::batch batch;
       data::add_rows_without_targets(batch, rows, options.max_positions, data_->pad_id);
       engine_->begin_step(0, micro_batches);
@@ -427,11 +432,7 @@ void basic_trainer<Core>::settle_algorithms() {
       engine_->step(0.0);
     }
     engine_->synchronize();
-    device_->tuning().settle(true);
-    std::chrono::duration<double> const seconds = std::chrono::steady_clock::now() - begin;
-    if (is_rank_zero() && seconds.count() >= 1.0) {
-      log(log_level::info, "measured GEMMs for ", std::round(10.0 * seconds.count()) / 10.0, " s");
-    }
+    tuning.settle(true);
   }
 }
 

@@ -54,7 +54,15 @@ struct kind {
   [[nodiscard]] double operations() const {
     return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   }
-  /// Tokens are the rows of the result, or the dimension that a weight's gradient sums over.
+  /// The rows of the result, or the dimension that a weight's gradient sums over.
+  [[nodiscard]] std::int64_t tokens() const { return transpose_a ? k : m; }
+  /// The same with `most` tokens at most: a part of the GEMM, on the first rows of its operands.
+  [[nodiscard]] kind with_tokens(std::int64_t most) const {
+    auto part = *this;
+    auto& counted = transpose_a ? part.k : part.m;
+    counted = std::min(counted, most);
+    return part;
+  }
   [[nodiscard]] tuning::kind name(std::string const& processor) const {
     auto const type = [](cudaDataType_t t) {
       return std::string_view{t == CUDA_R_16BF ? "bf16" : t == CUDA_R_32F ? "f32" : "f64"};
@@ -64,7 +72,7 @@ struct kind {
                 concat(type(in), " to ", type(out), transpose_a ? ", t" : ", n", transpose_b ? 't' : 'n',
                        adds ? ", adds" : "", biased ? ", bias" : "", ", aligned ", alignment, ", workspace ",
                        gemms::workspace_bytes, ", n ", n, transpose_a ? ", m " : ", k ", transpose_a ? m : k),
-            .tokens = concat(transpose_a ? k : m)};
+            .tokens = concat(tokens())};
   }
 };
 
@@ -89,6 +97,7 @@ struct operands {
   void const* b;
   void const* addend;  ///< c itself when it is added to, or when nothing is
   void* c;
+  void const* bias;  ///< null: none
 };
 
 SUPEROFFLOAD_INLINE int alignment_of(std::initializer_list<void const*> pointers) {
@@ -201,6 +210,12 @@ struct gemms::state {
     layout(r.c, p.out, p.n, p.m, false);
   }
 
+  void set_bias(recipe& r, operands const& o) const {
+    if (o.bias != nullptr) {
+      set(r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
+    }
+  }
+
   template <class Value>
   void set(recipe& r, cublasLtMatmulDescAttributes_t attribute, Value value) const {
     check(cublasLtMatmulDescSetAttribute(r.operation, attribute, &value, sizeof value),
@@ -263,12 +278,12 @@ struct gemms::state {
     float milliseconds;
   };
 
-  /// Times the candidates that are close to the best again under load, forwards and backwards in turn: a GPU
-  /// at its power limit lowers its clock with the power that a kernel draws, and as it gets warmer. Drops the
-  /// others.
+  /// Times the candidates that are close to the best again, each for `window` milliseconds, forwards and
+  /// backwards in turn: a GPU at its power limit lowers its clock with the power that a kernel draws, and as
+  /// it gets warmer. Drops the others. Five times the window chooses no better on an H200, and takes seconds.
   void time_at_work(kind const& p, recipe const& r, operands const& o, CUstream_st* on, stopwatch& watch,
                     std::vector<timed_algorithm>& candidates) const {
-    constexpr float close = 1.05F;
+    constexpr float close = 1.02F, window = 10.0F;
     auto const best = std::min_element(candidates.begin(), candidates.end(), [](auto& a, auto& b) {
                         return a.milliseconds < b.milliseconds;
                       })->milliseconds;
@@ -276,8 +291,8 @@ struct gemms::state {
     if (candidates.size() < 2) {
       return;
     }
-    auto const at_work = [&, times = static_cast<int>(500 * gpu::settling_time / best) +
-                                     1](cublasLtMatmulAlgo_t const& algorithm) {
+    auto const at_work = [&, times =
+                                 static_cast<int>(window / best) + 1](cublasLtMatmulAlgo_t const& algorithm) {
       return watch.time(on, [&] {
         for (int i = 0; i < times; ++i) { check(multiply(p, r, algorithm, o, on), "cublasLtMatmul"); }
       });
@@ -294,7 +309,7 @@ struct gemms::state {
   [[nodiscard]] cublasLtMatmulAlgo_t fastest(kind const& p, recipe const& r,
                                              std::vector<cublasLtMatmulAlgo_t> const& proposed, operands o,
                                              CUstream_st* on) const {
-    constexpr int rounds = 4;
+    constexpr int rounds = 3;
     constexpr float hopeless = 1.1F;
     constexpr double worth_settling = 1e11;
     constexpr float better = 0.99F;  // else cuBLASLt's own order decides
@@ -369,10 +384,16 @@ struct gemms::state {
         capturing != cudaStreamCaptureStatusNone) {
       return;
     }
+    auto const part = p.with_tokens(tuning::most_tokens);
     auto const choice = device.tuning().choose(
-        p.name(processor),
+        part.name(processor),
         [&](tuning::algorithm const& kept) { return valid(r, std::bit_cast<cublasLtMatmulAlgo_t>(kept)); },
-        [&] { return std::bit_cast<tuning::algorithm>(fastest(p, r, proposed, o, on)); });
+        [&] {
+          recipe of_part;
+          describe(part, of_part);
+          set_bias(of_part, o);
+          return std::bit_cast<tuning::algorithm>(fastest(part, of_part, proposed, o, on));
+        });
     if (choice) {
       r.algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(*choice);
     }
@@ -401,7 +422,7 @@ bool gemms::compute(CUstream_st* stream, kernel::gemm<T, Out> const& g) {
   if (g.k == 0 || (g.addend != nullptr && (g.accumulate || !std::is_same_v<T, Out>))) {
     return false;
   }
-  operands const o{g.a, g.b, g.addend != nullptr ? static_cast<void const*>(g.addend) : g.c, g.c};
+  operands const o{g.a, g.b, g.addend != nullptr ? static_cast<void const*>(g.addend) : g.c, g.c, g.bias};
   kind const wanted{.m = g.m,
                     .n = g.n,
                     .k = g.k,
@@ -417,9 +438,7 @@ bool gemms::compute(CUstream_st* stream, kernel::gemm<T, Out> const& g) {
   if (fresh) {
     state_->describe(wanted, r);
   }
-  if (g.bias != nullptr) {
-    state_->set(r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<void const*>(g.bias));
-  }
+  state_->set_bias(r, o);
   if (fresh) {
     state_->choose(wanted, r, o, stream);
   }

@@ -12,8 +12,8 @@
 namespace superoffload::train {
 
 /// While it lives, a live log shows what the run is doing and for how long, from the second second on. Of
-/// several at once, each replaces the other's line. Any log gets a line with time and rate at the end of work
-/// that moved bytes and took a second or more.
+/// several at once, each replaces the other's line. Any log gets a line with the time at the end of work that
+/// took a second or more, and with the rate if it moved bytes.
 class activity {
 public:
   /// `is_shown`: false for all ranks but the first. `bytes`: what the work reads or writes; 0: no rate.
@@ -26,7 +26,7 @@ private:
   using clock = std::chrono::steady_clock;
 
   void show();
-  void log_rate() const;
+  void log_time() const;
 
   std::string what_;
   bool is_shown_;

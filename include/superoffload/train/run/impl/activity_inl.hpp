@@ -41,17 +41,23 @@ SUPEROFFLOAD_INLINE activity::~activity() {
     changed_.notify_one();
     thread_.join();
   }
-  if (is_shown_ && bytes_ > 0 && std::uncaught_exceptions() == exceptions_) {
-    log_rate();
+  if (is_shown_ && std::uncaught_exceptions() == exceptions_) {
+    log_time();
   }
 }
 
-SUPEROFFLOAD_INLINE void activity::log_rate() const {
+SUPEROFFLOAD_INLINE void activity::log_time() const {
   auto const seconds = std::chrono::duration<double>(clock::now() - began_).count();
-  if (seconds >= 1.0) {
-    log(log_level::info, what_, ": ", bytes_text(bytes_), " in ", std::round(10.0 * seconds) / 10.0, " s, ",
-        bytes_text(static_cast<std::size_t>(static_cast<double>(bytes_) / seconds)), " a second");
+  if (seconds < 1.0) {
+    return;
   }
+  auto const rounded = concat(std::round(10.0 * seconds) / 10.0, " s");
+  if (bytes_ == 0) {
+    log(log_level::info, what_, ": ", rounded);
+    return;
+  }
+  log(log_level::info, what_, ": ", bytes_text(bytes_), " in ", rounded, ", ",
+      bytes_text(static_cast<std::size_t>(static_cast<double>(bytes_) / seconds)), " a second");
 }
 
 SUPEROFFLOAD_INLINE void activity::show() {
