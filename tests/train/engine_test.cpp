@@ -129,6 +129,51 @@ TEST_CASE("automatic recompute uses the available memory, and no more") {
   }
 }
 
+TEST_CASE_TEMPLATE("a smaller micro-batch keeps more in the same memory, which changes no bit", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
+  cpu::device device{2};
+  auto const documents = [](int count) {
+    data::batch all;
+    for (int i = 0; i < count; ++i) {
+      auto const one = batch_of({1 + i % 5, 2, 3, 4, 5 + i % 3, 6, 7, 8});
+      all.tokens.insert(all.tokens.end(), one.tokens.begin(), one.tokens.end());
+      all.targets.insert(all.targets.end(), one.targets.begin(), one.targets.end());
+      all.positions.insert(all.positions.end(), one.positions.begin(), one.positions.end());
+      all.starts.push_back(8 * i);
+    }
+    all.starts.push_back(8 * count);
+    return all;
+  };
+  train::engine_options options{
+      .max_rows = 1024, .max_positions = 16, .recompute = recompute::choice::automatic};
+  train::engine<model::llama, P> adapting{device, small(), options};
+  auto const least = adapting.allocation().total() - adapting.allocation().activations;
+  adapting.fit_into(least);  // the largest micro-batch keeps the inputs of blocks alone
+  options.recompute = recompute::choice::none;
+  train::engine<model::llama, P> keeping{device, small(), options};
+  adapting.initialize(some_weights);
+  keeping.initialize(some_weights);
+  double before = 0.0;
+  for (int const count : {8, 32, 64, 96, 112, 128, 8}) {
+    CAPTURE(count);
+    auto const batch = documents(count);
+    CHECK(adapting.forward(batch) == keeping.forward(batch));
+    adapting.backward();
+    keeping.backward();
+    CHECK(adapting.step(1e-3).grad_norm == keeping.step(1e-3).grad_norm);
+    auto const of_token = adapting.recomputed_flops() / static_cast<double>(batch.rows());
+    if (count == 8) {
+      CHECK(of_token == 0.0);
+    } else {
+      CHECK(of_token >= before);
+      before = of_token;
+    }
+    CHECK(keeping.recomputed_flops() == 0.0);
+  }
+  CHECK(before == adapting.allocation().recomputed_flops_per_token);
+  CHECK(before > 0.0);
+}
+
 TEST_CASE_TEMPLATE("training lowers the loss of a repeated batch", P, SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
   train::engine<model::llama, P> e{device, small(), {.max_rows = 12, .max_positions = 12}};

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 /// The CPU as a device that makes a choice at its first kernel, unless a choice was loaded.
 struct choosy_device : cpu::device {
   struct choices {
-    static constexpr std::int64_t most_tokens = 64;
+    static constexpr std::int64_t most_tokens = 32;
     std::string chosen, from;
     std::string at_settling = "nothing was settled";
     std::int64_t rows = 0, rows_at_settling = 0;  ///< of the largest batch whose tokens were embedded

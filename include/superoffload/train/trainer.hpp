@@ -478,8 +478,6 @@ void basic_trainer<Core>::train_one_step() {
     for (auto const length : data.lengths) { pairs += kernel::visible_pairs(length, window); }
     return pairs;
   });
-  double const recomputed =
-      engine_->allocation().recomputed_flops_per_token * static_cast<double>(data.tokens);
   m.grad_norm = result.grad_norm;
   m.epoch = data.epoch;
   m.step_time_ms = seconds * 1e3;
@@ -487,7 +485,7 @@ void basic_trainer<Core>::train_one_step() {
   m.label_tokens = data.label_tokens;
   m.tokens = data.tokens;
   m.model_tflops = 3.0 * forward / seconds * 1e-12;
-  m.hardware_tflops = (3.0 * forward + recomputed) / seconds * 1e-12;
+  m.hardware_tflops = (3.0 * forward + engine_->recomputed_flops()) / seconds * 1e-12;
   m.deepspeed_tflops = deepspeed_tflops(data.sequences, seconds);
   m.host_bytes = peak_resident_bytes();
   m.device_bytes = device_->peak_bytes();

@@ -16,12 +16,12 @@ struct allocation {
   std::size_t weights = 0;                  ///< with the buffers for offloaded or gathered ones
   std::size_t gradients = 0;                ///< with their buffers
   std::size_t optimizer_state = 0;          ///< with its buffers
-  std::size_t activations = 0;              ///< peak of the arena, with the chosen recompute
+  std::size_t activations = 0;              ///< the arena: its peak for the largest micro-batch
   std::size_t batches = 0;                  ///< token ids and tables
   std::size_t workspaces = 0;               ///< of GEMMs; those of other kernels are among the activations
   std::size_t host = 0;                     ///< host memory: state and buffers
   std::int64_t results = 0;                 ///< of functions inside blocks that the backward needs
-  std::int64_t results_recomputed = 0;      ///< of these, the ones that the backward computes again
+  std::int64_t results_recomputed = 0;      ///< of these, what the largest micro-batch computes again
   double recomputed_flops_per_token = 0.0;  ///< of the largest micro-batch, as one document
 
   /// Bytes of device memory.

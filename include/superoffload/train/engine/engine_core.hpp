@@ -21,6 +21,7 @@
 #include <superoffload/train/engine/engine_agreement.hpp>
 #include <superoffload/train/engine/engine_memory.hpp>
 #include <superoffload/train/engine/engine_options.hpp>
+#include <superoffload/train/engine/kept_activations.hpp>
 #include <superoffload/train/engine/state_io.hpp>
 #include <superoffload/train/engine/tensor_reader.hpp>
 #include <superoffload/train/engine/update_aware_store.hpp>
@@ -133,6 +134,8 @@ public:
   double forward(data::batch const& batch);
   /// Queues the backward of the micro-batch of the last forward().
   void backward();
+  /// FLOPs that the backwards since begin_step() compute again.
+  [[nodiscard]] double recomputed_flops() const noexcept { return recomputed_flops_; }
   /// Checks the step's gradient and, if it is finite, queues the update with learning rate `rate`.
   step_result step(double rate);
 
@@ -245,11 +248,13 @@ private:
   buffer<Device> activations_, loss_;
   std::optional<update_aware_type> aware_store_;
   std::optional<autograd::tape<Device, T>> tape_;
+  std::optional<kept_activations<Device, T>> kept_;
 
   std::int64_t label_tokens_ = 0;
   std::int64_t micro_batches_ = 0;
   std::int64_t micro_batch_ = 0;
   std::int64_t accepted_steps_ = 0;
+  double recomputed_flops_ = 0.0;
   std::optional<double> announced_rate_;
   bool lost_ = false;  // a gradient that was not finite has reached the state
 };
@@ -324,7 +329,7 @@ void engine_core<D, P, S, O>::initialize(tensor_reader const& read) {
   aware_store_.emplace(*stream_, *store_, *state_, is_rank(), tracks);
   tape_.emplace(*device_, *stream_, autograd::activation_arena{activations_.data(), activations_.bytes()},
                 autograd::unit_access::to(*aware_store_, &units), static_cast<int>(units.size()));
-  tape_->retain(&memory_.checkpointing);
+  kept_.emplace(*device_, model_, options_, memory_);
   loss_ = buffer<D>{*device_, sizeof(double), memory::host};
   load(read);
 }
@@ -354,6 +359,7 @@ void engine_core<D, P, S, O>::begin_step(std::int64_t label_tokens, std::int64_t
   label_tokens_ = label_tokens;
   micro_batches_ = micro_batches;
   micro_batch_ = 0;
+  recomputed_flops_ = 0.0;
   announced_rate_ = label_tokens > 0 ? rate : std::nullopt;
   if (announced_rate_) {
     state_->announce(record_of(*rate, 1.0F));
@@ -380,6 +386,11 @@ double engine_core<D, P, S, O>::run_forward(data::batch const& batch, std::int64
                                             bool with_backward) {
   expect(batch.rows() <= options_.max_rows, exit_code::bad_input, "a micro-batch of ", batch.rows(),
          " tokens, but engine_options::max_rows is ", options_.max_rows);
+  if (with_backward) {
+    auto const& choice = kept_->of(batch.rows());
+    recomputed_flops_ += choice.recomputed_flops_per_token * static_cast<double>(batch.rows());
+    tape_->retain(&choice.kept);
+  }
   tape_->reset(with_backward);
   auto const& staged = staging_->put(batch, divisor);
   expect(staged.longest <= options_.max_positions, exit_code::bad_input, "a document of ", staged.longest,

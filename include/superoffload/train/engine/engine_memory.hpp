@@ -14,6 +14,7 @@
 #include <superoffload/train/engine/recompute.hpp>
 #include <superoffload/zero/sharding_policy.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -25,6 +26,14 @@ struct engine_memory {
   train::allocation allocation;                      ///< in bytes
   autograd::activation_checkpointing checkpointing;  ///< the kept activations
 };
+
+/// FLOPs of the activations that are not kept, which a backward computes again.
+inline double recomputed_flops(std::vector<autograd::activation> const& activations,
+                               autograd::activation_checkpointing const& kept) {
+  double sum = 0.0;
+  for (auto const& a : activations) { sum += kept.keeps(a.unit, a.index) ? 0.0 : a.recompute.all_flops(); }
+  return sum;
+}
 
 /// Chooses the activations that are kept, so that an engine with such a store and state takes at most
 /// `memory` bytes, if the options allow the choice. \returns the choice and the resulting memory.
@@ -64,12 +73,10 @@ engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, en
   }
   p.activations = peak_of(checkpointing, nullptr);
   p.results = static_cast<std::int64_t>(activations.size());
-  for (auto const& a : activations) {
-    if (!checkpointing.keeps(a.unit, a.index)) {
-      ++p.results_recomputed;
-      p.recomputed_flops_per_token += a.recompute.all_flops() / static_cast<double>(o.max_rows);
-    }
-  }
+  p.results_recomputed = std::count_if(activations.begin(), activations.end(),
+                                       [&](auto const& a) { return !checkpointing.keeps(a.unit, a.index); });
+  p.recomputed_flops_per_token =
+      recomputed_flops(activations, checkpointing) / static_cast<double>(o.max_rows);
   return all;
 }
 

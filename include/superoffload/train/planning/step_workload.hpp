@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace superoffload::train {
@@ -81,23 +82,39 @@ std::vector<autograd::activation> expected_work(D const& device, model::as_view<
   return work;
 }
 
-/// A level's peak memory and recompute work: that of the functions in `work` that are not kept.
+/// A level's memory, that of the largest micro-batch with what is `kept` of it, and its recompute work: that
+/// of the functions in `work` which the expected micro-batch does not keep in this memory
+/// (kept_activations). `name`: of the level, instead of how many results are computed again.
 template <element T, device_policy D>
-offload::checkpointing_level level_of(D const& device, model::as_view<D, T> const& model,
-                                      batch_shape const& shape, std::vector<autograd::activation> const& work,
-                                      autograd::activation_checkpointing const& kept) {
+offload::checkpointing_level level_of(D const& device, model::as_view<D, T> const& model, step_shape const& s,
+                                      std::vector<autograd::activation> const& work,
+                                      autograd::activation_checkpointing const& kept,
+                                      std::string_view name = {}) {
   offload::checkpointing_level level;
-  level.activations = dry_pass<T>(device, model, shape, kept);
+  level.activations = dry_pass<T>(device, model, s.micro_batch, kept);
   level.recompute.resize(model.units().size());
-  std::size_t recomputed = 0;
+  batch_shape const expected{expected_of(s).micro_batch.rows, s.micro_batch.positions};
+  bool const adapts = s.recompute == recompute::choice::automatic && expected.rows < s.micro_batch.rows;
+  auto const kept_then = !adapts ? kept
+                                 : recompute::fit(work, D::flops_per_byte, level.activations,
+                                                  [&](autograd::activation_checkpointing const& some) {
+                                                    return dry_pass<T>(device, model, expected, some);
+                                                  });
+  std::size_t recomputed = 0, recomputed_then = 0;
   for (auto const& a : work) {
-    if (!kept.keeps(a.unit, a.index)) {
+    recomputed += kept.keeps(a.unit, a.index) ? 0 : 1;
+    if (!kept_then.keeps(a.unit, a.index)) {
       auto& sum = level.recompute[static_cast<std::size_t>(a.unit)];
       sum = sum + device_work_of(a.recompute);
-      ++recomputed;
+      ++recomputed_then;
     }
   }
-  level.name = recomputed == 0 ? "none" : concat(recomputed, " of ", work.size(), " results of blocks");
+  level.name = !name.empty()     ? std::string{name}
+               : recomputed == 0 ? "none"
+                                 : concat(recomputed, " of ", work.size(), " results of blocks");
+  if (recomputed_then != recomputed) {
+    level.name += concat("; of the expected micro-batch ", recomputed_then);
+  }
   return level;
 }
 
@@ -159,8 +176,8 @@ std::vector<offload::checkpointing_level> levels_of(D const& device, model::as_v
   constexpr int levels = 6;
   std::vector<offload::checkpointing_level> all;
   auto const nothing = recompute::inputs_only(activations);
-  auto const add = [&](autograd::activation_checkpointing const& kept) {
-    auto level = level_of<T>(device, model, s.micro_batch, work, kept);
+  auto const add = [&](autograd::activation_checkpointing const& kept, std::string_view name = {}) {
+    auto level = level_of<T>(device, model, s, work, kept, name);
     if (all.empty() || all.back().name != level.name) {
       all.push_back(std::move(level));
     }
@@ -178,8 +195,7 @@ std::vector<offload::checkpointing_level> levels_of(D const& device, model::as_v
     }
   }
   if (s.recompute != recompute::choice::none) {
-    add(nothing);
-    all.back().name = "every block";
+    add(nothing, "every block");
   }
   return all;
 }
@@ -195,8 +211,7 @@ offload::checkpointing_level level_within(D const& device, model::as_view<D, T> 
   auto const kept = recompute::fit(all, D::flops_per_byte, activations, [&](auto const& some) {
     return dry_pass<T>(device, model, s.micro_batch, some);
   });
-  return detail::level_of<T>(device, model, s.micro_batch, detail::expected_work<T, D>(device, model, s),
-                             kept);
+  return detail::level_of<T>(device, model, s, detail::expected_work<T, D>(device, model, s), kept);
 }
 
 /// The workload of a step of `model` in T on devices of type D, for the planner. A dry pass gives the work of
