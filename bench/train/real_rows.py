@@ -131,7 +131,8 @@ class Bench:
             return None
         steps = [one for one in map(json.loads, metrics.read_text().splitlines()) if "step_time_ms" in one]
         times, tokens = [one["step_time_ms"] for one in steps], [one["tokens"] for one in steps]
-        said = {text: line for text in ("reading the weights", "measuring GEMMs", "measuring and planning", "planned for")
+        said = {text: line.strip() for text in ("optimizer state:", "recompute:", "reading the weights", "measuring GEMMs",
+                                                   "measuring and planning", "planned for")
                 for _, line in lines if text in line}
         result = {"run": name, "rows": rows, "batch": f"{packing}: {' '.join(flags)}", "said": said,
                   "first_step_ends_s": next(seconds for seconds, line in lines if line.startswith("step 1/")),
