@@ -79,6 +79,21 @@ TEST_CASE("frozen tensors and the sizes of micro-batches reach the plan") {
   CHECK(m.on("h200_pcie5.json").recompute == "every block");
 }
 
+TEST_CASE("state stays on the device if only micro-batches above the mean are recomputed for it") {
+  llama_8b m{32};
+  auto const machine = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+  auto const model = train::lay_out<model::llama>(model::read_config(m.options().model), {});
+  described_device const device{machine.name, machine.device.memory - machine.device.reserve};
+  train::step_shape shape{.micro_batch = {16384, 2048}, .sequences = 8, .checks_gradient = false};
+  auto const full = train::plan_step<bfloat16>(device, model, shape, machine, {});
+  CHECK(full.state.off_the_device() > 0);  // recompute in every step would take longer
+  shape.expected = train::expected_step{{3348, 1000}, 3348};
+  auto const p = train::plan_step<bfloat16>(device, model, shape, machine, {});
+  CHECK(p.state.off_the_device() == 0);
+  CHECK(p.recompute.ends_with(" results of blocks; of the expected micro-batch 0"));
+  CHECK(p.on_device.total() <= p.device_available);
+}
+
 TEST_CASE("recompute is weighed against state on the device more finely than by levels") {
   llama_8b m{62};
   auto& o = m.options();
