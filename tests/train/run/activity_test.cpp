@@ -17,7 +17,7 @@ using namespace superoffload;
 
 constexpr std::chrono::milliseconds a_second{1010};
 
-TEST_CASE("work that moves bytes and takes a second says at what rate, if it succeeds") {
+TEST_CASE("work that takes a second says so, and at what rate it moved bytes, if it succeeds") {
   test::collected log;
   {
     train::activity const shown{"reading", true, std::size_t{3} << 20};
@@ -38,6 +38,9 @@ TEST_CASE("work that moves bytes and takes a second says at what rate, if it suc
                          std::this_thread::sleep_for(a_second);
                        }}};
   for (auto& other : others) { other.join(); }
+  REQUIRE(log.lines.size() == 1);
+  CHECK(std::regex_match(log.lines[0], std::regex{"1 waiting: 1(\\.[0-9])? s"}));
+  log.lines.clear();
   try {
     train::activity const shown{"failing", true, 1};
     std::this_thread::sleep_for(a_second);
