@@ -3,7 +3,8 @@
 #include "conformance/attention_results.hpp"
 #include "cpu/every_set.hpp"
 
-namespace superoffload::cpu {
+using namespace superoffload;
+using namespace superoffload::cpu;
 
 TEST_CASE("attention: every instruction set, any number of threads") {
   for_every_set(across_sets::may_differ, [](auto& lab) { conformance::check_attention(lab); });
@@ -23,5 +24,3 @@ TEST_CASE("attention: a document that is not finite does not change its neighbou
       },
       {2});
 }
-
-}  // namespace superoffload::cpu

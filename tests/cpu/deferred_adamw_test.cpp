@@ -12,7 +12,9 @@
 #include <span>
 #include <vector>
 
-namespace superoffload::cpu {
+using namespace superoffload;
+using namespace superoffload::cpu;
+
 namespace {
 
 using conformance::adamw_reference;
@@ -307,4 +309,3 @@ TEST_CASE("deferred adamw: slices are independent") {
 }
 
 }  // namespace
-}  // namespace superoffload::cpu

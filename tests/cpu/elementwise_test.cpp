@@ -4,10 +4,9 @@
 
 #include "cpu/every_set.hpp"
 
-namespace superoffload::cpu {
+using namespace superoffload;
+using namespace superoffload::cpu;
 
 TEST_CASE("elementwise: every instruction set, any number of threads") {
   for_every_set(across_sets::same_bits, [](auto& lab) { conformance::check_elementwise(lab); });
 }
-
-}  // namespace superoffload::cpu

@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace superoffload::cpu {
+using namespace superoffload;
+using namespace superoffload::cpu;
 
 TEST_CASE("the active instruction set follows SUPEROFFLOAD_ISA") {
   char const* const wanted = std::getenv("SUPEROFFLOAD_ISA");
@@ -53,5 +54,3 @@ TEST_CASE("use of an instruction set that the machine lacks is refused") {
     CHECK(std::string{e.what()}.find("scalar") != std::string::npos);
   }
 }
-
-}  // namespace superoffload::cpu

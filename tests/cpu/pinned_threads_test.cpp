@@ -13,7 +13,9 @@
 #include <thread>
 #include <vector>
 
-namespace superoffload::cpu {
+using namespace superoffload;
+using namespace superoffload::cpu;
+
 namespace {
 
 /// Threads on the processors of this machine, several on each if it has too few.
@@ -240,4 +242,3 @@ TEST_CASE("a processor that does not exist gives a note, not an error") {
 }
 
 }  // namespace
-}  // namespace superoffload::cpu

@@ -16,7 +16,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace superoffload::cpu {
+using namespace superoffload;
+using namespace superoffload::cpu;
+
 namespace {
 
 constexpr kernel::adamw_step nothing{.decay = 1.0F,
@@ -32,7 +34,7 @@ constexpr kernel::adamw_step nothing{.decay = 1.0F,
 /// How many of the patterns [begin, end) do not come back as expected.
 std::int64_t wrong_in(std::int64_t begin, std::int64_t end) {
   auto const& entry =
-      static_cast<detail::kernel_entry<kernel::adamw<bfloat16>> const&>(detail::active_kernels());
+      static_cast<cpu::detail::kernel_entry<kernel::adamw<bfloat16>> const&>(cpu::detail::active_kernels());
   constexpr std::int64_t block = 8192;
   std::vector<bfloat16> weight(block), gradient(block);
   std::vector<std::uint16_t> low(block);
@@ -87,4 +89,3 @@ TEST_CASE("a split master comes back: all patterns" * doctest::skip() * doctest:
 }
 
 }  // namespace
-}  // namespace superoffload::cpu

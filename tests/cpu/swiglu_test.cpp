@@ -4,10 +4,9 @@
 
 #include "cpu/every_set.hpp"
 
-namespace superoffload::cpu {
+using namespace superoffload;
+using namespace superoffload::cpu;
 
 TEST_CASE("swiglu: every instruction set, any number of threads") {
   for_every_set(across_sets::may_differ, [](auto& lab) { conformance::check_swiglu(lab); });
 }
-
-}  // namespace superoffload::cpu

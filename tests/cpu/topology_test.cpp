@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
-namespace superoffload::cpu {
+using namespace superoffload;
+using namespace superoffload::cpu;
+
 namespace {
 
 using list = std::vector<int>;
@@ -47,13 +49,13 @@ struct two_sockets : fake_sys {
 list const all_16{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 
 TEST_CASE("lists of processors and nodes") {
-  CHECK(detail::parse_list("0-3,8,10-11\n") == list{0, 1, 2, 3, 8, 10, 11});
-  CHECK(detail::parse_list("5") == list{5});
-  CHECK(detail::parse_list("").empty());
-  CHECK(detail::parse_list("\n").empty());
-  CHECK(detail::parse_list("3-1").empty());
-  CHECK(detail::parse_list("1,x") == list{1});
-  CHECK(detail::parse_list("0-99999999999").empty());
+  CHECK(cpu::detail::parse_list("0-3,8,10-11\n") == list{0, 1, 2, 3, 8, 10, 11});
+  CHECK(cpu::detail::parse_list("5") == list{5});
+  CHECK(cpu::detail::parse_list("").empty());
+  CHECK(cpu::detail::parse_list("\n").empty());
+  CHECK(cpu::detail::parse_list("3-1").empty());
+  CHECK(cpu::detail::parse_list("1,x") == list{1});
+  CHECK(cpu::detail::parse_list("0-99999999999").empty());
 }
 
 TEST_CASE("two sockets with siblings: physical cores first, near the device first") {
@@ -167,4 +169,3 @@ TEST_CASE("this machine has processors and memory") {
 }
 
 }  // namespace
-}  // namespace superoffload::cpu

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 using ids = std::vector<std::int32_t>;
@@ -126,4 +128,3 @@ TEST_CASE("the targets are the examples' labels, packed or padded") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 using ids = std::vector<std::int32_t>;
@@ -190,4 +192,3 @@ TEST_CASE("a row that makes no token is refused") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

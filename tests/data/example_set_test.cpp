@@ -8,7 +8,9 @@
 
 #include <vector>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 std::vector<std::int32_t> tokens_of(example const& row) { return {row.tokens.begin(), row.tokens.end()}; }
@@ -69,4 +71,3 @@ TEST_CASE("a row may have many learnt ranges; empty ones are left out") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

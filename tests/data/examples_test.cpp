@@ -10,7 +10,9 @@
 
 #include <string>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 using ids = std::vector<std::int32_t>;
@@ -174,4 +176,3 @@ TEST_CASE("shards are read one after the other, as one file would be") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 TEST_CASE("FNV-1a's published values") {
@@ -45,4 +47,3 @@ TEST_CASE("several files: their bytes, their borders and their order count") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -11,7 +11,9 @@
 #include <string>
 #include <string_view>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 std::filesystem::path const malformed = SUPEROFFLOAD_TEST_DATA "/malformed/dataset";
@@ -157,4 +159,3 @@ TEST_CASE("every truncation of a data set is refused or shorter") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -10,7 +10,9 @@
 #include <limits>
 #include <set>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 /// The real documents of a batch with their targets, padding cut off (its ids are -2 here), in their order.
@@ -242,4 +244,3 @@ TEST_CASE("options that cannot be") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -7,7 +7,9 @@
 #include "drawn_lengths.hpp"
 #include "numbered_examples.hpp"
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 TEST_CASE("the means of whole steps, without the smaller one at the end of an epoch") {
@@ -35,4 +37,3 @@ TEST_CASE("the means of a step are shared by ranks and micro-batches") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 text::tokenizer const& qwen3() {
@@ -80,4 +82,3 @@ TEST_CASE("labels in several pieces become several learnt ranges of an example")
 }
 
 }  // namespace
-}  // namespace superoffload::data

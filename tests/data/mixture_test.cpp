@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 using numbers = std::vector<std::int64_t>;
@@ -83,4 +85,3 @@ TEST_CASE("a loader follows the mixture, and continues it from any position") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

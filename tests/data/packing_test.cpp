@@ -15,7 +15,9 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 using rows = std::vector<std::int64_t>;
@@ -135,4 +137,3 @@ TEST_CASE("a row that no sequence can hold is a broken promise") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

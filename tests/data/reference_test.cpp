@@ -15,7 +15,9 @@
 #include <string>
 #include <vector>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 using io::json;
@@ -94,4 +96,3 @@ TEST_CASE("the reference runs see these ids and labels") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -7,7 +7,9 @@
 
 #include <string>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 std::string told(std::string const& text, column_names const& columns = {}) {
@@ -70,4 +72,3 @@ TEST_CASE("columns are renamed field by field") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

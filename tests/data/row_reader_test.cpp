@@ -13,7 +13,9 @@
 #include <utility>
 #include <vector>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 using file_of = testing::scratch_file;
@@ -98,4 +100,3 @@ TEST_CASE("a percentage of the rows") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

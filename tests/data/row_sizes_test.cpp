@@ -10,7 +10,9 @@
 
 #include <set>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 TEST_CASE("few sizes, which hardly waste") {
@@ -76,4 +78,3 @@ TEST_CASE("a loader rounds its batches: the same documents, and rows without tar
 }
 
 }  // namespace
-}  // namespace superoffload::data

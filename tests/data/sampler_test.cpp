@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <limits>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 using rows = std::vector<std::int64_t>;
@@ -203,4 +205,3 @@ TEST_CASE("positions and options that cannot be") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <numeric>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 using rows = std::vector<std::int64_t>;
@@ -135,4 +137,3 @@ TEST_CASE("rows that do not fit into the parts are a broken promise") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

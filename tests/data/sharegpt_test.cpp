@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <string>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 io::json converted(std::string const& text, column_names const& columns = {}) {
@@ -104,4 +106,3 @@ TEST_CASE("a row that is no conversation is refused by its field") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <numeric>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 std::vector<std::int64_t> in_order(std::int64_t rows) {
@@ -58,4 +60,3 @@ TEST_CASE("all orders are about as frequent") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

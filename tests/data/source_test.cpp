@@ -12,7 +12,9 @@
 #include <string>
 #include <vector>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -90,4 +92,3 @@ TEST_CASE("a link in a data set's directory does not choose which file is read")
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -4,7 +4,9 @@
 
 #include <doctest/doctest.h>
 
-namespace superoffload::data {
+using namespace superoffload;
+using namespace superoffload::data;
+
 namespace {
 
 TEST_CASE("parts are contiguous, cover everything and differ by at most one") {
@@ -31,4 +33,3 @@ TEST_CASE("the larger parts come first") {
 }
 
 }  // namespace
-}  // namespace superoffload::data

@@ -23,7 +23,7 @@
 namespace superoffload::test {
 
 /// The fixture's sequences as one batch: labels [sequence, position] are shifted to targets.
-inline data::batch batch_of(io::json const& forward) {
+inline data::batch reference_batch(io::json const& forward) {
   data::batch b;
   b.starts.push_back(0);
   for (std::size_t s = 0; s < forward["input_ids"].size(); ++s) {
@@ -52,7 +52,7 @@ struct reference_model {
   explicit reference_model(std::string const& name, recompute::choice recompute = recompute::choice::none)
       : directory{std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "models" / name},
         expected(io::read_json(directory / "expected.json", {.bytes = std::size_t{4} << 20})),
-        batch{batch_of(expected["forward"])},
+        batch{reference_batch(expected["forward"])},
         trained{device,
                 model::read_config(directory),
                 {.max_rows = batch.rows(), .max_positions = 48, .recompute = recompute}} {

@@ -17,7 +17,9 @@
 #include <utility>
 #include <vector>
 
-namespace superoffload::text {
+using namespace superoffload;
+using namespace superoffload::text;
+
 namespace {
 
 using io::json;
@@ -188,7 +190,7 @@ TEST_CASE("where a directory has its template") {
 }
 
 TEST_CASE("comments and line ends do not make another template, anything else does") {
-  using detail::plain_template;
+  using text::detail::plain_template;
   CHECK(plain_template("{# a #}b\r\nc\rd\n") == "{##}b\nc\nd");
   CHECK(plain_template("{#- a -#}{#-#}{#+ b #}{# c +#}") == "{#--#}{#-#}{#+#}{#+#}");
   CHECK(plain_template("a\n\n") == "a\n");
@@ -319,4 +321,3 @@ TEST_CASE("a border within a stretch, where normalisation changes lengths before
 }
 
 }  // namespace
-}  // namespace superoffload::text
