@@ -42,7 +42,8 @@ engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, en
                           zero::store_bytes const& store, offload::memory_bytes const& state,
                           std::size_t memory) {
   engine_memory all;
-  auto& [p, checkpointing] = all;
+  auto& p = all.allocation;
+  auto& checkpointing = all.checkpointing;
   for (auto const& unit : model.units()) {
     for (auto const& tensor : unit.tensors()) {
       p.parameters += tensor.count();
