@@ -14,6 +14,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <regex>
 #include <string>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,9 +29,17 @@ inline std::string contents_of(std::filesystem::path const& file) {
   return {std::istreambuf_iterator<char>{stream}, {}};
 }
 
+/// Without the lines that say how long work of a second or more took: whether there are any depends on the
+/// machine's load.
+inline std::string without_times(std::string const& said) {
+  return std::regex_replace(said, std::regex{"(^|\\n)[a-zA-Z ]+: ([0-9.]+ [KMGT]?i?B in )?[0-9.]+ s(, [^\\n]*)?(?=\\n)"},
+                            "");
+}
+
 struct outcome {
   int status = -1;  ///< exit code, or 128 + signal
-  std::string out, err;
+  std::string out;
+  std::string err;  ///< without_times
 };
 
 /// A program that was started with its output caught in files.
@@ -85,7 +94,7 @@ public:
     }
     child_ = -1;
     return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_),
-            contents_of(directory_.path() / "out"), errors_so_far()};
+            contents_of(directory_.path() / "out"), without_times(errors_so_far())};
   }
 
 private:

@@ -81,7 +81,7 @@ class Run:
 
 def check_clean(run, columns):
     assert all(len(text) < columns for text in run.statuses()), max(run.statuses(), key=len)
-    left = [line for line in run.shown() if re.search(r"\[=*>? *\] \d+/|^(tokenizing|evaluating|measuring)", line)]
+    left = [line for line in run.shown() if re.search(r"\[=*>? *\] \d+/|^[a-zA-Z ]+  \d+:\d\d", line)]
     assert not left, left
     assert run.shown()[-1] == "", run.shown()[-1]
 
