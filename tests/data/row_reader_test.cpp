@@ -7,6 +7,8 @@
 
 #include "scratch_file.hpp"
 
+#include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -63,21 +65,27 @@ TEST_CASE("rows longer than what is read at once, and many of them") {
   }
 }
 
-TEST_CASE("a compressed file, or Parquet, is refused with what converts it") {
-  for (auto const& [content, says] : {std::pair<std::string_view, char const*>{"\x1f\x8b\x08", "gunzip -k"},
-                                      {"\x28\xb5\x2f\xfd", "unzstd"},
-                                      {"PAR1PAR1", "pandas.read_parquet"}}) {
-    file_of const file{content};
-    try {
-      row_reader{file.path()}.next();
-      CHECK(false);
-    } catch (error const& e) {
-      CHECK(e.code() == exit_code::bad_input);
-      std::string const message = e.what();
-      CHECK(message.starts_with(file.path().string() + ": is "));
-      CHECK(message.find(says) != message.npos);
-    }
-  }
+TEST_CASE("rows of a packed file are those of the file, with their lines") {
+  // gzip -n of {"a": 1}\n\n{"b": 2}\n
+  using namespace std::string_view_literals;
+  CHECK(rows_of(
+      "\037\213\010\000\000\000\000\000\000\003\253\126\112\124\262\122\060\254\345\342\252\126\112\002"
+      "\262\214\152\271\000\347\053\324\116\023\000\000\000"sv) ==
+        std::vector<std::string>{"1:{\"a\": 1}", "3:{\"b\": 2}"});
+}
+
+TEST_CASE("a packed file counts as long as it is unpacked") {
+  // Its 16 MiB of blanks are 16 KiB.
+  file_of const file{std::string(std::size_t{1} << 24, ' ')};
+  auto const packed = concat(file.path().string(), ".gz");
+  REQUIRE(std::system(concat("gzip -c '", file.path().string(), "' > '", packed, "'").c_str()) == 0);
+  row_reader reader{packed, {.bytes = std::uint64_t{1} << 20}};
+  CHECK_THROWS_WITH_AS(reader.next(), doctest::Contains(": more than 1048576 bytes"), error);
+}
+
+TEST_CASE("Parquet is refused with what converts it") {
+  file_of const file{"PAR1PAR1"};
+  CHECK_THROWS_WITH_AS(row_reader{file.path()}.next(), doctest::Contains("pandas.read_parquet"), error);
 }
 
 TEST_CASE("a table is refused with what converts it") {

@@ -533,7 +533,7 @@ TEST_CASE("data that are malformed are rejected with file and line") {
        {"data.jsonl:2", "'output' appears twice"}},
       {"data.jsonl", good + "\n" + std::string(17 << 20, 'x') + "\n", {"data.jsonl:2", "16777216 bytes"}},
       {"data.jsonl", good + "\n" + std::string(1000, '[') + "\n", {"data.jsonl:2", "nested deeper"}},
-      {"data.jsonl", std::string{"\x1f\x8b\x08\x00\x00\x00\x00", 7}, {"data.jsonl", "compressed by gzip"}},
+      {"data.jsonl", std::string{"\x1f\x8b\x08\x00\x00\x00\x00", 7}, {"data.jsonl", "gzip cannot unpack it"}},
       {"data.jsonl", std::string(5000, '\0'), {"data.jsonl:1", "zero byte"}},
   };
   for (std::string const flag : {"--dataset", "--eval_dataset"}) {

@@ -16,7 +16,7 @@ namespace superoffload::data {
 
 /// Upper limits of a data set's file. Checked before memory is allocated.
 struct row_limits {
-  std::uint64_t bytes = std::uint64_t{8} << 30;   ///< of the file
+  std::uint64_t bytes = std::uint64_t{8} << 30;   ///< of the file, packed and unpacked
   std::size_t row_bytes = std::size_t{16} << 20;  ///< a line, or an object of the list
   std::size_t rows = 50'000'000;                  ///< of the file
   int depth = 32;                                 ///< levels of nested JSON in a row
@@ -28,8 +28,8 @@ struct row {
   std::string origin;  ///< "file:line", where it begins
 };
 
-/// Reads a file row by row: one JSON list of objects, or JSON lines, by the first character. Holds little
-/// more than one row. A byte order mark at the beginning, CRLF and blank lines are accepted.
+/// Reads a file row by row: one JSON list of objects, or JSON lines, by the first character; unpacks what gzip
+/// or zstd packed (io::open_unpacked). Holds little more than one row. A byte order mark at the beginning, CRLF and blank lines are accepted.
 class row_reader {
 public:
   /// \throws error(bad_input) when `file` is no regular file or too large

@@ -32,6 +32,9 @@ public:
   /// As the file was opened.
   [[nodiscard]] std::filesystem::path const& path() const noexcept { return path_; }
 
+  /// For calls of the system; stays this object's.
+  [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+
   /// The current size in bytes.
   [[nodiscard]] std::uint64_t size() const;
 

@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/data/row_reader.hpp>
+#include <superoffload/io/unpacked_stream.hpp>
 
 #include <algorithm>
 #include <system_error>
@@ -28,7 +29,7 @@ SUPEROFFLOAD_INLINE row_reader::row_reader(std::filesystem::path file, row_limit
   auto const bytes = std::filesystem::file_size(file_, status);
   expect(!status && bytes <= limits_.bytes, exit_code::bad_input, file_.string(), ": ", bytes,
          " bytes, expected at most ", limits_.bytes, "; split the data set");
-  bytes_ = io::open_stream(file_);
+  bytes_ = io::open_unpacked(file_);
 }
 
 SUPEROFFLOAD_INLINE std::string row_reader::here() const { return concat(file_.string(), ":", line_); }
@@ -64,19 +65,15 @@ SUPEROFFLOAD_INLINE std::string row_reader::shown() {
   return rest().empty() ? "the end of the file" : concat("'", printable(rest().substr(0, some)), "'");
 }
 
-/// A compressed file, or one of another kind, is not JSON that begins badly: what converts it is said.
+/// A file of another kind is not JSON that begins badly: what converts it is said.
 SUPEROFFLOAD_INLINE void row_reader::expect_json() {
   auto const name = printable(file_.native(), 1000);
   ensure(4);
-  expect(!rest().starts_with("\x1f\x8b"), exit_code::bad_input, name,
-         ": is compressed by gzip, expected JSON: unpack it with gunzip -k");
-  expect(!rest().starts_with("\x28\xb5\x2f\xfd"), exit_code::bad_input, name,
-         ": is compressed by zstd, expected JSON: unpack it with unzstd");
   expect(
       !rest().starts_with("PAR1"), exit_code::bad_input, name,
       ": is a Parquet file, expected JSON lines: pandas.read_parquet(FILE).to_json(LINES, orient='records', "
       "lines=True) in Python converts it");
-  auto const kind = file_.extension();
+  auto const kind = std::filesystem::path{io::unpacked_name(file_.native())}.extension();
   if (kind == ".csv" || kind == ".tsv") {
     fail(exit_code::bad_input, name, ": is a table, expected JSON lines: pandas.read_csv(FILE",
          kind == ".tsv" ? ", sep='\\t'" : "",

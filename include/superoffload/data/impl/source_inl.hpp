@@ -7,9 +7,9 @@
 #include <superoffload/data/source.hpp>
 #include <superoffload/io/file.hpp>
 #include <superoffload/io/model_directory.hpp>
+#include <superoffload/io/unpacked_stream.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -22,12 +22,7 @@ SUPEROFFLOAD_INLINE bool is_shard(std::string_view name) {
   if (name.starts_with('.')) {
     return false;
   }
-  for (std::string_view const packed : {".gz", ".zst"}) {
-    if (name.ends_with(packed)) {
-      name.remove_suffix(packed.size());
-      break;
-    }
-  }
+  name = io::unpacked_name(name);
   return name.ends_with(".json") || name.ends_with(".jsonl") || name.ends_with(".parquet");
 }
 
