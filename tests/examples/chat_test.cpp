@@ -52,7 +52,7 @@ TEST_CASE("tokenize writes the ids and the mask of every conversation, or refuse
   scratch_directory const root;
   auto const rows = root.path() / "rows.jsonl", ids = root.path() / "ids.jsonl";
   for (std::string const family :
-       {"chatml", "gpt_oss", "llama3", "phi4", "qwen3", "qwen3_2507", "seed_oss"}) {
+       {"chatml", "gpt_oss", "llama3", "phi4", "qwen3", "qwen3_2507", "seed_oss", "smollm2"}) {
     auto const file = cases_of(family);
     std::string input;
     std::vector<words> expected;

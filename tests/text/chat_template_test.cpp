@@ -24,9 +24,10 @@ namespace {
 
 using io::json;
 
-constexpr std::array families{"chatml", "gpt_oss", "llama3", "phi4", "qwen3", "qwen3_2507", "seed_oss"};
+constexpr std::array families{"chatml", "gpt_oss",    "llama3",   "phi4",
+                              "qwen3",  "qwen3_2507", "seed_oss", "smollm2"};
 
-std::string const listed = "chatml, gpt_oss, llama3, phi4, qwen3, qwen3_2507, seed_oss";
+std::string const listed = "chatml, gpt_oss, llama3, phi4, qwen3, qwen3_2507, seed_oss, smollm2";
 
 /// What became of a row: a rendering, or the message of its refusal.
 struct outcome {

@@ -10,8 +10,8 @@
 #include <superoffload/text/chat_template.hpp>
 #include <superoffload/text/impl/chat_gpt_oss_inl.hpp>
 #include <superoffload/text/impl/chat_llama3_inl.hpp>
-#include <superoffload/text/impl/chat_phi4_inl.hpp>
 #include <superoffload/text/impl/chat_qwen_inl.hpp>
+#include <superoffload/text/impl/chat_roles_inl.hpp>
 #include <superoffload/text/impl/chat_row_inl.hpp>
 #include <superoffload/text/impl/chat_seed_oss_inl.hpp>
 
@@ -29,7 +29,7 @@ struct chat_renderer {
   std::string_view digest;  ///< SHA-256 of the published template's plain form
 };
 
-inline constexpr std::array<chat_renderer, 7> chat_renderers{{
+inline constexpr std::array<chat_renderer, 8> chat_renderers{{
     {"chatml", render_chatml, true, "55b2f4a26ac9ee719330a61a0c39d9e538b0e9322212f048326318cff4f8674a"},
     {"gpt_oss", render_gpt_oss, true, "5870c0835b5f5e1fc209fd1fe236c0ea7c284a204c6e902289d61c2847bbdb2d"},
     {"llama3", render_llama3, true, "d003b5b6287781f283bd07f2bea29d6fecfda60f2db85e9cc0e2a89f2202f1d0"},
@@ -38,6 +38,7 @@ inline constexpr std::array<chat_renderer, 7> chat_renderers{{
     {"qwen3_2507", render_qwen3_2507, false,
      "64f85b198065d0fba2a81f37e10ed68161ce2c19a754c7100e67e0ca2ee9c326"},
     {"seed_oss", render_seed_oss, true, "a91d59166696aa9f34969888149cded73a0dde9c6510298f51e9344cdf934586"},
+    {"smollm2", render_smollm2, true, "872be49dbb638044ad01b60388f48d469ff2980e5f0dccdc22ec907db54d0788"},
 }};
 
 SUPEROFFLOAD_INLINE std::string plain_template(std::string_view text) {
