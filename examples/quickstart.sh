@@ -28,7 +28,7 @@ source cmake/bootstrap.sh
 
 ensure_build_packages
 choose_cuda gpu
-build release --target finetune_llama
+build release --target finetune_llama tokenize
 
 say "fine-tuning"
 root=$PWD

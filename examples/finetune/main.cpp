@@ -42,7 +42,7 @@ fs::path program_for(so::io::model_directory const& model) {
 
 int finetune(int argc, char** argv) {
   // GPUs are for the other program to refuse.
-  auto const command = so::cli::read_command_line(argc, argv, "Fine-tunes a language model on Alpaca data.",
+  auto const command = so::cli::read_command_line(argc, argv, "Fine-tunes a language model on your data.",
                                                   {.cuda = true, .nccl = true});
   if (!command) {
     return 0;

@@ -41,6 +41,6 @@ int finetune(Device& device, so::cli::rank_group<Device>* group, Precision,
 }
 
 int main(int argc, char** argv) {
-  return so::cli::run<architecture>(argc, argv, "Fine-tunes a model of type phi3 on Alpaca data.",
+  return so::cli::run<architecture>(argc, argv, "Fine-tunes a model of type phi3 on your data.",
                                     [](auto&&... run) { return finetune(run...); });
 }

@@ -56,10 +56,10 @@ SUPEROFFLOAD_INLINE std::string describe(offload::plan const& p, allocation cons
 }
 
 SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline const& outline) {
+  auto const rows = concat(o.batch_size, o.batch_size == 1 ? " sequence" : " sequences", " of up to ");
   auto text = detail::line(
       "batch",
-      concat(o.tokens_per_batch > 0 ? concat("up to ", o.tokens_per_batch)
-                                    : concat(o.batch_size, " sequences of up to ", o.max_length),
+      concat(o.tokens_per_batch > 0 ? concat("up to ", o.tokens_per_batch) : concat(rows, o.max_length),
              " tokens a step, in ", o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches",
              o.ranks == 1 ? std::string{} : concat(" on each of ", o.ranks, " ranks")));
   if (outline.sequences > 0) {
