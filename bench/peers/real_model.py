@@ -4,13 +4,14 @@
 """Fine-tunes a published Llama on the bundled rows with finetune_llama, then with transformers on the same batches, both on the CPU
 in float32: bench/peers/real_model.py MODEL [--steps N] [--programs DIR] [--scratch DIR]
 
-Prints a JSON object: the losses of both runs and their largest difference, the held-out losses, the time of a step, and what
+Prints a JSON object: the losses of both runs and their largest difference, the held-out losses, the time of our run, and what
 the model and its export answer to a few instructions. What a scratch directory has from an earlier run is not run again.
 Needs torch and transformers. On an otherwise idle machine: bench/record.py laptop bench/peers/real_model.py MODEL
 """
 
 import argparse
 import json
+import os
 import pathlib
 import statistics
 import subprocess
@@ -82,9 +83,8 @@ def theirs(model, steps, programs, scratch):
     rows, held_out = list(rows_of(model, ROWS, programs)), list(rows_of(model, HELD_OUT, programs))
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.0)
     schedule = transformers.get_cosine_schedule_with_warmup(optimizer, WARMUP, steps)
-    before, losses, times = held_out_loss(network, held_out), [], []
+    before, losses = held_out_loss(network, held_out), []
     for step in range(steps):
-        begin = time.monotonic()
         batch = [rows[(step * BATCH + i) % len(rows)] for i in range(BATCH)]
         count = sum(int((labels[1:] != -100).sum()) for _, labels in batch)
         optimizer.zero_grad()
@@ -97,8 +97,7 @@ def theirs(model, steps, programs, scratch):
         optimizer.step()
         schedule.step()
         losses.append(total)
-        times.append(time.monotonic() - begin)
-    made = {"losses": losses, "held_out": [before, held_out_loss(network, held_out)], "step_seconds": statistics.median(times)}
+    made = {"losses": losses, "held_out": [before, held_out_loss(network, held_out)]}
     kept.write_text(json.dumps(made))
     return made
 
@@ -127,7 +126,7 @@ def main():
         reference = theirs(given.model, given.steps, given.programs, scratch)
         difference = max(abs(a - b) for a, b in zip(run["losses"], reference["losses"], strict=True))
         print(json.dumps({
-            "model": given.model.name, "steps": given.steps, "largest_difference_of_loss": difference,
+            "model": given.model.name, "threads": len(os.sched_getaffinity(0)), "steps": given.steps, "largest_difference_of_loss": difference,
             "largest_difference_of_held_out_loss": max(map(abs, map(float.__sub__, run["held_out"], reference["held_out"]))),
             "superoffload": run, "transformers": reference, "instructions": INSTRUCTIONS,
             "answers_before": list(answers(given.model)), "answers_after": list(answers(scratch / "tuned/model"))}))
