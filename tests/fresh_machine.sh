@@ -34,8 +34,8 @@ for argument in "$@"; do
 done
 
 # Tests that compare with programs of others, which tests/run.sh does not install: TensorBoard, DeepSpeed, Chromium, wandb,
-# Doxygen, MkDocs.
-optional=(examples.event_files examples.launchers examples.page examples.wandb_sync docs.api docs.site)
+# Doxygen, MkDocs, transformers.
+optional=(examples.event_files examples.launchers examples.page examples.wandb_sync docs.api docs.site peers.configurations)
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 passed=0 failed=0 skipped=0
