@@ -32,8 +32,15 @@ inline std::string contents_of(std::filesystem::path const& file) {
 /// Without the lines that say how long work of a second or more took: whether there are any depends on the
 /// machine's load.
 inline std::string without_times(std::string const& said) {
-  return std::regex_replace(said, std::regex{"(^|\\n)[a-zA-Z ]+: ([0-9.]+ [KMGT]?i?B in )?[0-9.]+ s(, [^\\n]*)?(?=\\n)"},
-                            "");
+  static std::regex const time{"[a-zA-Z ]+: ([0-9.]+ [KMGT]?i?B in )?[0-9.]+ s(, .*)?\n"};
+  std::string kept;
+  for (std::size_t begin = 0; begin < said.size();) {
+    auto const end = std::min(said.find('\n', begin), said.size() - 1) + 1;
+    auto const line = said.substr(begin, end - begin);
+    kept += std::regex_match(line, time) ? "" : line;
+    begin = end;
+  }
+  return kept;
 }
 
 struct outcome {

@@ -43,6 +43,7 @@ inline void check_failure(outcome const& done, exit_code code, std::vector<std::
 inline void check_rejected(outcome const& done, exit_code code, std::vector<std::string> const& says,
                            std::string const& program_name = "finetune_llama") {
   check_failure(done, code, says, program_name);
+  CAPTURE(done.err);
   CHECK(std::ranges::count(done.err, '\n') == 1);
   CHECK(std::ranges::none_of(done.err,
                              [](char c) { return static_cast<unsigned char>(c) < 0x20 && c != '\n'; }));
