@@ -39,7 +39,8 @@ std::vector<std::string> programs() {
 std::string packed_by(std::string const& program, std::string const& content) {
   testing::scratch_directory const root;
   std::ofstream{root / "plain", std::ios::binary} << content;
-  auto const command = program + " -c < '" + (root / "plain").string() + "' > '" + (root / "packed").string() + "'";
+  auto const command =
+      concat(program, " -c < '", (root / "plain").string(), "' > '", (root / "packed").string(), "'");
   REQUIRE(std::system(command.c_str()) == 0);
   return read_file(root / "packed", std::size_t{1} << 24);
 }

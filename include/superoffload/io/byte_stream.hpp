@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/io/file.hpp>
+
 #include <cstddef>
 #include <filesystem>
 #include <memory>
@@ -22,6 +24,8 @@ public:
 /// The content of a regular file.
 /// \throws error(bad_input) when there is no such file or it is not a regular one
 std::unique_ptr<byte_stream> open_stream(std::filesystem::path const& path);
+/// The same for a file that was opened for reading.
+std::unique_ptr<byte_stream> open_stream(file opened);
 
 }  // namespace superoffload::io
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/comm/rendezvous.hpp>
+#include <superoffload/core/descriptor.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/system_call.hpp>
@@ -27,22 +28,6 @@ namespace detail {
 
 using clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
-
-class descriptor {
-public:
-  explicit descriptor(int fd) : fd_{fd} {}
-  descriptor(descriptor&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
-  descriptor& operator=(descriptor&&) = delete;
-  ~descriptor() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-  [[nodiscard]] int get() const noexcept { return fd_; }
-
-private:
-  int fd_;
-};
 
 /// What a rank sends when it connects.
 struct greeting {

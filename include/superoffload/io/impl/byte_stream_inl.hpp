@@ -32,7 +32,11 @@ private:
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::unique_ptr<byte_stream> open_stream(std::filesystem::path const& path) {
-  return std::make_unique<detail::file_stream>(file::open_read(path));
+  return open_stream(file::open_read(path));
+}
+
+SUPEROFFLOAD_INLINE std::unique_ptr<byte_stream> open_stream(file opened) {
+  return std::make_unique<detail::file_stream>(std::move(opened));
 }
 
 }  // namespace superoffload::io

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/descriptor.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/system_call.hpp>
@@ -35,26 +36,6 @@ inline constexpr std::array<packing, 2> packings{{
     {"\x28\xb5\x2f\xfd", ".zst", "zstd"},
 }};
 
-/// A descriptor that is closed at the end; -1: none.
-class owned_descriptor {
-public:
-  owned_descriptor() = default;
-  owned_descriptor(owned_descriptor const&) = delete;
-  owned_descriptor& operator=(owned_descriptor const&) = delete;
-  ~owned_descriptor() { reset(-1); }
-
-  [[nodiscard]] int get() const noexcept { return value_; }
-  void reset(int value) {
-    if (value_ >= 0) {
-      ::close(value_);
-    }
-    value_ = value;
-  }
-
-private:
-  int value_ = -1;
-};
-
 /// What a program writes that unpacks a file.
 class unpacked_stream final : public byte_stream {
 public:
@@ -62,10 +43,9 @@ public:
     std::array<int, 2> ends{};
     expect_call(::pipe2(ends.data(), O_CLOEXEC) == 0, exit_code::io_failure, shown(packed_.path()),
                 ": no pipe to unpack it through");
-    output_.reset(ends[0]);
-    owned_descriptor written;
-    written.reset(ends[1]);
-    messages_.reset(::memfd_create("messages", MFD_CLOEXEC));
+    output_ = descriptor{ends[0]};
+    descriptor const written{ends[1]};
+    messages_ = descriptor{::memfd_create("messages", MFD_CLOEXEC)};
     expect_call(messages_.get() >= 0, exit_code::io_failure, shown(packed_.path()),
                 ": no memory for the messages of what unpacks it");
     start(written.get());
@@ -84,7 +64,8 @@ public:
       return 0;
     }
     auto const got = uninterrupted([&] { return ::read(output_.get(), out.data(), out.size()); });
-    expect_call(got >= 0, exit_code::io_failure, shown(packed_.path()), ": ", program_, " cannot be read from");
+    expect_call(got >= 0, exit_code::io_failure, shown(packed_.path()), ": ", program_,
+                " cannot be read from");
     if (got == 0) {
       expect_success();
     }
@@ -138,14 +119,14 @@ private:
     auto const got = ::pread(messages_.get(), text.data(), text.size(), 0);
     std::string_view said{text.data(), static_cast<std::size_t>(std::max<ssize_t>(0, got))};
     said = said.substr(0, said.find('\n'));
-    expect(status == 0 || (status == -1 && said.empty()), exit_code::bad_input, shown(packed_.path()),
-           ": ", program_, " cannot unpack it: ", said.empty() ? "it failed" : printable(said, text.size()),
+    expect(status == 0 || (status == -1 && said.empty()), exit_code::bad_input, shown(packed_.path()), ": ",
+           program_, " cannot unpack it: ", said.empty() ? "it failed" : printable(said, text.size()),
            "; expected a whole file");
   }
 
   file packed_;
   char const* program_;
-  owned_descriptor output_, messages_;
+  descriptor output_, messages_;
   pid_t process_ = -1;
 };
 
@@ -161,7 +142,7 @@ SUPEROFFLOAD_INLINE std::unique_ptr<byte_stream> open_unpacked(std::filesystem::
       return std::make_unique<detail::unpacked_stream>(std::move(opened), how);
     }
   }
-  return open_stream(path);
+  return open_stream(std::move(opened));
 }
 
 SUPEROFFLOAD_INLINE std::string_view unpacked_name(std::string_view name) {
