@@ -6,7 +6,7 @@ in float32: bench/peers/real_model.py MODEL [--steps N] [--programs DIR] [--scra
 
 Prints a JSON object: the losses of both runs and their largest difference, the held-out losses, the time of our run, and what
 the model and its export answer to a few instructions. What a scratch directory has from an earlier run is not run again.
-Needs torch and transformers. On an otherwise idle machine: bench/record.py laptop bench/peers/real_model.py MODEL
+Needs torch and transformers. On an otherwise idle machine: bench/record.py laptop_smollm2 bench/peers/real_model.py MODEL
 """
 
 import argparse
@@ -126,7 +126,8 @@ def main():
         reference = theirs(given.model, given.steps, given.programs, scratch)
         difference = max(abs(a - b) for a, b in zip(run["losses"], reference["losses"], strict=True))
         print(json.dumps({
-            "model": given.model.name, "threads": len(os.sched_getaffinity(0)), "steps": given.steps, "largest_difference_of_loss": difference,
+            "model": given.model.name, "threads": len(os.sched_getaffinity(0)), "steps": given.steps,
+            "largest_difference_of_loss": difference,
             "largest_difference_of_held_out_loss": max(map(abs, map(float.__sub__, run["held_out"], reference["held_out"]))),
             "superoffload": run, "transformers": reference, "instructions": INSTRUCTIONS,
             "answers_before": list(answers(given.model)), "answers_after": list(answers(scratch / "tuned/model"))}))

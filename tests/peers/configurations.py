@@ -187,22 +187,6 @@ def compared(programs, config, number, seed):
     return "equal", worst
 
 
-def configurations(kind, count, seed):
-    """Of one architecture: the fields that are unlike the usual ones, and the configuration."""
-    r = random.Random(f"{kind} {seed}")
-    while True:
-        config = make.usual(kind)
-        changed = set()
-        for change in r.sample(make.changes(r, kind), r.choice([1, 1, 2, 3, 4])):
-            changed |= change.keys()
-            for key, value in change.items():
-                if value is make.MISSING:
-                    config.pop(key, None)
-                else:
-                    config[key] = value
-        yield sorted(changed), config
-
-
 def run_kind(programs, kind, count, seed, verbose):
     torch.set_num_threads(1)
     torch.set_default_dtype(torch.float32)
@@ -211,7 +195,7 @@ def run_kind(programs, kind, count, seed, verbose):
     transformers.utils.logging.disable_progress_bar()
     counts = {"equal": 0, "refused": 0, "differs": 0}
     lines, worst = [], 0.0
-    for number, (changed, config) in enumerate(configurations(kind, count, seed)):
+    for number, (changed, config) in enumerate(make.random_configurations(kind, random.Random(f"{kind} {seed}"))):
         if sum(counts.values()) == count:
             break
         result, detail = compared(programs, config, number, seed)

@@ -203,9 +203,9 @@ def usual(kind):
     return config
 
 
-def random_cases(kind, count, r):
-    made = []
-    while len(made) < count:
+def random_configurations(kind, r):
+    """Without end: the fields that are unlike the usual ones, and the configuration."""
+    while True:
         config = usual(kind)
         changed = set()
         for change in r.sample(changes(r, kind), r.choice([1, 1, 2, 3, 4])):
@@ -215,12 +215,20 @@ def random_cases(kind, count, r):
                     config.pop(key, None)
                 else:
                     config[key] = value
+        yield sorted(changed), config
+
+
+def random_cases(kind, count, r):
+    made = []
+    for changed, config in random_configurations(kind, r):
+        if len(made) == count:
+            break
         try:
-            made.append(case(f"{kind} {len(made)}", config) | {"changed": sorted(changed)})
+            made.append(case(f"{kind} {len(made)}", config) | {"changed": changed})
             if not math.isfinite(made[-1]["loss"]):
                 made.pop()
         except Exception as refused:  # of any kind: transformers has no class of its own for what it cannot do
-            print(f"{kind}: transformers refuses {sorted(changed)}: {type(refused).__name__}", file=sys.stderr)
+            print(f"{kind}: transformers refuses {changed}: {type(refused).__name__}", file=sys.stderr)
     return made
 
 
