@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/data/examples.hpp>
-#include <superoffload/io/unpacked_stream.hpp>
 
 #include "fuzz.hpp"
 

@@ -155,8 +155,8 @@ SUPEROFFLOAD_INLINE void add_row_flags(CLI::App& app, train::training_options& o
            o.dataset.clear();
            for (auto const& text : texts) { o.dataset.push_back(data::parse_source(text)); }
          },
-         "JSON or JSON lines, maybe packed by gzip or zstd, or a directory of such files; with weights, shares of "
-         "the rows of several")
+         "JSON or JSON lines, maybe packed by gzip or zstd, or a directory of such files; with weights, "
+         "shares of the rows of several")
       ->type_name("PATH[:WEIGHT]")
       ->expected(1, -1)
       ->take_all()
