@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/file.h>
@@ -72,6 +73,20 @@ TEST_SUITE("host") {
     second.choose({"a GPU", "k 3", "7"}, always, [] { return tuning::algorithm{99}; });
     second.load(first.save(), "a test");
     CHECK(second.save() == first.save());
+  }
+
+  TEST_CASE("a kind that cannot be measured has no choice, and none is kept") {
+    test::scratch_directory const directory;
+    auto const file = directory.path() / "products.txt";
+    tuning own{file.string()};
+    chooser choose{own};
+    tuning::kind const wanted{choose.processor, choose.family, "7"};
+    auto const before = own.save();
+    CHECK_FALSE(own.choose(wanted, always, [] { return std::optional<tuning::algorithm>{}; }));
+    CHECK(own.save() == before);
+    CHECK_FALSE(std::filesystem::exists(file));
+    CHECK(choose(7));
+    CHECK(choose.measured == 1);
   }
 
   TEST_CASE("a choice that is not valid is measured again") {

@@ -17,6 +17,7 @@
 #include <initializer_list>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -370,33 +371,47 @@ struct gemms::state {
            reduction == CUBLASLT_REDUCTION_SCHEME_NONE;
   }
 
+  /// Asks for a kept choice before cuBLASLt proposes: a kind's proposals take longer than queueing a small GEMM,
+  /// and when every batch has a length of its own, most kinds are new.
   void choose(kind const& p, recipe& r, operands const& o, CUstream_st* on) const {
     constexpr double worth_measuring = 1e10;  // about ten microseconds on a large GPU
-    auto const proposed = proposals(p, r);
-    r.found = !proposed.empty();
-    if (!r.found) {
-      return;
-    }
-    r.algorithm = proposed.front();
+    auto const take = [&r](std::optional<tuning::algorithm> const& choice) {
+      r.found = choice.has_value();
+      if (r.found) {
+        r.algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(*choice);
+      }
+    };
     auto capturing = cudaStreamCaptureStatusNone;
     cudaStreamIsCapturing(on, &capturing);
-    if (proposed.size() == 1 || p.operations() < worth_measuring ||
-        capturing != cudaStreamCaptureStatusNone) {
-      return;
+    if (p.operations() >= worth_measuring && capturing == cudaStreamCaptureStatusNone) {
+      auto const part = p.with_tokens(tuning::most_tokens);
+      take(device.tuning().choose(
+          part.name(processor),
+          [&](tuning::algorithm const& kept) { return valid(r, std::bit_cast<cublasLtMatmulAlgo_t>(kept)); },
+          [&] { return measured(p, part, r, o, on); }));
     }
-    auto const part = p.with_tokens(tuning::most_tokens);
-    auto const choice = device.tuning().choose(
-        part.name(processor),
-        [&](tuning::algorithm const& kept) { return valid(r, std::bit_cast<cublasLtMatmulAlgo_t>(kept)); },
-        [&] {
-          recipe of_part;
-          describe(part, of_part);
-          set_bias(of_part, o);
-          return std::bit_cast<tuning::algorithm>(fastest(part, of_part, proposed, o, on));
-        });
-    if (choice) {
-      r.algorithm = std::bit_cast<cublasLtMatmulAlgo_t>(*choice);
+    if (!r.found) {
+      take(first_of(proposals(p, r)));
     }
+  }
+
+  /// The fastest of the proposals for `p` on `part` of it; none when cuBLASLt cannot run it.
+  [[nodiscard]] std::optional<tuning::algorithm> measured(kind const& p, kind const& part, recipe const& r,
+                                                          operands const& o, CUstream_st* on) const {
+    auto const proposed = proposals(p, r);
+    if (proposed.size() < 2) {
+      return first_of(proposed);
+    }
+    recipe of_part;
+    describe(part, of_part);
+    set_bias(of_part, o);
+    return std::bit_cast<tuning::algorithm>(fastest(part, of_part, proposed, o, on));
+  }
+
+  [[nodiscard]] static std::optional<tuning::algorithm> first_of(
+      std::vector<cublasLtMatmulAlgo_t> const& proposed) {
+    return proposed.empty() ? std::nullopt
+                            : std::optional{std::bit_cast<tuning::algorithm>(proposed.front())};
   }
 };
 

@@ -237,7 +237,7 @@ SUPEROFFLOAD_INLINE void tuning::write_file() {
 
 SUPEROFFLOAD_INLINE std::optional<tuning::algorithm> tuning::choose(
     kind const& of, std::function<bool(algorithm const&)> const& valid,
-    std::function<algorithm()> const& measure) {
+    std::function<std::optional<algorithm>()> const& measure) {
   auto const prefix = concat(of.processor, ", ", of.family, detail::separator);
   auto const key = concat(prefix, of.tokens);
   std::lock_guard const guard{mutex_};
@@ -276,9 +276,11 @@ SUPEROFFLOAD_INLINE std::optional<tuning::algorithm> tuning::choose(
   }
   note_foreign(of.processor);
   auto const choice = measure();
-  choices_.insert_or_assign(key, choice);
-  if (!path_.empty()) {
-    write_file();
+  if (choice) {
+    choices_.insert_or_assign(key, *choice);
+    if (!path_.empty()) {
+      write_file();
+    }
   }
   return choice;
 }
