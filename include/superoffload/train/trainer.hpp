@@ -36,6 +36,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <numbers>
 #include <optional>
 #include <set>
 #include <string>
@@ -406,8 +407,8 @@ std::string basic_trainer<Core>::alternatives_text() const {
   return describe(alternatives_of(options, planned_.plan, planner));
 }
 
-/// Lets the device measure its algorithms for the expected and for the largest micro-batch now, and not in a
-/// step, by steps without labels: these change nothing.
+/// Lets the device measure its algorithms for the expected micro-batch, for smaller and larger ones and for the
+/// largest now, and not in a step, by steps without labels: these change nothing.
 template <class Core>
 void basic_trainer<Core>::settle_algorithms() {
   if constexpr (tuned_device<device_type>) {
@@ -417,10 +418,13 @@ void basic_trainer<Core>::settle_algorithms() {
     auto const& options = engine_->options();
     auto const usual = planned_.shape.expected ? planned_.shape.expected->micro_batch.rows : options.max_rows;
     auto const micro_batches = std::min<std::int64_t>(setup_->options.accumulation, 2);
+    // Others take the choice of the nearest, and a GEMM of .7 of the rows fills a GPU in another way.
     std::set<std::int64_t> sizes;
-    for (auto const rows : {data::rounded_rows(usual, options.max_rows), options.max_rows}) {
-      sizes.insert(std::min<std::int64_t>(rows, tuning.most_tokens));
+    for (auto const share : {std::numbers::sqrt2 / 2, 1.0, std::numbers::sqrt2}) {
+      auto const rows = std::llround(share * static_cast<double>(usual));
+      sizes.insert(std::min({data::rounded_rows(rows, options.max_rows), options.max_rows, tuning.most_tokens}));
     }
+    sizes.insert(std::min(options.max_rows, tuning.most_tokens));
     for (auto const rows : sizes) {
       data::batch batch;
       data::add_rows_without_targets(batch, rows, options.max_positions, data_->pad_id);
