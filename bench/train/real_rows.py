@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 """Compares finetune_llama on real rows with bench_train on equally many tokens, and with padding as trainers in PyTorch do it:
-bench/train/real_rows.py [--programs DIR] [--scratch DIR] [--steps N] [--peer]
+bench/train/real_rows.py [--programs DIR] [--scratch DIR] [--steps N] [--cases N] [--peer]
 
 The model has a published shape and random weights. The rows are the bundled ones, and rows whose lengths are distributed
 log-normally; both unpacked and packed. The first run finds no measured GEMMs; the second is the same, with a cache. Prints one
@@ -183,6 +183,7 @@ def main():
                         help="directory for model and data; a model in it is used again")
     parser.add_argument("--shape", default="llama-8b", help="a Llama of tests/data/configs that bench_train knows")
     parser.add_argument("--steps", type=int, default=14)
+    parser.add_argument("--cases", type=int, default=len(CASES), help="only the first N of the four")
     parser.add_argument("--peer", action="store_true", help="also the unpacked rows in PyTorch")
     parser.add_argument("--only_model", action="store_true", help="write model and data, and stop")
     parser.add_argument("--dry_run", action="store_true", help="print the commands and stop")
@@ -196,7 +197,7 @@ def main():
         return
     (options.scratch / "gemms.txt").unlink(missing_ok=True)
     bench.fine_tune("no GEMMs measured before", *CASES[0])
-    for rows, packing, flags in CASES:
+    for rows, packing, flags in CASES[:options.cases]:
         result = bench.fine_tune(f"{rows}, {packing}", rows, packing, flags)
         bench.beside(result, int(flags[3]) if packing == "packed" else 4)
         if options.peer and packing == "unpacked":

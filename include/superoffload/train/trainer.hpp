@@ -252,8 +252,9 @@ run_summary basic_trainer<Core>::finish() {
     summary.steps = state_.step;
     summary.eval_before = eval_before_;
     summary.signal = signal_;
-    summary.planned_step_time = planned_.plan.step_time;
-    summary.median_step_time = report_.median_step_time();
+    summary.planned = {planned_.plan.step_time,
+                       static_cast<double>(detail::expected_of(planned_.shape).tokens)};
+    summary.measured = report_.average();
     summary.is_rank_zero = is_rank_zero();
     if (signal_ != 0) {
       output_.save();
@@ -418,13 +419,16 @@ void basic_trainer<Core>::settle_algorithms() {
     auto const& options = engine_->options();
     auto const usual = planned_.shape.expected ? planned_.shape.expected->micro_batch.rows : options.max_rows;
     auto const micro_batches = std::min<std::int64_t>(setup_->options.accumulation, 2);
-    // Others take the choice of the nearest, and a GEMM of .7 of the rows fills a GPU in another way.
-    std::set<std::int64_t> sizes;
-    for (auto const share : {std::numbers::sqrt2 / 2, 1.0, std::numbers::sqrt2}) {
+    // Others take the choice of the nearest. What is near the largest fills a GPU as the largest does.
+    auto const largest = std::min(options.max_rows, tuning.most_tokens);
+    std::set<std::int64_t> sizes{largest};
+    for (auto const share : {1.0, std::numbers::sqrt2 / 2, std::numbers::sqrt2}) {
       auto const rows = std::llround(share * static_cast<double>(usual));
-      sizes.insert(std::min({data::rounded_rows(rows, options.max_rows), options.max_rows, tuning.most_tokens}));
+      if (5 * rows > 4 * largest) {
+        break;
+      }
+      sizes.insert(data::rounded_rows(rows, options.max_rows));
     }
-    sizes.insert(std::min(options.max_rows, tuning.most_tokens));
     for (auto const rows : sizes) {
       data::batch batch;
       data::add_rows_without_targets(batch, rows, options.max_positions, data_->pad_id);

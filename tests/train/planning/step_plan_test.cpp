@@ -102,8 +102,10 @@ TEST_CASE_TEMPLATE("a run takes the memory of its plan, of the device and of the
             doctest::Approx(number(plan.on_device.total())).epsilon(0.03));
       CHECK(number(device.peak_bytes(memory::host)) ==
             doctest::Approx(number(plan.on_host.total())).epsilon(0.03));
-      CHECK(done.planned_step_time == plan.step_time);
-      CHECK(done.median_step_time.value_or(0.0) > 0.0);
+      CHECK(done.planned.time == plan.step_time);
+      REQUIRE(done.measured);
+      CHECK(done.measured->time > 0.0);
+      CHECK(done.planned.time_per_token() * done.planned.tokens == doctest::Approx(plan.step_time));
     }
   }
 }

@@ -35,10 +35,10 @@ SUPEROFFLOAD_INLINE int report(train::run_summary const& done) {
   if (!done.is_rank_zero) {
     return code;
   }
-  if (done.median_step_time) {
-    std::printf("step: %.1f ms planned for the data set, %.1f ms in the median, %.2f of the plan\n",
-                1e3 * done.planned_step_time, 1e3 * *done.median_step_time,
-                *done.median_step_time / done.planned_step_time);
+  if (done.measured) {
+    std::printf("step: %.1f ms planned for %.0f tokens, %.1f ms for %.0f on average; a token took %.2f of the plan\n",
+                1e3 * done.planned.time, done.planned.tokens, 1e3 * done.measured->time, done.measured->tokens,
+                done.measured->time_per_token() / done.planned.time_per_token());
   }
   if (done.signal != 0) {
     std::printf("stopped by signal %d after step %lld; saved %s\n", done.signal,

@@ -16,6 +16,7 @@
 #include <superoffload/train/reports/wandb_report.hpp>
 #include <superoffload/train/run/metrics.hpp>
 #include <superoffload/train/run/progress.hpp>
+#include <superoffload/train/run/run_summary.hpp>
 #include <superoffload/train/run/step_trace.hpp>
 
 #include <algorithm>
@@ -110,7 +111,7 @@ public:
 
   /// A step is done.
   void step(step_metrics const& m) {
-    step_times_.push_back(m.step_time_ms * 1e-3);
+    steps_.push_back({m.step_time_ms * 1e-3, static_cast<double>(m.tokens)});
     to_sinks([&](report_sink auto& sink) { sink.step(m); });
     if (progress_) {
       progress_->step(m);
@@ -159,17 +160,16 @@ public:
     flush_log();
   }
 
-  /// Median seconds of a step, without the first two if there are others.
-  [[nodiscard]] std::optional<double> median_step_time() const {
-    if (step_times_.empty()) {
-      return std::nullopt;
-    }
+  /// The average of the steps, without the first two if there are others; none: there was no step with tokens.
+  [[nodiscard]] std::optional<average_step> average() const {
     constexpr std::ptrdiff_t warm_up = 2;
-    std::vector<double> times{step_times_.begin() + std::min(warm_up, std::ssize(step_times_) - 1),
-                              step_times_.end()};
-    auto const middle = times.begin() + std::ssize(times) / 2;
-    std::nth_element(times.begin(), middle, times.end());
-    return *middle;
+    auto const begin = steps_.begin() + std::min(warm_up, std::max<std::ptrdiff_t>(std::ssize(steps_) - 1, 0));
+    average_step mean;
+    for (auto at = begin; at != steps_.end(); ++at) {
+      mean.time += at->time / static_cast<double>(steps_.end() - begin);
+      mean.tokens += at->tokens / static_cast<double>(steps_.end() - begin);
+    }
+    return mean.tokens > 0.0 ? std::optional{mean} : std::nullopt;
   }
 
 private:
@@ -208,7 +208,7 @@ private:
   training_options const* options_;
   bool is_rank_zero_;
   std::vector<std::string> unit_names_;
-  std::vector<double> step_times_;  // s
+  std::vector<average_step> steps_;  ///< each alone
   std::optional<step_trace> trace_;
   std::int64_t recorded_steps_ = 0;
   std::optional<lines_report> metrics_, lines_;

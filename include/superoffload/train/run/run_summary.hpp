@@ -8,6 +8,14 @@
 
 namespace superoffload::train {
 
+/// A step of a run on average.
+struct average_step {
+  double time = 0.0;    ///< s
+  double tokens = 0.0;  ///< over all ranks, padding not counted
+
+  [[nodiscard]] double time_per_token() const { return time / tokens; }
+};
+
 /// How a run ended.
 struct run_summary {
   std::int64_t steps = 0;  ///< done since the run began, those before resuming included
@@ -16,8 +24,8 @@ struct run_summary {
   std::filesystem::path exported;                 ///< empty: nothing was exported
   std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
   int signal = 0;                                 ///< that ended the run early; 0: it went to its end
-  double planned_step_time = 0.0;                 ///< s, of the mean step of the data set
-  std::optional<double> median_step_time;         ///< s; none: there was no step
+  average_step planned;                           ///< of the data set
+  std::optional<average_step> measured;           ///< without the first two if there are others; none: no step
   bool is_rank_zero = true;                       ///< is this of the rank that tells of the run?
 };
 
