@@ -13,7 +13,8 @@ namespace {
 /// An id for each byte: a tokenizer of the model's would be no part of the rows.
 data::row_encoder const& encoder() {
   static data::row_encoder const of_bytes{
-      [](std::string_view text) { return std::vector<std::int32_t>(text.begin(), text.end()); }, 0,
+      [](std::string_view text) { return std::vector<std::int32_t>(text.begin(), text.end()); },
+      0,
       {.max_length = 64, .threads = 1, .vocabulary = 256}};
   return of_bytes;
 }

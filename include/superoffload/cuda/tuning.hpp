@@ -47,9 +47,10 @@ public:
   static std::string default_path();
 
   /// The choice for a kind: the one kept, if `valid` accepts it, else the result of `measure`, which is kept
-  /// if there is one. When its family is full, nothing is measured: the kind gets and keeps the choice of the nearest number
-  /// of tokens that `valid` accepts, if there is one. The file is read at the first call and written, under a
-  /// lock, after each measurement. Errors of the file give a warning on standard error and never end the run.
+  /// if there is one. When its family is full, nothing is measured: the kind gets and keeps the choice of the
+  /// nearest number of tokens that `valid` accepts, if there is one. The file is read at the first call and
+  /// written, under a lock, after each measurement. Errors of the file give a warning on standard error and
+  /// never end the run.
   std::optional<algorithm> choose(kind const& of, std::function<bool(algorithm const&)> const& valid,
                                   std::function<std::optional<algorithm>()> const& measure);
 

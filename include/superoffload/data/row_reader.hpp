@@ -28,9 +28,9 @@ struct row {
   std::string origin;  ///< "file:line", where it begins
 };
 
-/// Reads a file row by row: one JSON list of objects, or JSON lines, by the first character. Unpacks what gzip
-/// or zstd packed (io::open_unpacked). Holds little more than one row. A byte order mark at the beginning, CRLF
-/// and blank lines are accepted.
+/// Reads a file row by row: one JSON list of objects, or JSON lines, by the first character. Unpacks what
+/// gzip or zstd packed (io::open_unpacked). Holds little more than one row. A byte order mark at the
+/// beginning, CRLF and blank lines are accepted.
 class row_reader {
 public:
   /// \throws error(bad_input) when `file` is no regular file or too large

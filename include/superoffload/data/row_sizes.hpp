@@ -10,9 +10,9 @@
 
 namespace superoffload::data {
 
-/// The next of the sizes that a batch of `rows` rows may have, where the largest has `most`: at most 128 sizes
-/// from a power of two to the next, multiples of 16, and `most`. So a batch of at least 2,048 rows grows by
-/// less than 1 %, and what a device prepares for a size is used again.
+/// The next of the sizes that a batch of `rows` rows may have, where the largest has `most`: at most 128
+/// sizes from a power of two to the next, multiples of 16, and `most`. So a batch of at least 2,048 rows
+/// grows by less than 1 %, and what a device prepares for a size is used again.
 constexpr std::int64_t rounded_rows(std::int64_t rows, std::int64_t most) {
   constexpr std::int64_t tile = 16;
   auto const octave = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(rows)));

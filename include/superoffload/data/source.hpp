@@ -20,10 +20,10 @@ struct source {
 source parse_source(std::string_view text);
 
 /// The files of a data set: `path` itself, or of a directory those whose names end in .json or .jsonl, and
-/// then .gz or .zst if they are packed, in the order of their names. Names that begin with a dot do not count.
-/// Those of Parquet files do, so that the reader refuses them and none is left out silently. Links of the
-/// files in a directory are followed as io::expect_inside() says, or with `follow_links` wherever they lead;
-/// `path` itself may be any link.
+/// then .gz or .zst if they are packed, in the order of their names. Names that begin with a dot do not
+/// count. Those of Parquet files do, so that the reader refuses them and none is left out silently. Links of
+/// the files in a directory are followed as io::expect_inside() says, or with `follow_links` wherever they
+/// lead; `path` itself may be any link.
 /// \throws error(bad_input) for a directory without any, one that cannot be read, or a link out of it
 std::vector<std::filesystem::path> files_of(std::filesystem::path const& path, bool follow_links = false);
 

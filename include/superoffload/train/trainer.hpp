@@ -408,8 +408,8 @@ std::string basic_trainer<Core>::alternatives_text() const {
   return describe(alternatives_of(options, planned_.plan, planner));
 }
 
-/// Lets the device measure its algorithms for the expected micro-batch, for smaller and larger ones and for the
-/// largest now, and not in a step, by steps without labels: these change nothing.
+/// Lets the device measure its algorithms for the expected micro-batch, for smaller and larger ones and for
+/// the largest now, and not in a step, by steps without labels: these change nothing.
 template <class Core>
 void basic_trainer<Core>::settle_algorithms() {
   if constexpr (tuned_device<device_type>) {

@@ -36,9 +36,10 @@ SUPEROFFLOAD_INLINE int report(train::run_summary const& done) {
     return code;
   }
   if (done.measured) {
-    std::printf("step: %.1f ms planned for %.0f tokens, %.1f ms for %.0f on average; a token took %.2f of the plan\n",
-                1e3 * done.planned.time, done.planned.tokens, 1e3 * done.measured->time, done.measured->tokens,
-                done.measured->time_per_token() / done.planned.time_per_token());
+    std::printf(
+        "step: %.1f ms planned for %.0f tokens, %.1f ms for %.0f on average; a token took %.2f of the plan\n",
+        1e3 * done.planned.time, done.planned.tokens, 1e3 * done.measured->time, done.measured->tokens,
+        done.measured->time_per_token() / done.planned.time_per_token());
   }
   if (done.signal != 0) {
     std::printf("stopped by signal %d after step %lld; saved %s\n", done.signal,

@@ -371,8 +371,8 @@ struct gemms::state {
            reduction == CUBLASLT_REDUCTION_SCHEME_NONE;
   }
 
-  /// Asks for a kept choice before cuBLASLt proposes: a kind's proposals take longer than queueing a small GEMM,
-  /// and when every batch has a length of its own, most kinds are new.
+  /// Asks for a kept choice before cuBLASLt proposes: a kind's proposals take longer than queueing a small
+  /// GEMM, and when every batch has a length of its own, most kinds are new.
   void choose(kind const& p, recipe& r, operands const& o, CUstream_st* on) const {
     constexpr double worth_measuring = 1e10;  // about ten microseconds on a large GPU
     auto const take = [&r](std::optional<tuning::algorithm> const& choice) {

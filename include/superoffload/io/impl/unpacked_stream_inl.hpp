@@ -111,8 +111,8 @@ private:
     return status;
   }
 
-  /// A file that is cut off or damaged is seen at the end, by the program's exit code. Where the caller ignores
-  /// SIGCHLD there is none, but there are messages.
+  /// A file that is cut off or damaged is seen at the end, by the program's exit code. Where the caller
+  /// ignores SIGCHLD there is none, but there are messages.
   void expect_success() {
     auto const status = wait();
     std::array<char, 200> text{};

@@ -160,10 +160,12 @@ public:
     flush_log();
   }
 
-  /// The average of the steps, without the first two if there are others; none: there was no step with tokens.
+  /// The average of the steps, without the first two if there are others; none: there was no step with
+  /// tokens.
   [[nodiscard]] std::optional<average_step> average() const {
     constexpr std::ptrdiff_t warm_up = 2;
-    auto const begin = steps_.begin() + std::min(warm_up, std::max<std::ptrdiff_t>(std::ssize(steps_) - 1, 0));
+    auto const begin =
+        steps_.begin() + std::min(warm_up, std::max<std::ptrdiff_t>(std::ssize(steps_) - 1, 0));
     average_step mean;
     for (auto at = begin; at != steps_.end(); ++at) {
       mean.time += at->time / static_cast<double>(steps_.end() - begin);

@@ -25,8 +25,8 @@ struct run_summary {
   std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
   int signal = 0;                                 ///< that ended the run early; 0: it went to its end
   average_step planned;                           ///< of the data set
-  std::optional<average_step> measured;           ///< without the first two if there are others; none: no step
-  bool is_rank_zero = true;                       ///< is this of the rank that tells of the run?
+  std::optional<average_step> measured;  ///< without the first two if there are others; none: no step
+  bool is_rank_zero = true;              ///< is this of the rank that tells of the run?
 };
 
 }  // namespace superoffload::train
