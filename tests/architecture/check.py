@@ -6,11 +6,12 @@
 Includes go downward only and never in a circle, docs/design.md has the same table and names every sub-directory,
 include/ is headers alone, heavy third-party headers stay in implementations (impl/*_inl.hpp), no class of include/ has a
 body of more than 350 lines and no function one of more than 60 (unless the line above it says why), every source names
-its licence, and nothing refers to a path outside the project. Prints one line per violation; the exit status is 1 if
+its licence, every script is executable, and nothing refers to a path outside the project. Prints one line per violation; the exit status is 1 if
 there was any.
 """
 
 import itertools
+import os
 import pathlib
 import re
 import subprocess
@@ -238,6 +239,8 @@ def check(root):
         content = (root / name).read_bytes()
         for match in OUTSIDE.finditer(content):
             yield name, content.count(b"\n", 0, match.start()) + 1, f"refers to {match.group().decode()}"
+        if content.startswith(b"#!") and not os.access(root / name, os.X_OK):
+            yield name, 1, "a script that is not executable: chmod +x"
         if name.as_posix() == "docs/design.md":
             for line, message in check_design(content.decode("utf-8", errors="replace"), directories):
                 yield name, line, message
