@@ -6,8 +6,8 @@
 Includes go downward only and never in a circle, docs/design.md has the same table and names every sub-directory,
 include/ is headers alone, heavy third-party headers stay in implementations (impl/*_inl.hpp), no class of include/ has a
 body of more than 350 lines and no function one of more than 60 (unless the line above it says why), every source names
-its licence, every script is executable, and nothing refers to a path outside the project. Prints one line per violation; the exit status is 1 if
-there was any.
+its licence, every script is executable, and nothing refers to a path outside the project. Prints one line per violation;
+the exit status is 1 if there was any.
 """
 
 import itertools

@@ -120,8 +120,8 @@ class Check(unittest.TestCase):
         self.rejects("cmake/a.cmake", "\n", "SPDX")
 
     def test_script(self):
-        self.rejects("tests/a.sh", "#!/bin/sh\n", "not executable")
-        self.accepts("tests/a.sh", "true\n")
+        self.rejects("tests/a", "#!/bin/sh\n", "not executable")
+        self.accepts("tests/a", "true\n")
 
     def test_pragma_once(self):
         self.rejects("include/superoffload/core/a.hpp", SPDX.replace("#pragma once", ""), "#pragma once")
