@@ -6,6 +6,7 @@
 
 #include "support/scratch_directory.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>

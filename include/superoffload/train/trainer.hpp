@@ -254,7 +254,7 @@ run_summary basic_trainer<Core>::finish() {
     summary.signal = signal_;
     summary.planned = {planned_.plan.step_time,
                        static_cast<double>(detail::expected_of(planned_.shape).tokens)};
-    summary.measured = report_.average();
+    summary.measured = report_.mean_step();
     summary.is_rank_zero = is_rank_zero();
     if (signal_ != 0) {
       output_.save();
@@ -417,9 +417,10 @@ void basic_trainer<Core>::settle_algorithms() {
     tuning.settle(false);  // of a run before
     activity const shown{"measuring GEMMs", is_rank_zero()};
     auto const& options = engine_->options();
-    auto const usual = planned_.shape.expected ? planned_.shape.expected->micro_batch.rows : options.max_rows;
+    auto const usual = detail::expected_of(planned_.shape).micro_batch.rows;
     auto const micro_batches = std::min<std::int64_t>(setup_->options.accumulation, 2);
-    // Others take the choice of the nearest. What is near the largest fills a GPU as the largest does.
+    // Others take the choice of the nearest. What is near the largest fills a GPU as the largest does. Where
+    // the mean is, smaller ones are rare.
     auto const largest = std::min(options.max_rows, tuning.most_tokens);
     std::set<std::int64_t> sizes{largest};
     for (auto const share : {1.0, std::numbers::sqrt2 / 2, std::numbers::sqrt2}) {

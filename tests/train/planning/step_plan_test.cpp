@@ -105,7 +105,11 @@ TEST_CASE_TEMPLATE("a run takes the memory of its plan, of the device and of the
       CHECK(done.planned.time == plan.step_time);
       REQUIRE(done.measured);
       CHECK(done.measured->time > 0.0);
-      CHECK(done.planned.time_per_token() * done.planned.tokens == doctest::Approx(plan.step_time));
+      CHECK(done.planned.tokens > 0.0);
+      CHECK(done.measured->tokens > 0.0);
+      auto const most = number(static_cast<std::size_t>(o.batch_size * o.accumulation * o.max_length));
+      CHECK(done.planned.tokens <= most);
+      CHECK(done.measured->tokens <= most);
     }
   }
 }

@@ -371,8 +371,8 @@ struct gemms::state {
            reduction == CUBLASLT_REDUCTION_SCHEME_NONE;
   }
 
-  /// Asks for a kept choice before cuBLASLt proposes: a kind's proposals take longer than queueing a small
-  /// GEMM, and when every batch has a length of its own, most kinds are new.
+  /// Takes the kept choice if there is one. cuBLASLt proposes algorithms only for what is measured, or has no
+  /// choice: when every batch has a length of its own, most kinds are new.
   void choose(kind const& p, recipe& r, operands const& o, CUstream_st* on) const {
     constexpr double worth_measuring = 1e10;  // about ten microseconds on a large GPU
     auto const take = [&r](std::optional<tuning::algorithm> const& choice) {

@@ -160,18 +160,16 @@ public:
     flush_log();
   }
 
-  /// The average of the steps, without the first two if there are others; none: there was no step with
-  /// tokens.
-  [[nodiscard]] std::optional<average_step> average() const {
-    constexpr std::ptrdiff_t warm_up = 2;
-    auto const begin =
-        steps_.begin() + std::min(warm_up, std::max<std::ptrdiff_t>(std::ssize(steps_) - 1, 0));
-    average_step mean;
-    for (auto at = begin; at != steps_.end(); ++at) {
-      mean.time += at->time / static_cast<double>(steps_.end() - begin);
-      mean.tokens += at->tokens / static_cast<double>(steps_.end() - begin);
+  /// The mean of the steps, without the first two if there are others; none: there was no step with tokens.
+  [[nodiscard]] std::optional<timed_step> mean_step() const {
+    auto const skipped = steps_.empty() ? 0 : std::min<std::size_t>(2, steps_.size() - 1);
+    auto const count = static_cast<double>(steps_.size() - skipped);
+    timed_step sum;
+    for (auto at = skipped; at < steps_.size(); ++at) {
+      sum.time += steps_[at].time;
+      sum.tokens += steps_[at].tokens;
     }
-    return mean.tokens > 0.0 ? std::optional{mean} : std::nullopt;
+    return sum.tokens > 0.0 ? std::optional{timed_step{sum.time / count, sum.tokens / count}} : std::nullopt;
   }
 
 private:
@@ -210,7 +208,7 @@ private:
   training_options const* options_;
   bool is_rank_zero_;
   std::vector<std::string> unit_names_;
-  std::vector<average_step> steps_;  ///< each alone
+  std::vector<timed_step> steps_;
   std::optional<step_trace> trace_;
   std::int64_t recorded_steps_ = 0;
   std::optional<lines_report> metrics_, lines_;

@@ -8,8 +8,8 @@
 
 namespace superoffload::train {
 
-/// A step of a run on average.
-struct average_step {
+/// The work of a step and its time; of several steps, their means.
+struct timed_step {
   double time = 0.0;    ///< s
   double tokens = 0.0;  ///< over all ranks, padding not counted
 
@@ -24,9 +24,9 @@ struct run_summary {
   std::filesystem::path exported;                 ///< empty: nothing was exported
   std::filesystem::path checkpoint;               ///< the last one, saved or resumed from; empty: none
   int signal = 0;                                 ///< that ended the run early; 0: it went to its end
-  average_step planned;                           ///< of the data set
-  std::optional<average_step> measured;  ///< without the first two if there are others; none: no step
-  bool is_rank_zero = true;              ///< is this of the rank that tells of the run?
+  timed_step planned;                             ///< the mean of the data set
+  std::optional<timed_step> measured;  ///< the mean, without the first two if there are others; none: no step
+  bool is_rank_zero = true;            ///< is this of the rank that tells of the run?
 };
 
 }  // namespace superoffload::train
