@@ -4,6 +4,7 @@
 #include <superoffload/io/hub.hpp>
 #include <superoffload/io/hub_export.hpp>
 #include <superoffload/io/json.hpp>
+#include <superoffload/io/safetensors.hpp>
 
 #include <doctest/doctest.h>
 
@@ -31,9 +32,21 @@ std::vector<export_tensor> tensors_of(hub_checkpoint const& weights) {
   return tensors;
 }
 
+template <class T>
+std::span<T> elements(std::span<std::byte> bytes) {
+  return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
+}
+
 export_source source_of(hub_checkpoint const& weights) {
-  return [&weights, names = weights.names()](std::size_t tensor, std::uint64_t first, std::span<float> out) {
-    weights.read(names[tensor], first, out);
+  return
+      [&weights, names = weights.names()](std::size_t tensor, std::uint64_t first, std::span<std::byte> out) {
+        weights.read(names[tensor], first, elements<float>(out));
+      };
+}
+
+export_source filled_with(float value) {
+  return [value](std::size_t, std::uint64_t, std::span<std::byte> out) {
+    std::ranges::fill(elements<float>(out), value);
   };
 }
 
@@ -46,8 +59,7 @@ std::vector<float> values_of(hub_checkpoint const& weights, std::string const& n
 /// Exports a model whose only weight is `value`, to see which of two exports is there.
 void export_value(fs::path const& model_directory, fs::path const& destination, float value) {
   std::vector<export_tensor> const tensors{{"w", {3}}};
-  hub_export(model_files::read(model_directory), destination, tensors,
-             [&](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, value); });
+  hub_export(model_files::read(model_directory), destination, tensors, filled_with(value));
 }
 
 float exported_value(fs::path const& destination) {
@@ -90,8 +102,12 @@ TEST_CASE("an export of a checkpoint equals that checkpoint") {
 TEST_CASE("an export in bf16 holds the working weights and says so in config.json") {
   scratch_directory const directory;
   auto const original = hub_checkpoint::open(model("llama"));
-  hub_export(model_files::read(model("llama")), directory / "out", tensors_of(original), source_of(original),
-             {.type = dtype::bf16});
+  hub_export(
+      model_files::read(model("llama")), directory / "out", tensors_of(original),
+      [&, names = original.names()](std::size_t tensor, std::uint64_t first, std::span<std::byte> out) {
+        original.read_bf16(names[tensor], first, elements<bfloat16>(out));
+      },
+      {.type = dtype::bf16});
   auto expected = read_text(model("llama") / "config.json");
   expected.replace(expected.find("float32"), 7, "bfloat16");
   CHECK(read_text(directory / "out/config.json") == expected);
@@ -161,18 +177,19 @@ TEST_CASE("large models are cut into shards with an index") {
 
 TEST_CASE("an export requests every element once, in order, and in bounded pieces") {
   scratch_directory const directory;
-  std::vector<export_tensor> const tensors{{"a", {3, 300'000}}, {"none", {0, 4}}, {"b", {}}};
+  std::vector<export_tensor> const tensors{{"a", {3, 900'000}}, {"none", {0, 4}}, {"b", {}}};
   std::vector<std::uint64_t> next(tensors.size());
   hub_export(model_files::read(model("llama")), directory / "out", tensors,
-             [&](std::size_t tensor, std::uint64_t first, std::span<float> out) {
+             [&](std::size_t tensor, std::uint64_t first, std::span<std::byte> bytes) {
+               auto const out = elements<float>(bytes);
                CHECK(first == next[tensor]);
-               CHECK(out.size() <= 1'000'000);
+               CHECK(bytes.size() <= safetensors_writer::most_bytes);
                for (std::size_t i = 0; i < out.size(); ++i) { out[i] = static_cast<float>(first + i); }
                next[tensor] += out.size();
              });
-  CHECK(next == std::vector<std::uint64_t>{900'000, 0, 1});
+  CHECK(next == std::vector<std::uint64_t>{2'700'000, 0, 1});
   auto const copy = hub_checkpoint::open(directory / "out");
-  CHECK(values_of(copy, "a").back() == 899'999.0F);
+  CHECK(values_of(copy, "a").back() == 2'699'999.0F);
 }
 
 TEST_CASE("an export refuses to replace anything but an export") {
@@ -195,13 +212,11 @@ TEST_CASE("an export refuses to replace anything but an export") {
                 exit_code::bad_input, "/model", "model that is read");
   std::vector<export_tensor> const twice{{"w", {1}}, {"w", {1}}};
   for (std::uint64_t const shard_bytes : {100, 1}) {
-    check_failure(
-        failure_of([&] {
-          hub_export(model_files::read(model("llama")), directory / "out", twice,
-                     [](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, 0.0F); },
-                     {.max_shard_bytes = shard_bytes});
-        }),
-        exit_code::bad_input, "'w'", "twice");
+    check_failure(failure_of([&] {
+                    hub_export(model_files::read(model("llama")), directory / "out", twice, filled_with(0),
+                               {.max_shard_bytes = shard_bytes});
+                  }),
+                  exit_code::bad_input, "'w'", "twice");
   }
   CHECK(list_directory(directory.path()) ==
         std::vector<std::string>{"deep", "file", "home", "link", "model"});
@@ -237,9 +252,7 @@ TEST_CASE("an export names its run, and can be removed") {
   scratch_directory const directory;
   CHECK_FALSE(exported_run(directory / "out"));
   std::vector<export_tensor> const tensors{{"w", {3}}};
-  hub_export(model_files::read(model("llama")), directory / "out", tensors,
-             [](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, 1.0F); },
-             {.run = "0123"});
+  hub_export(model_files::read(model("llama")), directory / "out", tensors, filled_with(1), {.run = "0123"});
   CHECK(exported_run(directory / "out") == "0123");
   fs::copy(directory / "out", directory / "damaged");
   write_text(directory / "damaged/superoffload_export.json", "[");
@@ -254,8 +267,7 @@ TEST_CASE("an export copies the files as they were read, whatever happens to the
   auto const files = model_files::read(directory / "model");
   fs::remove_all(directory / "model");
   std::vector<export_tensor> const tensors{{"w", {3}}};
-  hub_export(files, directory / "out", tensors,
-             [](std::size_t, std::uint64_t, std::span<float> out) { std::ranges::fill(out, 1.0F); });
+  hub_export(files, directory / "out", tensors, filled_with(1));
   CHECK(exported_value(directory / "out") == 1);
   CHECK(read_text(directory / "out/tokenizer.json") == read_text(model("llama") / "tokenizer.json"));
 }

@@ -102,7 +102,7 @@ TEST_CASE("a checkpoint returns the state and every byte") {
   std::vector<blob> blobs;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     blobs.push_back({sizes[i].first, sizes[i].second, [i](std::uint64_t offset, std::span<std::byte> out) {
-                       CHECK(out.size() <= checkpoint_chunk_bytes);
+                       CHECK(out.size() <= write_behind::buffer_bytes);
                        for (std::size_t k = 0; k < out.size(); ++k) { out[k] = state_byte(i, offset + k); }
                      }});
   }

@@ -23,9 +23,9 @@ struct export_tensor {
   std::vector<std::int64_t> shape;  ///< row-major
 };
 
-/// Fills `out` with the elements of tensors[tensor] from `first` on. Called for all elements, each once and
-/// in order.
-using export_source = std::function<void(std::size_t tensor, std::uint64_t first, std::span<float> out)>;
+/// Fills `out` with the elements of tensors[tensor] from `first` on, in the type of the export. Called for
+/// all elements, each once and in order. `out` is aligned for the type.
+using export_source = std::function<void(std::size_t tensor, std::uint64_t first, std::span<std::byte> out)>;
 
 /// The files that an export copies from a model's directory: configuration, tokenizer and the like. They are
 /// held in memory, so later changes of the directory do not matter.
@@ -42,7 +42,7 @@ struct model_files {
 
 /// How an export is written.
 struct export_options {
-  dtype type = dtype::f32;  ///< f32, or bf16: then elements are rounded as bfloat16::of_master rounds
+  dtype type = dtype::f32;  ///< f32 or bf16
   std::uint64_t max_shard_bytes =
       5'000'000'000;     ///< of tensors in one file; a larger tensor has a file of its own
   std::string run = {};  ///< the identity of the exporting run, UTF-8; empty: none

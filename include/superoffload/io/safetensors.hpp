@@ -5,11 +5,13 @@
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/io/file.hpp>
+#include <superoffload/io/write_behind.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -80,16 +82,23 @@ struct tensor_declaration {
   [[nodiscard]] std::uint64_t bytes() const;
 };
 
-/// Writes a safetensors file sequentially in bounded memory: all tensors are declared first, and their data
-/// follow in the order of declaration. If wider types are declared first, every tensor is aligned to its
-/// element.
+/// Writes a safetensors file sequentially in bounded memory, in a thread beside the caller: all tensors are
+/// declared first, and their data follow in the order of declaration. If wider types are declared first,
+/// every tensor is aligned to its element.
 class safetensors_writer {
 public:
   /// Creates `path`, reserves its full size and writes the header.
   /// \throws error(io_failure) when it exists or the disk is full, error(bad_input) for a name used twice.
   safetensors_writer(std::filesystem::path const& path, std::span<tensor_declaration const> tensors);
 
-  /// Appends to the data; a tensor may be written in several pieces.
+  /// The largest span that next() gives.
+  static constexpr std::size_t most_bytes = write_behind::buffer_bytes;
+  /// Memory for the next `bytes` of the data, at most most_bytes, to be filled before commit(). A tensor may
+  /// be written in several pieces. \throws error(io_failure), also for earlier pieces.
+  std::span<std::byte> next(std::size_t bytes);
+  /// Appends what next() gave.
+  void commit();
+  /// The same with data of any size that exist already.
   void write(std::span<std::byte const> data);
 
   /// Call last: on return the file is complete and on stable storage.
@@ -97,9 +106,10 @@ public:
   void finish();
 
 private:
-  file file_;
+  std::optional<write_behind> file_;
   std::uint64_t position_ = 0;
   std::uint64_t end_ = 0;
+  std::size_t piece_ = 0;  ///< bytes that next() gave
 };
 
 }  // namespace superoffload::io

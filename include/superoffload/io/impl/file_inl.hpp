@@ -127,6 +127,11 @@ SUPEROFFLOAD_INLINE void file::preallocate(std::uint64_t bytes) const {
   detail::expect_done(result == 0, path_, concat("reserving ", bytes, " bytes"));
 }
 
+SUPEROFFLOAD_INLINE void file::start_sync(std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  (void)::sync_file_range(descriptor_, static_cast<off64_t>(offset), static_cast<off64_t>(bytes),
+                          SYNC_FILE_RANGE_WRITE);
+}
+
 SUPEROFFLOAD_INLINE void file::sync() const {
   detail::expect_done(detail::attempt(operation::sync, path_, [&](int) { return ::fsync(descriptor_); }) == 0,
                       path_, "syncing");

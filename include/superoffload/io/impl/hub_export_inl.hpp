@@ -17,7 +17,6 @@ namespace detail {
 
 namespace fs = std::filesystem;
 
-inline constexpr std::size_t chunk_elements = std::size_t{256} << 10;
 inline constexpr std::uint64_t most_kept_bytes = std::uint64_t{256} << 20;
 inline constexpr auto marker_name = "superoffload_export.json";
 inline constexpr std::size_t most_marker_bytes = 4096;
@@ -115,20 +114,14 @@ SUPEROFFLOAD_INLINE std::string shard_name(std::size_t shard, std::size_t shards
 SUPEROFFLOAD_INLINE void write_shard(fs::path const& path, std::span<tensor_declaration const> tensors,
                                      std::size_t number_of_first, export_source const& source) {
   safetensors_writer writer{path, tensors};
-  std::vector<float> values(chunk_elements);
-  std::vector<bfloat16> rounded(chunk_elements);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    auto const elements = tensors[i].bytes() / size_of(tensors[i].type);
-    for (std::uint64_t first = 0; first < elements;) {
-      auto const chunk = std::span{values}.first(std::min<std::uint64_t>(chunk_elements, elements - first));
-      source(number_of_first + i, first, chunk);
-      if (tensors[i].type == dtype::bf16) {
-        std::ranges::transform(chunk, rounded.begin(), &bfloat16::of_master);
-        writer.write(std::as_bytes(std::span{rounded}.first(chunk.size())));
-      } else {
-        writer.write(std::as_bytes(chunk));
-      }
-      first += chunk.size();
+    auto const width = size_of(tensors[i].type);
+    auto const bytes = tensors[i].bytes();
+    for (std::uint64_t done = 0; done < bytes;) {
+      auto const piece = writer.next(std::min<std::uint64_t>(safetensors_writer::most_bytes, bytes - done));
+      source(number_of_first + i, done / width, piece);
+      writer.commit();
+      done += piece.size();
     }
   }
   writer.finish();

@@ -221,8 +221,8 @@ SUPEROFFLOAD_INLINE std::uint64_t tensor_declaration::bytes() const {
 }
 
 SUPEROFFLOAD_INLINE safetensors_writer::safetensors_writer(std::filesystem::path const& path,
-                                                           std::span<tensor_declaration const> tensors)
-    : file_{file::create_new(path)} {
+                                                           std::span<tensor_declaration const> tensors) {
+  auto target = file::create_new(path);
   std::string header = R"({"__metadata__":{"format":"pt"})";
   std::set<std::string_view> names{"__metadata__"};
   std::uint64_t data_bytes = 0;
@@ -245,23 +245,38 @@ SUPEROFFLOAD_INLINE safetensors_writer::safetensors_writer(std::filesystem::path
   auto const length = std::bit_cast<std::array<std::byte, 8>>(std::uint64_t{header.size()});
   position_ = 8 + header.size();
   end_ = position_ + data_bytes;
-  file_.preallocate(end_);
-  file_.pwrite_all(0, length);
-  file_.pwrite_all(8, std::as_bytes(std::span{header}));
+  target.preallocate(end_);
+  target.pwrite_all(0, length);
+  target.pwrite_all(8, std::as_bytes(std::span{header}));
+  file_.emplace(std::move(target));
+}
+
+SUPEROFFLOAD_INLINE std::span<std::byte> safetensors_writer::next(std::size_t bytes) {
+  expect(bytes <= end_ - position_, exit_code::internal, shown(file_->path()),
+         ": more data than the declared tensors have");
+  auto const memory = file_->next(position_, bytes);
+  piece_ = bytes;
+  return memory;
+}
+
+SUPEROFFLOAD_INLINE void safetensors_writer::commit() {
+  file_->commit();
+  position_ += std::exchange(piece_, 0);
 }
 
 SUPEROFFLOAD_INLINE void safetensors_writer::write(std::span<std::byte const> data) {
-  expect(data.size() <= end_ - position_, exit_code::internal, shown(file_.path()),
-         ": more data than the declared tensors have");
-  file_.pwrite_all(position_, data);
-  position_ += data.size();
+  while (!data.empty()) {
+    auto const memory = next(std::min(most_bytes, data.size()));
+    std::ranges::copy(data.first(memory.size()), memory.begin());
+    commit();
+    data = data.subspan(memory.size());
+  }
 }
 
 SUPEROFFLOAD_INLINE void safetensors_writer::finish() {
-  expect(position_ == end_, exit_code::internal, shown(file_.path()), ": ", end_ - position_,
+  expect(position_ == end_, exit_code::internal, shown(file_->path()), ": ", end_ - position_,
          " bytes of the declared tensors were not written");
-  file_.sync();
-  file_.close();
+  file_->finish();
 }
 
 }  // namespace superoffload::io

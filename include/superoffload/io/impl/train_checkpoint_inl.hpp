@@ -7,6 +7,7 @@
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
+#include <superoffload/io/write_behind.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,6 +25,7 @@ inline constexpr auto manifest_name = "manifest.json";
 inline constexpr std::string_view format_name = "superoffload checkpoint";
 inline constexpr std::int64_t format_version = 1;
 inline constexpr std::uint64_t blob_alignment = 4096;
+static_assert(write_behind::buffer_bytes % checkpoint_chunk_bytes == 0);  // pieces are whole chunks
 inline constexpr std::size_t most_blobs = 100'000;
 inline constexpr std::size_t blob_name_bytes = 512;
 inline constexpr std::int64_t most_ranks = 65'536;
@@ -119,25 +121,29 @@ SUPEROFFLOAD_INLINE std::string write_blobs(fs::path const& path, std::span<blob
   }
   auto target = file::create_new(path);
   target.preallocate(bytes);
-  std::vector<std::byte> buffer(std::min(checkpoint_chunk_bytes, bytes));
+  write_behind output{std::move(target)};
   std::uint64_t begin = 0;
   std::string entries;
   for (auto const& entry : blobs) {
     begin = aligned(begin);
     std::string checksums;
     for (std::uint64_t done = 0; done < entry.bytes;) {
-      auto const chunk = std::span{buffer}.first(std::min(checkpoint_chunk_bytes, entry.bytes - done));
-      entry.read(done, chunk);
-      append_hex(checksums, crc32c(chunk));
-      target.pwrite_all(begin + done, chunk);
-      done += chunk.size();
+      auto const piece =
+          output.next(begin + done, std::min<std::uint64_t>(write_behind::buffer_bytes, entry.bytes - done));
+      entry.read(done, piece);
+      for (auto rest = piece; !rest.empty();) {
+        auto const chunk = rest.first(std::min<std::size_t>(checkpoint_chunk_bytes, rest.size()));
+        append_hex(checksums, crc32c(chunk));
+        rest = rest.subspan(chunk.size());
+      }
+      output.commit();
+      done += piece.size();
     }
     begin += entry.bytes;
     entries += concat(entries.empty() ? "" : ",\n  ", R"({"name":)", quoted(entry.name, "name of a blob"),
                       R"(,"bytes":)", entry.bytes, R"(,"crc32c":")", checksums, R"("})");
   }
-  target.sync();
-  target.close();
+  output.finish();
   return concat(R"({"name":)", json(path.filename().native()).dump(), R"(,"bytes":)", bytes,
                 ",\"blobs\":[\n  ", entries, "]}");
 }

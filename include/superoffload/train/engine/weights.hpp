@@ -70,10 +70,10 @@ void export_model(Engine& engine, io::model_files const& source, std::filesystem
   }
   try {
     io::hub_export(source, to, tensors,
-                   [&](std::size_t index, std::uint64_t first, std::span<float> values) {
+                   [&](std::size_t index, std::uint64_t first, std::span<std::byte> out) {
                      auto const& [unit, offset] = positions[index];
                      gather_up_to(unit + 1);
-                     whole->read(offset + static_cast<std::int64_t>(first), values);
+                     whole->copy(offset + static_cast<std::int64_t>(first), out);
                    },
                    {.type = dtype_of<typename Engine::element_type>, .run = run});
   } catch (error const& e) {
