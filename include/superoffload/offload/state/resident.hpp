@@ -44,15 +44,23 @@ public:
     auto* low = reinterpret_cast<std::uint16_t*>(moment + 2 * elements);
     for (auto const& b : buckets) {
       if (b.where != tier::resident) {
-        pieces_.push_back({});
+        places_.push_back({});
         continue;
       }
-      auto& p = pieces_.emplace_back(
-          piece{b, segments_of(units[static_cast<std::size_t>(b.unit)], b), weights(b.unit) + b.offset});
-      p.m = std::exchange(moment, moment + b.count);
-      p.v = std::exchange(moment, moment + b.count);
+      if (!continues(b)) {
+        pieces_.push_back({b, {}, weights(b.unit) + b.offset});
+        pieces_.back().bucket.count = 0;
+      }
+      auto& p = pieces_.back();
+      places_.push_back({pieces_.size() - 1, p.bucket.count});
+      p.bucket.count += b.count;
+    }
+    for (auto& p : pieces_) {
+      p.segments = segments_of(units[static_cast<std::size_t>(p.bucket.unit)], p.bucket);
+      p.m = std::exchange(moment, moment + p.bucket.count);
+      p.v = std::exchange(moment, moment + p.bucket.count);
       if constexpr (splits_master<T>) {
-        p.low = std::exchange(low, low + b.count);
+        p.low = std::exchange(low, low + p.bucket.count);
       }
     }
   }
@@ -60,7 +68,7 @@ public:
   /// Queues the update of a unit's resident buckets. The unit's gradient is final.
   void update(int unit, step_record const& record, zero::unit_gradient gradient) {
     for (auto const& p : pieces_) {
-      if (p.bucket.unit == unit && !p.segments.empty()) {
+      if (p.bucket.unit == unit) {
         record_span(times_, track_, *stream_, "update of ", unit, [&] { update(p, record, gradient); });
       }
     }
@@ -68,7 +76,8 @@ public:
 
   /// Reads elements [first, first + size) of the resident bucket at `index`. Waits for the stream.
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
-    auto const& p = pieces_[index];
+    auto const& p = pieces_[places_[index].piece];
+    first += places_[index].offset;
     if (part == state_part::master) {
       read_masters(*stream_, p.weights + first, at(p.low, first), to);
       return;
@@ -78,7 +87,8 @@ public:
   }
   /// Writes them. A written master also sets its working weight.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
-    auto const& p = pieces_[index];
+    auto const& p = pieces_[places_[index].piece];
+    first += places_[index].offset;
     if (part == state_part::master) {
       write_masters(*stream_, p.weights + first, at(p.low, first), from);
       return;
@@ -88,6 +98,8 @@ public:
   }
 
 private:
+  /// Neighbouring buckets of a unit, updated by one launch: hundreds of short kernels would leave the device
+  /// idle between them.
   struct piece {
     offload::bucket bucket;
     std::vector<segment> segments;
@@ -96,6 +108,15 @@ private:
     float* m = nullptr;
     float* v = nullptr;
   };
+  struct place {
+    std::size_t piece = 0;
+    std::int64_t offset = 0;  ///< in elements from the start of the piece
+  };
+  /// Does `b` follow the last piece?
+  [[nodiscard]] bool continues(offload::bucket const& b) const {
+    return !pieces_.empty() && pieces_.back().bucket.unit == b.unit &&
+           pieces_.back().bucket.offset + pieces_.back().bucket.count == b.offset;
+  }
   void update(piece const& p, step_record const& record, zero::unit_gradient gradient) {
     for (auto const& s : p.segments) {
       if (!s.trainable) {
@@ -118,7 +139,8 @@ private:
   int track_;
   typename D::stream* stream_;
   buffer<D> state_;
-  std::vector<piece> pieces_;  // by bucket; empty if not resident
+  std::vector<piece> pieces_;
+  std::vector<place> places_;  // by bucket; of no meaning if not resident
 };
 
 }  // namespace superoffload::offload
