@@ -66,8 +66,9 @@ inline double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Deterministic weights, small enough to train: one million numbers, from a different offset for each piece.
-/// Biases of routers are zero, so that experts get about equally many tokens.
+/// Deterministic weights, small enough to train: pieces of one million numbers, each from an offset of its
+/// own. Equal rows of a matrix would give equal activations, which a GPU multiplies with less power, and 3 %
+/// faster. Biases of routers are zero, so that experts get about equally many tokens.
 inline void random_weights(std::string const& name, std::int64_t first, std::span<float> to) {
   if (name.ends_with("router.bias")) {
     std::fill(to.begin(), to.end(), 0.0F);
@@ -82,13 +83,17 @@ inline void random_weights(std::string const& name, std::int64_t first, std::spa
     }
     return made;
   }();
-  auto at = (std::hash<std::string>{}(name) + static_cast<std::size_t>(first) * 31) % numbers.size();
-  for (std::size_t done = 0; done < to.size();) {
-    auto const n = std::min(to.size() - done, numbers.size() - at);
-    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(at), n,
-                to.begin() + static_cast<std::ptrdiff_t>(done));
-    done += n;
-    at = 0;
+  constexpr std::size_t piece = 1024;
+  auto const start = std::hash<std::string>{}(name);
+  auto element = static_cast<std::size_t>(first);
+  while (!to.empty()) {
+    auto const inside = element % piece;
+    auto const count = std::min(to.size(), piece - inside);
+    auto offset = (start + element / piece) * 0x9E3779B97F4A7C15U;
+    offset = (offset ^ (offset >> 29)) % (numbers.size() - piece);
+    std::copy_n(numbers.begin() + static_cast<std::ptrdiff_t>(offset + inside), count, to.begin());
+    to = to.subspan(count);
+    element += count;
   }
 }
 
