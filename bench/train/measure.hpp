@@ -42,6 +42,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -67,8 +68,8 @@ inline double median(std::vector<double> values) {
 }
 
 /// Deterministic weights, small enough to train: pieces of one million numbers, each from an offset of its
-/// own. Equal rows of a matrix would give equal activations, which a GPU multiplies with less power, and 3 %
-/// faster. Biases of routers are zero, so that experts get about equally many tokens.
+/// own, so that no rows of a matrix are equal. Biases of routers are zero, so that experts get about equally
+/// many tokens.
 inline void random_weights(std::string const& name, std::int64_t first, std::span<float> to) {
   if (name.ends_with("router.bias")) {
     std::fill(to.begin(), to.end(), 0.0F);
@@ -233,7 +234,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   };
   for (std::int64_t i = 0; i < j.warm_up; ++i) { one_step(); }
   engine.synchronize();
-  auto const median_of = [&](auto&& work) {
+  auto const times_of = [&](auto&& work) {
     std::vector<double> times;
     for (std::int64_t i = 0; i < j.steps; ++i) {
       auto const begin = clock_type::now();
@@ -241,10 +242,15 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       times.push_back(seconds_since(begin));
     }
     engine.synchronize();
-    return median(times);
+    return times;
   };
   // From check to check: a step's update overlaps the making of the next batch.
-  double const seconds = median_of(one_step);
+  auto const each = times_of(one_step);
+  double const seconds = median(each);
+  std::string each_ms;
+  for (auto const time : each) {
+    each_ms += so::concat(each_ms.empty() ? "" : ", ", std::round(1e4 * time) / 10.0);
+  }
   auto const device_bytes = device.bytes_in_use();  // an engine frees nothing while it lives
   if (auto* const times = engine.times(); times != nullptr && ranks.is_first()) {
     std::vector<std::string> units;
@@ -304,10 +310,10 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
         ", \"machine\": ", so::train::to_json(machine, "measured when this run began"), ", ");
   } else {
     // The time without the optimizer, whose time depends on the number of ranks.
-    auto const without = median_of([&] {
+    auto const without = median(times_of([&] {
       forward_and_backward(std::nullopt);
       engine.synchronize();
-    });
+    }));
     offloading += so::concat("\"forward_backward_ms\": ", 1e3 * without, ", ");
   }
   if (!ranks.is_first()) {
@@ -324,7 +330,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       "\"batch\": %lld, \"seq\": %lld, \"accumulation\": %lld, \"results\": %lld, \"results_recomputed\": "
       "%lld, "
       "\"parameters\": %lld, \"steps\": %lld, "
-      "\"step_time_ms\": %.3f, \"tokens_per_second\": %.1f, "
+      "\"step_time_ms\": %.3f, \"every_step_ms\": [%s], \"tokens_per_second\": %.1f, "
       "\"tokens_per_second_of_each\": %.1f, \"model_tflops\": %.5f, \"hardware_tflops\": "
       "%.5f, "
       "\"product_tflops\": %.5f, \"share_of_product_rate\": %.3f, \"measured_bound_ms\": %.3f, "
@@ -337,9 +343,10 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       static_cast<long long>(config.layers), static_cast<long long>(j.batch), static_cast<long long>(j.seq),
       static_cast<long long>(j.accumulation), static_cast<long long>(allocated.results),
       static_cast<long long>(allocated.results_recomputed), static_cast<long long>(allocated.parameters),
-      static_cast<long long>(j.steps), seconds * 1e3, static_cast<double>(tokens * ranks.ranks()) / seconds,
-      static_cast<double>(tokens) / seconds, model / seconds * 1e-12, (model + recomputed) / seconds * 1e-12,
-      bound, (model + recomputed) / seconds * 1e-12 / bound, 1e3 * least.total(), 1e3 * least.gemms,
+      static_cast<long long>(j.steps), seconds * 1e3, each_ms.c_str(),
+      static_cast<double>(tokens * ranks.ranks()) / seconds, static_cast<double>(tokens) / seconds,
+      model / seconds * 1e-12, (model + recomputed) / seconds * 1e-12, bound,
+      (model + recomputed) / seconds * 1e-12 / bound, 1e3 * least.total(), 1e3 * least.gemms,
       1e3 * least.attention, 1e3 * least.recompute, 1e3 * least.update, least.total() / seconds, device_bytes,
       allocated.total(), so::train::peak_resident_bytes(), idle.c_str(), offloading.c_str(), loss);
 }
