@@ -1,22 +1,26 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 
-# The package's messages about missing components, in configurations that compile nothing.
+# The package's messages about missing components, in configurations that compile nothing; and what is installed then.
 
 set(home ${ROOT}/messages)
 file(REMOVE_RECURSE ${home})
+
+# expect_output(NAME EXPECTED_RESULT regex COMMAND...)
+function(expect_output name succeeds regex)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(succeeds AND NOT result EQUAL 0 OR NOT succeeds AND result EQUAL 0 OR NOT output MATCHES "${regex}")
+    message(FATAL_ERROR "${name}: result ${result}, expected '${regex}' in:\n${output}")
+  endif()
+endfunction()
 
 # expect_message(NAME EXPECTED_RESULT regex CMAKE_CODE [options...])
 function(expect_message name succeeds regex code)
   file(WRITE ${home}/${name}/CMakeLists.txt
     "cmake_minimum_required(VERSION 3.25)\nproject(consumer LANGUAGES CXX)\n${code}\n")
-  execute_process(COMMAND ${CMAKE_COMMAND} -S ${home}/${name} -B ${home}/${name}/build
-    -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} -D superoffload_DIR=${BUILD} ${ARGN}
-    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  string(REGEX REPLACE "[ \n]+" " " output "${output}")
-  if(succeeds AND NOT result EQUAL 0 OR NOT succeeds AND result EQUAL 0 OR NOT output MATCHES "${regex}")
-    message(FATAL_ERROR "${name}: result ${result}, expected '${regex}' in:\n${output}")
-  endif()
+  expect_output(${name} ${succeeds} "${regex}" ${CMAKE_COMMAND} -S ${home}/${name} -B ${home}/${name}/build
+    -G ${GENERATOR} -D CMAKE_CXX_COMPILER=${COMPILER} -D superoffload_DIR=${BUILD} ${ARGN})
 endfunction()
 
 expect_message(unknown_component OFF "superoffload::cud is not available: there is no such component, only core, "
@@ -53,3 +57,20 @@ foreach(component cudnn nccl)
     "superoffload::${component} is not available: it needs cuda: no CUDA toolkit 12 or newer"
     "find_package(superoffload CONFIG REQUIRED COMPONENTS ${component})" -D CMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON)
 endforeach()
+# A build tree in which nothing is built installs the library, and says why there are no programs.
+set(unbuilt ${home}/unbuilt)
+expect_output(unbuilt ON "Generating done" ${CMAKE_COMMAND} -S ${SOURCE} -B ${unbuilt} -G ${GENERATOR}
+  -D CMAKE_CXX_COMPILER=${COMPILER} -D SUPEROFFLOAD_CUDA=OFF)
+expect_output(library ON "Installing the library without the programs: [^ ]*/finetune_llama is not built"
+  ${CMAKE_COMMAND} --install ${unbuilt} --prefix ${home}/library)
+foreach(file include/superoffload/superoffload.hpp share/cmake/superoffload/superoffload-config.cmake
+    share/pkgconfig/superoffload.pc)
+  if(NOT EXISTS ${home}/library/${file})
+    message(FATAL_ERROR "library: ${file} was not installed")
+  endif()
+endforeach()
+if(EXISTS ${home}/library/bin)
+  message(FATAL_ERROR "library: there are no programs, but there is bin")
+endif()
+expect_output(programs OFF "/finetune_llama is not built; build the programs first"
+  ${CMAKE_COMMAND} --install ${unbuilt} --prefix ${home}/programs --component superoffload_programs)
