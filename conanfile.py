@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""superoffload for Conan 2, with the components of the CMake package. Header-only; with the option `compiled`, or with device
-code (`cuda`), a static library. `cudnn` and `nccl` need `cuda`. The CUDA toolkit, cuDNN and NCCL are the machine's."""
+"""superoffload for Conan 2, with the components of the CMake package. Header-only; with the option `compiled`, or with
+device code (`cuda`), a static library. `cli` is the command line of a fine-tuner. `cudnn` and `nccl` need `cuda`. The CUDA
+toolkit, cuDNN and NCCL are the machine's."""
 
 import os
 import re
@@ -15,7 +16,7 @@ from conan.tools.files import copy, load
 required_conan_version = ">=2.30"  # cmake_extra_dependencies
 
 # What our CMake files find -> Conan's name.
-PACKAGES = {"nlohmann_json": "nlohmann_json", "Utf8proc": "utf8proc", "Eigen3": "eigen", "Xsimd": "xsimd"}
+PACKAGES = {"nlohmann_json": "nlohmann_json", "Utf8proc": "utf8proc", "Eigen3": "eigen", "Xsimd": "xsimd", "CLI11": "cli11"}
 
 
 class Superoffload(ConanFile):
@@ -25,7 +26,7 @@ class Superoffload(ConanFile):
     topics = ("deep-learning", "llm", "fine-tuning", "offloading", "cuda")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {name: [True, False] for name in ("compiled", "cuda", "cudnn", "nccl")}
+    options = {name: [True, False] for name in ("cli", "compiled", "cuda", "cudnn", "nccl")}
     default_options = {name: False for name in options}
     exports = "cmake/superoffload-targets.cmake"
     exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
@@ -48,7 +49,10 @@ class Superoffload(ConanFile):
                 raise ConanInvalidConfiguration(f"{option} is True, but cuda is False; expected cuda=True")
 
     def requirements(self):
-        for reference in "nlohmann_json/[>=3.10 <4]", "utf8proc/[>=2.8 <3]", "eigen/[>=3.4 <6]", "xsimd/[>=8.1 <15]":
+        references = ["nlohmann_json/[>=3.10 <4]", "utf8proc/[>=2.8 <3]", "eigen/[>=3.4 <6]", "xsimd/[>=8.1 <15]"]
+        if self.options.cli:
+            references.append("cli11/[>=2.1 <3]")
+        for reference in references:
             self.requires(reference, transitive_headers=True, transitive_libs=True)
 
     def package_id(self):
@@ -73,6 +77,8 @@ class Superoffload(ConanFile):
         libraries = {}
         if self.options.compiled:
             libraries["compiled"] = "superoffload_compiled"
+            if self.options.cli:
+                libraries["compiled_cli"] = "superoffload_compiled_cli"
         for option in "cuda", "nccl":
             if self.options.get_safe(option):
                 if self.options.compiled:
@@ -119,13 +125,14 @@ class Superoffload(ConanFile):
         told = load(self, os.path.join(self.recipe_folder, "cmake/superoffload-targets.cmake"))
         lists = {name: words.split() for name, words in re.findall(r"^set\(superoffload_(\w+) ([^)]*)\)", told, re.MULTILINE)}
         headers = [name for name in lists["COMPONENTS"] if name != "compiled"]
-        for name in headers:
+        for name in headers + [name for name in lists["optional_COMPONENTS"] if self.options.get_safe(name)]:
             requires, found = list(lists.get(f"{name}_LINKS", [])), []
             for package in lists.get(f"{name}_NEEDS", []):
                 name_here = PACKAGES.get(package, package)
                 if name_here in self.dependencies:
                     requires.append(f"{name_here}::{name_here}")
                 else:  # the machine's own: a platform_requires, and threads
+                    self.cpp_info.ignored_requires.append(name_here)
                     finds.append(package)
                     found.append(lists[f"package_{package}"][0])
             self._component(name, requires, found=found)
@@ -137,6 +144,8 @@ class Superoffload(ConanFile):
         libraries = self._libraries()
         if self.options.compiled:
             self._component("compiled", ["train"], libraries["compiled"]).defines = ["SUPEROFFLOAD_COMPILED"]
+            if self.options.cli:
+                self._component("compiled_cli", ["cli", "compiled"], libraries["compiled_cli"])
         if self.options.cuda:
             finds.append("CUDAToolkit")
             toolkit = ["CUDA::cudart", "CUDA::cublasLt"]

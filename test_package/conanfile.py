@@ -26,7 +26,10 @@ class Test(ConanFile):
     def test(self):
         if not can_run(self):
             return
-        for name in "trainer", "cuda", "cudnn", "nccl":
+        programs = {"trainer": [self.source_folder], "cuda": [""], "cudnn": [""], "nccl": [""],
+                    "cli": ["--help", f"--model {self.source_folder} --max_length 128 --device cpu --dry_run"]}
+        for name, calls in programs.items():
             program = os.path.join(self.cpp.build.bindir, name)
             if os.path.exists(program):
-                self.run(f"{program} {self.source_folder if name == 'trainer' else ''}", env="conanrun")
+                for arguments in calls:
+                    self.run(f"{program} {arguments}", env="conanrun")

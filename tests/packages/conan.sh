@@ -10,7 +10,8 @@ Usage: tests/packages/conan.sh [--all]
 Runs `conan create`, whose test_package trains a step of a small Llama, with the system's packages as platform_requires.
 
   (nothing)  header-only
-  --all      as a static library, too, and where there is a CUDA toolkit with CUDA and NCCL
+  --all      also as a static library; both again with the command line (cli); and where there is a CUDA toolkit, as a
+             static library with CUDA and NCCL
 
 Conan is the one of PyPI, in a virtual environment that is kept in ${XDG_CACHE_HOME:-~/.cache}/superoffload; where it cannot
 be had, the test is skipped.
@@ -23,7 +24,7 @@ cases=(header-only)
 case $#:${1:-} in
   0:) ;;
   1:--all)
-    cases+=(compiled)
+    cases+=('header-only, with cli' compiled 'compiled, with cli')
     if command -v nvcc >/dev/null; then
       cases+=('with CUDA')
     fi
@@ -50,7 +51,7 @@ if ! "$environment/bin/conan" --version >/dev/null 2>&1; then
     skip 'Conan could not be installed: python3 with its module venv, or the network'
   fi
 fi
-for header in eigen3/Eigen/Core xsimd/xsimd.hpp nlohmann/json.hpp utf8proc.h; do
+for header in eigen3/Eigen/Core xsimd/xsimd.hpp nlohmann/json.hpp utf8proc.h CLI/CLI.hpp; do
   [[ -e /usr/include/$header ]] || skip "it needs the system's packages: /usr/include/$header is missing"
 done
 command -v ninja >/dev/null || skip 'it needs ninja'
@@ -64,16 +65,39 @@ CONAN_HOME=$(mktemp -d "${TMPDIR:-/var/tmp}/superoffload_conan.XXXXXX")
 export CONAN_HOME
 trap 'rm -rf "$CONAN_HOME"' EXIT
 
+# create DIRECTORY [OPTIONS...]
+create() {
+  timeout 3000 "$environment/bin/conan" create "$1" --no-remote -pr:a tests/packages/conan_profile "${@:2}" \
+    >>"$CONAN_HOME/log" 2>&1
+}
+
+# printed REGEX...: every one is in the log.
+printed() {
+  local regex
+  for regex in "$@"; do
+    if ! grep -qe "$regex" "$CONAN_HOME/log"; then
+      echo "the log has no line of $regex" >>"$CONAN_HOME/log"
+      return 1
+    fi
+  done
+}
+
 status=0
 for name in "${cases[@]}"; do
   case $name in
-    header-only) options=(-s build_type=Debug) ;;  # to be compiled in less time
-    compiled) options=(-o compiled=True) ;;
+    header-only*) options=(-s build_type=Debug) ;;  # to be compiled in less time
+    compiled*) options=(-o compiled=True) ;;
     *) options=(-o compiled=True -o cuda=True -o nccl=True) ;;
   esac
+  : >"$CONAN_HOME/log"
+  expected=('^superoffload [0-9.]*: loss [0-9.]*, after a step [0-9.]*')
+  if [[ $name == *' with cli' ]]; then
+    options+=(-o cli=True)
+    create tests/packages/cli11
+    expected+=('^  --offload_weights' '^plan for llama')
+  fi
   begin=$SECONDS
-  if timeout 3000 "$environment/bin/conan" create . -pr:a tests/packages/conan_profile "${options[@]}" >"$CONAN_HOME/log" 2>&1 &&
-    grep -q '^superoffload [0-9.]*: loss [0-9.]*, after a step [0-9.]*' "$CONAN_HOME/log"; then
+  if create . "${options[@]}" && printed "${expected[@]}"; then
     result "$name" passed "$((SECONDS - begin)) s"
   else
     tail -n 60 "$CONAN_HOME/log" | sed 's/^/  | /'
