@@ -4,6 +4,7 @@
 # An overlay port: it packs the tree that it is in.
 get_filename_component(SOURCE_PATH "${CURRENT_PORT_DIR}/../.." ABSOLUTE)
 
+# The feature cli has no option: its headers are always there, and their component wherever CLI11 is.
 vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
     FEATURES
         cuda  SUPEROFFLOAD_CUDA

@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+# Features that are a dependency alone: the portfile does nothing for them.
+DEPENDENCY_ALONE = {"cli"}
 # The ports of the registry that the manifest may name, as of 2026-08: each is in microsoft/vcpkg's ports under this name.
 REGISTRY = {"cli11", "cuda", "cudnn", "cudnn-frontend", "eigen3", "nccl", "nlohmann-json", "utf8proc", "vcpkg-cmake",
             "vcpkg-cmake-config", "xsimd"}
@@ -81,7 +83,10 @@ def check_manifest(port, version):
         expect(re.fullmatch(PLATFORM, expression), f"{file}: '{expression}' is no platform expression")
     portfile = (port / "portfile.cmake").read_text()
     used = set(re.findall(r"^ +(\w+) +SUPEROFFLOAD_\w+$", portfile, re.MULTILINE))
-    expect(used == set(features), f"{port}/portfile.cmake: maps the features {sorted(used)}, expected {sorted(features)}")
+    mapped = set(features) - DEPENDENCY_ALONE
+    expect(used == mapped, f"{port}/portfile.cmake: maps the features {sorted(used)}, expected {sorted(mapped)}")
+    for feature in DEPENDENCY_ALONE:
+        expect(features.get(feature, {}).get("dependencies"), f"{file}: {feature}: expected a feature with dependencies")
     for path in port.iterdir():
         expect(b"\r" not in path.read_bytes(), f"{path}: expected line ends without carriage return")
     return features
@@ -112,23 +117,38 @@ def check_installed(packages, port, places, forbidden):
 
 
 def check_usage(cmake, port, packages, directory):
-    """The usage's first two ways, in a project each. The third needs a CUDA toolkit."""
-    blocks = re.findall(r"((?:^    .*\n)+)", (port / "usage").read_text(), re.MULTILINE)
-    expect(len(blocks) >= 2 and "find_package" in blocks[0], f"{port}/usage: expected code")
-    (directory / "main.cpp").write_text("#include <superoffload/core/error.hpp>\n#include <superoffload/core/version.hpp>\n"
-                                        "int main() { return SUPEROFFLOAD_VERSION_MAJOR; }\n")
-    (directory / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(consumer LANGUAGES CXX)\n"
-                                              "add_executable(main main.cpp)\n" + blocks[0])
-    (directory / "compiled").mkdir()
-    (directory / "compiled/CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.25)\nproject(consumer LANGUAGES CXX)\nadd_executable(main ../main.cpp)\n" +
-        blocks[0].splitlines()[0] + "\n" + blocks[1])
-    prefix = f"-DCMAKE_PREFIX_PATH={packages}"
-    run([cmake, "-S", directory, "-B", directory / "build", prefix])
-    run([cmake, "--build", directory / "build"])
-    cache = (directory / "build/CMakeCache.txt").read_text()
-    expect(f"superoffload_DIR:PATH={packages}/" in cache, "the consumer found another package")
-    run([cmake, "-S", directory / "compiled", "-B", directory / "compiled/build", prefix])
+    """The usage's ways, in a project each. That of the feature cuda needs a CUDA toolkit."""
+    first, compiled, cli, *_ = re.findall(r"((?:^    .*\n)+)", (port / "usage").read_text(), re.MULTILINE)
+    find_package = first.splitlines(keepends=True)[0]
+    expect("find_package" in find_package and "::compiled_cli" in cli, f"{port}/usage: expected code")
+
+    def project(name, kind, source, code, *options):
+        """A target `main` with this code of the usage; built as a library, it does not wait for those that it links."""
+        at = directory / name
+        at.mkdir(parents=True)
+        (at / "main.cpp").write_text(source + "int main() { return SUPEROFFLOAD_VERSION_MAJOR; }\n")
+        (at / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.25)\nproject(consumer LANGUAGES CXX)\n"
+                                           f"{kind}(main main.cpp)\n" + code)
+        return [cmake, "-S", at, "-B", at / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={packages}",
+                "-DCMAKE_OPTIMIZE_DEPENDENCIES=ON", *options]
+
+    version = "#include <superoffload/core/version.hpp>\n"
+    error = "#include <superoffload/core/error.hpp>\n"
+    declared = "#ifndef SUPEROFFLOAD_COMPILED\n#error expected declarations only\n#endif\n"
+    flags = "#include <superoffload/cli/run.hpp>\n"
+    for name, kind, source, code in (("header_only", "add_executable", error, first),
+                                     ("compiled", "add_library", declared + error, find_package + compiled),
+                                     ("cli", "add_library", declared + flags, cli)):
+        run(project(name, kind, version + source, code))
+        run([cmake, "--build", directory / name / "build"])
+        cache = (directory / name / "build/CMakeCache.txt").read_text()
+        expect(f"superoffload_DIR:PATH={packages}/" in cache, f"{name}: found another package")
+    # Without the feature, CLI11 need not be there.
+    without = "-DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON"
+    run(project("without_cli", "add_library", version, first, without))
+    refused = subprocess.run([str(word) for word in project("refused", "add_library", version, cli, without)],
+                             capture_output=True, text=True, check=False, timeout=600)
+    expect(refused.returncode != 0 and "CLI11 was not found" in refused.stderr, f"without CLI11: {refused.stderr}")
 
 
 def main():
@@ -145,7 +165,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         packages, build = scratch / "packages", scratch / "build"
-        features = "core;tools" if options.tools else "core"
+        features = "core;cli" + (";tools" if options.tools else "")
         if shutil.which("ccache"):
             os.environ.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
             os.environ.update({"CCACHE_BASEDIR": "/", "CCACHE_NOHASHDIR": "1"})
