@@ -61,6 +61,21 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
   CHECK(ratio.status == 0);
   CHECK(written()["places"]["host"] == 1.0);
 
+  // A budget leaves more of the state to the host, or refuses what it cannot hold.
+  auto const within = plan_of(test::finetune, "h200_pcie5.json", {"--device_memory", "40"});
+  CAPTURE(within.err);
+  CHECK(within.status == 0);
+  CHECK(written()["device_bytes"]["available"] == std::size_t{40} << 30);
+  CHECK(written()["device_bytes"]["total"] <= std::size_t{40} << 30);
+  CHECK(written()["places"]["resident"] < 0.5);
+  CHECK(within.out.find("--device_memory 20") != std::string::npos);
+  CHECK(within.out.find("(available: 40.00)") != std::string::npos);
+  auto const too_small =
+      plan_of(test::finetune, "h200_pcie5.json", {"--device_memory", "2", "--host_memory", "90"});
+  CHECK(too_small.status == static_cast<int>(exit_code::cannot_fit));
+  CHECK(written()["host_bytes"]["available"] == std::size_t{90} << 30);
+  CHECK(too_small.err.find("2.0 GiB are allowed (--device_memory)") != std::string::npos);
+
   // Ranks need a machine whose description says how they exchange.
   auto const ranks = plan_of(test::finetune, "h200_pcie5.json", {"--gpus", "2"});
   CAPTURE(ranks.err);

@@ -99,6 +99,8 @@ TEST_CASE("each wrong value is refused by the name of its flag") {
       {"--cpuadam_cores_perc is 0,", [](auto& o) { o.offload.cpuadam_cores_perc = 0.0; }},
       {"--cpuadam_cores_perc is 1.1", [](auto& o) { o.offload.cpuadam_cores_perc = 1.1; }},
       {"--bucket_mib is 0", [](auto& o) { o.offload.bucket_bytes = 1; }},
+      {"--device_memory is 0", [](auto& o) { o.offload.device_memory = 0; }},
+      {"--host_memory is 0", [](auto& o) { o.offload.host_memory = 0; }},
       {"--trace_steps is 0", [](auto& o) { o.trace_steps = 0; }},
       {"--bucket_mib is 5000", [](auto& o) { o.offload.bucket_bytes = std::int64_t{5000} << 20; }},
   };

@@ -18,7 +18,8 @@ namespace superoffload::cli {
 template <model::architecture Architecture, element T>
 int plan_described(command_line const& command) {
   auto const& options = command.training;
-  auto const machine = train::read_machine(options.offload.hardware, options.ranks);
+  auto const machine =
+      within_budget(train::read_machine(options.offload.hardware, options.ranks), options.offload);
   auto const plan = train::plan_on<Architecture, T>(machine, options.offload, options);
   auto const others = train::alternatives_on<Architecture, T>(machine, options, plan);
   std::printf("plan for %s\n%s%s", machine.name.c_str(), offload::describe(plan).c_str(),

@@ -4,6 +4,7 @@
 
 #include <superoffload/core/error.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -32,7 +33,9 @@ struct settings {
   choice speculation = choice::automatic;
   double cpuadam_cores_perc = 0.9;                     ///< of this rank's cores, (0, 1]
   std::int64_t bucket_bytes = std::int64_t{32} << 20;  ///< of a bucket's working weights, at most
-  std::string resource_group{};      ///< resctrl group for the threads of CPU Adam; empty: none
+  std::optional<std::size_t> device_memory{};  ///< bytes that a plan may take at most; none: what is there
+  std::optional<std::size_t> host_memory{};    ///< the same of each rank's share of the host
+  std::string resource_group{};                ///< resctrl group for the threads of CPU Adam; empty: none
   std::filesystem::path hardware{};  ///< describes a machine instead of measuring this one; empty: none
   std::filesystem::path plan{};      ///< where the plan is written as JSON; empty: nowhere
   std::filesystem::path timeline{};  ///< where the planned step is drawn as SVG; empty: nowhere
@@ -57,6 +60,11 @@ inline void check(settings const& s) {
          "super");
   expect(s.cpuadam_cores_perc > 0.0 && s.cpuadam_cores_perc <= 1.0, exit_code::bad_input,
          "--cpuadam_cores_perc is ", s.cpuadam_cores_perc, ", expected above 0 and at most 1");
+  auto const budget = [](std::optional<std::size_t> bytes, char const* flag) {
+    expect(!bytes || *bytes > 0, exit_code::bad_input, flag, " is 0, expected more GiB");
+  };
+  budget(s.device_memory, "--device_memory");
+  budget(s.host_memory, "--host_memory");
   constexpr std::int64_t mib = std::int64_t{1} << 20;
   expect(s.bucket_bytes >= mib && s.bucket_bytes <= 4096 * mib, exit_code::bad_input, "--bucket_mib is ",
          s.bucket_bytes / mib, ", expected 1 to 4096");

@@ -390,21 +390,22 @@ std::string basic_trainer<Core>::alternatives_text() const {
   options.offload = planned_.settings;
   auto const& machine = planned_.machine;
   bool const one_memory = machine.device.is_the_host;
-  run_planner const planner{
-      .plan =
-          [&](training_options const& other) {
-            auto shape = shape_with(other);
-            shape.expected = expected_of_data(other);
-            return plan_step<element_type>(*device_, engine_->model(), shape, machine, other.offload);
-          },
-      .fits_in =
-          [&](std::size_t on_device, std::size_t on_host) {
-            return step_fits<element_type>(*device_, engine_->model(), planned_.shape,
-                                           offload::with_memory(machine, on_device, on_host),
-                                           options.offload);
-          },
-      .one_memory = one_memory,
-      .rates_of_offloading = !one_memory && options.offload.how != offload::mode::none};
+  run_planner const planner{.plan =
+                                [&](training_options const& other) {
+                                  auto shape = shape_with(other);
+                                  shape.expected = expected_of_data(other);
+                                  return plan_step<element_type>(*device_, engine_->model(), shape,
+                                                                 within_budget(machine, other.offload),
+                                                                 other.offload);
+                                },
+                            .fits_in =
+                                [&](std::size_t on_device, std::size_t on_host) {
+                                  return step_fits<element_type>(
+                                      *device_, engine_->model(), planned_.shape,
+                                      offload::with_memory(machine, on_device, on_host), options.offload);
+                                },
+                            .one_memory = one_memory,
+                            .rates_of_offloading = !one_memory && options.offload.how != offload::mode::none};
   return describe(alternatives_of(options, planned_.plan, planner));
 }
 

@@ -252,6 +252,24 @@ SUPEROFFLOAD_INLINE void expect_built_for_gpus(command_line const& c, gpu_suppor
       " ranks, but this program was built without NCCL; expected a build where CMake finds it, or one rank");
 }
 
+SUPEROFFLOAD_INLINE void add_budgets(CLI::App& app, offload::settings& s) {
+  auto const budget = [&](char const* flag, std::optional<std::size_t>& bytes, char const* help) {
+    app.add_option_function<double>(
+           flag,
+           [flag, &bytes](double gib) {
+             constexpr double most = 1 << 24;  // 16 PiB
+             expect(gib > 0.0 && gib <= most, exit_code::bad_input, flag, " is ", gib,
+                    ", expected 0 < GIB <= ", most);
+             bytes = static_cast<std::size_t>(gib * 0x1p30);
+           },
+           help)
+        ->type_name("GIB")
+        ->group("Offloading");
+  };
+  budget("--device_memory", s.device_memory, "plan for so much memory of the device at most");
+  budget("--host_memory", s.host_memory, "plan for so much memory of the host at most, for each rank");
+}
+
 SUPEROFFLOAD_INLINE void add_offloading(CLI::App& app, training_options& o,
                                         std::filesystem::path& deepspeed_file) {
   constexpr char const* group = "Offloading";
@@ -295,6 +313,7 @@ SUPEROFFLOAD_INLINE void add_offloading(CLI::App& app, training_options& o,
          "MiB of weights that move at once")
       ->default_str(std::to_string(s.bucket_bytes >> 20))
       ->group(group);
+  add_budgets(app, s);
   app.add_option("--plan", s.plan, "write the plan to this file, as JSON")->type_name("FILE")->group(group);
   app.add_option("--timeline", s.timeline, "draw a step of the plan in this file, as SVG")
       ->type_name("FILE")

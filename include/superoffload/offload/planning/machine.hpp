@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/offload/scheduling/adam_task.hpp>
+#include <superoffload/offload/settings.hpp>
 
 #include <algorithm>
 #include <array>
@@ -89,6 +90,9 @@ inline machine with_memory(machine m, std::size_t on_device, std::size_t on_host
   m.host.memory = on_host + m.host.reserve;
   return m;
 }
+
+/// `m` with the memory that the settings' budgets leave to a plan. They never add any.
+machine within_budget(machine m, settings const& s);
 
 }  // namespace superoffload::offload
 

@@ -40,6 +40,11 @@ private:
     return text;
   }
 
+  /// What the memory is limited by: what is there, or the budget of a flag.
+  static std::string limit(std::size_t bytes, std::optional<std::size_t> allowed, char const* flag) {
+    return allowed && *allowed <= bytes ? concat(" are allowed (", flag, "); ") : " are available; ";
+  }
+
   [[nodiscard]] plan least() const {
     auto const need = [this](plan const& p) {
       return std::pair{std::min<std::int64_t>(budget_.left_on_device(p), 0),
@@ -62,7 +67,7 @@ private:
     auto const need = budget_.on_device(p);
     auto text = concat("the plan needs ", gib(need),
                        m_.device.is_the_host ? " of memory, but " : " of device memory, but ",
-                       gib(budget_.device()), " are available; ");
+                       gib(budget_.device()), limit(budget_.device(), s_.device_memory, "--device_memory"));
     if (m_.device.is_the_host) {
       return text + concat("it takes ", gib(need - budget_.device()),
                            " more, shorter sequences, --freeze or a smaller model");
@@ -89,7 +94,7 @@ private:
   [[nodiscard]] std::string host_refusal(plan const& p) const {
     auto const need = budget_.on_host(p);
     auto text = concat("the plan needs ", gib(need), " of host memory, but ", gib(budget_.host()),
-                       " are available; ");
+                       limit(budget_.host(), s_.host_memory, "--host_memory"));
     auto const more = gib(need - budget_.host());
     if (s_.ratio && *s_.ratio > 0.0) {
       return text +

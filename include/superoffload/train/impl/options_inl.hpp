@@ -165,6 +165,7 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
          "on its device");
 }
 
+// one piece: the list of settings.
 SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_settings(
     training_options const& o) {
   std::string schedule;
@@ -175,6 +176,9 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
   std::string freeze;
   for (auto const& pattern : o.freeze) { freeze += (freeze.empty() ? "" : " ") + pattern; }
   auto const share = [](std::optional<double> const& value) { return value ? concat(*value) : "auto"; };
+  auto const budget = [](std::optional<std::size_t> bytes) {
+    return bytes ? concat(static_cast<double>(*bytes) * 0x1p-30) : "all";
+  };
   auto const& s = o.offload;
   auto const batch = o.tokens_per_batch > 0 ? concat(o.tokens_per_batch, " tokens") : concat(o.batch_size);
   std::vector<std::pair<std::string, std::string>> all{
@@ -219,7 +223,9 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
       {"--device_updated_share", share(s.device_updated_share)},
       {"--offload_weights", detail::shown(s.offload_weights)},
       {"--cpuadam_cores_perc", concat(s.cpuadam_cores_perc)},
-      {"--bucket_mib", concat(s.bucket_bytes >> 20)}};
+      {"--bucket_mib", concat(s.bucket_bytes >> 20)},
+      {"--device_memory", budget(s.device_memory)},
+      {"--host_memory", budget(s.host_memory)}};
   auto const of_output = detail::output_settings(o);
   all.insert(all.end(), of_output.begin(), of_output.end());
   return all;

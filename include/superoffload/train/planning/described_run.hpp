@@ -60,7 +60,9 @@ alternatives alternatives_on(model::view<described_device, T> model, offload::ma
   return alternatives_of(o, std::move(asked),
                          {.plan =
                               [&](training_options const& other) {
-                                return plan_step<T>(device, model, shape_on(model, other), m, other.offload);
+                                auto const within = within_budget(m, other.offload);
+                                return plan_step<T>(device_of(within), model, shape_on(model, other), within,
+                                                    other.offload);
                               },
                           .fits_in =
                               [&](std::size_t on_device, std::size_t on_host) {

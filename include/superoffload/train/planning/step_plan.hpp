@@ -130,7 +130,7 @@ offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_
                              offload::settings const& s, Group* group) {
   enter_range("measuring the machine");
   auto const ranks = comm::host_group_of(group);
-  auto m = share_of_host(ranks, offload::this_machine(device));
+  auto m = within_budget(share_of_host(ranks, offload::this_machine(device)), s);
   if (!s.hardware.empty()) {
     auto described = read_machine(s.hardware, ranks.ranks());
     described.device.memory = m.device.memory;

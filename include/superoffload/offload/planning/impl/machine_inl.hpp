@@ -6,6 +6,9 @@
 #include <superoffload/offload/planning/machine.hpp>
 
 #include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <utility>
 
 namespace superoffload::offload {
 
@@ -16,6 +19,17 @@ SUPEROFFLOAD_INLINE double machine::adam_time(adam_task task, int threads, int d
   double const update = adam.links_idle[static_cast<std::size_t>(adam_task::update)];
   double const by_threads = adam.one_thread / update * adam.links_idle[i] / threads;
   return std::max(saturated, by_threads);
+}
+
+SUPEROFFLOAD_INLINE machine within_budget(machine m, settings const& s) {
+  constexpr auto all = std::numeric_limits<std::size_t>::max();
+  auto const available = [](auto const& part) { return part.memory - std::min(part.memory, part.reserve); };
+  auto device = std::min(available(m.device), s.device_memory.value_or(all));
+  auto host = std::min(available(m.host), s.host_memory.value_or(all));
+  if (m.device.is_the_host) {
+    device = host = std::min(device, host);
+  }
+  return with_memory(std::move(m), device, host);
 }
 
 }  // namespace superoffload::offload

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
@@ -27,6 +28,7 @@ public:
     change_recompute();
     if (planner_.rates_of_offloading) {
       change_offloading();
+      change_memory();
     }
     return std::move(rows_);
   }
@@ -95,6 +97,23 @@ private:
       o.max_grad_norm = 0.0;
       o.nonfinite = on_nonfinite::stop;
       add("--max_grad_norm 0 --on_nonfinite stop", o);
+    }
+  }
+
+  /// What a run reaches in a part of the device.
+  void change_memory() {
+    auto const plan = rows_.front().plan;
+    if (planner_.one_memory || asked_.offload.how == offload::mode::none || !plan.fits) {
+      return;
+    }
+    for (auto const share : {.75, .5, .25}) {
+      auto const gib = share * static_cast<double>(plan.device_available) * 0x1p-30;
+      auto const shown = gib < 8.0 ? std::floor(100.0 * gib) / 100.0 : std::floor(gib);
+      auto o = asked_;
+      o.offload.device_memory = static_cast<std::size_t>(shown * 0x1p30);
+      if (*o.offload.device_memory > 0) {
+        add(concat("--device_memory ", shown), o);
+      }
     }
   }
 
