@@ -113,6 +113,35 @@ TEST_CASE("every line names its run, and a run that goes on leaves the lines of 
   CHECK(runs().empty());
 }
 
+TEST_CASE("lines that a power loss has torn are dropped, the others stay") {
+  using namespace std::string_literals;
+  test::scratch_directory const directory;
+  auto const file = directory.path() / "metrics.jsonl";
+  auto const line = [](int step) { return concat(R"({"step": )", step, R"(, "loss": 1})", "\n"); };
+  auto const steps_after = [&](std::string const& content) {
+    std::ofstream{file, std::ios::binary} << content;
+    { train::metrics_file const metrics{{.file = file, .last_step = 5}}; }
+    std::vector<int> steps;
+    for (auto const& kept : lines_of(file)) { steps.push_back(kept["step"]); }
+    return steps;
+  };
+  using numbers = std::vector<int>;
+  std::string const zeros(30, '\0');
+  CHECK(steps_after(line(1) + zeros) == numbers{1});
+  CHECK(steps_after(zeros) == numbers{});
+  CHECK(steps_after(zeros + line(2) + line(3)) == numbers{3});
+  CHECK(steps_after(line(1) + zeros + "\n" + line(3)) == numbers{1, 3});
+  CHECK(steps_after(line(1) + R"({"step": 2, )" + zeros + "1}\n" + line(3)) == numbers{1, 3});
+  CHECK(steps_after(line(1) + R"({"st)" + zeros + R"(1})" + zeros + line(4)) == numbers{1});
+  // Another file is none that a power loss has torn.
+  for (auto const& other : {"\0\0\1\2 a program\n"s, "text\0\n"s + line(1), line(1) + "[\0\0]\n"}) {
+    CAPTURE(other);
+    CHECK_THROWS_WITH_AS(steps_after(other), doctest::Contains("is no file of metrics"), error);
+    std::ifstream stream{file, std::ios::binary};
+    CHECK(std::string{std::istreambuf_iterator<char>{stream}, {}} == other);
+  }
+}
+
 TEST_CASE("a signal interrupts no reading of metrics") {
   test::scratch_directory const directory;
   auto const file = directory.path() / "metrics.jsonl";

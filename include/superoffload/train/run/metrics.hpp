@@ -69,8 +69,8 @@ struct metrics_target {
 class metrics_file {
 public:
   /// Continues an existing file: lines of the run after `last_step` are cut off. So are those of no run,
-  /// which earlier versions wrote. Lines that stay are in the file at every moment, even if the process is
-  /// killed.
+  /// which earlier versions wrote, and lines that a power loss has torn. Lines that stay are in the file at
+  /// every moment, even if the process is killed.
   /// \throws error(bad_input) if the file has anything but metrics; error(io_failure). Both name the file.
   explicit metrics_file(metrics_target const& target);
 

@@ -9,6 +9,7 @@
 #include <superoffload/io/line_reader.hpp>
 #include <superoffload/train/run/metrics.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -101,6 +102,13 @@ SUPEROFFLOAD_INLINE std::string_view run_of(std::string_view line) {
   return run.substr(0, run.find('"'));
 }
 
+/// Whether a power loss may have torn a line of metrics to this: parts of what was appended are zeros then.
+SUPEROFFLOAD_INLINE bool is_torn(std::string_view line) {
+  auto const begin = line.substr(0, line.find('\0')).substr(0, line_start.size());
+  return line.find('\0') != line.npos && line_start.starts_with(begin) &&
+         std::ranges::all_of(line, [](char c) { return c == '\0' || (c >= ' ' && c <= '~'); });
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::string to_json(step_metrics const& m, std::string_view run,
@@ -157,6 +165,10 @@ SUPEROFFLOAD_INLINE metrics_file::metrics_file(metrics_target const& target) {
   if (has_content(file)) {
     io::line_reader earlier{file};
     while (auto const line = earlier.next()) {
+      if (detail::is_torn(*line)) {
+        all = false;
+        continue;
+      }
       auto const step = detail::step_of(*line);
       bool const whole = earlier.ended() && line->ends_with('}');  // a kill may have cut the last line
       expect(line->starts_with(detail::line_start.substr(0, line->size())) && (step >= 0 || !whole),
