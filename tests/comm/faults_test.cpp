@@ -7,6 +7,7 @@
 
 #include "comm/groups.hpp"
 #include "conformance/communicator.hpp"
+#include "support/fault_case.hpp"
 #include "support/rank_fault.hpp"
 
 #include <array>
@@ -25,7 +26,7 @@ using test::fault;
 // thread, between pieces of a large one, and while the others are on the host.
 TEST_CASE("when a rank ends, all others end with a message that names it") {
   std::mt19937 random{7};
-  constexpr int cases = 80;
+  int const cases = test::in_long_tests(400, 80);
   std::array<int, 5> committed{};
   for (int i = 0; i < cases; ++i) {
     int const ranks = 2 + i % 3;
@@ -43,6 +44,7 @@ TEST_CASE("when a rank ends, all others end with a message that names it") {
     CAPTURE(victim);
     CAPTURE(step);
     CAPTURE(phase);
+    test::fault_case const injected{"F16"};
     auto const outcomes = groups.run(ranks, [=](auto& device, auto& group) {
       std::size_t const count = 3000;  // several pieces
       cpu::stream compute{device};

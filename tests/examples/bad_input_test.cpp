@@ -4,6 +4,7 @@
 // Malformed files, each through the whole program: one line that names file and field, exit code 2, and
 // nothing written.
 #include "examples/rejection.hpp"
+#include "support/fault_case.hpp"
 
 #include <cmath>
 #include <cstring>
@@ -48,6 +49,7 @@ struct workplace {
                                                     flags));
   }
   void check(words const& says) const {
+    fault_case const refused{"F22"};
     auto const before = snapshot_of(output);
     check_rejected(run(), exit_code::bad_input, says);
     CHECK(snapshot_of(output) == before);

@@ -4,6 +4,7 @@
 // The real program with several ranks, each a process of its own.
 #include "examples/finetune.hpp"
 #include "examples/reference_run.hpp"
+#include "support/fault_case.hpp"
 #include "support/sanitizer.hpp"
 
 #include <algorithm>
@@ -323,12 +324,13 @@ TEST_CASE("a signal stops all ranks after the same step, and any number of them 
 TEST_CASE("the end of a rank in mid-run ends the program, which names it, and leaves no process") {
   std::mt19937 random{11};
   enum class fault { killed, full, stopped };
-  for (int i = 0; i < 10; ++i) {
-    auto const what = i == 4 ? fault::stopped : i % 3 == 2 ? fault::full : fault::killed;
+  for (int i = 0; i < in_long_tests(60, 10); ++i) {
+    auto const what = i % 10 == 4 ? fault::stopped : i % 3 == 2 ? fault::full : fault::killed;
     auto const culprit =
         what == fault::full ? 0 : static_cast<std::size_t>(random() % 3);  // who has something to save
     CAPTURE(i);
     CAPTURE(culprit);
+    fault_case const injected{"F16"};
     scratch_directory const output;
     program p{finetune_llama,
               finetune_run{"llama",

@@ -6,6 +6,7 @@
 #include <superoffload/io/train_checkpoint.hpp>
 
 #include "examples/rejection.hpp"
+#include "support/fault_case.hpp"
 #include "support/sanitizer.hpp"
 
 #include <cerrno>
@@ -227,13 +228,14 @@ TEST_CASE("kill -9 at any moment loses at most a step, and the end is the same b
     return std::chrono::microseconds{std::uniform_int_distribution<>{0, most}(random)};
   };
   int kills = 0, in_a_save = 0;
-  constexpr int all_kills = under_sanitizer ? 12 : 30;
+  int const all_kills = in_long_tests(1000, under_sanitizer ? 12 : 30);
   while (kills < all_kills) {
     scratch_directory const output;
     std::int64_t newest = 0;
     // Each run begins where the last one died: at the start, in a step, in a save, in the export.
     for (bool running = true; running && kills < all_kills; kills += running ? 1 : 0) {
       CAPTURE(kills);
+      fault_case injected{"F6"};
       bool const at_start = kills % 4 == 0;
       bool const at_end = kills % 10 == 9;
       running = killed_after(output.path(), steps,
@@ -243,6 +245,9 @@ TEST_CASE("kill -9 at any moment loses at most a step, and the end is the same b
                              some(at_start ? 40'000
                                   : at_end ? 10'000
                                            : 25'000));
+      if (!running) {
+        injected.did_not_happen();
+      }
       in_a_save += running && !leftovers_in(output.path()).empty();
       auto const found =
           fs::exists(output.path()) ? valid_steps_in(output.path()) : std::vector<std::int64_t>{};

@@ -11,6 +11,7 @@
 #include "failure.hpp"
 #include "faults.hpp"
 #include "scratch_directory.hpp"
+#include "support/fault_case.hpp"
 
 #include <algorithm>
 #include <sys/wait.h>
@@ -290,6 +291,7 @@ TEST_CASE("an export that fails or is killed at any operation leaves the earlier
       long operations = 1;
       for (long at = 0; at < operations; ++at) {
         CAPTURE(at);
+        test::fault_case const injected{exits ? "F2" : "F1"};
         float const earlier = exported_value(standing());
         auto const value = static_cast<float>(at + 1);
         if (exits) {

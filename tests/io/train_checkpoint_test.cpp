@@ -8,6 +8,7 @@
 #include "failure.hpp"
 #include "faults.hpp"
 #include "scratch_directory.hpp"
+#include "support/fault_case.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -79,6 +80,12 @@ void run_and_exit_at(long operation, bool no_exchange, auto const& action) {
   int status = -1;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(status == 0);
+}
+
+/// The reasons for which operation `at` fails.
+std::vector<int> reasons_at(long at) {
+  return test::long_tests() ? std::vector{EIO, ENOSPC, EDQUOT, EACCES, EROFS, ENOMEM}
+                            : std::vector{at % 2 == 0 ? ENOSPC : EIO};
 }
 
 void flip_bit(fs::path const& path, std::uint64_t offset) {
@@ -179,6 +186,58 @@ TEST_CASE("parts that ranks have written are read as one, for any sizes") {
   CHECK_THROWS_AS(reader.read_whole("state", state.size() - 1, beyond), error);
 }
 
+TEST_CASE("damage to any rank's part, and parts of other ranks and steps, are detected") {
+  scratch_directory const root;
+  constexpr int ranks = 3;
+  constexpr std::uint64_t part_bytes = 6000;
+  for (std::uint64_t const step : {1, 2}) {
+    checkpoint_draft draft{root.path(), static_cast<std::int64_t>(step)};
+    std::vector<std::string> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+      auto const state = state_of(10 * step + static_cast<std::uint64_t>(rank), part_bytes);
+      parts.push_back(write_checkpoint_part(
+          draft.directory(), rank, std::vector<blob>{{"state", part_bytes, [&](auto offset, auto out) {
+                                                        std::memcpy(out.data(), state.data() + offset,
+                                                                    out.size());
+                                                      }}}));
+    }
+    draft.finish("{}", parts);
+  }
+  auto const whole = root / "checkpoint-2";
+  CHECK(newest(root.path()).step() == 2);
+  auto const rejected_for = [&](std::string const& file) {
+    test::fault_case const injected{"F7"};
+    check_failure(failure_of([&] { checkpoint_reader::open(whole).verify(); }), exit_code::bad_input, file);
+    int rejected = 0;
+    auto const found = newest_checkpoint(
+        root.path(), [&](std::string const&) { ++rejected; }, [](auto const& taken) { taken.verify(); });
+    REQUIRE(found.has_value());
+    CHECK(found->step() == 1);
+    CHECK(rejected == 1);
+  };
+  auto const name_of = [](int rank) { return concat("rank-0000", rank, ".bin"); };
+  for (int rank = 0; rank < ranks; ++rank) {
+    CAPTURE(rank);
+    auto const file = name_of(rank);
+    auto const path = whole / file;
+    auto const content = read_text(path);
+    for (std::uint64_t offset = 0; offset < content.size(); offset += test::in_long_tests(5, 499)) {
+      CAPTURE(offset);
+      flip_bit(path, offset);
+      rejected_for(file);
+      flip_bit(path, offset);
+    }
+    for (auto const& other : {whole / name_of((rank + 1) % ranks), root / "checkpoint-1" / file}) {
+      fs::copy_file(other, path, fs::copy_options::overwrite_existing);
+      rejected_for(file);
+    }
+    fs::remove(path);
+    rejected_for(file);
+    write_text(path, content);
+  }
+  CHECK(newest(root.path()).step() == 2);
+}
+
 TEST_CASE("a draft that is not finished leaves no files") {
   scratch_directory const root;
   {
@@ -263,21 +322,23 @@ TEST_CASE("a save that fails at any operation names the path and loses no checkp
         long operations = 1;
         for (long at = 0; at < operations; ++at) {
           CAPTURE(at);
-          scratch_directory const root;
-          save(root.path(), 1, 1);
-          save(root.path(), 2, 2);
-          auto const failure = failure_of([&] {
-            injection const fails{{.at = at,
-                                   .with = at % 2 == 0 ? ENOSPC : EIO,
-                                   .persistent = persistent,
-                                   .no_exchange = no_exchange}};
-            save(root.path(), step, 3, 2);
-          });
-          check_failure(failure, exit_code::io_failure, root.path().native());
-          auto const seed = seed_of(newest(root.path()));
-          CHECK((seed == 3 || seed == 2 || (persistent && no_exchange && seed == 1)));
-          if (!same_step) {
-            CHECK(seed_of(checkpoint_reader::open(root / "checkpoint-2")) == 2);
+          for (int const reason : reasons_at(at)) {
+            CAPTURE(reason);
+            test::fault_case const injected{"F1"};
+            scratch_directory const root;
+            save(root.path(), 1, 1);
+            save(root.path(), 2, 2);
+            auto const failure = failure_of([&] {
+              injection const fails{
+                  {.at = at, .with = reason, .persistent = persistent, .no_exchange = no_exchange}};
+              save(root.path(), step, 3, 2);
+            });
+            check_failure(failure, exit_code::io_failure, root.path().native());
+            auto const seed = seed_of(newest(root.path()));
+            CHECK((seed == 3 || seed == 2 || (persistent && no_exchange && seed == 1)));
+            if (!same_step) {
+              CHECK(seed_of(checkpoint_reader::open(root / "checkpoint-2")) == 2);
+            }
           }
           if (at == 0) {
             scratch_directory const other;
@@ -306,6 +367,7 @@ TEST_CASE("a save killed at any operation loses no checkpoint, and the next save
       long operations = 1;
       for (long at = 0; at < operations; ++at) {
         CAPTURE(at);
+        test::fault_case const injected{"F2"};
         scratch_directory const root;
         save(root.path(), 1, 1);
         save(root.path(), 2, 2);
@@ -339,6 +401,7 @@ TEST_CASE("a read failure is reported with path and reason") {
   scratch_directory const root;
   save(root.path(), 1, 1);
   for (long at = 0; at < 5; ++at) {
+    test::fault_case const injected{"F1"};
     injection const fails{{.at = at, .with = EIO}};
     check_failure(failure_of([&] { checkpoint_reader::open(root / "checkpoint-1").verify(); }),
                   exit_code::io_failure, "checkpoint-1/", "Input/output error");
@@ -353,6 +416,7 @@ TEST_CASE("a newest checkpoint that cannot be read is not skipped") {
   save(root.path(), 2, 2);
   for (long at = 0; at < 5; ++at) {
     CAPTURE(at);
+    test::fault_case const injected{"F1"};
     check_failure(failure_of([&] {
                     injection const fails{{.at = at, .with = EIO}};
                     newest_checkpoint(root.path(), [](std::string const& reason) { FAIL_CHECK(reason); });
@@ -366,6 +430,7 @@ TEST_CASE("any changed or missing byte is detected, and the older checkpoint is 
   save(root.path(), 1, 1);
   save(root.path(), 2, 2);
   auto const rejected_for = [&](std::string_view file) {
+    test::fault_case const injected{"F7"};
     names reasons;
     auto const found =
         newest_checkpoint(root.path(), [&](std::string const& reason) { reasons.push_back(reason); });
@@ -381,13 +446,16 @@ TEST_CASE("any changed or missing byte is detected, and the older checkpoint is 
     auto const path = root / "checkpoint-2" / file;
     auto const bytes = fs::file_size(path);
     auto const content = read_text(path);
-    for (std::uint64_t offset = 0; offset < bytes; offset += file == "manifest.json" ? 1 : 97) {
+    auto const stride = [&](std::uint64_t few, std::uint64_t many) {
+      return test::in_long_tests(std::uint64_t{1}, file == "manifest.json" ? few : many);
+    };
+    for (std::uint64_t offset = 0; offset < bytes; offset += stride(1, 97)) {
       CAPTURE(offset);
       flip_bit(path, offset);
       rejected_for(file);
       flip_bit(path, offset);
     }
-    for (std::uint64_t size = 0; size < bytes; size += 61) {
+    for (std::uint64_t size = 0; size < bytes; size += test::in_long_tests(7, 61)) {
       CAPTURE(size);
       write_text(path, std::string_view{content}.substr(0, size));
       rejected_for(file);

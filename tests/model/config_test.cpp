@@ -6,6 +6,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/fault_case.hpp"
 #include "support/scratch_directory.hpp"
 
 #include <filesystem>
@@ -475,6 +476,7 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
   };
   for (auto const& [text, expected] : cases) {
     CAPTURE(text);
+    test::fault_case const refused{"F22"};
     CHECK(complaint(text).find(expected) != std::string::npos);
   }
 }

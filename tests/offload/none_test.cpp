@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "conformance/unit_store.hpp"
+#include "support/fault_case.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -67,6 +68,37 @@ TEST_CASE("the gradient check gives the norm over all units and finds a single b
   }
   h.gradients[1][2] = 1e30F;  // its square overflows float, not double
   CHECK(h.check_gradient().finite);
+}
+
+TEST_CASE_TEMPLATE("a number that is not finite is found wherever it is in a gradient", T, float, bfloat16) {
+  harness<T> h;
+  std::size_t place = 0;
+  for (std::size_t u = 0; u < h.units.size(); ++u) {
+    for (auto const& tensor : h.units[u].tensors()) {
+      if (!tensor.trainable) {
+        continue;
+      }
+      // The first, the last, and others between them.
+      auto const elements = static_cast<std::size_t>(tensor.count());
+      auto const places = std::min(elements, test::in_long_tests(std::size_t{200}, std::size_t{20}));
+      for (std::size_t k = 0; k < places; ++k) {
+        auto const i = k * (elements - 1) / std::max<std::size_t>(1, places - 1);
+        CAPTURE(u);
+        CAPTURE(i);
+        test::fault_case const bad{"F10"};
+        constexpr float infinity = std::numeric_limits<float>::infinity();
+        float const numbers[] = {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()};
+        auto& at = h.gradients[u][static_cast<std::size_t>(tensor.offset) + i];
+        at = T(numbers[place++ % 3]);
+        auto const found = h.check_gradient();
+        at = T(0.0F);
+        CHECK_FALSE(found.finite);
+        CHECK_FALSE(std::isfinite(found.norm));
+      }
+    }
+  }
+  CHECK(h.check_gradient().finite);
+  CHECK(place > 30);
 }
 
 TEST_CASE("an update changes trainable tensors by AdamW and leaves frozen ones, in both precisions") {

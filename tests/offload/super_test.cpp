@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/fault_case.hpp"
 #include "support/precisions.hpp"
 #include "support/sanitizer.hpp"
 
@@ -229,6 +230,7 @@ offload::worker_counts check_exact(offload::configuration const& a, run const& r
   auto state = expected.states.begin();
   for (int t = 1; t <= steps; ++t) {
     CAPTURE(t);
+    test::fault_case const step{"F12"};
     double const simple_norm = expected.norms[static_cast<std::size_t>(t - 1)];
     placed.speculates_first = waits > 0 && t % waits == waits / 2;
     double const norm = placed.step(t, r.max_norm, fault_of(r, t), r.announced);

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include "support/fault_case.hpp"
+
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -200,6 +202,7 @@ TEST_CASE("malformed tokenizer.json") {
        [](json& j) { j["added_tokens"][0]["content"] = "!"; }},
   };
   for (auto const& one : cases) {
+    test::fault_case const refused{"F22"};
     model_directory const directory;
     directory.change("tokenizer.json", one.edit);
     auto const message = complaint(directory.path(), "tokenizer.json");

@@ -12,6 +12,7 @@
 
 #include "comm/groups.hpp"
 #include "support/engine_cores.hpp"
+#include "support/fault_case.hpp"
 #include "support/rank_fault.hpp"
 #include "support/sanitizer.hpp"
 #include "support/small_inputs.hpp"
@@ -99,7 +100,7 @@ void train_until(engine& e, bool is_victim, fault what, phase where, int when, i
 
 TEST_CASE("the end of a rank in training ends all others with its name") {
   std::mt19937 random{5};
-  constexpr int cases = test::under_sanitizer ? 32 : 64;
+  int const cases = test::in_long_tests(840, test::under_sanitizer ? 32 : 64);
   constexpr int ranks = 3;
   for (int i = 0; i < cases; ++i) {
     auto const where = static_cast<phase>(i % phases);
@@ -112,6 +113,7 @@ TEST_CASE("the end of a rank in training ends all others with its name") {
     CAPTURE(i);
     CAPTURE(victim);
     CAPTURE(when);
+    test::fault_case const injected{"F16"};
     test::processes groups;
     groups.stops = what == fault::stops ? victim : -1;
     groups.settings.piece_bytes = 1U << 16;

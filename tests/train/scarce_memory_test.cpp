@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/fault_case.hpp"
 #include "support/scarce_device.hpp"
 #include "support/scratch_directory.hpp"
 #include "support/short_run.hpp"
@@ -28,6 +29,10 @@ void check_run(offload::mode how) {
         train::trainer<Engine>{device, o}.run();
       },
       [](test::scarce_device const& device, error const& thrown) {
+        test::fault_case injected{"F8"};
+        if (!device.refused()) {
+          injected.did_not_happen();
+        }
         CAPTURE(std::string{thrown.what()});
         CHECK(thrown.code() == (device.refused() ? exit_code::cannot_fit : exit_code::ok));
         CHECK(device.released_in_use() == 0);
