@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'END'
-Usage: tests/run.sh [--sanitizers]
+Usage: tests/run.sh [--sanitizers | --long]
 
 Builds and runs the tests, from a fresh clone on a bare Debian 12 or Ubuntu 24.04: missing packages are installed with
 apt when this user may, else the line to run is printed.
@@ -14,6 +14,8 @@ apt when this user may, else the line to run is printed.
                  without a GPU they are skipped
   --sanitizers   the suite under AddressSanitizer and UndefinedBehaviorSanitizer (build/asan), then under
                  ThreadSanitizer (build/tsan), without the tests labelled slow; the latter without single-threaded code
+  --long         builds the suite, then injects faults in their long counts, which takes hours, and keeps the table in
+                 bench/results/faults.json: docs/reliability.md
   --help         this text
 
 Exit status: 0 all passed, 1 a build or a test failed, 2 a wrong argument, 4 a package is missing.
@@ -21,9 +23,11 @@ END
 }
 
 sanitizers=false
+long=false
 for argument in "$@"; do
   case $argument in
     --sanitizers) sanitizers=true ;;
+    --long) long=true ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
   esac
@@ -70,7 +74,11 @@ check() {
   "${run[@]}" || failed+=("$preset: tests")
 }
 
-if $sanitizers; then
+if $long; then
+  build test
+  python3 bench/record.py faults tests/faults/table.py --long --json || failed+=("faults")
+  python3 tests/faults/table.py --page
+elif $sanitizers; then
   check asan --label-exclude slow
   check tsan --label-exclude slow
 else
