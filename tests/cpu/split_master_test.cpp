@@ -10,6 +10,7 @@
 
 #include <doctest/doctest.h>
 
+#include "support/fault_case.hpp"
 #include "support/sanitizer.hpp"
 
 #include <atomic>
@@ -68,6 +69,7 @@ void check_patterns(std::int64_t stride) {
       continue;
     }
     CAPTURE(std::string{name_of(set)});
+    test::fault_case const split{"F11", (((std::int64_t{1} << 16) + stride - 1) / stride) << 16};
     use(set);
     thread_pool threads;
     std::atomic<std::int64_t> wrong{0};
@@ -81,7 +83,7 @@ void check_patterns(std::int64_t stride) {
 }
 
 TEST_CASE("a split master comes back: every low half of some weights") {
-  check_patterns(test::slowed ? 1021 : 61);
+  check_patterns(test::in_long_tests(1, test::slowed ? 1021 : 61));
 }
 
 TEST_CASE("a split master comes back: all patterns" * doctest::skip() * doctest::test_suite("exhaustive")) {

@@ -67,6 +67,7 @@ public:
       case io_call::read:
       case io_call::close:
       case io_call::list:
+      case io_call::say:
         break;
     }
   }

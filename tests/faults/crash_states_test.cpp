@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Power losses. The calls of real runs are recorded. After each of them a disk may hold many states, as
-// crash_states.hpp says: in each the newest checkpoint is whole and not older than the last that was saved,
-// and a run that goes on from there ends with the bits of one that was not disturbed.
+// crash_states.hpp says: in each all checkpoints are whole, the newest is not older than the last of which
+// the program said that it is saved, and a run that goes on ends with the bits of one that was not disturbed.
 #include "faults/crash_states.hpp"
 
 #include "faults/watched_run.hpp"
@@ -65,44 +65,33 @@ public:
     }
   }
 
-  /// Calls visit(tree, step of the last checkpoint that was saved for good; -1: none, whether an export was)
+  /// Calls visit(tree, the last step that is said to be saved or -1, whether an export is said to be there)
   /// with distinct states.
   template <class Visit>
   void visit_states(std::size_t all_of, std::size_t some, Visit visit) const {
     std::mt19937 random{12};
     crash_disk disk{output_, begin_};
-    std::set<std::int64_t> saved;
+    std::int64_t saved = -1;
     for (auto const& [name, content] : disk.now()) {
-      if (auto const step = step_in(name.substr(0, name.find('/')))) {
-        saved.insert(*step);
-      }
+      saved = std::max(saved, step_in(name.substr(0, name.find('/'))).value_or(-1));
     }
     bool exported = disk.now().contains("model/");
-    std::vector<io_event> renamed;  // since the directory was synced
     state_set seen;
     for (auto const& event : events_) {
-      bool const is_root = event.path == output_.string();
       disk.add(event);
-      if (event.what == io_call::rename || event.what == io_call::exchange) {
-        renamed.push_back(event);
-        if (auto const gone = step_in(event.path)) {
-          saved.erase(*gone);
-        }
-      } else if (event.what == io_call::sync && is_root) {
-        for (auto const& of : renamed) {
-          if (auto const step = step_in(of.to)) {
-            saved.insert(*step);
-          }
-          exported = exported || of.to == (output_ / "model").string();
-        }
-        renamed.clear();
-        seen = {};  // more is promised from here on
-      } else if (event.what == io_call::read || event.what == io_call::close || event.what == io_call::list) {
+      if (event.what == io_call::read || event.what == io_call::close || event.what == io_call::list) {
         continue;
+      }
+      if (event.what == io_call::say) {
+        if (auto const step = step_said(event.data)) {
+          saved = *step;
+        }
+        exported = exported || event.data.find("exported ") != std::string::npos;
+        seen = {};  // more is promised from here on
       }
       for_each_crash_state(disk, random, all_of, some, [&](crash_disk::tree const& tree) {
         if (seen.insert(tree)) {
-          visit(tree, saved.empty() ? -1 : *saved.rbegin(), exported);
+          visit(tree, saved, exported);
         }
       });
     }
@@ -115,6 +104,13 @@ public:
   [[nodiscard]] std::size_t exports() const { return exports_.size(); }
 
 private:
+  /// The step of the last checkpoint that is said to be saved.
+  [[nodiscard]] std::optional<std::int64_t> step_said(std::string const& text) const {
+    auto const begin = concat("saved ", output_.string(), "/");
+    auto const at = text.rfind(begin);
+    return at == text.npos ? std::nullopt
+                           : step_in(text.substr(at + begin.size(), text.find('\n', at) - at - begin.size()));
+  }
   void note(crash_disk::tree const& tree, materializer& store) {
     if (auto found = directory_in(tree, "model")) {
       exports_.insert(*std::move(found));
@@ -141,12 +137,12 @@ private:
 /// What is promised of a state.
 void check_state(recorded_run const& run, crash_disk::tree const& tree, fs::path const& place,
                  std::int64_t saved, bool exported) {
-  auto const found = io::newest_checkpoint(place, [](std::string const& reason) { FAIL_CHECK(reason); });
-  CHECK(found.has_value() == (found ? true : saved >= 0));
-  if (found) {
-    CHECK(found->step() >= saved);
-    CHECK(digest_of(*found) == run.digest(found->step()));
+  std::int64_t newest = -1;
+  for (auto const& found : io::checkpoints_in(place)) {  // none is in part, whether it is the newest or not
+    CHECK(digest_of(io::checkpoint_reader::open(found.directory)) == run.digest(found.step));
+    newest = found.step;
   }
+  CHECK(newest >= saved);
   auto const model = directory_in(tree, "model"), aside = directory_in(tree, ".model.replaced");
   auto const& there = model ? model : aside;  // a run that goes on restores the latter
   CHECK((!exported || there));

@@ -140,6 +140,15 @@ public:
     return result;
   }
 
+  /// Records what the program says, between its calls.
+  void says(std::string_view text) {
+    if (trace_ >= 0) {
+      io_event const event{.what = io_call::say, .data = std::string{text}};
+      auto const line = encoded(event);
+      ::syscall(SYS_write, trace_, line.data(), line.size());
+    }
+  }
+
   [[nodiscard]] bool exchanges() const { return exchanges_; }
   [[nodiscard]] std::uint64_t new_number() { return (std::uint64_t(::getpid()) << 32U) | ++numbers_; }
 
@@ -317,6 +326,9 @@ ssize_t pread64(int descriptor, void* to, std::size_t size, off_t offset) {
   return pread(descriptor, to, size, offset);
 }
 ssize_t write(int descriptor, void const* from, std::size_t size) {
+  if (descriptor == STDERR_FILENO) {
+    shim::get().says({static_cast<char const*>(from), size});
+  }
   return transfer(io_call::write, descriptor, size, -1, from,
                   [=](std::size_t n) { return ::syscall(SYS_write, descriptor, from, n); });
 }

@@ -25,7 +25,8 @@ enum class io_call : std::uint8_t {
   rename,
   exchange,
   remove,
-  list  ///< opendir
+  list,  ///< opendir
+  say    ///< a write to standard error
 };
 
 /// A call. `file`: of calls on a descriptor, the number of its `open`.
@@ -85,7 +86,8 @@ inline std::vector<io_event> decoded(std::string_view text) {
 
 inline char const* name_of(io_call call) {
   constexpr char const* names[] = {"open",  "read",           "write",  "preallocate", "truncate", "sync",
-                                   "close", "make_directory", "rename", "exchange",    "remove",   "list"};
+                                   "close", "make_directory", "rename", "exchange",    "remove",   "list",
+                                   "say"};
   return names[static_cast<std::size_t>(call)];
 }
 

@@ -314,7 +314,8 @@ def passes(mutant):
     begin = time.monotonic()
     try:
         done = subprocess.run(
-            [BUILD / "bin" / mutant.program, mutant.test], capture_output=True, env=environment, timeout=SECONDS
+            [BUILD / "bin" / mutant.program, mutant.test, "--abort-after=1"], capture_output=True, env=environment,
+            timeout=SECONDS,
         )
         passed = done.returncode == 0
         if passed and b"test cases: 0 " in b" ".join(done.stdout.split()):

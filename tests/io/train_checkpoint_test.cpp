@@ -460,8 +460,10 @@ TEST_CASE("any changed or missing byte is detected, and the older checkpoint is 
       write_text(path, std::string_view{content}.substr(0, size));
       rejected_for(file);
     }
-    write_text(path, content + "x");
-    rejected_for(file);
+    for (auto const& more : {std::string{"x"}, std::string(5000, '\0')}) {
+      write_text(path, content + more);
+      rejected_for(file);
+    }
     fs::remove(path);
     rejected_for(file);
     fs::create_directory(path);

@@ -58,7 +58,8 @@ REGISTER_LISTENER("fault_counts", 1, listener);
 
 bool long_tests() { return std::getenv("SUPEROFFLOAD_LONG_TESTS") != nullptr; }
 
-fault_case::fault_case(std::string fault) : fault_{std::move(fault)}, failed_before_{failed} {}
+fault_case::fault_case(std::string fault, long cases)
+    : fault_{std::move(fault)}, cases_{cases}, failed_before_{failed} {}
 
 fault_case::~fault_case() {
   bool const survived = failed == failed_before_ && std::uncaught_exceptions() == 0;
@@ -67,8 +68,8 @@ fault_case::~fault_case() {
   }
   std::lock_guard const lock{mutex};
   auto& count = faults[fault_];
-  ++count.tried;
-  count.survived += survived ? 1 : 0;
+  count.tried += cases_;
+  count.survived += survived ? cases_ : 0;
 }
 
 }  // namespace superoffload::test

@@ -21,7 +21,8 @@ template <class Number>
 /// of JSON for each fault that it tried: the name in docs/reliability.md, how often, and how often survived.
 class fault_case {
 public:
-  explicit fault_case(std::string fault);
+  /// `cases`: how many are tried at once.
+  explicit fault_case(std::string fault, long cases = 1);
   fault_case(fault_case const&) = delete;
   fault_case& operator=(fault_case const&) = delete;
   ~fault_case();
@@ -31,6 +32,7 @@ public:
 
 private:
   std::string fault_;
+  long cases_;
   long failed_before_;
   bool happens_ = true;
 };
