@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""Injects faults and prints a table of what is survived: table.py [--build DIR] [--long] [--json] [--jobs N] [--only F1,F3...]
+"""Injects faults and prints a table of what is survived.
+
+table.py [--build DIR] [--long] [--json] [--jobs N] [--only F1,F3...] | --check | --page
 
 Runs the tests that inject faults, from a build with the preset `test` (build/release), and counts. --long takes the long
 counts (hours), and breaks the sources (mutants.py). --json prints the result as bench/record.py keeps it; the table goes to
@@ -245,7 +247,7 @@ def main():
     for row in result["faults"]:
         failed = counts[row["fault"]].failed
         if failed or row["survived"] < row["tried"] or row["tried"] == 0:
-            say(f"{row['fault']}: {row['tried'] - row['survived']} not survived{', failed: ' if failed else ''}{', '.join(failed)}")
+            say(f"{row['fault']}: {row['tried'] - row['survived']} not survived; failed: {', '.join(failed) or 'none'}")
             good = False
         elif arguments.long and row["tried"] < row["aim"]:
             say(f"{row['fault']}: {row['tried']} tried, expected {row['aim']}")

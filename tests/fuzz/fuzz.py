@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Searches for inputs that break the parsers, with clang's libFuzzer: fuzz.py [--seconds N] [TARGET...]
 
-Builds the targets in build/fuzz under AddressSanitizer and UndefinedBehaviorSanitizer, and lets each run for N seconds (60),
-from the corpus of the tests and from what earlier runs found (build/fuzz/corpus). An input may take 10 seconds and 1 GiB.
+Builds the targets in build/fuzz under AddressSanitizer and UndefinedBehaviorSanitizer, and lets each run for N seconds
+(60), from the corpus of the tests and from what earlier runs found (build/fuzz/corpus). An input may take 10 seconds and
+1 GiB.
 Prints one line of JSON for each target: how many inputs it ran, and how many of them it survived. A run ends at the first
 input that breaks a promise, which is kept in build/fuzz/found; then the exit status is 1.
 """
