@@ -244,7 +244,7 @@ TEST_CASE("whether an export may be written can be checked before") {
                 exit_code::bad_input, "/home/notes.txt");
   check_failure(failure_of([&] { expect_exportable(model("llama"), model("llama")); }), exit_code::bad_input,
                 "model that is read");
-  injection const refused{{.at = 0, .with = EROFS}};
+  injection const refused{{.at = 1, .with = EROFS}};  // 0 lists the model's files
   check_failure(failure_of([&] { expect_exportable(model("llama"), directory / "out"); }),
                 exit_code::io_failure, directory.path().native(), "Read-only");
 }

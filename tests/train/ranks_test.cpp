@@ -4,6 +4,7 @@
 // Whole runs whose ranks are threads of this process: what they share, save and resume.
 // tests/examples/ranks_test.cpp has the same with processes.
 #include <superoffload/comm/shared.hpp>
+#include <superoffload/io/fault.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
@@ -21,6 +22,7 @@
 #include "support/short_run.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstddef>
 #include <filesystem>
@@ -250,6 +252,40 @@ TEST_CASE("a checkpoint that one rank cannot read is passed over by all") {
   auto const resumed = run_on<precision::fp32>(2, o);
   CHECK(resumed.summary.checkpoint.filename() == "checkpoint-2");
   CHECK(series(o, "loss").size() == 4);
+}
+
+/// Lets the calls of one rank on what is called so fail.
+thread_local bool on_the_rank = false;
+std::string failing_name;
+int fail_on_the_rank(io::operation what, fs::path const& path) {
+  bool const concerns = what == io::operation::open || what == io::operation::list;
+  return on_the_rank && concerns && path.native().ends_with(failing_name) ? EIO : 0;
+}
+
+TEST_CASE("an I/O error of one rank is said by all, before they compare what they have read") {
+  test::scratch_directory const output;
+  auto o = options(output.path(), 4);
+  o.save_steps = 2;
+  run_on<precision::fp32>(2, o);
+  o.resume = "auto";
+  o.max_steps = 6;
+  std::pair<std::string, std::string> const cases[] = {
+      {"checkpoint-4/manifest.json", "checkpoint-4/manifest.json: cannot be opened"},
+      {"models/llama", "models/llama: listing the directory failed"}};
+  for (auto const& [name, said] : cases) {
+    CAPTURE(said);
+    failing_name = name;
+    io::fault.store(&fail_on_the_rank);
+    outcome none;
+    auto const outcomes = try_on<precision::fp32>(2, o, none, [](auto& own) { on_the_rank = own.rank == 1; });
+    io::fault.store(nullptr);
+    for (auto const& outcome : outcomes) {
+      CAPTURE(outcome);
+      CHECK(outcome.find("rank 1: ") == 0);
+      CHECK(outcome.find(said) != std::string::npos);
+      CHECK(outcome.find("Input/output error") != std::string::npos);
+    }
+  }
 }
 
 TEST_CASE("ranks with different options or files are all refused with one message") {

@@ -18,7 +18,8 @@ enum class operation {
   make_directory,
   rename,
   exchange,
-  remove
+  remove,
+  list
 };
 
 /// Lets tests fail, shorten or end the program at an operation. Called before each operation, with its path.

@@ -79,10 +79,17 @@ SUPEROFFLOAD_INLINE void sync_directory(std::filesystem::path const& path) {
 SUPEROFFLOAD_INLINE std::vector<std::string> list_directory(std::filesystem::path const& path) {
   std::vector<std::string> names;
   std::error_code failure;
-  for (std::filesystem::directory_iterator entry{path, failure}, end; !failure && entry != end;
-       entry.increment(failure)) {
-    names.push_back(entry->path().filename());
-  }
+  do {
+    names.clear();
+    failure.assign(std::max(0, injected_fault(operation::list, path)), std::generic_category());
+    if (failure) {
+      continue;
+    }
+    for (std::filesystem::directory_iterator entry{path, failure}, end; !failure && entry != end;
+         entry.increment(failure)) {
+      names.push_back(entry->path().filename());
+    }
+  } while (failure == std::errc::interrupted);
   expect(!failure || failure == std::errc::no_such_file_or_directory, exit_code::io_failure, shown(path),
          ": listing the directory failed: ", failure.message());
   std::ranges::sort(names);

@@ -104,12 +104,23 @@ public:
     directory_->record(*state_);
   }
 
-  /// The hit rate of the resumed run; 1 if it is unknown or cannot be read: resume() reports that error.
+  /// The hit rate of the resumed run; 1 if it is unknown or its checkpoint is not valid: resume() reports
+  /// that.
+  /// \throws error(io_failure) on all ranks if one cannot read it: their plans would differ.
   [[nodiscard]] double hit_rate_before() const {
-    try {
-      auto const found = checkpoint_to_resume();
-      return found ? parse_run_state(found->state_json(), found->directory().string()).hit_rate : 1.0;
-    } catch (error const&) { return 1.0; }
+    double rate = 1.0;
+    comm::together(setup_->ranks, [&] {
+      try {
+        if (auto const found = checkpoint_to_resume()) {
+          rate = parse_run_state(found->state_json(), found->directory().string()).hit_rate;
+        }
+      } catch (error const& e) {
+        if (e.code() == exit_code::io_failure) {
+          throw;
+        }
+      }
+    });
+    return rate;
   }
   /// Checks the checkpoint's manifest before weights are read.
   void expect_resumable() {

@@ -41,16 +41,13 @@ SUPEROFFLOAD_INLINE std::string content_of_set(fs::path const& path, bool follow
 }
 
 SUPEROFFLOAD_INLINE std::string weights_in(fs::path const& model) {
-  std::vector<std::string> found;
-  std::error_code failure;
-  for (auto const& entry : fs::directory_iterator{model, failure}) {
-    if (entry.path().extension() == ".safetensors") {
-      found.push_back(concat(entry.path().filename().native(), " of ", entry.file_size(failure), " bytes"));
+  std::string text;
+  for (auto const& name : io::list_directory(model)) {
+    if (fs::path{name}.extension() == ".safetensors") {
+      std::error_code failure;
+      text += concat(text.empty() ? "" : ", ", name, " of ", fs::file_size(model / name, failure), " bytes");
     }
   }
-  std::sort(found.begin(), found.end());
-  std::string text;
-  for (auto const& file : found) { text += (text.empty() ? "" : ", ") + file; }
   return text;
 }
 
