@@ -196,7 +196,8 @@ void check_kind(kind const& k) {
     }
     MESSAGE(k.fault, ", ranks: ", ranks, "; calls: ", calls.size(), "; faults: ", strikes.size(),
             "; happened: ", happened);
-    CHECK(happened >= strikes.size() / (ranks == 1 ? 1 : 4));
+    // Those at the last calls find none that can fail.
+    CHECK(happened >= (ranks == 1 ? strikes.size() * 9 / 10 : strikes.size() / 4));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <unistd.h>
 #include <utility>
 
 namespace superoffload::test {
@@ -28,10 +29,11 @@ std::map<std::string, counts> faults;
 struct listener : doctest::IReporter {
   explicit listener(doctest::ContextOptions const&) {}
   void report_query(doctest::QueryData const&) override {}
-  void test_run_start() override {}
+  void test_run_start() override { process_ = ::getpid(); }
   void test_run_end(doctest::TestRunStats const&) override {
     char const* const file = std::getenv("SUPEROFFLOAD_FAULT_COUNTS");
-    if (file == nullptr) {
+    if (file == nullptr ||
+        process_ != ::getpid()) {  // a child that a signal ended before it was another program
       return;
     }
     std::ofstream out{file, std::ios::app};
@@ -51,6 +53,9 @@ struct listener : doctest::IReporter {
     failed += message.m_severity == doctest::assertType::is_warn ? 0 : 1;
   }
   void test_case_skipped(doctest::TestCaseData const&) override {}
+
+private:
+  pid_t process_ = 0;
 };
 REGISTER_LISTENER("fault_counts", 1, listener);
 
