@@ -11,7 +11,9 @@ namespace superoffload {
 class descriptor {
 public:
   descriptor() = default;
+  /// Takes over `fd`; -1: none.
   explicit descriptor(int fd) : fd_{fd} {}
+  /// Afterwards `other` has none.
   descriptor(descriptor&& other) noexcept : fd_{std::exchange(other.fd_, -1)} {}
   /// Exchanges the descriptors: the one that this object had is closed with `other`.
   descriptor& operator=(descriptor&& other) noexcept {
@@ -24,6 +26,7 @@ public:
     }
   }
 
+  /// For calls of the system; stays this object's. -1: none.
   [[nodiscard]] int get() const noexcept { return fd_; }
 
 private:

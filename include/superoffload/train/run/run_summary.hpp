@@ -13,6 +13,7 @@ struct timed_step {
   double time = 0.0;    ///< s
   double tokens = 0.0;  ///< over all ranks, padding not counted
 
+  /// Seconds. Not without tokens.
   [[nodiscard]] double time_per_token() const { return time / tokens; }
 };
 
