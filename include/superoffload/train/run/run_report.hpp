@@ -111,7 +111,7 @@ public:
 
   /// A step is done.
   void step(step_metrics const& m) {
-    steps_.push_back({m.step_time_ms * 1e-3, static_cast<double>(m.tokens)});
+    steps_.add({m.step_time_ms * 1e-3, static_cast<double>(m.tokens)});
     to_sinks([&](report_sink auto& sink) { sink.step(m); });
     if (progress_) {
       progress_->step(m);
@@ -161,16 +161,7 @@ public:
   }
 
   /// The mean of the steps, without the first two if there are others; none: there was no step with tokens.
-  [[nodiscard]] std::optional<timed_step> mean_step() const {
-    auto const skipped = steps_.empty() ? 0 : std::min<std::size_t>(2, steps_.size() - 1);
-    auto const count = static_cast<double>(steps_.size() - skipped);
-    timed_step sum;
-    for (auto at = skipped; at < steps_.size(); ++at) {
-      sum.time += steps_[at].time;
-      sum.tokens += steps_[at].tokens;
-    }
-    return sum.tokens > 0.0 ? std::optional{timed_step{sum.time / count, sum.tokens / count}} : std::nullopt;
-  }
+  [[nodiscard]] std::optional<timed_step> mean_step() const { return steps_.mean(); }
 
 private:
   [[nodiscard]] metrics_target target_of(std::filesystem::path const& file, std::int64_t saved_step,
@@ -208,7 +199,7 @@ private:
   training_options const* options_;
   bool is_rank_zero_;
   std::vector<std::string> unit_names_;
-  std::vector<timed_step> steps_;
+  step_mean steps_;
   std::optional<step_trace> trace_;
   std::int64_t recorded_steps_ = 0;
   std::optional<lines_report> metrics_, lines_;

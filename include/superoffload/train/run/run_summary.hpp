@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -15,6 +16,26 @@ struct timed_step {
 
   /// Seconds. Not without tokens.
   [[nodiscard]] double time_per_token() const { return time / tokens; }
+};
+
+/// The mean of the steps of a run, without the first two if there are others. Its memory does not grow.
+class step_mean {
+public:
+  void add(timed_step const& step) {
+    constexpr std::int64_t first_of_sum = 3;
+    ++steps_;
+    sum_ = steps_ <= first_of_sum ? step : timed_step{sum_.time + step.time, sum_.tokens + step.tokens};
+  }
+  /// None: there was no step with tokens.
+  [[nodiscard]] std::optional<timed_step> mean() const {
+    auto const count = static_cast<double>(std::max<std::int64_t>(1, steps_ - 2));
+    return sum_.tokens > 0.0 ? std::optional{timed_step{sum_.time / count, sum_.tokens / count}}
+                             : std::nullopt;
+  }
+
+private:
+  std::int64_t steps_ = 0;
+  timed_step sum_;  ///< of up to three steps, the last one alone
 };
 
 /// How a run ended.
