@@ -70,10 +70,11 @@ TEST_CASE(
     if (done.status == 0) {
       ++ended;
       injected.did_not_happen();
-    } else if (done.status == 128 + signal) {  // the program was not yet begun
+    } else if (done.status == 128 + signal) {  // the program was not yet begun, or was done
       ++before;
-      CHECK(found.empty());
-      CHECK(lines_in(output.path()) == 0);
+      bool const is_done = contents_of(output.path() / "model/model.safetensors") == expected;
+      CHECK((is_done || found.empty()));
+      CHECK((is_done || lines_in(output.path()) == 0));
     } else {
       ++stopped;
       CHECK(done.status == static_cast<int>(exit_code::interrupted));
@@ -88,7 +89,8 @@ TEST_CASE(
     CHECK(resumed.status == 0);
     CHECK(contents_of(output.path() / "model/model.safetensors") == expected);
   }
-  MESSAGE(all, " runs: ", stopped, " stopped, ", before, " ended before they began, ", ended, " had ended");
+  MESSAGE(all, " runs: ", stopped, " stopped, ", before, " ended before they began or when they were done, ",
+          ended, " had ended");
   CHECK(stopped >= all / 4);
 }
 
