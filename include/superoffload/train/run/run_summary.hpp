@@ -21,6 +21,7 @@ struct timed_step {
 /// The mean of the steps of a run, without the first two if there are others. Its memory does not grow.
 class step_mean {
 public:
+  /// Counts the next step.
   void add(timed_step const& step) {
     constexpr std::int64_t first_of_sum = 3;
     ++steps_;
