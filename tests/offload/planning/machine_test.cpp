@@ -40,6 +40,9 @@ TEST_CASE("a budget leaves less to a plan, and never more than is there") {
 TEST_CASE("where device and host share one memory, the smaller budget counts for both") {
   auto m = machine_of(100 * gib, 99 * gib);
   m.device.is_the_host = true;
+  auto const same = within_budget(m, {});
+  CHECK(same.device.memory == m.device.memory);
+  CHECK(same.host.memory == m.host.memory);
   for (auto const& s :
        {offload::settings{.device_memory = 8 * gib}, offload::settings{.host_memory = 8 * gib}}) {
     auto const less = within_budget(m, s);

@@ -24,11 +24,12 @@ SUPEROFFLOAD_INLINE double machine::adam_time(adam_task task, int threads, int d
 SUPEROFFLOAD_INLINE machine within_budget(machine m, settings const& s) {
   constexpr auto all = std::numeric_limits<std::size_t>::max();
   auto const available = [](auto const& part) { return part.memory - std::min(part.memory, part.reserve); };
-  auto device = std::min(available(m.device), s.device_memory.value_or(all));
-  auto host = std::min(available(m.host), s.host_memory.value_or(all));
+  auto device = s.device_memory.value_or(all), host = s.host_memory.value_or(all);
   if (m.device.is_the_host) {
     device = host = std::min(device, host);
   }
+  device = std::min(device, available(m.device));
+  host = std::min(host, available(m.host));
   return with_memory(std::move(m), device, host);
 }
 
