@@ -205,8 +205,6 @@ public:
     ~whole_weights() { engine_->store_->release(unit_, autograd::pass::forward); }
 
     [[nodiscard]] int unit() const noexcept { return unit_; }  ///< its unit_layout::id()
-    /// Elements [first, first + size), widened. Waits for the device.
-    void read(std::int64_t first, std::span<float> to) const { engine_->io_->fetch(weights_ + first, to); }
     /// As many elements from `first` on as `to` has room for, in the engine's element type. Waits for the
     /// device.
     void copy(std::int64_t first, std::span<std::byte> to) const {

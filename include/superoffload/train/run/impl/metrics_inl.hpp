@@ -104,8 +104,8 @@ SUPEROFFLOAD_INLINE std::string_view run_of(std::string_view line) {
 
 /// Whether a power loss may have torn a line of metrics to this: parts of what was appended are zeros then.
 SUPEROFFLOAD_INLINE bool is_torn(std::string_view line) {
-  auto const begin = line.substr(0, line.find('\0')).substr(0, line_start.size());
-  return line.find('\0') != line.npos && line_start.starts_with(begin) &&
+  auto const zero = line.find('\0');
+  return zero != line.npos && line_start.starts_with(line.substr(0, std::min(zero, line_start.size()))) &&
          std::ranges::all_of(line, [](char c) { return c == '\0' || (c >= ' ' && c <= '~'); });
 }
 
