@@ -127,4 +127,20 @@ inline std::vector<double> series(std::filesystem::path const& output, std::stri
   return values;
 }
 
+/// The bytes that a run leaves in its exported weights.
+inline std::string weights_of(std::filesystem::path const& output) {
+  return contents_of(output / "model" / "model.safetensors");
+}
+
+/// What killed or failed saves and exports leave behind for the next one to remove.
+inline std::vector<std::string> leftovers_in(std::filesystem::path const& output) {
+  std::vector<std::string> names;
+  for (auto const& entry : std::filesystem::directory_iterator{output}) {
+    if (entry.path().filename().string().starts_with('.')) {
+      names.push_back(entry.path().filename());
+    }
+  }
+  return names;
+}
+
 }  // namespace superoffload::test

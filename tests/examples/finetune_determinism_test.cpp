@@ -10,11 +10,6 @@ namespace {
 using namespace superoffload;
 using namespace superoffload::test;
 
-/// The bytes that a run leaves in its exported weights.
-std::string weights_of(std::filesystem::path const& output) {
-  return contents_of(output / "model" / "model.safetensors");
-}
-
 std::vector<std::string> joined(std::vector<std::string> flags, std::vector<std::string> const& more) {
   flags.insert(flags.end(), more.begin(), more.end());
   return flags;

@@ -60,16 +60,6 @@ std::vector<std::int64_t> valid_steps_in(fs::path const& output) {
   return steps;
 }
 
-std::vector<std::string> leftovers_in(fs::path const& output) {
-  std::vector<std::string> names;
-  for (auto const& entry : fs::directory_iterator{output}) {
-    if (entry.path().filename().string().starts_with('.')) {
-      names.push_back(entry.path().filename());
-    }
-  }
-  return names;
-}
-
 // Full disks ----------------------------------------------------------------------------------------------
 
 /// No file may become larger than this.

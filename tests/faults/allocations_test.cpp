@@ -40,7 +40,7 @@ TEST_CASE("memory that is refused at any allocation is exit code 3 and a sentenc
   auto const whole = run_with(arguments, nullptr, count, fired);
   CAPTURE(whole.err);
   REQUIRE(whole.status == 0);
-  auto const expected = contents_of(output / "model/model.safetensors");
+  auto const expected = weights_of(output);
   auto const all = std::stol(contents_of(count));
   REQUIRE(all > 1000);
 
@@ -66,7 +66,7 @@ TEST_CASE("memory that is refused at any allocation is exit code 3 and a sentenc
       auto const done = run_with(arguments, concat(at, ',', lasting).c_str(), count, fired);
       CAPTURE(done.err);
       if (done.status == 0) {
-        CHECK(contents_of(output / "model/model.safetensors") == expected);
+        CHECK(weights_of(output) == expected);
         without_effect += fs::exists(fired);
       } else {
         CHECK(fs::exists(fired));
@@ -77,7 +77,7 @@ TEST_CASE("memory that is refused at any allocation is exit code 3 and a sentenc
         auto const resumable = run_on_one_thread(finetune_llama, joined(arguments, {"--resume", "auto"}));
         CAPTURE(resumable.err);
         CHECK(resumable.status == 0);
-        CHECK(contents_of(output / "model/model.safetensors") == expected);
+        CHECK(weights_of(output) == expected);
       }
     }
   }

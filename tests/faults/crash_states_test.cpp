@@ -22,12 +22,6 @@ using namespace superoffload::test;
 namespace fs = std::filesystem;
 using words = std::vector<std::string>;
 
-words arguments(fs::path const& output, int steps) {
-  return on_few_rows(
-      output, {"--lr", "1e-3", "--dtype", "bf16", "--max_steps", std::to_string(steps), "--save_steps", "1",
-               "--save_total_limit", "2", "--resume", "auto", "--metrics", output / "metrics.jsonl"});
-}
-
 /// The files of a directory of a state, by their names in it; nothing if there is no such directory.
 using files = std::map<std::string, std::string>;
 std::optional<files> directory_in(crash_disk::tree const& tree, std::string const& name) {
@@ -154,7 +148,7 @@ void check_state(recorded_run const& run, crash_disk::tree const& tree, fs::path
 TEST_CASE("a power loss at any moment leaves a whole checkpoint, and a run that goes on to the same bits") {
   constexpr int first = 3, last = 6;
   scratch_directory const whole;
-  REQUIRE(run_on_one_thread(finetune_llama, arguments(whole.path(), last)).status == 0);
+  REQUIRE(run_on_one_thread(finetune_llama, saving_run(whole.path(), last)).status == 0);
   auto const expected = weights_of(whole.path());
 
   std::size_t const all_of = in_long_tests(10, 3), some = in_long_tests(40, 1);
@@ -167,12 +161,12 @@ TEST_CASE("a power loss at any moment leaves a whole checkpoint, and a run that 
     auto const output = scratch.path() / "output", begin = scratch.path() / "begin";
     fs::create_directory(output);
     if (scenario > 0) {
-      REQUIRE(run_on_one_thread(finetune_llama, arguments(output, first)).status == 0);
+      REQUIRE(run_on_one_thread(finetune_llama, saving_run(output, first)).status == 0);
     }
     fs::copy(output, begin, fs::copy_options::recursive);
     recorded_run const run{
         output, begin,
-        calls_of(arguments(output, scenario == 0 ? first : last), {.root = output, .plain = scenario == 2})};
+        calls_of(saving_run(output, scenario == 0 ? first : last), {.root = output, .plain = scenario == 2})};
     CHECK(run.exports() == (scenario == 0 ? 1U : 2U));
     fs::remove_all(output);
 
@@ -188,7 +182,7 @@ TEST_CASE("a power loss at any moment leaves a whole checkpoint, and a run that 
         materializer::copies(tree, output);
         bool const saves =
             !fs::exists(output / concat("checkpoint-", last));  // and removes what is left over
-        auto const done = run_on_one_thread(finetune_llama, arguments(output, last));
+        auto const done = run_on_one_thread(finetune_llama, saving_run(output, last));
         CAPTURE(done.err);
         CHECK(done.status == 0);
         CHECK(done.err.find("passed over") == std::string::npos);

@@ -3,15 +3,14 @@
 
 // Preloaded into a program, it sees the program's calls on files: it records them, and makes some fail.
 //
-//   SUPEROFFLOAD_IO_ROOT   calls on what is below this directory count, all others are passed on
-//   SUPEROFFLOAD_IO_TRACE  the file to which they are recorded, in their order, with the data that was
-//   written SUPEROFFLOAD_IO_FAULT  NUMBER,ERRNO,LASTING: the first call from this number on, from 0, that can
-//   fail with ERRNO
-//                          does, and with LASTING 1 all later ones; ERRNO -1: transfers half of its bytes;
-//                          ERRNO -9: the process is killed before the call, -10: after it
-//   SUPEROFFLOAD_IO_RANK   the process with this value of RANK has the fault; without it every process
-//   SUPEROFFLOAD_IO_FIRED  a file that is made when the fault happens
-//   SUPEROFFLOAD_IO_PLAIN  names cannot be exchanged, as on some file systems
+// - SUPEROFFLOAD_IO_ROOT: calls on what is below this directory count, all others are passed on.
+// - SUPEROFFLOAD_IO_TRACE: the file to which they are recorded, in their order, with the written data.
+// - SUPEROFFLOAD_IO_FAULT: NUMBER,ERRNO,LASTING. The first call from this number on, from 0, that can fail
+//   with ERRNO does, and with LASTING 1 all later ones. ERRNO -1: it transfers half of its bytes; -9: the
+//   process is killed before the call; -10: after it.
+// - SUPEROFFLOAD_IO_RANK: the process with this value of RANK has the fault; without it every process.
+// - SUPEROFFLOAD_IO_FIRED: a file that is made when the fault happens.
+// - SUPEROFFLOAD_IO_PLAIN: names cannot be exchanged, as on some file systems.
 #include "faults/io_calls.hpp"
 
 #include <array>

@@ -5,7 +5,7 @@
 // size of a file, the number of descriptors, a full disk.
 #include <superoffload/io/train_checkpoint.hpp>
 
-#include "examples/rejection.hpp"
+#include "faults/watched_run.hpp"
 #include "support/fault_case.hpp"
 
 #include <algorithm>
@@ -23,12 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr int begun = 2, last = 4;
 
-std::vector<std::string> arguments(fs::path const& output, int steps) {
-  return on_few_rows(
-      output, {"--lr", "1e-3", "--dtype", "bf16", "--max_steps", std::to_string(steps), "--save_steps", "1",
-               "--save_total_limit", "2", "--resume", "auto", "--metrics", output / "metrics.jsonl"});
-}
-
 /// Runs under a limit in a copy of `kept`: what was saved is whole, the error is one line with a code for it,
 /// and without the limit the run ends with the same bits. \returns whether the limit was met.
 bool check_limited(fs::path const& kept, fs::path const& output, std::function<void()> const& limit,
@@ -37,7 +31,7 @@ bool check_limited(fs::path const& kept, fs::path const& output, std::function<v
   fs::remove_all(output);
   fs::copy(kept, output, fs::copy_options::recursive);
   auto const done = program{
-      finetune_llama, last_of_each(arguments(output, last)), [&] {
+      finetune_llama, last_of_each(saving_run(output, last)), [&] {
         ::setenv("SUPEROFFLOAD_NUM_THREADS", "1", 1);
         ::alarm(60);
         limit();
@@ -66,10 +60,10 @@ bool check_limited(fs::path const& kept, fs::path const& output, std::function<v
   auto const elsewhere = kept.parent_path() / "elsewhere";  // where there is space
   fs::copy(output, elsewhere, fs::copy_options::recursive);
   fs::remove_all(output);
-  auto const resumed = run_on_one_thread(finetune_llama, arguments(elsewhere, last));
+  auto const resumed = run_on_one_thread(finetune_llama, saving_run(elsewhere, last));
   CAPTURE(resumed.err);
   CHECK(resumed.status == 0);
-  CHECK(contents_of(elsewhere / "model/model.safetensors") == expected);
+  CHECK(weights_of(elsewhere) == expected);
   fs::remove_all(elsewhere);
   return met;
 }
@@ -77,9 +71,9 @@ bool check_limited(fs::path const& kept, fs::path const& output, std::function<v
 TEST_CASE("a limit of file sizes or of descriptors, or a full disk, loses nothing") {
   scratch_directory const scratch, whole;
   auto const output = scratch.path() / "output", kept = scratch.path() / "kept";
-  REQUIRE(run_on_one_thread(finetune_llama, arguments(whole.path(), last)).status == 0);
-  auto const expected = contents_of(whole.path() / "model/model.safetensors");
-  REQUIRE(run_on_one_thread(finetune_llama, arguments(output, begun)).status == 0);
+  REQUIRE(run_on_one_thread(finetune_llama, saving_run(whole.path(), last)).status == 0);
+  auto const expected = weights_of(whole.path());
+  REQUIRE(run_on_one_thread(finetune_llama, saving_run(output, begun)).status == 0);
   fs::rename(output, kept);
 
   int met = 0, tried = 0;

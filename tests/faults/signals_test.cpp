@@ -41,7 +41,7 @@ TEST_CASE(
   auto const begin = clock_type::now();
   REQUIRE(run_on_one_thread(finetune_llama, arguments(whole.path())).status == 0);
   auto const lasts = clock_type::now() - begin;
-  auto const expected = contents_of(whole.path() / "model/model.safetensors");
+  auto const expected = weights_of(whole.path());
 
   std::mt19937 random{21};
   int ended = 0, before = 0, stopped = 0;
@@ -72,7 +72,7 @@ TEST_CASE(
       injected.did_not_happen();
     } else if (done.status == 128 + signal) {  // the program was not yet begun, or was done
       ++before;
-      bool const is_done = contents_of(output.path() / "model/model.safetensors") == expected;
+      bool const is_done = weights_of(output.path()) == expected;
       CHECK((is_done || found.empty()));
       CHECK((is_done || lines_in(output.path()) == 0));
     } else {
@@ -87,7 +87,7 @@ TEST_CASE(
     auto const resumed = run_on_one_thread(finetune_llama, arguments(output.path()));
     CAPTURE(resumed.err);
     CHECK(resumed.status == 0);
-    CHECK(contents_of(output.path() / "model/model.safetensors") == expected);
+    CHECK(weights_of(output.path()) == expected);
   }
   MESSAGE(all, " runs: ", stopped, " stopped, ", before, " ended before they began or when they were done, ",
           ended, " had ended");

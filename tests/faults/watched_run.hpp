@@ -76,19 +76,11 @@ inline std::string digest_of(io::checkpoint_reader const& reader) {
   return text;
 }
 
-inline std::string weights_of(std::filesystem::path const& output) {
-  return contents_of(output / "model" / "model.safetensors");
-}
-
-/// What killed or failed saves and exports leave behind for the next one to remove.
-inline std::vector<std::string> leftovers_in(std::filesystem::path const& output) {
-  std::vector<std::string> names;
-  for (auto const& entry : std::filesystem::directory_iterator{output}) {
-    if (entry.path().filename().string().starts_with('.')) {
-      names.push_back(entry.path().filename());
-    }
-  }
-  return names;
+/// A run that goes on where one before has ended, saves every step and rotates.
+inline std::vector<std::string> saving_run(std::filesystem::path const& output, int steps) {
+  return on_few_rows(
+      output, {"--lr", "1e-3", "--dtype", "bf16", "--max_steps", std::to_string(steps), "--save_steps", "1",
+               "--save_total_limit", "2", "--resume", "auto", "--metrics", output / "metrics.jsonl"});
 }
 
 }  // namespace superoffload::test
