@@ -66,7 +66,8 @@ int main(int argc, char** argv) try {
   std::map<std::string, so::recompute::choice> const choices{
       {"none", so::recompute::choice::none},
       {"every_block", so::recompute::choice::every_block},
-      {"auto", so::recompute::choice::automatic}};
+      {"auto", so::recompute::choice::automatic},
+      {"offload", so::recompute::choice::offload}};
   app.add_option("--recompute", j.recompute, "what is recomputed; auto: as little as the memory allows")
       ->transform(CLI::CheckedTransformer(choices));
   std::map<std::string, so::offload::mode> const modes{{"auto", so::offload::mode::automatic},
@@ -79,6 +80,11 @@ int main(int argc, char** argv) try {
   app.add_option("--device_updated_share,--streamed_share", j.device_updated_share,
                  "of those, the share that the device updates; else as planned")
       ->check(CLI::Range(0.0, 1.0));
+  app.add_option("--device_memory", j.device_memory,
+                 "GiB of the device that a plan may take; else what is there")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--host_memory", j.host_memory, "GiB of the host that a plan may take; else what is there")
+      ->check(CLI::PositiveNumber);
   std::map<std::string, so::offload::choice> const weight_choices{{"auto", so::offload::choice::automatic},
                                                                   {"on", so::offload::choice::on},
                                                                   {"off", so::offload::choice::off}};

@@ -35,6 +35,7 @@ struct job {
   so::recompute::choice recompute = so::recompute::choice::automatic;
   so::offload::mode offload = so::offload::mode::none;
   std::optional<double> ratio, device_updated_share;  // none: as planned
+  std::optional<double> device_memory, host_memory;   // GiB that a plan may take; none: what is there
   so::offload::choice offload_weights = so::offload::choice::automatic;
   double max_grad_norm = 1.0;
   double hit_rate = 1.0;

@@ -104,6 +104,11 @@ inline so::offload::settings settings_of(job const& j) {
   s.how = j.offload;
   s.ratio = j.ratio;
   s.device_updated_share = j.device_updated_share;
+  auto const budget = [](std::optional<double> gib) {
+    return gib ? std::optional{static_cast<std::size_t>(*gib * 0x1p30)} : std::nullopt;
+  };
+  s.device_memory = budget(j.device_memory);
+  s.host_memory = budget(j.host_memory);
   s.offload_weights = j.offload_weights;
   s.speculation = j.speculation == "adaptive" ? so::offload::choice::automatic
                   : j.speculation == "on"     ? so::offload::choice::on
@@ -301,12 +306,14 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     offloading += so::concat(
         "\"resident\": ", planned.resident, ", \"host\": ", planned.host,
         ", \"streamed\": ", planned.device_updated, ", \"weight_bytes_on_host\": ", planned.on_host.weights,
-        ", \"max_grad_norm\": ", j.max_grad_norm, ", \"buckets\": ", a.buckets.size(),
-        ", \"slots\": ", a.pinned_buffers, ", \"stagings\": ", a.staging_buffers,
-        ", \"workers\": ", a.workers, ", \"speculation\": \"", j.speculation,
-        "\", \"acceptance\": ", engine.state().hit_rate(), ", \"emitted\": ", counts.speculated,
-        ", \"committed\": ", counts.committed, ", \"updated\": ", counts.updated,
-        ", \"sent_again\": ", counts.resent,
+        ", \"gradient_bytes_on_host\": ", planned.on_host.gradients,
+        ", \"activation_bytes_on_host\": ", allocated.activations_on_host,
+        ", \"activation_buffers\": ", a.activations.buffers, ", \"max_grad_norm\": ", j.max_grad_norm,
+        ", \"buckets\": ", a.buckets.size(), ", \"slots\": ", a.pinned_buffers,
+        ", \"stagings\": ", a.staging_buffers, ", \"workers\": ", a.workers, ", \"speculation\": \"",
+        j.speculation, "\", \"acceptance\": ", engine.state().hit_rate(),
+        ", \"emitted\": ", counts.speculated, ", \"committed\": ", counts.committed,
+        ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.resent,
         ", \"machine\": ", so::train::to_json(machine, "measured when this run began"), ", ");
   } else {
     // The time without the optimizer, whose time depends on the number of ranks.

@@ -37,6 +37,25 @@ TEST_CASE("an allocation beyond the arena is refused with both numbers") {
   CHECK_THROWS_WITH_AS(arena.allocate<float>(1000), doctest::Contains("512"), superoffload::error);
 }
 
+TEST_CASE(
+    "a buffer inside the arena is filled from its begin, adds nothing to the peak, and has its own bound") {
+  alignas(256) static std::byte memory[2048];
+  activation_arena arena{memory, sizeof memory};
+  auto* const buffer = arena.allocate<std::byte>(512);
+  for (int round = 0; round < 2; ++round) {
+    arena.open(buffer, 512);
+    arena.turn_to(activation_arena::side::buffer);
+    CHECK(arena.mark() == 0);
+    CHECK(arena.allocate<std::byte>(1) == buffer);
+    CHECK(arena.allocate<std::byte>(256) == buffer + 256);
+    CHECK(arena.mark() == 512);
+    CHECK_THROWS_WITH_AS(arena.allocate<std::byte>(1), doctest::Contains("768"), superoffload::error);
+  }
+  arena.turn_to(activation_arena::side::begin);
+  CHECK(arena.allocate<std::byte>(1) == buffer + 512);
+  CHECK(arena.peak() == 768);
+}
+
 TEST_CASE("nodes stay valid over many chunks, and released memory is reused") {
   struct node {
     int value;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Weights in host memory on a GPU: the store's contract, and whole steps against those with all weights on
-// the GPU.
+// Weights, gradients, state and activations in host memory on a GPU: the store's contract, and whole steps
+// against those with everything on the GPU.
 #include <superoffload/cuda/device.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/model/llama.hpp>
@@ -113,6 +113,18 @@ TEST_CASE_TEMPLATE("on a GPU, the same with immediate updates of buckets", P, pr
                    {.offloaded = units::none, .tiers = "rhs", .gradient_buffers = 2, .immediate = true},
                    {.offloaded = units::blocks, .tiers = "s", .gradient_buffers = 2, .immediate = true},
                    {.offloaded = units::all, .tiers = "hs", .gradient_buffers = 2, .immediate = true}});
+  }
+}
+
+TEST_CASE_TEMPLATE("on a GPU, activations that leave it and come back change no bit", P, precision::fp32,
+                   precision::bf16) {
+  for (bool const accumulates : {false, true}) {
+    check_bits<P>(options_with(sometimes, accumulates), 60, true,
+                  {{.offloaded = units::none, .tiers = "r", .activations = {2, -1}},
+                   {.offloaded = units::none, .tiers = "r", .activations = {3, 0}},
+                   {.offloaded = units::none, .tiers = "hs", .activations = {2, 0}},
+                   {.offloaded = units::all, .tiers = "hs", .gradient_buffers = 3, .activations = {3, 4}},
+                   {.offloaded = units::blocks, .tiers = "h", .weight_buffers = 2, .activations = {2, 3}}});
   }
 }
 

@@ -135,6 +135,51 @@ void check_gradients(model::config const& c) {
   }
 }
 
+/// The same configuration with more layers.
+inline model::config with_layers(model::config c, std::int64_t layers) {
+  std::vector<std::int32_t> windows;
+  for (std::int64_t layer = 0; layer < layers && !c.windows.empty(); ++layer) {
+    windows.push_back(c.window_of(layer % c.layers));
+  }
+  c.layers = layers;
+  c.windows = windows;
+  return c;
+}
+
+/// Checks that gradients are the same bit for bit if blocks take turns in buffers for what they keep, with
+/// any number of buffers and any choice of what they keep, and that the peak is as planned.
+template <model::architecture A>
+void check_offloading(model::config const& small) {
+  auto const c = with_layers(small, 6);
+  small_model<A> m{c};
+  std::vector<autograd::activation> activations;
+  auto const whole = m.dry_peak({}, &activations);
+  m.gradients();
+  auto const expected = m.all_gradients();
+  std::mt19937 generator{7};
+  for (int const buffers : {2, 3, 6}) {
+    for (int i = 0; i < 3; ++i) {
+      autograd::activation_checkpointing kept;
+      std::vector<std::size_t> bytes(m.model.units().size());
+      for (auto const& a : activations) {
+        if (i == 0 || (i > 1 && generator() % 2 == 0)) {
+          kept.drop(a);
+        }
+        bytes[static_cast<std::size_t>(a.unit)] += kept.keeps(a.unit, a.index) ? a.bytes : 0;
+      }
+      kept.take_turns({buffers, *std::max_element(bytes.begin(), bytes.end()), 6});
+      CHECK(kept.buffers().leaving() == 6 - buffers);
+      CAPTURE(buffers);
+      CAPTURE(i);
+      small_model<A> again{c};
+      again.gradients(kept);
+      CHECK(again.all_gradients() == expected);
+      CHECK(again.g.on.peak_bytes() == again.dry_peak(kept));
+      CHECK((buffers > 2 || i > 0 || again.g.on.peak_bytes() < whole));
+    }
+  }
+}
+
 /// Checks that the choice of kept activations changes no bit of a gradient, and that the peak is as planned.
 /// \returns the activations that can be kept.
 template <model::architecture A>
@@ -160,6 +205,7 @@ std::vector<autograd::activation> check_recompute(model::config const& c) {
     CHECK(again.g.on.peak_bytes() == again.dry_peak(kept));
     CHECK((i > 0 || again.g.on.peak_bytes() < whole));
   }
+  check_offloading<A>(c);
   return activations;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/autograd/offloaded_activations.hpp>
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/cpu/device.hpp>
@@ -28,11 +29,13 @@ public:
       : units_{std::move(units)},
         memory_{device, bytes},
         store{device, stream, units_, {}, nullptr, {nullptr, [](void*, int, zero::unit_gradient) {}}},
+        offloaded{device, stream, bytes / 4},
         on{device,
            stream,
            {memory_.data(), memory_.bytes()},
            autograd::unit_access::to(store),
-           static_cast<int>(units_.size())} {
+           static_cast<int>(units_.size()),
+           &offloaded} {
     stream.synchronize();
     for (auto const& unit : units_) {
       for (auto const& tensor : unit.tensors()) {
@@ -75,6 +78,7 @@ private:
 
 public:
   zero::resident_store<cpu::device, double> store;
+  autograd::offloaded_activations<cpu::device> offloaded;
   tape on;
 };
 

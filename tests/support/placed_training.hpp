@@ -4,6 +4,7 @@
 
 // Trains engines with state and weights in several memory tiers, on any device, and compares all results with
 // those of a simple engine.
+#include <superoffload/autograd/activation_checkpointing.hpp>
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/offload/configuration.hpp>
@@ -32,6 +33,7 @@ struct offloading_case {
   int weight_buffers = 3;
   int gradient_buffers = 0;  ///< 0: gradients stay
   bool immediate = false;
+  autograd::activation_offloading activations{};
 };
 
 inline offload::configuration configure(std::vector<autograd::unit_layout> const& units,
@@ -58,6 +60,7 @@ inline offload::configuration configure(std::vector<autograd::unit_layout> const
   a.offloaded.weight_buffers = how.weight_buffers;
   a.offloaded.gradient_buffers = how.gradient_buffers;
   a.immediate = how.immediate;
+  a.activations = how.activations;
   a.workers = 2;
   a.pinned_buffers = how.immediate ? 2 : static_cast<int>(a.buckets.size()) + 2;
   return a;
@@ -147,6 +150,8 @@ history check_same_bits(Device& device, model::config const& config, train::engi
     CAPTURE(static_cast<int>(how.offloaded));
     CAPTURE(how.weight_buffers);
     CAPTURE(how.gradient_buffers);
+    CAPTURE(how.activations.buffers);
+    CAPTURE(how.activations.kept);
     options.configuration = configure(simple.model().units(), how);
     Placed placed{device, config, options};
     placed.initialize(some_weights);

@@ -104,8 +104,8 @@ TEST_CASE_TEMPLATE("sums in host memory give the bits of those that stay on the 
 
 TEST_CASE("offloaded weights are exact with every recompute and number of micro-batches") {
   cpu::device device{2};
-  for (auto const recompute :
-       {recompute::choice::none, recompute::choice::automatic, recompute::choice::every_block}) {
+  for (auto const recompute : {recompute::choice::none, recompute::choice::automatic,
+                               recompute::choice::every_block, recompute::choice::offload}) {
     auto options = options_with(sometimes, true);
     options.recompute = recompute;
     simple_engine<precision::bf16> simple{device, deep(false), options};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -30,8 +31,38 @@ struct activation {
   bool result = false;    ///< is it the block's result? That is always kept
 };
 
-/// Which functions of which block keep their results from forward to backward. The others are recomputed when
-/// the block's backward begins. By default everything is kept.
+/// Offloading of activations: blocks take turns in buffers of device memory, for the results that they keep.
+/// A block's results are copied to the host before another block takes its buffer, and back ahead of its
+/// backward.
+struct activation_offloading {
+  /// On the device. 0: nothing is offloaded. At least 2, since a backward reads the result of the block
+  /// before; with a third one it computes while the next results are copied.
+  int buffers = 0;
+  /// How many functions of each block keep their results, beside the block's result: those that cost most to
+  /// recompute for their bytes. -1: all of them.
+  int kept = -1;
+
+  friend bool operator==(activation_offloading const&, activation_offloading const&) = default;
+};
+
+/// The buffers of activation_offloading for a micro-batch.
+struct activation_buffers {
+  int count = 0;          ///< 0: every block keeps its results in memory of its own
+  std::size_t bytes = 0;  ///< of each: what the block that keeps most keeps
+  int blocks = 0;         ///< that take turns
+
+  /// The blocks whose results leave the device: the first ones. Those of the others are still in their
+  /// buffers when the backward begins.
+  [[nodiscard]] int leaving() const noexcept { return count == 0 ? 0 : std::max(0, blocks - count); }
+  /// Bytes of host memory.
+  [[nodiscard]] std::size_t host_bytes() const noexcept {
+    return static_cast<std::size_t>(leaving()) * bytes;
+  }
+};
+
+/// Which functions of which block keep their results from forward to backward, and whether blocks take turns
+/// in buffers for them. The other functions are recomputed when the block's backward begins. By default
+/// everything is kept, in memory of its own.
 class activation_checkpointing {
 public:
   /// Whether function `index` of the block of `unit`, in the order of its forward, keeps its results.
@@ -45,6 +76,12 @@ public:
   void keep(activation const& a) { set(a, false); }
   /// Drops a function's results, unless they are the block's result: that is the input of the next block.
   void drop(activation const& a) { set(a, !a.result); }
+
+  /// @{
+  /// Where blocks keep their results.
+  [[nodiscard]] activation_buffers const& buffers() const noexcept { return buffers_; }
+  void take_turns(activation_buffers const& buffers) { buffers_ = buffers; }
+  /// @}
 
 private:
   void set(activation const& a, bool dropped) {
@@ -60,6 +97,7 @@ private:
   }
 
   std::vector<std::vector<bool>> dropped_;
+  activation_buffers buffers_;
 };
 
 }  // namespace superoffload::autograd

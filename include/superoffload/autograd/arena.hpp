@@ -15,14 +15,15 @@
 
 namespace superoffload::autograd {
 
-/// Two stacks in one piece of device memory: one grows up from its begin, the other down from its end.
-/// Allocation moves a mark, release moves it back. The arena owns no memory and touches none, so the same
-/// calls without memory (a dry pass) give the peak.
+/// Two stacks in one piece of device memory: one grows up from its begin, the other down from its end. A
+/// third grows up inside a buffer that was allocated on the side of the begin. Allocation moves a mark,
+/// release moves it back. The arena owns no memory and touches none, so the same calls without memory (a dry
+/// pass) give the peak.
 class activation_arena {
 public:
   static constexpr std::size_t alignment = 256;  ///< bytes; of every address and size
-  /// Which of the two stacks grows: up from the begin, or down from the end.
-  enum class side { begin, end };
+  /// Which of the stacks grows: up from the begin, down from the end, or up in the buffer of open().
+  enum class side { begin, end, buffer };
 
   activation_arena() = default;
   /// `bytes` must be a multiple of `alignment`, as every peak is.
@@ -34,6 +35,13 @@ public:
 
   /// From now on allocate, mark and release use this side.
   void turn_to(side s) noexcept { side_ = s; }
+  [[nodiscard]] side turned_to() const noexcept { return side_; }  ///< the side in use
+  /// From now on side::buffer fills these `bytes` bytes, a multiple of `alignment`, from their begin.
+  void open(void* buffer, std::size_t bytes) noexcept {
+    buffer_ = reinterpret_cast<std::uintptr_t>(buffer);
+    buffer_bytes_ = bytes;
+    used_[static_cast<std::size_t>(side::buffer)] = 0;
+  }
 
   /// Room for `count` elements on the current side, not initialised. \throws error(internal) when the memory
   /// is used up; a dry arena never is.
@@ -42,6 +50,11 @@ public:
     auto const bytes = (static_cast<std::size_t>(count) * sizeof(T) + alignment - 1) / alignment * alignment;
     auto const before = used();
     used() += bytes;
+    if (side_ == side::buffer) {
+      expect(used() <= buffer_bytes_, exit_code::internal, "a block keeps ", used(),
+             " bytes, but the plan reserved ", buffer_bytes_, ": this batch is larger than the planned one");
+      return reinterpret_cast<T*>(buffer_ + before);
+    }
     auto const all = used_[0] + used_[1];
     peak_ = std::max(peak_, all);
     expect(dry_ || all <= bytes_, exit_code::internal, "activations need ", all,
@@ -54,7 +67,7 @@ public:
   [[nodiscard]] std::size_t mark() const noexcept { return used_[static_cast<std::size_t>(side_)]; }
   /// Frees what the current side allocated since mark() gave `mark`.
   void release(std::size_t mark) noexcept { used() = mark; }
-  /// Frees both sides and turns to the begin. The peak stays.
+  /// Frees all sides and turns to the begin. The peak stays.
   void release_all() noexcept {
     used_ = {};
     turn_to(side::begin);
@@ -64,7 +77,7 @@ public:
     auto const address = reinterpret_cast<std::uintptr_t>(pointer);
     return address >= base() + mark && address < base() + used_[0];
   }
-  /// The most bytes in use at once on both sides together, since the arena was made.
+  /// The most bytes in use at once on the sides of begin and end together, since the arena was made.
   [[nodiscard]] std::size_t peak() const noexcept { return peak_; }
 
 private:
@@ -78,7 +91,9 @@ private:
   std::size_t bytes_ = std::size_t{1} << 60;
   bool dry_ = true;
   side side_ = side::begin;
-  std::array<std::size_t, 2> used_{};
+  std::array<std::size_t, 3> used_{};  // by side
+  std::uintptr_t buffer_ = 0;
+  std::size_t buffer_bytes_ = 0;
   std::size_t peak_ = 0;
 };
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <superoffload/autograd/activation_checkpointing.hpp>
+#include <superoffload/autograd/activation_memory.hpp>
 #include <superoffload/autograd/arena.hpp>
 #include <superoffload/autograd/entered_units.hpp>
+#include <superoffload/autograd/offloaded_activations.hpp>
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
@@ -102,9 +104,11 @@ private:
 ///
 /// A function inside a block need not keep its results (activation_checkpointing). They then live until the
 /// end of the block's forward, and the block's backward begins by running such functions again in their
-/// order. Forward must therefore give the same results from the same inputs. A function that works in place
-/// declares `static constexpr bool in_place = true` and is kept or recomputed with its input x. `work
-/// forward_work() const` is the work of running it; by default, twice the bytes of its results.
+/// order. What blocks keep may also go to host memory, and come back ahead of their backward
+/// (offloaded_activations). Forward must therefore give the same results from the same inputs. A function
+/// that works in place declares `static constexpr bool in_place = true` and is kept or recomputed with its
+/// input x. `work forward_work() const` is the work of running it; by default, twice the bytes of its
+/// results.
 template <device_policy D, element T>
 class tape {
 public:
@@ -112,18 +116,19 @@ public:
   using element_type = T;                ///< of activations and weights
   using variable_type = variable<D, T>;  ///< what functions read and return
 
-  /// A tape that runs: `memory` is the activation arena, `access` reaches the weights.
-  tape(D const& device, typename D::stream& stream, activation_arena memory, unit_access access, int units)
-      : device_{&device}, stream_{&stream}, arena_{memory}, units_{units, access} {}
+  /// A tape that runs: `memory` is the activation arena, `access` reaches the weights, `offloaded` moves
+  /// activations between device and host; without it, activation_checkpointing may not offload any.
+  tape(D const& device, typename D::stream& stream, activation_arena memory, unit_access access, int units,
+       offloaded_activations<D>* offloaded = nullptr)
+      : device_{&device}, stream_{&stream}, memory_{memory, offloaded}, units_{units, access} {}
   /// A dry tape.
   tape(D const& device, int units) : device_{&device}, units_{units} {}
   tape(tape const&) = delete;
   tape& operator=(tape const&) = delete;
 
-  [[nodiscard]] bool dry() const noexcept { return arena_.dry(); }      ///< launches and copies do nothing
+  [[nodiscard]] bool dry() const noexcept { return memory_.dry(); }     ///< launches and copies do nothing
   [[nodiscard]] bool recording() const noexcept { return recording_; }  ///< a backward is to follow
-  /// The most bytes of activations in use at once.
-  [[nodiscard]] std::size_t peak_bytes() const noexcept { return arena_.peak(); }
+  [[nodiscard]] std::size_t peak_bytes() const noexcept { return memory_.peak_bytes(); }  ///< in use at once
 
   /// Sets what blocks keep from now on; null: everything. Must outlive its use, and must not change between a
   /// forward and its backward.
@@ -133,12 +138,13 @@ public:
 
   /// Drops everything recorded. Without backward the next forward keeps nothing but its result.
   void reset(bool with_backward = true) {
-    arena_.release_all();
     nodes_.release({});
     last_ = nullptr;
     block_ = {};
     recording_ = with_backward;
     units_.begin_run(with_backward);
+    memory_.begin_run(with_backward && checkpointing_ != nullptr ? checkpointing_->buffers()
+                                                                 : activation_buffers{});
   }
 
   /// The next writer of each parameter's gradient overwrites it; later writers add to it.
@@ -181,11 +187,13 @@ public:
   /// Device memory until the end of the running block, not initialised.
   template <class U>
   U* allocate(std::int64_t count) {
-    return arena_.template allocate<U>(count);
+    return memory_.template allocate<U>(count);
   }
-  /// Scratch of one function: memory allocated since `mark` is free after release(mark).
-  [[nodiscard]] std::size_t mark() const noexcept { return arena_.mark(); }
-  void release(std::size_t mark) noexcept { arena_.release(mark); }  ///< see mark()
+  /// @{
+  /// Scratch of one function: memory allocated since mark() is free after release() of what it returned.
+  [[nodiscard]] auto mark() noexcept { return memory_.mark(); }
+  void release(typename activation_memory<D>::scratch_begin const& begin) noexcept { memory_.release(begin); }
+  /// @}
 
   /// A new variable, its value not initialised.
   variable_type make(std::int64_t rows, std::int64_t columns) {
@@ -284,19 +292,18 @@ public:
       return scope({unit}, pass::forward, [&] { return condensed(block, x, arguments...); });
     }
     block_ = {.unit = unit};
+    int const number = memory_.enter_forward();
     auto const y = scope({unit}, pass::forward, [&] { return block(x, arguments...); });
     expect(x.kept() && y.kept(), exit_code::internal, "the result of the block of unit ", unit,
            " is needed by the next, but activation checkpointing drops it");
     if (activations_ != nullptr) {
       activations_->back().result = true;
     }
+    memory_.leave_forward(number, unit);
     auto& end = static_cast<node_of<scope_end>*>(last_)->function;
     end.recompute = block_.first_dropped;
-    end.begin->frame(x, y);
+    end.begin->block = {x, y, number};
     block_ = {};
-    arena_.turn_to(activation_arena::side::end);
-    arena_.release(0);
-    arena_.turn_to(activation_arena::side::begin);
     return y;
   }
 
@@ -355,11 +362,7 @@ private:
       index = block_.functions++;
       keeps = checkpointing_ == nullptr || checkpointing_->keeps(block_.unit, index);
     }
-    arena_.turn_to(keeps ? activation_arena::side::begin : activation_arena::side::end);
-    auto const before = arena_.mark();
-    function.forward(*this);
-    auto const bytes = arena_.mark() - before;
-    arena_.turn_to(activation_arena::side::begin);
+    auto const bytes = memory_.allocate_in_block(keeps, [&] { function.forward(*this); });
     function.y.kept(keeps);
     if constexpr (!detail::in_place<Function>()) {
       if (activations_ != nullptr) {
@@ -392,22 +395,22 @@ private:
   // Scopes
   // -----------------------------------------------------------------------------------------------------------
 
-  /// Recorded first, so its backward runs last. With x and y it is a block's scope, and frees what the
-  /// block's backward allocated.
+  /// Recorded first, so its backward runs last. With a block it frees what the block's backward
+  /// allocated.
   struct scope_begin {
+    struct framed_block {
+      variable_type x, y;
+      int number;  // in the order of the forward
+    };
     unit_list units;
-    std::optional<variable_type> x{}, y{};
+    std::optional<framed_block> block{};
     std::size_t mark = 0;
 
-    void frame(variable_type input, variable_type output) {
-      x = input;
-      y = output;
-    }
     void backward(tape& t) {
       for (int const u : units) { t.units_.leave_backward(u); }
-      if (x) {
-        t.keep_gradient(*x, *y, mark);
-        t.arena_.release(mark);
+      if (block) {
+        t.keep_gradient(block->x, block->y, mark);
+        t.memory_.leave_backward(block->number, mark);
       }
     }
   };
@@ -416,8 +419,10 @@ private:
     dropped* recompute = nullptr;
 
     void backward(tape& t) {
-      begin->mark = t.arena_.mark();
       for (int const u : begin->units) { t.units_.enter(u, pass::backward); }
+      if (begin->block) {
+        begin->mark = t.memory_.enter_backward(begin->block->number);
+      }
       for (auto* d = recompute; d != nullptr; d = d->next) { d->run_again(d->function, t); }
     }
   };
@@ -426,19 +431,19 @@ private:
   template <class Block, class... Arguments>
   variable_type condensed(Block const& block, variable_type x, Arguments const&... arguments) {
     variable_type const y = make(x.rows(), x.columns());
-    auto const mark = arena_.mark();
+    auto const begin = mark();
     auto const nodes = nodes_.mark();
     variable_type const inside = block(x, arguments...);
     copy(y.value(), inside.value(), static_cast<std::size_t>(y.count()) * sizeof(T));
     nodes_.release(nodes);
-    arena_.release(mark);
+    release(begin);
     return y;
   }
 
-  /// Call before release(mark): moves the gradient of x to the memory of y's gradient, which is no longer
-  /// needed.
+  /// Call before the block's memory is freed: moves the gradient of x to the memory of y's gradient, which is
+  /// no longer needed.
   void keep_gradient(variable_type x, variable_type y, std::size_t mark) {
-    if (!arena_.above(x.gradient(), mark)) {
+    if (!memory_.ends_with_block(x.gradient(), mark)) {
       return;
     }
     copy(y.gradient(), x.gradient(), static_cast<std::size_t>(x.count()) * sizeof(T));
@@ -447,7 +452,7 @@ private:
 
   D const* device_;
   typename D::stream* stream_ = nullptr;
-  activation_arena arena_;
+  activation_memory<D> memory_;
   node_arena nodes_;
   entered_units units_;
   activation_checkpointing const* checkpointing_ = nullptr;

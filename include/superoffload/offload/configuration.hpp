@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/autograd/activation_checkpointing.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/offload/placement.hpp>
 #include <superoffload/zero/offloaded_units.hpp>
@@ -14,13 +15,16 @@
 
 namespace superoffload::offload {
 
-/// How an optimizer state is offloaded. It is decided before anything is allocated.
+/// What is offloaded, and how. It is decided before anything is allocated.
 struct configuration {
   placement buckets;  ///< of every trainable unit, with their tiers
   /// Units whose weights live in host memory, and units whose gradients leave the device as they become
   /// final. The optimizer state of the former is not resident. That of the latter is on the host, whose
   /// pinned buffers hold all gradients until the check, unless the configuration is immediate.
   zero::offloaded_units offloaded{};
+  /// What blocks keep from forward to backward, and how much of it leaves the device. Read by engines with
+  /// recompute::choice::automatic or offload.
+  autograd::activation_offloading activations{};
   /// Of a rank: how many units are gathered at once. The engine says whether embeddings are tied.
   zero::gather_buffers buffers{};
   /// Pinned buffers of one bucket each. They hold gradients that are copied or kept, and weights that are

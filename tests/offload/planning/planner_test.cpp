@@ -569,6 +569,40 @@ TEST_CASE("can_fit agrees with make_plan on both sides of every limit") {
   }
 }
 
+TEST_CASE("activations of a level that offloads them count as host memory and use the link") {
+  model m{8};
+  m.work.levels = {m.work.levels.front()};
+  auto const stay = make_plan(m.units, m.work, h200_machine(), {});
+  auto& level = m.work.levels.front();
+  level.offloading = {.buffers = 3, .kept = 2};
+  level.on_host = 40 * gib;
+  level.buffers = 3;
+  level.blocks = 8;
+  level.leaving.assign(m.units.size(), 0.0);
+  for (int unit = 1; unit <= 5; ++unit) { level.leaving[static_cast<std::size_t>(unit)] = 0x8p30; }
+  auto machine = h200_machine();
+  auto const leave = make_plan(m.units, m.work, machine, {});
+  REQUIRE(leave.fits);
+  CHECK(leave.on_host.activations == 40 * gib);
+  CHECK(leave.on_host.total() == stay.on_host.total() + 40 * gib);
+  CHECK(leave.pinned == stay.pinned + 40 * gib);
+  CHECK(leave.state.activations == level.offloading);
+  CHECK(describe(leave).find("activations of blocks go to the host, those of 3 at a time stay") !=
+        std::string::npos);
+  auto const s = schedule_of(leave, m.work, machine);
+  CHECK(s.offloaded_activations == level.leaving);
+  CHECK(s.activation_buffers == 3);
+  // 40 GiB take .8 s in each direction, much longer than the passes.
+  CHECK(leave.bound > 0x28p30 / machine.link.alone.down);
+  CHECK(leave.step_time >= leave.bound);
+  CHECK(leave.step_time > 2 * stay.step_time);
+
+  machine.host.memory = 43 * gib;
+  auto const refused = make_plan(m.units, m.work, machine, {});
+  CHECK_FALSE(refused.fits);
+  CHECK(refused.refusal.find("of host memory") != std::string::npos);
+}
+
 TEST_CASE("no more state leaves the device than must, also if gradients leave with it") {
   model m{32, 2};
   m.work.checks_gradient = false;

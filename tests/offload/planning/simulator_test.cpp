@@ -573,4 +573,41 @@ TEST_CASE("a faster lane makes no step slower by more than one task and one copy
   }
 }
 
+TEST_CASE("activations leave after the forward of their block, and come back when their buffer is free") {
+  auto s = of_units(std::vector<tier>(6, resident));  // four blocks, and the ends of the model
+  auto const waits = [&](int buffers, std::vector<double> bytes) {
+    s.offloaded_activations = std::move(bytes);
+    s.activation_buffers = buffers;
+    auto t = simulate(slow_machine(), s);
+    CHECK(t.step_time == doctest::Approx(6.0 + 6 * 3.0 + t.waits[1] + t.waits[2] + t.waits[3] + t.waits[4]));
+    return t;
+  };
+  // With two buffers, nothing computes while a block's activations come back.
+  auto const two = waits(2, {0.0, 2.0, 2.0, 0.0, 0.0, 0.0});
+  CHECK(span(two, activity::forward, 1) == at{7.0, 8.0});
+  CHECK(span(two, activity::activations_down, 1) == at{8.0, 9.0});
+  CHECK(span(two, activity::activations_down, 2) == at{9.0, 10.0});
+  CHECK(span(two, activity::forward, 4) == at{10.0, 11.0});
+  CHECK(span(two, activity::backward, 4) == at{14.0, 16.0});
+  CHECK(span(two, activity::activations_up, 2) == at{16.0, 17.0});
+  CHECK(span(two, activity::backward, 3) == at{17.0, 19.0});
+  CHECK(span(two, activity::activations_up, 1) == at{19.0, 20.0});
+  CHECK(span(two, activity::backward, 2) == at{20.0, 22.0});
+  CHECK(two.step_time == doctest::Approx(26.0));
+  // With three, the copy back runs beside a backward.
+  auto const three = waits(3, {0.0, 2.0, 0.0, 0.0, 0.0, 0.0});
+  CHECK(span(three, activity::activations_up, 1) == at{16.0, 17.0});
+  CHECK(three.step_time == doctest::Approx(24.0));
+  // Copies of three seconds hold up the block that takes the buffer, and the backward that reads it.
+  auto const slow = waits(3, {0.0, 6.0, 0.0, 0.0, 0.0, 0.0});
+  CHECK(span(slow, activity::activations_down, 1) == at{8.0, 11.0});
+  CHECK(span(slow, activity::forward, 4) == at{11.0, 12.0});
+  CHECK(span(slow, activity::activations_up, 1) == at{17.0, 20.0});
+  CHECK(span(slow, activity::backward, 2) == at{20.0, 22.0});
+  CHECK(slow.step_time == doctest::Approx(26.0));
+  // Each micro-batch begins anew.
+  s.micro_batches = 3;
+  CHECK(simulate(slow_machine(), s).step_time == doctest::Approx(6.0 + 3 * (6 * 3.0 + 2.0)));
+}
+
 }  // namespace

@@ -48,4 +48,40 @@ TEST_CASE("activations with the most recompute work for their size are kept firs
   CHECK(kept_bytes(kept(5000)) == 1100);
 }
 
+TEST_CASE("blocks that take turns in buffers keep the same functions, with the most work for their size") {
+  CHECK(recompute::most_kept(activations) == 2);
+  auto const offloaded = [](int buffers, int kept) {
+    return recompute::offloaded(activations, 100.0, {buffers, kept});
+  };
+  auto const inputs = offloaded(2, 0);
+  CHECK(kept_bytes(inputs) == 100);
+  CHECK(inputs.buffers().bytes == 50);
+  CHECK(inputs.buffers().blocks == 2);
+  auto const one = offloaded(2, 1);
+  CHECK(kept_bytes(one) == 900);
+  CHECK(one.keeps(1, 1));
+  CHECK_FALSE(one.keeps(1, 0));
+  CHECK(one.buffers().bytes == 450);
+  CHECK(kept_bytes(offloaded(2, 2)) == 1100);
+  CHECK(kept_bytes(offloaded(2, -1)) == 1100);
+}
+
+TEST_CASE("the first blocks leave the device, and none with as many buffers as blocks") {
+  std::vector<autograd::activation> blocks;
+  for (int unit = 1; unit <= 6; ++unit) {
+    blocks.push_back(
+        {.unit = unit, .index = 0, .bytes = static_cast<std::size_t>(10 * unit), .result = true});
+  }
+  auto const offloaded = [&](int buffers) {
+    return recompute::offloaded(blocks, 100.0, {buffers, 0}).buffers();
+  };
+  CHECK(offloaded(3).count == 3);
+  CHECK(offloaded(3).bytes == 60);
+  CHECK(offloaded(3).leaving() == 3);
+  CHECK(offloaded(3).host_bytes() == 180);
+  CHECK(offloaded(0).count == 2);  // a backward reads the result of the block before
+  CHECK(offloaded(9).count == 6);
+  CHECK(offloaded(9).host_bytes() == 0);
+}
+
 }  // namespace

@@ -123,6 +123,30 @@ TEST_CASE("recompute is weighed against state on the device more finely than by 
   CHECK(fitting > 4);
 }
 
+TEST_CASE("inside a small part of a device activations leave it, if that is faster or fits alone") {
+  llama_8b m{32};
+  auto& o = m.options();
+  auto const described =
+      train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+  auto const within = [&](std::size_t gib, recompute::choice choice) {
+    o.recompute = choice;
+    offload::settings const s{.device_memory = gib << 30};
+    return train::plan_on<model::llama, bfloat16>(offload::within_budget(described, s), s, o);
+  };
+  o.batch_size = 16;
+  using recompute::choice;
+  auto const roomy = within(24, choice::automatic);
+  CHECK(roomy.fits);
+  CHECK(roomy.on_host.activations == 0);
+  auto const small = within(18, choice::automatic);
+  CHECK(small.fits);
+  CHECK(small.state.activations.buffers >= 3);
+  CHECK(small.on_host.activations > std::size_t{3} << 30);
+  CHECK(offload::describe(small).find("activations of blocks go to the host") != std::string::npos);
+  CHECK_FALSE(within(18, choice::every_block).fits);
+  CHECK(within(18, choice::offload).step_time == small.step_time);
+}
+
 TEST_CASE("collectives use the link between ranks, most of them beside compute") {
   llama_8b m{8};
   auto const alone = m.on("h200_pcie5.json");

@@ -114,6 +114,34 @@ TEST_CASE_TEMPLATE("a run takes the memory of its plan, of the device and of the
   }
 }
 
+TEST_CASE_TEMPLATE(
+    "a run that offloads activations takes the memory of its plan, of the device and of the host", P,
+    SUPEROFFLOAD_TEST_PRECISIONS) {
+  for (auto const& s :
+       {offload::settings{}, offload::settings{.how = offload::mode::none},
+        offload::settings{.ratio = 0.6, .offload_weights = offload::choice::on, .bucket_bytes = 1 << 20}}) {
+    test::scratch_directory const output;
+    auto o = options(output.path());
+    o.offload = s;
+    o.accumulation = 2;
+    o.recompute = recompute::choice::offload;
+    cpu::device device{2};
+    train::trainer<engine<P>> trainer{device, o};
+    auto const& plan = trainer.plan();
+    REQUIRE(plan.fits);
+    CHECK(plan.state.activations.buffers >= 2);
+    CHECK(trainer.engine().allocation().total() == plan.on_device.total());
+    CHECK(trainer.engine().allocation().host == plan.on_host.total());
+    CHECK(trainer.engine().allocation().activations_on_host == plan.on_host.activations);
+    auto const done = trainer.run();
+    CHECK(number(device.peak_bytes(memory::device)) ==
+          doctest::Approx(number(plan.on_device.total())).epsilon(0.03));
+    CHECK(number(device.peak_bytes(memory::host)) ==
+          doctest::Approx(number(plan.on_host.total())).epsilon(0.03));
+    CHECK(done.planned.tokens > 0.0);
+  }
+}
+
 TEST_CASE("if everything fits, nothing is offloaded or recomputed") {
   test::scratch_directory const output;
   cpu::device device{2};

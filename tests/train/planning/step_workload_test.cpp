@@ -13,6 +13,7 @@
 
 #include "support/engine_cores.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 namespace {
@@ -179,6 +180,44 @@ TEST_CASE("an engine that is configured by a plan has exactly the plan's memory"
     CHECK(e.allocation().total() == p.on_device.total());
     CHECK(e.allocation().host == p.on_host.total());
   }
+}
+
+TEST_CASE("levels that offload go from all to nothing kept, and say what leaves the device") {
+  model::llama const m{llama_of(8, 256, 768, 1000)};
+  described_device const device{"described", 1 << 30};
+  train::step_shape shape{.micro_batch = {512, 128}, .sequences = 4, .recompute = recompute::choice::offload};
+  auto const w = train::workload_of<bfloat16>(device, m, shape);
+  REQUIRE(w.levels.size() >= 6);
+  for (auto const& level : w.levels) {
+    CAPTURE(level.name);
+    CHECK(level.blocks == 8);
+    CHECK((level.buffers == 4 || level.buffers == 3));
+    auto const leaving =
+        std::count_if(level.leaving.begin(), level.leaving.end(), [](double b) { return b > 0; });
+    CHECK(leaving == 8 - level.buffers);
+    CHECK(level.leaving[0] == 0.0);  // the embedding is no block
+    CHECK(level.leaving[1] > 0.0);
+    double bytes = 0.0;
+    for (double const b : level.leaving) { bytes += b; }
+    CHECK(bytes == static_cast<double>(level.on_host));
+  }
+  auto const& inputs = w.levels.back();
+  CHECK(inputs.offloading == recompute::inputs_offloaded);
+  CHECK(inputs.on_host == 5 * 512 * 256 * 2);
+  CHECK(inputs.name.ends_with("results of 5 of 8 blocks go to the host"));
+  CHECK(w.levels.front().recompute[1].gemms == 0.0);
+  shape.recompute = recompute::choice::every_block;
+  CHECK(inputs.activations < train::workload_of<bfloat16>(device, m, shape).levels[0].activations);
+
+  // A smaller micro-batch moves less.
+  shape.recompute = recompute::choice::offload;
+  shape.expected = train::expected_step{{256, 64}, 256};
+  auto const small = train::workload_of<bfloat16>(device, m, shape).levels.back();
+  CHECK(small.on_host == inputs.on_host);
+  CHECK(small.activations == inputs.activations);
+  CHECK(small.recompute[1].gemms == inputs.recompute[1].gemms / 2.0);
+  CHECK(small.buffers > inputs.buffers);
+  CHECK(std::count(small.leaving.begin(), small.leaving.end(), 0.0) == 10 - (8 - small.buffers));
 }
 
 }  // namespace

@@ -94,6 +94,12 @@ inline machine with_memory(machine m, std::size_t on_device, std::size_t on_host
 /// `m` with the memory that the settings' budgets leave to a plan. They never add any.
 machine within_budget(machine m, settings const& s);
 
+/// May a plan offload activations that need not leave the device? Not where its memory is the host's, and not
+/// where nothing is to leave it.
+inline bool activations_may_leave(machine const& m, settings const& s) {
+  return !m.device.is_the_host && s.how != mode::none;
+}
+
 }  // namespace superoffload::offload
 
 #ifndef SUPEROFFLOAD_COMPILED

@@ -72,6 +72,7 @@ public:
     device.staging_buffers =
         state.pinned_buffer + state.staging_buffer * static_cast<std::size_t>(p.state.staging_buffers);
     device.activations = w_.levels[p.level].activations;
+    host.activations = w_.levels[p.level].on_host;
     device.workspaces = w_.workspaces + cells * sizeof(double);
     host.workspaces = w_.host_workspaces + cells * sizeof(double);
     p.pinned = host.total() - state.whole - state.in_place;

@@ -172,6 +172,7 @@ private:
     plan p;
     p.level = level;
     p.recompute = w_.levels[level].name;
+    p.state.activations = w_.levels[level].offloading;
     p.state.buckets = cut_;
     place_by_share(p.state.buckets, ratio, share);
     if (what.weights) {

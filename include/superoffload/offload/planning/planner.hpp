@@ -30,6 +30,11 @@ plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& 
 /// Is `a` faster by 3 %? Smaller differences are below the accuracy of plans.
 inline bool clearly_faster(plan const& a, plan const& b) { return a.step_time < 0.97 * b.step_time; }
 
+/// State leaves a device that has room for it only if a step then takes this part of its time or less: the
+/// host's part of a step varies with other programs, and micro-batches smaller than the expected one wait for
+/// it.
+inline constexpr double worth_leaving = 0.95;
+
 /// Does make_plan() find a plan that fits? Simulates nothing, so it is a thousand times as fast.
 bool can_fit(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
              settings const& s);

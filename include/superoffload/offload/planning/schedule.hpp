@@ -27,7 +27,11 @@ struct schedule {
   /// micro-batches live on the host, 4 bytes each; 0 or missing: on the device.
   std::vector<std::int64_t> offloaded_gradients{};
   int gradient_buffers = 3;  ///< device buffers for offloaded gradients, in units
-  collectives with_ranks{};  ///< of several ranks; no weights are offloaded then
+  /// By unit, the bytes of activations that leave the device after its forward, and come back for its
+  /// backward; 0 or missing: none. They are the first ones of the blocks that take turns in the buffers.
+  std::vector<double> offloaded_activations{};
+  int activation_buffers = 0;  ///< of the device; 0: each block has its own memory
+  collectives with_ranks{};    ///< of several ranks; no weights are offloaded then
 
   /// Does any weight of the unit live on the host?
   [[nodiscard]] bool offloads_weights(int unit) const {

@@ -4,6 +4,7 @@
 
 #include <superoffload/offload/planning/schedule.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -76,6 +77,74 @@ private:
   std::size_t buffers_;
   std::vector<visit> visits_;
   std::size_t next_ = 0, sent_ = 0, there_ = 0;  // of the step
+};
+
+/// Activations that blocks keep in device buffers, in which they take turns. Those of the first blocks leave
+/// the device before another block takes the buffer, and come back for their backward.
+class activation_copies {
+public:
+  /// `s` must outlive it.
+  explicit activation_copies(schedule const& s)
+      : bytes_{s.offloaded_activations}, buffers_{s.activation_buffers} {
+    auto const leaves = [](double bytes) { return bytes > 0.0; };
+    auto const first = std::find_if(bytes_.begin(), bytes_.end(), leaves);
+    first_ = static_cast<int>(first - bytes_.begin());
+    leaving_ = static_cast<int>(std::count_if(first, bytes_.end(), leaves));
+  }
+
+  [[nodiscard]] double bytes(int unit) const {
+    return bytes_[static_cast<std::size_t>(unit)];
+  }  ///< of a copy
+  /// Is the buffer of a forward free, or the result of the block before on the device for a backward?
+  [[nodiscard]] bool may_begin(simulated_pass const& p) const {
+    int const block = p.unit - first_;
+    if (p.forward) {
+      int const before = block - buffers_;
+      return before < 0 || before >= leaving_ || down_.done > before;
+    }
+    return block < 1 || block > leaving_ || up_.done > leaving_ - block;
+  }
+  /// Call when a pass begins: the first forward of a micro-batch begins anew.
+  void pass_began(simulated_pass const& p) {
+    if (p.forward && p.unit == first_) {
+      down_ = up_ = {};
+    }
+  }
+  /// Call when a pass has ended.
+  void pass_ended(simulated_pass const& p) {
+    int const block = p.unit - first_;
+    if (p.forward) {
+      down_.wanted += block >= 0 && block < leaving_ ? 1 : 0;
+    } else {
+      up_.wanted += block >= buffers_ && block < leaving_ + buffers_ ? 1 : 0;
+    }
+  }
+  /// @{
+  /// Takes the unit whose activations are copied next to the host, and to the device.
+  std::optional<int> take_down() {
+    return down_.take() ? std::optional{first_ + down_.sent - 1} : std::nullopt;
+  }
+  std::optional<int> take_up() {
+    return up_.take() ? std::optional{first_ + leaving_ - up_.sent} : std::nullopt;
+  }
+  /// @}
+  void went_down() { ++down_.done; }  ///< the oldest copy to the host has ended
+  void came_up() { ++up_.done; }      ///< the oldest copy to the device has ended
+
+private:
+  /// Of the copies in one direction, in their order.
+  struct progress {
+    int wanted = 0, sent = 0, done = 0;
+    bool take() {
+      bool const can = sent < wanted;
+      sent += can ? 1 : 0;
+      return can;
+    }
+  };
+
+  std::vector<double> const& bytes_;
+  int buffers_, first_ = 0, leaving_ = 0;
+  progress down_, up_;  // of the micro-batch
 };
 
 /// Offloaded gradients: their device buffers, and their sums over micro-batches, which live on the host.

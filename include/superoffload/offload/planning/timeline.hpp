@@ -32,6 +32,8 @@ enum class activity {
   state_down,
   gather,  ///< a unit's weights, from all ranks
   reduce,  ///< a unit's gradient, summed over all ranks
+  activations_down,
+  activations_up,
   update,  ///< the rest: adam_task
   speculate,
   commit,
@@ -39,12 +41,13 @@ enum class activity {
   commit_update,
 };
 
-inline constexpr int activities = 17;
+inline constexpr int activities = 19;
 /// Keys of the plan file.
 inline constexpr std::array<char const*, activities> activity_names{
-    "forward", "backward", "device update", "gradient",      "weights",        "unit",
-    "sum up",  "sum down", "state up",      "state down",    "gather",         "reduce",
-    "update",  "emit",     "commit",        "commit + emit", "commit + update"};
+    "forward", "backward", "device update",    "gradient",       "weights",
+    "unit",    "sum up",   "sum down",         "state up",       "state down",
+    "gather",  "reduce",   "activations down", "activations up", "update",
+    "emit",    "commit",   "commit + emit",    "commit + update"};
 
 /// One activity of a lane.
 struct interval {

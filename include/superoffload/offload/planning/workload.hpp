@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/autograd/activation_checkpointing.hpp>
 #include <superoffload/offload/planning/collectives.hpp>
 #include <superoffload/offload/planning/machine.hpp>
 #include <superoffload/offload/state/state_bytes.hpp>
@@ -35,9 +36,16 @@ struct unit_work {
 
 /// One choice of the activations that are kept from forward to backward.
 struct checkpointing_level {
-  std::string name;                    ///< as a plan shows it
-  std::size_t activations = 0;         ///< bytes of device memory at the peak
-  std::vector<device_work> recompute;  ///< by unit, what its backward recomputes
+  std::string name;                              ///< as a plan shows it
+  std::size_t activations = 0;                   ///< bytes of device memory at the peak
+  std::vector<device_work> recompute;            ///< by unit, what its backward recomputes
+  autograd::activation_offloading offloading{};  ///< of the largest micro-batch
+  std::size_t on_host = 0;                       ///< bytes of host memory for its offloaded activations
+  /// Of the expected micro-batch: by unit, the bytes that leave the device; empty: none. Blocks that leave
+  /// are the first ones.
+  std::vector<double> leaving{};
+  int buffers = 0;  ///< device buffers in which its blocks take turns
+  int blocks = 0;   ///< that take turns
 };
 
 /// A training step to be planned.

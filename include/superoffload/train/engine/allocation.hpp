@@ -19,7 +19,8 @@ struct allocation {
   std::size_t activations = 0;              ///< the arena: its peak for the largest micro-batch
   std::size_t batches = 0;                  ///< token ids and tables
   std::size_t workspaces = 0;               ///< of GEMMs; those of other kernels are among the activations
-  std::size_t host = 0;                     ///< host memory: state and buffers
+  std::size_t host = 0;                     ///< host memory: state, buffers and offloaded activations
+  std::size_t activations_on_host = 0;      ///< of it, the offloaded activations
   std::int64_t results = 0;                 ///< of functions inside blocks that the backward needs
   std::int64_t results_recomputed = 0;      ///< of these, what the largest micro-batch computes again
   double recomputed_flops_per_token = 0.0;  ///< of the largest micro-batch, as one document

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/autograd/offloaded_activations.hpp>
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/comm/host_group.hpp>
@@ -250,6 +251,7 @@ private:
   typename model_view::tables tables_;
   std::optional<batch_staging<Device>> staging_;
   buffer<Device> activations_, loss_;
+  std::optional<autograd::offloaded_activations<Device>> offloaded_activations_;
   std::optional<update_aware_type> aware_store_;
   std::optional<autograd::tape<Device, T>> tape_;
   std::optional<kept_activations<Device, T>> kept_;
@@ -330,9 +332,13 @@ void engine_core<D, P, S, O>::initialize(tensor_reader const& read) {
   tables_ = model_.make_tables(*device_, *stream_, options_.max_positions);
   staging_.emplace(*device_, *stream_, options_.max_rows);
   activations_ = buffer<D>{*device_, memory_.allocation.activations};
+  if (auto const bytes = memory_.allocation.activations_on_host; bytes > 0) {
+    offloaded_activations_.emplace(*device_, *stream_, bytes, times());
+  }
   aware_store_.emplace(*stream_, *store_, *state_, is_rank(), tracks);
   tape_.emplace(*device_, *stream_, autograd::activation_arena{activations_.data(), activations_.bytes()},
-                autograd::unit_access::to(*aware_store_, &units), static_cast<int>(units.size()));
+                autograd::unit_access::to(*aware_store_, &units), static_cast<int>(units.size()),
+                offloaded_activations_ ? &*offloaded_activations_ : nullptr);
   kept_.emplace(*device_, model_, options_, memory_);
   loss_ = buffer<D>{*device_, sizeof(double), memory::host};
   load(read);

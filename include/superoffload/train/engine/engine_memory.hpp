@@ -24,7 +24,8 @@ namespace superoffload::train {
 /// The memory of an engine, and which activations it keeps.
 struct engine_memory {
   train::allocation allocation;                      ///< in bytes
-  autograd::activation_checkpointing checkpointing;  ///< the kept activations
+  autograd::activation_checkpointing checkpointing;  ///< the kept activations of the largest micro-batch
+  autograd::activation_offloading offloading{};      ///< of them
 };
 
 /// FLOPs of the activations that are not kept, which a backward computes again.
@@ -65,14 +66,24 @@ engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, en
     return dry_pass<T>(device, model, {o.max_rows, o.max_positions}, kept, list);
   };
   p.activations = peak_of({}, &activations);
+  auto& offloading = all.offloading;
+  if (recompute::adapts(o.recompute)) {
+    bool const planned = o.configuration.activations.buffers > 0;
+    offloading = planned || o.recompute == recompute::choice::automatic ? o.configuration.activations
+                                                                        : recompute::inputs_offloaded;
+  }
   if (o.recompute == recompute::choice::every_block) {
     checkpointing = recompute::inputs_only(activations);
+  } else if (offloading.buffers > 0) {
+    checkpointing = recompute::offloaded(activations, D::flops_per_byte, offloading);
   } else if (o.recompute == recompute::choice::automatic && p.total() > memory) {
     auto const fixed = p.total() - p.activations;
     checkpointing = recompute::fit(activations, D::flops_per_byte, memory > fixed ? memory - fixed : 0,
                                    [&](auto const& kept) { return peak_of(kept, nullptr); });
   }
   p.activations = peak_of(checkpointing, nullptr);
+  p.activations_on_host = checkpointing.buffers().host_bytes();
+  p.host += p.activations_on_host;
   p.results = static_cast<std::int64_t>(activations.size());
   p.results_recomputed = std::count_if(activations.begin(), activations.end(),
                                        [&](auto const& a) { return !checkpointing.keeps(a.unit, a.index); });

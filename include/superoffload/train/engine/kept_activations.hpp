@@ -20,9 +20,40 @@
 
 namespace superoffload::train {
 
+/// Which activations a micro-batch keeps in `memory` bytes of device memory, if the largest one offloads
+/// `of_largest` there. A smaller one offloads less, and recomputes less where nothing leaves the device: the
+/// choice changes no bit. Takes some dry passes.
+template <element T, device_policy D>
+autograd::activation_checkpointing kept_within(D const& device, model::as_view<D, T> const& model,
+                                               batch_shape const& shape,
+                                               std::vector<autograd::activation> const& activations,
+                                               std::size_t memory,
+                                               autograd::activation_offloading const& of_largest) {
+  auto const peak_of = [&](autograd::activation_checkpointing const& kept) {
+    return dry_pass<T>(device, model, shape, kept);
+  };
+  if (of_largest.buffers > 0) {
+    auto more = of_largest;
+    auto best = recompute::offloaded(activations, D::flops_per_byte, of_largest);
+    int fits = best.buffers().count, too_many = best.buffers().blocks + 1;
+    while (too_many - fits > 1) {
+      more.buffers = fits + (too_many - fits) / 2;
+      auto wider = recompute::offloaded(activations, D::flops_per_byte, more);
+      bool const has_room = peak_of(wider) <= memory;
+      (has_room ? fits : too_many) = more.buffers;
+      if (has_room) {
+        best = std::move(wider);
+      }
+    }
+    if (best.buffers().leaving() > 0) {
+      return best;
+    }
+  }
+  return recompute::fit(activations, D::flops_per_byte, memory, peak_of);
+}
+
 /// Which activations each micro-batch keeps. The memory of activations holds the largest micro-batch, with
-/// what the plan keeps of it. Where recompute is automatic, a smaller one keeps as many as fit that memory:
-/// the choice changes no bit.
+/// what the plan keeps of it. A smaller one keeps as many as fit that memory, if its choice adapts.
 template <device_policy D, element T>
 class kept_activations {
 public:
@@ -39,8 +70,9 @@ public:
         model_{model},
         largest_{options.max_rows, options.max_positions},
         bytes_{largest.allocation.activations},
-        adapts_{options.recompute == recompute::choice::automatic &&
-                largest.allocation.results_recomputed > 0},
+        offloading_{largest.offloading},
+        adapts_{recompute::adapts(options.recompute) &&
+                (largest.allocation.results_recomputed > 0 || offloading_.buffers > 0)},
         of_largest_{largest.checkpointing, largest.allocation.recomputed_flops_per_token} {}
 
   /// For a micro-batch of `rows` tokens. The first call for a size takes some dry passes. The reference stays
@@ -61,8 +93,7 @@ private:
   [[nodiscard]] choice fit(batch_shape const& shape) const {
     std::vector<autograd::activation> all;
     dry_pass<T>(*device_, model_, shape, {}, &all);
-    choice made{recompute::fit(all, D::flops_per_byte, bytes_,
-                               [&](auto const& kept) { return dry_pass<T>(*device_, model_, shape, kept); })};
+    choice made{kept_within<T>(*device_, model_, shape, all, bytes_, offloading_)};
     made.recomputed_flops_per_token = recomputed_flops(all, made.kept) / static_cast<double>(shape.rows);
     return made;
   }
@@ -71,6 +102,7 @@ private:
   model::view<D, T> model_;
   batch_shape largest_;
   std::size_t bytes_;
+  autograd::activation_offloading offloading_;
   bool adapts_;
   choice of_largest_;
   std::map<std::int64_t, choice> of_sizes_;

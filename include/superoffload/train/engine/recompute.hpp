@@ -10,11 +10,15 @@
 #include <functional>
 #include <vector>
 
-/// Which activations of a forward are kept for the backward, and which are recomputed.
+/// Which activations of a forward are kept for the backward, where, and which are recomputed.
 namespace superoffload::recompute {
 
-/// automatic: as little is recomputed as the memory allows.
-enum class choice { none, every_block, automatic };
+/// automatic: as little is recomputed as the memory allows, or as the plan says; offload: what blocks keep
+/// goes to host memory.
+enum class choice { none, every_block, automatic, offload };
+
+/// Does a micro-batch smaller than the planned one keep more, and offload less, than the planned one?
+constexpr bool adapts(choice c) { return c == choice::automatic || c == choice::offload; }
 
 /// `of(wanted)` is what an engine does if its options say `wanted`.
 template <class P>
@@ -36,6 +40,13 @@ struct every_block {
 };
 static_assert(recompute_policy<every_block>);
 
+/// What blocks keep goes to host memory: by default their inputs, else what the configuration says.
+struct offload {
+  using policy_category = category::recompute;                    ///< makes it a recompute_policy
+  static constexpr choice of(choice) { return choice::offload; }  ///< always offload
+};
+static_assert(recompute_policy<offload>);
+
 /// engine_options::recompute decides.
 struct configured {
   using policy_category = category::recompute;                  ///< makes it a recompute_policy
@@ -51,6 +62,18 @@ autograd::activation_checkpointing inputs_only(std::vector<autograd::activation>
 autograd::activation_checkpointing fit(
     std::vector<autograd::activation> const& activations, double flops_per_byte, std::size_t budget,
     std::function<std::size_t(autograd::activation_checkpointing const&)> const& peak_of);
+
+/// Only the inputs of blocks are kept, in host memory.
+inline constexpr autograd::activation_offloading inputs_offloaded{.buffers = 3, .kept = 0};
+
+/// How many functions of a block can keep their results beside the block's result.
+int most_kept(std::vector<autograd::activation> const& activations);
+
+/// Blocks take turns in buffers, as `how` says. If they have as many buffers as there are blocks, nothing
+/// leaves the device.
+autograd::activation_checkpointing offloaded(std::vector<autograd::activation> const& activations,
+                                             double flops_per_byte,
+                                             autograd::activation_offloading const& how);
 
 }  // namespace superoffload::recompute
 

@@ -33,7 +33,7 @@ SUPEROFFLOAD_INLINE std::string shown(data::pad_to value) {
   return names[static_cast<int>(value)];
 }
 SUPEROFFLOAD_INLINE std::string shown(recompute::choice value) {
-  constexpr char const* names[] = {"none", "every_block", "auto"};
+  constexpr char const* names[] = {"none", "every_block", "auto", "offload"};
   return names[static_cast<int>(value)];
 }
 

@@ -66,59 +66,151 @@ inline std::vector<autograd::unit_layout> units_of_state(std::vector<autograd::u
   return sharded ? zero::shards_of(units, 0, shape.ranks) : units;
 }
 
-/// Plans the steps of a model. A workload has few levels of recompute, with much memory between two of them,
-/// so the chosen level is refined: more activations against less state on the device, if a step is then
-/// clearly faster or takes no more of the host. Remaining memory goes to more kept activations, and on a rank
-/// to weights that stay gathered.
+namespace detail {
+
+/// A plan and the workload that it indexes.
+struct planned_workload {
+  offload::workload work;
+  offload::plan plan;
+
+  /// Takes over a plan of the same steps at this level alone, if it fits and takes at most `limit` seconds.
+  bool take(std::vector<autograd::unit_layout> const& units, offload::checkpointing_level level, double limit,
+            offload::machine const& m, offload::settings const& s) {
+    auto finer = work;
+    finer.levels = {std::move(level)};
+    auto other = offload::make_plan(units, finer, m, s);
+    bool const better = other.fits && other.step_time <= limit;
+    if (better) {
+      plan = std::move(other);
+      work = std::move(finer);
+    }
+    return better;
+  }
+};
+
+/// Plans steps whose activations stay on the device. A workload has few levels of recompute, with much memory
+/// between two of them, so the chosen level is refined: more activations against less state on the device, if
+/// a step is then clearly faster or takes no more of the host. Remaining memory goes to more kept
+/// activations.
+template <element T, device_policy D>
+planned_workload plan_on_device(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
+                                std::vector<autograd::unit_layout> const& units, offload::machine const& m,
+                                offload::settings const& s) {
+  planned_workload p{workload_of<T>(device, model, shape), {}};
+  p.plan = offload::make_plan(units, p.work, m, s);
+  if (!p.plan.fits || p.plan.level == 0 || shape.recompute != recompute::choice::automatic) {
+    return p;
+  }
+  auto const by_levels = p;
+  auto const keep_within = [&](std::size_t activations) {
+    p.take(units, level_within<T>(device, model, shape, activations), p.plan.step_time, m, s);
+  };
+  auto const& levels = by_levels.work.levels;
+  auto const most = levels[by_levels.plan.level - 1].activations;
+  auto const least = levels[std::min(by_levels.plan.level + 1, levels.size() - 1)].activations;
+  constexpr int halvings = 5;
+  auto step = most - least;
+  for (int i = 0; i < halvings; ++i) {
+    step /= 2;
+    auto const at = p.plan.on_device.activations;
+    keep_within(at + step);
+    if (p.plan.on_device.activations == at && at >= least + step) {
+      keep_within(at - step);
+    }
+  }
+  if (p.plan.on_host.total() > by_levels.plan.on_host.total() &&
+      !offload::clearly_faster(p.plan, by_levels.plan)) {
+    p = by_levels;
+  }
+  auto const taken = p.plan.on_device.total() + (m.device.is_the_host ? p.plan.on_host.total() : 0);
+  keep_within(p.plan.on_device.activations + p.plan.device_available - taken);
+  return p;
+}
+
+/// Plans steps whose blocks take turns in buffers for their activations: what they keep by the levels of the
+/// workload, then as many buffers as make a step fastest.
+template <element T, device_policy D>
+planned_workload plan_in_turns(D const& device, model::as_view<D, T> const& model, step_shape shape,
+                               std::vector<autograd::unit_layout> const& units, offload::machine const& m,
+                               offload::settings const& s) {
+  shape.recompute = recompute::choice::offload;
+  planned_workload p{workload_of<T>(device, model, shape), {}};
+  p.plan = offload::make_plan(units, p.work, m, s);
+  if (!p.plan.fits) {
+    return p;
+  }
+  auto const take_turns_in = [&](int buffers) {
+    auto const kept = p.plan.state.activations.kept;
+    auto const level = offloading_level<T>(device, model, shape, {buffers, kept});
+    return p.take(units, level, std::nextafter(p.plan.step_time, 0.0), m, s);
+  };
+  int const blocks = p.work.levels.front().blocks;
+  for (int step = blocks / 4; step > 0; step /= 2) {
+    int const at = p.plan.state.activations.buffers;
+    if ((at + step > blocks || !take_turns_in(at + step)) &&
+        at - step >= recompute::inputs_offloaded.buffers) {
+      take_turns_in(at - step);
+    }
+  }
+  return p;
+}
+
+/// By how many bytes a plan exceeds the memories.
+inline std::size_t excess(offload::plan const& p) {
+  auto const beyond = [](std::size_t taken, std::size_t available) {
+    return taken > available ? taken - available : 0;
+  };
+  return beyond(p.on_device.total(), p.device_available) + beyond(p.on_host.total(), p.host_available);
+}
+
+/// Do activations leave the device, if either is possible? If that is clearly faster, or fits alone; if
+/// neither fits, where less is lacking. State that then leaves, too, must be worth it.
+inline bool should_leave(offload::plan const& stay, offload::plan const& leave) {
+  if (!stay.fits || !leave.fits) {
+    return leave.fits || (!stay.fits && excess(leave) < excess(stay));
+  }
+  bool const state_leaves = stay.state.off_the_device() == 0 && leave.state.off_the_device() > 0;
+  auto const limit = state_leaves ? offload::worth_leaving * stay.step_time : stay.step_time;
+  return offload::clearly_faster(leave, stay) && leave.step_time < limit;
+}
+
+}  // namespace detail
+
+/// Plans the steps of a model. On a rank, weights stay gathered in the memory that remains.
 template <element T, device_policy D>
 offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
                         offload::machine const& m, offload::settings const& s) {
-  auto work = workload_of<T>(device, model, shape);
   auto const units = units_of_state(model.units(), shape);
-  auto plan = offload::make_plan(units, work, m, s);
-  if (plan.fits && plan.level > 0 && shape.recompute == recompute::choice::automatic) {
-    auto const by_levels = plan;
-    auto const levels = work;
-    auto const keep_within = [&](std::size_t activations) {
-      auto finer = work;
-      finer.levels = {level_within<T>(device, model, shape, activations)};
-      auto better = offload::make_plan(units, finer, m, s);
-      if (better.fits && better.step_time <= plan.step_time) {
-        plan = std::move(better);
-        work = std::move(finer);
-      }
-    };
-    auto const most = levels.levels[plan.level - 1].activations;
-    auto const least = levels.levels[std::min(plan.level + 1, levels.levels.size() - 1)].activations;
-    constexpr int halvings = 5;
-    auto step = most - least;
-    for (int i = 0; i < halvings; ++i) {
-      step /= 2;
-      auto const at = plan.on_device.activations;
-      keep_within(at + step);
-      if (plan.on_device.activations == at && at >= least + step) {
-        keep_within(at - step);
-      }
+  auto const with = [&](bool leave) {
+    return leave ? detail::plan_in_turns<T>(device, model, shape, units, m, s)
+                 : detail::plan_on_device<T>(device, model, shape, units, m, s);
+  };
+  using recompute::choice;
+  auto best = with(shape.recompute == choice::offload);
+  if (shape.recompute == choice::automatic && offload::activations_may_leave(m, s)) {
+    if (auto other = with(true); detail::should_leave(best.plan, other.plan)) {
+      best = std::move(other);
     }
-    if (plan.on_host.total() > by_levels.on_host.total() && !offload::clearly_faster(plan, by_levels)) {
-      plan = by_levels;
-      work = levels;
-    }
-    auto const taken = plan.on_device.total() + (m.device.is_the_host ? plan.on_host.total() : 0);
-    keep_within(plan.on_device.activations + plan.device_available - taken);
   }
-  return offload::keep_whole(std::move(plan), units, work, m, s);
+  return offload::keep_whole(std::move(best.plan), units, best.work, m, s);
 }
 
 /// Does a plan of such steps fit the machine?
 template <element T, device_policy D>
 bool step_fits(D const& device, model::as_view<D, T> const& model, step_shape shape,
                offload::machine const& m, offload::settings const& s) {
-  if (shape.recompute == recompute::choice::automatic) {
-    shape.recompute = recompute::choice::every_block;  // takes the least memory
-  }
   auto const units = units_of_state(model.units(), shape);
-  return offload::can_fit(units, workload_of<T>(device, model, shape), m, s);
+  auto const fits_with = [&](recompute::choice how) {
+    shape.recompute = how;
+    return offload::can_fit(units, workload_of<T>(device, model, shape), m, s);
+  };
+  using recompute::choice;
+  if (shape.recompute != choice::automatic) {
+    return fits_with(shape.recompute);
+  }
+  // Those that take the least memory: of the device alone, and with the host's.
+  return fits_with(choice::every_block) ||
+         (offload::activations_may_leave(m, s) && fits_with(choice::offload));
 }
 
 /// The machine that a run on `device` is planned for: this machine's memory and cores, with rates that are
@@ -172,7 +264,8 @@ offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_
   }
   // If device and host share one memory, nothing is offloaded unless the settings ask for it.
   bool const told = s.ratio.value_or(0.0) > 0.0 || s.offload_weights == offload::choice::on;
-  if (s.how != offload::mode::none && (told || !m.device.is_the_host)) {
+  if (shape.recompute == recompute::choice::offload ||
+      (s.how != offload::mode::none && (told || !m.device.is_the_host))) {
     offload::measure_offloading<T>(device, p, m);
   }
   device.forget_peaks();

@@ -7,6 +7,7 @@
 #include <superoffload/offload/planning/workload.hpp>
 #include <superoffload/train/engine/batch_staging.hpp>
 #include <superoffload/train/engine/dry_pass.hpp>
+#include <superoffload/train/engine/kept_activations.hpp>
 #include <superoffload/train/engine/recompute.hpp>
 #include <superoffload/zero/gradient_layout.hpp>
 #include <superoffload/zero/shard.hpp>
@@ -82,24 +83,42 @@ std::vector<autograd::activation> expected_work(D const& device, model::as_view<
   return work;
 }
 
+/// Fills in what leaves the device of an expected micro-batch with this `work`, if its blocks keep `kept`.
+inline void add_leaving(std::vector<autograd::activation> const& work,
+                        autograd::activation_checkpointing const& kept, offload::checkpointing_level& level) {
+  auto const& buffers = kept.buffers();
+  level.buffers = buffers.count;
+  if (buffers.leaving() == 0) {
+    return;
+  }
+  level.leaving.resize(level.recompute.size());
+  int block = -1, unit = -1;
+  for (auto const& a : work) {
+    block += a.unit == unit ? 0 : 1;
+    unit = a.unit;
+    if (block < buffers.leaving() && kept.keeps(a.unit, a.index)) {
+      level.leaving[static_cast<std::size_t>(a.unit)] += static_cast<double>(a.bytes);
+    }
+  }
+}
+
 /// A level's memory, that of the largest micro-batch with what is `kept` of it, and its recompute work: that
 /// of the functions in `work` which the expected micro-batch does not keep in this memory
-/// (kept_activations). `name`: of the level, instead of how many results are computed again.
+/// (kept_activations). `offloading`: what `kept` offloads. `name`: of the level, instead of how many results
+/// are computed again.
 template <element T, device_policy D>
 offload::checkpointing_level level_of(D const& device, model::as_view<D, T> const& model, step_shape const& s,
                                       std::vector<autograd::activation> const& work,
                                       autograd::activation_checkpointing const& kept,
+                                      autograd::activation_offloading const& offloading = {},
                                       std::string_view name = {}) {
   offload::checkpointing_level level;
   level.activations = dry_pass<T>(device, model, s.micro_batch, kept);
   level.recompute.resize(model.units().size());
   batch_shape const expected{expected_of(s).micro_batch.rows, s.micro_batch.positions};
-  bool const adapts = s.recompute == recompute::choice::automatic && expected.rows < s.micro_batch.rows;
-  auto const kept_then = !adapts ? kept
-                                 : recompute::fit(work, D::flops_per_byte, level.activations,
-                                                  [&](autograd::activation_checkpointing const& some) {
-                                                    return dry_pass<T>(device, model, expected, some);
-                                                  });
+  bool const adapts = recompute::adapts(s.recompute) && expected.rows < s.micro_batch.rows;
+  auto const kept_then =
+      adapts ? kept_within<T>(device, model, expected, work, level.activations, offloading) : kept;
   std::size_t recomputed = 0, recomputed_then = 0;
   for (auto const& a : work) {
     recomputed += kept.keeps(a.unit, a.index) ? 0 : 1;
@@ -114,6 +133,14 @@ offload::checkpointing_level level_of(D const& device, model::as_view<D, T> cons
                                  : concat(recomputed, " of ", work.size(), " results of blocks");
   if (recomputed_then != recomputed) {
     level.name += concat("; of the expected micro-batch ", recomputed_then);
+  }
+  if (offloading.buffers > 0) {
+    level.offloading = offloading;
+    level.blocks = kept.buffers().blocks;
+    level.on_host = kept.buffers().host_bytes();
+    level.name += concat("; results of ", kept.buffers().leaving(), " of ", kept.buffers().blocks,
+                         " blocks go to the host");
+    add_leaving(work, kept_then, level);
   }
   return level;
 }
@@ -165,6 +192,27 @@ void add_ends(model::as_view<D, T> const& model, step_shape const& s, double gem
   w.units.back().forward.bytes += logits * (2.0 * wide_bytes + 3.0 * element_bytes);
 }
 
+/// Levels at which blocks take turns in buffers, from most results kept to fewest. With the fewest buffers
+/// all but a few blocks leave the device; with half as many as there are blocks, half of them.
+template <element T, device_policy D>
+std::vector<offload::checkpointing_level> offloading_levels_of(
+    D const& device, model::as_view<D, T> const& model, step_shape const& s,
+    std::vector<autograd::activation> const& activations, std::vector<autograd::activation> const& work) {
+  std::vector<offload::checkpointing_level> all;
+  auto const least = recompute::inputs_offloaded.buffers;
+  int const blocks = recompute::offloaded(activations, D::flops_per_byte, {}).buffers().blocks;
+  for (int kept = recompute::most_kept(activations); kept >= 0; --kept) {
+    for (int const buffers : {blocks / 2, least}) {
+      autograd::activation_offloading const how{buffers, kept};
+      if (buffers == least || (buffers > least && buffers < blocks)) {
+        all.push_back(level_of<T>(device, model, s, work,
+                                  recompute::offloaded(activations, D::flops_per_byte, how), how));
+      }
+    }
+  }
+  return all;
+}
+
 /// Levels of recompute, from everything kept to nothing kept, in even steps of memory. `everything`: the peak
 /// of activations with all of them kept.
 template <element T, device_policy D>
@@ -173,11 +221,14 @@ std::vector<offload::checkpointing_level> levels_of(D const& device, model::as_v
                                                     std::vector<autograd::activation> const& activations,
                                                     std::vector<autograd::activation> const& work,
                                                     std::size_t everything) {
+  if (s.recompute == recompute::choice::offload) {
+    return offloading_levels_of<T>(device, model, s, activations, work);
+  }
   constexpr int levels = 6;
   std::vector<offload::checkpointing_level> all;
   auto const nothing = recompute::inputs_only(activations);
   auto const add = [&](autograd::activation_checkpointing const& kept, std::string_view name = {}) {
-    auto level = level_of<T>(device, model, s, work, kept, name);
+    auto level = level_of<T>(device, model, s, work, kept, {}, name);
     if (all.empty() || all.back().name != level.name) {
       all.push_back(std::move(level));
     }
@@ -212,6 +263,17 @@ offload::checkpointing_level level_within(D const& device, model::as_view<D, T> 
     return dry_pass<T>(device, model, s.micro_batch, some);
   });
   return detail::level_of<T>(device, model, s, detail::expected_work<T, D>(device, model, s), kept);
+}
+
+/// The level of blocks that take turns in buffers as `how` says.
+template <element T, device_policy D>
+offload::checkpointing_level offloading_level(D const& device, model::as_view<D, T> const& model,
+                                              step_shape const& s,
+                                              autograd::activation_offloading const& how) {
+  std::vector<autograd::activation> all;
+  dry_pass<T>(device, model, s.micro_batch, {}, &all);
+  return detail::level_of<T>(device, model, s, detail::expected_work<T, D>(device, model, s),
+                             recompute::offloaded(all, D::flops_per_byte, how), how);
 }
 
 /// The workload of a step of `model` in T on devices of type D, for the planner. A dry pass gives the work of

@@ -17,8 +17,9 @@ namespace detail {
 
 /// By activity.
 inline constexpr std::array<char const*, activities> colors{
-    "#4c78a8", "#2f4b7c", "#72b7b2", "#f58518", "#54a24b", "#88d27a", "#ff9da6", "#d67195", "#b279a2",
-    "#9467bd", "#17a2b8", "#0b6e7d", "#e45756", "#eeca3b", "#9d755d", "#d6a21e", "#b23a3a"};
+    "#4c78a8", "#2f4b7c", "#72b7b2", "#f58518", "#54a24b", "#88d27a", "#ff9da6",
+    "#d67195", "#b279a2", "#9467bd", "#17a2b8", "#0b6e7d", "#a0cbe8", "#7f9fd1",
+    "#e45756", "#eeca3b", "#9d755d", "#d6a21e", "#b23a3a"};
 inline constexpr std::array<char const*, lanes> lane_names{"device",         "device Adam", "device to host",
                                                            "host to device", "CPU Adam",    "between ranks"};
 

@@ -33,6 +33,7 @@ public:
     list_memory();
     tell_of_state();
     tell_of_weights_and_gradients();
+    tell_of_activations();
     text_ += concat("  recompute: ", p_.recompute, "\n");
     if (!p_.fits) {
       return text_ + "  does not fit: " + p_.refusal + "\n";
@@ -96,6 +97,13 @@ private:
     if (p_.whole_at_once() > zero::gather_buffers{}.weights) {
       text_ += formatted("  weights of %d of %d units stay gathered from forward to backward\n",
                          p_.whole_at_once(), p_.gathered_units);
+    }
+  }
+
+  void tell_of_activations() {
+    if (p_.on_host.activations > 0) {
+      text_ += formatted("  activations of blocks go to the host, those of %d at a time stay on the device\n",
+                         p_.state.activations.buffers);
     }
   }
 

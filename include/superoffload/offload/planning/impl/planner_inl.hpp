@@ -72,11 +72,8 @@ private:
     }
   }
 
-  /// Is it faster? State leaves a device that has room for it only if that saves a twentieth of the step: the
-  /// host's part of a step varies with other programs, and micro-batches smaller than the expected one wait
-  /// for it.
+  /// Is it faster, and if state leaves the device, is that worth_leaving?
   static bool is_better(plan const& p, plan const& than) {
-    constexpr double worth_leaving = 0.95;
     bool const leaves = p.state.off_the_device() > 0, left = than.state.off_the_device() > 0;
     return leaves == left ? p.step_time < than.step_time
            : leaves       ? p.step_time < worth_leaving * than.step_time
@@ -188,7 +185,8 @@ SUPEROFFLOAD_INLINE schedule schedule_of(plan const& p, workload const& w, machi
   for (auto const& b : p.state.buckets) {
     offloaded[static_cast<std::size_t>(b.unit)] += p.state.offloaded.gradient_of(b.unit) ? b.count : 0;
   }
-  return {.units = unit_times(m, w, w.levels[p.level]),
+  auto const& level = w.levels[p.level];
+  return {.units = unit_times(m, w, level),
           .state = p.state,
           .micro_batches = w.micro_batches,
           .element_bytes = w.element_bytes,
@@ -197,6 +195,8 @@ SUPEROFFLOAD_INLINE schedule schedule_of(plan const& p, workload const& w, machi
           .weight_buffers = p.state.offloaded.weight_buffers,
           .offloaded_gradients = std::move(offloaded),
           .gradient_buffers = p.state.offloaded.gradient_buffers,
+          .offloaded_activations = level.leaving,
+          .activation_buffers = level.buffers,
           .with_ranks = w.with_ranks,
           .imitates = {}};
 }

@@ -65,6 +65,7 @@ public:
         clock_{m, s.state.workers},
         visits_{s, passes_},
         gradients_{s, passes_},
+        activations_{s},
         state_{s, clock_, gradients_} {
     sum_.waits.resize(s.units.size());
   }
@@ -138,6 +139,10 @@ private:
         return gradients_.sum_went_down(done.unit);
       case activity::state_down:
         return state_.state_went_down(bucket);
+      case activity::activations_down:
+        return activations_.went_down();
+      case activity::activations_up:
+        return activations_.came_up();
       case activity::unit:
         return visits_.arrived();
       case activity::sum_up:
@@ -162,6 +167,7 @@ private:
     if (!p.forward && p.micro_batch == 0 && gradients_.offloads(p.unit) && !collectives_.any()) {
       gradients_.take_buffer();
     }
+    activations_.pass_began(p);
     waited(p.unit);
     auto const& time = s_.units[static_cast<std::size_t>(p.unit)];
     clock_.start(lane::compute, p.forward ? activity::forward : activity::backward, p.unit, 0,
@@ -182,7 +188,7 @@ private:
     if (!p.forward && gradients_.offloads(p.unit) && !collectives_.any()) {
       can = can && gradients_.may_begin(p);
     }
-    can = can && !sum_waits_for_buffer();
+    can = can && !sum_waits_for_buffer() && activations_.may_begin(p);
     if (collectives_.any() && p.forward && p.at_the_edge && pass_ + 1 < passes_.size()) {
       can = can && state_.is_served(passes_[pass_ + 1].unit);
     }
@@ -206,6 +212,7 @@ private:
     auto const& p = passes_[pass_];
     may_compute();
     visits_.pass_ended(pass_);
+    activations_.pass_ended(p);
     if (!p.forward && !collectives_.any()) {
       if (gradients_.offloads(p.unit)) {
         gradients_.backward_ended(p);
@@ -288,8 +295,22 @@ private:
   // -------------------------------------------------------------------------------------------------
 
   bool start_down() {
-    return !clock_.is_busy(lane::down) &&
-           (state_.start_gradient() || start_sum_down() || state_.start_state_down());
+    return !clock_.is_busy(lane::down) && (start_activations_down() || state_.start_gradient() ||
+                                           start_sum_down() || state_.start_state_down());
+  }
+  bool start_activations_down() {
+    auto const unit = activations_.take_down();
+    if (unit) {
+      clock_.start_copy(lane::down, activity::activations_down, *unit, 0, activations_.bytes(*unit));
+    }
+    return unit.has_value();
+  }
+  bool start_activations_up() {
+    auto const unit = activations_.take_up();
+    if (unit) {
+      clock_.start_copy(lane::up, activity::activations_up, *unit, 0, activations_.bytes(*unit));
+    }
+    return unit.has_value();
   }
   bool start_sum_down() {
     auto const unit = gradients_.take_sum_to_go();
@@ -306,8 +327,8 @@ private:
   }
 
   bool start_up() {
-    return !clock_.is_busy(lane::up) &&
-           (start_unit() || start_sum_up() || state_.start_weights() || state_.start_state_up());
+    return !clock_.is_busy(lane::up) && (start_unit() || start_activations_up() || start_sum_up() ||
+                                         state_.start_weights() || state_.start_state_up());
   }
   bool start_unit() {
     auto const v = visits_.next_to_send();
@@ -351,6 +372,7 @@ private:
   lane_clock clock_;
   weight_visits visits_;
   offloaded_gradients gradients_;
+  activation_copies activations_;
   simulated_state state_;
 
   double could_compute_ = 0.0, device_adam_by_then_ = 0.0;

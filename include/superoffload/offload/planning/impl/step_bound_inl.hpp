@@ -83,15 +83,18 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   double const e = w.element_bytes, state = static_cast<double>(w.state_bytes());
   double const traffic = static_cast<double>(update_traffic_bytes(static_cast<std::size_t>(w.element_bytes)));
   double const update = on_device * traffic / m.device.bandwidth;
+  double activations = 0.0;
+  for (auto const bytes : w.levels[p.level].leaving) { activations += w.micro_batches * bytes; }
   double const sums = (w.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
   int const workers = p.state.workers;
-  double const all_at_once = detail::busiest(
-      m, workers,
-      {.compute = passes + update,
-       .host = beside,
-       .in_place = in_place,
-       .down = (beside + in_place + along) * e + sums + device_updated * state,
-       .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + device_updated * state});
+  double const all_at_once =
+      detail::busiest(m, workers,
+                      {.compute = passes + update,
+                       .host = beside,
+                       .in_place = in_place,
+                       .down = (beside + in_place + along) * e + sums + activations + device_updated * state,
+                       .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + activations +
+                             device_updated * state});
   if (p.state.immediate) {
     return all_at_once;
   }

@@ -57,8 +57,10 @@ private:
     using recompute::choice;
     for (auto const& [name, choice] : {std::pair{"none", choice::none},
                                        {"every_block", choice::every_block},
-                                       {"auto", choice::automatic}}) {
-      if (choice != asked_.recompute) {
+                                       {"auto", choice::automatic},
+                                       {"offload", choice::offload}}) {
+      bool const has_rates = choice != choice::offload || planner_.rates_of_offloading;
+      if (choice != asked_.recompute && has_rates) {
         auto o = asked_;
         o.recompute = choice;
         add(concat("--activation_checkpointing ", name), o);

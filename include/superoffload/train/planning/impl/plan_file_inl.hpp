@@ -73,6 +73,7 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::plan const& p, std::string cons
       {"units_with_streamed_weights", std::count_if(p.offloaded_weights.begin(), p.offloaded_weights.end(),
                                                     [](std::int64_t elements) { return elements > 0; })},
       {"units_with_sums_on_host", p.sums_on_host()},
+      {"activation_buffers", p.state.activations.buffers},
       {"device_bytes", detail::bytes_of(p.on_device, p.device_available)},
       {"host_bytes", detail::bytes_of(p.on_host, p.host_available)},
       {"pinned_host_bytes", p.pinned},

@@ -46,6 +46,8 @@ inline constexpr std::array<char const*, offload::activities> page_kinds{"forwar
                                                                          "state",
                                                                          "weights",
                                                                          "gradient",
+                                                                         "activations",
+                                                                         "activations",
                                                                          "update",
                                                                          "speculative update",
                                                                          "commit",

@@ -77,8 +77,8 @@ SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline 
 
 SUPEROFFLOAD_INLINE std::string refusal_of(offload::plan const& p, std::string const& device,
                                            training_options const& o, fits_with const& fits) {
-  // Automatic recompute includes keeping only the inputs of blocks.
-  for (auto const recomputed : {recompute::choice::none, recompute::choice::every_block}) {
+  auto const otherwise = o.recompute == recompute::choice::none ? recompute::choice::automatic : o.recompute;
+  for (auto const recomputed : {recompute::choice::none, otherwise}) {
     if (recomputed == recompute::choice::none && o.recompute != recompute::choice::none) {
       continue;
     }
