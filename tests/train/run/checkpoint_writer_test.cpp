@@ -51,9 +51,11 @@ TEST_CASE("a checkpoint has the state at the time of save(), although training c
   }
   auto const last = writer.wait();
   REQUIRE(last);
-  CHECK(*last == root.path() / "checkpoint-4");
+  CHECK(last->directory == root.path() / "checkpoint-4");
+  CHECK(last->bytes == state.bytes.size());
+  CHECK(last->seconds > 0.0);
   CHECK_FALSE(writer.wait());
-  CHECK(first_of(*last) == std::byte{4});
+  CHECK(first_of(last->directory) == std::byte{4});
   CHECK(first_of(root.path() / "checkpoint-3") == std::byte{3});
   CHECK_FALSE(std::filesystem::exists(root.path() / "checkpoint-2"));
 }
@@ -84,9 +86,11 @@ TEST_CASE("ranks write a checkpoint together, which is complete for all of them 
       state.bytes.resize(static_cast<std::size_t>(2 - group.rank()) * 1000);  // the last rank has nothing
       state.become(10 * step + group.rank());
       writer.save(step, concat("{\"rank\":", group.rank(), "}"), state.blobs());
-      std::optional<std::filesystem::path> done;
+      std::optional<train::saved_checkpoint> done;
       while (!done) { done = writer.completed(); }
-      conformance::require(*done == root.path() / concat("checkpoint-", step), "another checkpoint");
+      conformance::require(done->directory == root.path() / concat("checkpoint-", step),
+                           "another checkpoint");
+      conformance::require(done->bytes == 3000, "not the bytes of all ranks");
     }
     conformance::require(!writer.wait(), "there is another one");
   }));

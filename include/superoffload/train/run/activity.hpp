@@ -11,6 +11,9 @@
 
 namespace superoffload::train {
 
+/// Logs the time of work that took a second or more, and its rate if it moved bytes.
+void log_time(std::string const& what, std::size_t bytes, double seconds);
+
 /// While it lives, a live log shows what the run is doing and for how long, from the second second on. Of
 /// several at once, each replaces the other's line. Any log gets a line with the time at the end of work that
 /// took a second or more, and with the rate if it moved bytes.
@@ -26,7 +29,6 @@ private:
   using clock = std::chrono::steady_clock;
 
   void show();
-  void log_time() const;
 
   std::string what_;
   bool is_shown_;

@@ -15,6 +15,13 @@
 
 namespace superoffload::train {
 
+/// A checkpoint that is complete, and what its write took.
+struct saved_checkpoint {
+  std::filesystem::path directory;
+  std::uint64_t bytes = 0;  ///< of the state, of all ranks
+  double seconds = 0.0;     ///< of this rank's write
+};
+
 /// Saves checkpoints while training continues: the state is copied to host memory, and a separate thread
 /// writes it. If the copy does not fit, save() writes piece by piece and returns when it is done. One
 /// checkpoint is written at a time. All calls come from one thread.
@@ -40,18 +47,18 @@ public:
 
   /// The checkpoint that was completed since the last call, if any. Does not wait.
   /// \throws the failure of its write.
-  std::optional<std::filesystem::path> completed();
+  std::optional<saved_checkpoint> completed();
   /// The same, after a wait for the running write.
-  std::optional<std::filesystem::path> wait();
+  std::optional<saved_checkpoint> wait();
 
 private:
-  std::filesystem::path finish();
+  saved_checkpoint finish();
 
   std::filesystem::path root_;
   int keep_last_;
   comm::host_group ranks_;
   std::string run_;
-  std::filesystem::path writing_;  ///< empty: nothing
+  saved_checkpoint writing_;  ///< without a directory: nothing
   std::string state_json_;
   std::optional<io::checkpoint_draft> draft_;  ///< the first rank's
   std::future<std::string> part_;              ///< this rank's

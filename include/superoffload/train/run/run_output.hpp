@@ -204,9 +204,9 @@ public:
   void look() { announce(writer_->completed()); }
   /// The same, after a wait for the running write.
   void wait() {
-    std::optional<std::filesystem::path> saved;
+    std::optional<saved_checkpoint> saved;
     if (writer_) {
-      activity const shown{"writing the checkpoint", setup_->is_rank_zero()};
+      activity const shown{"waiting for the checkpoint", setup_->is_rank_zero()};
       saved = writer_->wait();
     }
     announce(saved);
@@ -319,9 +319,12 @@ private:
     }
     throw comm::agreed_error{reason.code(), concat(reason.what(), "; ", outcome), setup_->ranks.is_first()};
   }
-  void announce(std::optional<std::filesystem::path> const& saved) {
+  void announce(std::optional<saved_checkpoint> const& saved) {
     if (saved) {
-      checkpoint_ = *saved;
+      checkpoint_ = saved->directory;
+      if (setup_->is_rank_zero()) {
+        log_time("writing the checkpoint", saved->bytes, saved->seconds);
+      }
       report_->say(concat("saved ", checkpoint_.string()));
     }
   }

@@ -18,6 +18,19 @@
 
 namespace superoffload::train {
 
+SUPEROFFLOAD_INLINE void log_time(std::string const& what, std::size_t bytes, double seconds) {
+  if (seconds < 1.0) {
+    return;
+  }
+  auto const rounded = concat(std::round(10.0 * seconds) / 10.0, " s");
+  if (bytes == 0) {
+    log(log_level::info, what, ": ", rounded);
+    return;
+  }
+  log(log_level::info, what, ": ", bytes_text(bytes), " in ", rounded, ", ",
+      bytes_text(static_cast<std::size_t>(static_cast<double>(bytes) / seconds)), " a second");
+}
+
 SUPEROFFLOAD_INLINE activity::activity(std::string what, bool is_shown, std::size_t bytes)
     : what_{std::move(what)}, is_shown_{is_shown}, bytes_{bytes}, exceptions_{std::uncaught_exceptions()} {
   if (!is_shown || !log_is_live()) {
@@ -42,22 +55,8 @@ SUPEROFFLOAD_INLINE activity::~activity() {
     thread_.join();
   }
   if (is_shown_ && std::uncaught_exceptions() == exceptions_) {
-    log_time();
+    log_time(what_, bytes_, std::chrono::duration<double>(clock::now() - began_).count());
   }
-}
-
-SUPEROFFLOAD_INLINE void activity::log_time() const {
-  auto const seconds = std::chrono::duration<double>(clock::now() - began_).count();
-  if (seconds < 1.0) {
-    return;
-  }
-  auto const rounded = concat(std::round(10.0 * seconds) / 10.0, " s");
-  if (bytes_ == 0) {
-    log(log_level::info, what_, ": ", rounded);
-    return;
-  }
-  log(log_level::info, what_, ": ", bytes_text(bytes_), " in ", rounded, ", ",
-      bytes_text(static_cast<std::size_t>(static_cast<double>(bytes_) / seconds)), " a second");
 }
 
 SUPEROFFLOAD_INLINE void activity::show() {

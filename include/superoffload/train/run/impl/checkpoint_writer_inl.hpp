@@ -55,33 +55,36 @@ SUPEROFFLOAD_INLINE void checkpoint_writer::save(std::int64_t step, std::string 
       comm::gather_texts(ranks_, draft_ ? draft_->directory().native() : std::string{}).front();
   std::uint64_t bytes = 0;
   for (auto const& blob : blobs) { bytes += blob.bytes; }
-  bool const alongside = comm::on_all_ranks(ranks_, detail::copy_fits(comm::sum_over_ranks(ranks_, bytes)));
+  bytes = comm::sum_over_ranks(ranks_, bytes);
+  bool const alongside = comm::on_all_ranks(ranks_, detail::copy_fits(bytes));
   bool const alone = ranks_.ranks() == 1;
   state_json_ = std::move(state_json);
   auto write = [this, alone, directory, what = alongside ? detail::copied(blobs) : std::move(blobs)] {
+    auto const began = std::chrono::steady_clock::now();
     auto const part = io::write_checkpoint_part(directory, ranks_.rank(), what);
     if (alone) {
       draft_->finish(state_json_, {&part, 1}, keep_last_);
     }
+    writing_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return part;
   };
-  writing_ = root_ / concat("checkpoint-", step);
+  writing_ = {root_ / concat("checkpoint-", step), bytes};
   part_ = std::async(alongside ? std::launch::async : std::launch::deferred, std::move(write));
   if (!alongside) {
     part_.wait();
   }
 }
 
-SUPEROFFLOAD_INLINE std::optional<std::filesystem::path> checkpoint_writer::completed() {
-  if (writing_.empty() ||
+SUPEROFFLOAD_INLINE std::optional<saved_checkpoint> checkpoint_writer::completed() {
+  if (writing_.directory.empty() ||
       !comm::on_all_ranks(ranks_, part_.wait_for(std::chrono::seconds{0}) == std::future_status::ready)) {
     return std::nullopt;
   }
   return finish();
 }
 
-SUPEROFFLOAD_INLINE std::optional<std::filesystem::path> checkpoint_writer::wait() {
-  if (writing_.empty()) {
+SUPEROFFLOAD_INLINE std::optional<saved_checkpoint> checkpoint_writer::wait() {
+  if (writing_.directory.empty()) {
     return std::nullopt;
   }
   // A rank that is done keeps taking part in this collective until all are.
@@ -90,7 +93,8 @@ SUPEROFFLOAD_INLINE std::optional<std::filesystem::path> checkpoint_writer::wait
   return finish();
 }
 
-SUPEROFFLOAD_INLINE std::filesystem::path checkpoint_writer::finish() {
+SUPEROFFLOAD_INLINE saved_checkpoint checkpoint_writer::finish() {
+  part_.wait();  // the write has its time when it has ended
   auto const done = std::exchange(writing_, {});
   auto const parts = comm::gather_texts(ranks_, part_.get());
   if (ranks_.ranks() > 1) {
