@@ -17,9 +17,9 @@ import pathlib
 import statistics
 
 CPU_ADAM = {
-    "speculative update of ": "emit",
+    "speculative update of ": "speculate",
     "commit of ": "commit",
-    "commit and speculative update of ": "commit + emit",
+    "commit and speculative update of ": "commit + speculate",
     "commit and update of ": "commit + update",
     "update of ": "update",
     "old weights of ": "old weights",
@@ -34,6 +34,8 @@ STREAMS = {
     ("weights ahead of use", "weights of "): "unit",
     ("sums ahead of use", "sum of "): "sum up",
     ("sums to host", "sum of "): "sum down",
+    ("activations to host", "activations of "): "activations down",
+    ("activations ahead of use", "activations of "): "activations up",
     ("between ranks", "weights of "): "gather",
     ("between ranks", "gradient of "): "reduce",
     ("state to device", "state of "): "state up",
@@ -44,10 +46,10 @@ STREAMS = {
 LANES = {
     "device": ["forward", "backward"],
     "device_adam": ["device update"],
-    "link_down": ["gradient", "sum down", "state down"],
-    "link_up": ["weights", "unit", "sum up", "state up"],
+    "link_down": ["gradient", "sum down", "state down", "activations down"],
+    "link_up": ["weights", "unit", "sum up", "state up", "activations up"],
     "cpu_adam": list(CPU_ADAM.values()),
-    "exchange": ["gather", "reduce"],
+    "collectives": ["gather", "reduce"],
 }
 
 

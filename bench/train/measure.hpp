@@ -291,13 +291,13 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   if (ranks.ranks() > 1) {
     auto const& p = machine.peers;
     offloading += so::concat(
-        j.ctas ? so::concat("\"max_ctas\": ", *j.ctas, ", ") : "", "\"weight_rooms\": ",
+        j.ctas ? so::concat("\"max_ctas\": ", *j.ctas, ", ") : "", "\"gather_buffers\": ",
         std::min(engine.options().configuration.buffers.weights, planned.gathered_units),
-        ", \"exchanged_bytes\": ", planned.exchanged, ", \"exchange_ms\": ", 1e3 * planned.collective_time,
-        ", \"exchange_waited_ms\": ", 1e3 * planned.step.waited_for_ranks,
+        ", \"collective_bytes\": ", planned.exchanged, ", \"collective_ms\": ", 1e3 * planned.collective_time,
+        ", \"collective_waited_ms\": ", 1e3 * planned.step.waited_for_ranks,
         ", \"all_gather_gb_per_s\": ", 1e-9 * p.all_gather,
         ", \"reduce_scatter_gb_per_s\": ", 1e-9 * p.reduce_scatter,
-        ", \"exchange_latency_us\": ", 1e6 * p.latency, ", \"share_beside_compute\": ", p.beside_compute,
+        ", \"collective_latency_us\": ", 1e6 * p.latency, ", \"share_beside_compute\": ", p.beside_compute,
         ", \"compute_share_beside\": ", p.compute_beside, ", ");
   }
   if constexpr (Engine::configures) {
@@ -305,15 +305,16 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     auto const& a = engine.options().configuration;
     offloading += so::concat(
         "\"resident\": ", planned.resident, ", \"host\": ", planned.host,
-        ", \"streamed\": ", planned.device_updated, ", \"weight_bytes_on_host\": ", planned.on_host.weights,
+        ", \"device_updated\": ", planned.device_updated,
+        ", \"weight_bytes_on_host\": ", planned.on_host.weights,
         ", \"gradient_bytes_on_host\": ", planned.on_host.gradients,
         ", \"activation_bytes_on_host\": ", allocated.activations_on_host,
         ", \"activation_buffers\": ", a.activations.buffers, ", \"max_grad_norm\": ", j.max_grad_norm,
-        ", \"buckets\": ", a.buckets.size(), ", \"slots\": ", a.pinned_buffers,
-        ", \"stagings\": ", a.staging_buffers, ", \"workers\": ", a.workers, ", \"speculation\": \"",
-        j.speculation, "\", \"acceptance\": ", engine.state().hit_rate(),
-        ", \"emitted\": ", counts.speculated, ", \"committed\": ", counts.committed,
-        ", \"updated\": ", counts.updated, ", \"sent_again\": ", counts.resent,
+        ", \"buckets\": ", a.buckets.size(), ", \"pinned_buffers\": ", a.pinned_buffers,
+        ", \"staging_buffers\": ", a.staging_buffers, ", \"workers\": ", a.workers, ", \"speculation\": \"",
+        j.speculation, "\", \"hit_rate\": ", engine.state().hit_rate(),
+        ", \"speculated\": ", counts.speculated, ", \"committed\": ", counts.committed,
+        ", \"updated\": ", counts.updated, ", \"resent\": ", counts.resent,
         ", \"machine\": ", so::train::to_json(machine, "measured when this run began"), ", ");
   } else {
     // The time without the optimizer, whose time depends on the number of ranks.
@@ -340,8 +341,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       "\"step_time_ms\": %.3f, \"every_step_ms\": [%s], \"tokens_per_second\": %.1f, "
       "\"tokens_per_second_of_each\": %.1f, \"model_tflops\": %.5f, \"hardware_tflops\": "
       "%.5f, "
-      "\"product_tflops\": %.5f, \"share_of_product_rate\": %.3f, \"measured_bound_ms\": %.3f, "
-      "\"measured_products_ms\": %.3f, \"measured_attention_ms\": %.3f, \"measured_recomputed_ms\": %.3f, "
+      "\"gemm_tflops\": %.5f, \"share_of_gemm_rate\": %.3f, \"measured_bound_ms\": %.3f, "
+      "\"measured_gemms_ms\": %.3f, \"measured_attention_ms\": %.3f, \"measured_recomputed_ms\": %.3f, "
       "\"measured_update_ms\": %.3f, \"share_of_measured_bound\": %.3f, \"device_bytes\": %zu, "
       "\"plan_bytes\": "
       "%zu, "

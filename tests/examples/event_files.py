@@ -22,7 +22,7 @@ OF_METRICS = {"train/loss": "loss", "train/grad_norm": "grad_norm", "train/learn
               "speed/step_time_ms": "step_time_ms", "speed/tokens_per_second": "tokens_per_second",
               "speed/model_tflops": "model_tflops", "speed/hardware_tflops": "hardware_tflops",
               "memory/host_peak_bytes": "host_bytes", "memory/device_peak_bytes": "device_bytes",
-              "speculation/hit_rate": "acceptance"}
+              "speculation/hit_rate": "hit_rate"}
 
 
 def train(program, model, dataset, output, *more):

@@ -49,8 +49,9 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
     CHECK(plan[number].get<double>() > 0.0);
   }
   CHECK(plan["recompute"].is_string());
-  auto const& places = plan["places"];
-  CHECK(places["resident"].get<double>() + places["host"].get<double>() + places["streamed"].get<double>() ==
+  auto const& tiers = plan["tiers"];
+  CHECK(tiers["resident"].get<double>() + tiers["host"].get<double>() +
+            tiers["device_updated"].get<double>() ==
         doctest::Approx(1.0));
   CHECK(plan["device_bytes"]["total"] <= plan["device_bytes"]["available"]);
   CHECK(plan["host_bytes"]["state"] > 0);
@@ -59,7 +60,7 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
   auto const ratio =
       plan_of(test::finetune, "h200_pcie5.json", {"--ratio", "1", "--device_updated_share", "0"});
   CHECK(ratio.status == 0);
-  CHECK(written()["places"]["host"] == 1.0);
+  CHECK(written()["tiers"]["host"] == 1.0);
 
   // A budget leaves more of the state to the host, or refuses what it cannot hold.
   auto const within = plan_of(test::finetune, "h200_pcie5.json", {"--device_memory", "40"});
@@ -67,7 +68,7 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
   CHECK(within.status == 0);
   CHECK(written()["device_bytes"]["available"] == std::size_t{40} << 30);
   CHECK(written()["device_bytes"]["total"] <= std::size_t{40} << 30);
-  CHECK(written()["places"]["resident"] < 0.5);
+  CHECK(written()["tiers"]["resident"] < 0.5);
   CHECK(within.out.find("--device_memory 20") != std::string::npos);
   CHECK(within.out.find("(available: 40.00)") != std::string::npos);
   auto const too_small =
@@ -81,7 +82,7 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
   CAPTURE(ranks.err);
   CHECK(ranks.status == 0);
   CHECK(ranks.out.find("  collectives: ") != std::string::npos);
-  CHECK(written()["exchanges"]["bytes"] > 0);
+  CHECK(written()["collectives"]["bytes"] > 0);
   auto const unknown = plan_of(test::finetune, "rtx4090.json", {"--gpus", "2"});
   CHECK(unknown.status == static_cast<int>(exit_code::bad_input));
   CHECK(unknown.err.find("field 'peers' is missing") != std::string::npos);
@@ -111,7 +112,7 @@ TEST_CASE("a run is planned for the machine that it is on, and obeys") {
   CHECK(test::contents_of(output.path() / "s.svg").rfind("<svg", 0) == 0);
   auto const plan = io::json::parse(test::contents_of(file));
   CHECK(plan["fits"] == true);
-  CHECK(plan["places"]["resident"].get<double>() < 0.9);
+  CHECK(plan["tiers"]["resident"].get<double>() < 0.9);
   CHECK(plan["step_time_ms"].get<double>() > 0.0);
   auto const bytes = test::series(output.path(), "device_bytes");
   REQUIRE(bytes.size() == 4);

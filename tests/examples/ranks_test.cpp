@@ -176,16 +176,16 @@ TEST_CASE("the first rank tells of a run, and what it tells is of all") {
   auto const plan = io::json::parse(contents_of(output.path() / "plan.json"));
   CHECK(plan["fits"] == true);
   CHECK(contains(done.out, "  collectives: "));
-  CHECK(plan["exchanges"]["bytes"] > 0);
-  CHECK(plan["exchanges"]["ms"] > 0);
-  CHECK(plan["exchanges"]["waited_ms"] > 0);
-  CHECK(plan["busy"]["exchange"] > 0);
+  CHECK(plan["collectives"]["bytes"] > 0);
+  CHECK(plan["collectives"]["ms"] > 0);
+  CHECK(plan["collectives"]["waited_ms"] > 0);
+  CHECK(plan["busy"]["collectives"] > 0);
   CHECK(plan["activities"]["gather"]["count"] >= plan["activities"]["reduce"]["count"]);
 
   // As many exchanges as planned were made, and the step says how much of it they took.
   CHECK(contains(done.err, ", collectives "));
   for (auto const& line : metrics_in(output.path())) {
-    CHECK(line["breakdown"]["busy"]["exchange"] > 0);
+    CHECK(line["breakdown"]["busy"]["collectives"] > 0);
     CHECK(line["breakdown"]["busy"]["link_up"] == 0);
   }
   std::map<int, std::string> rows;

@@ -93,7 +93,7 @@ TEST_CASE("scripts plan published models from config.json alone") {
       CHECK(offload.contains("super_offload") == (mode == "superoffload"));
       if (mode == "superoffload") {
         CHECK(offload["ratio"] == of.ratio);
-        CHECK(io::read_json(plan)["places"]["resident"].get<double>() ==
+        CHECK(io::read_json(plan)["tiers"]["resident"].get<double>() ==
               doctest::Approx(1.0 - of.ratio).epsilon(0.1));
       }
       CHECK(contents_of(s.directory() / (file + ".log")).find("plan for ") != std::string::npos);

@@ -23,7 +23,7 @@ from environment import environment_with
 
 OF_METRICS = {"train/loss": "loss", "train/grad_norm": "grad_norm", "train/learning_rate": "lr",
               "speed/tokens_per_second": "tokens_per_second", "memory/device_peak_bytes": "device_bytes",
-              "speculation/hit_rate": "acceptance"}
+              "speculation/hit_rate": "hit_rate"}
 
 
 class StandIn(http.server.BaseHTTPRequestHandler):

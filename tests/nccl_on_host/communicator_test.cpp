@@ -183,7 +183,7 @@ TEST_CASE("NCCL gets the limit of thread blocks, if one is set") {
   CHECK(last_max_ctas() < 0);  // NCCL chooses
   for (auto const& said : groups.run(2, nccl::options{.max_ctas = -1})) {
     CAPTURE(said);
-    CHECK(said.find("exchanges in -1 thread blocks: expected 1 or more") != std::string::npos);
+    CHECK(said.find("collectives in -1 thread blocks: expected 1 or more") != std::string::npos);
   }
 }
 

@@ -31,9 +31,9 @@ public:
       : device_{&device},
         times_{times},
         down_track_{times_ == nullptr ? -1
-                                      : times_->add_track(resource::link_down, "activations to the host")},
+                                      : times_->add_track(resource::link_down, "activations to host")},
         up_track_{times_ == nullptr ? -1
-                                    : times_->add_track(resource::link_up, "activations ahead of backward")},
+                                    : times_->add_track(resource::link_up, "activations ahead of use")},
         compute_{&compute},
         down_{device},
         up_{urgent_stream(device)},

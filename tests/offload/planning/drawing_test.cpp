@@ -34,10 +34,10 @@ TEST_CASE("a picture shows every interval in its lane, to scale, with a legend o
   CHECK(count(svg, "<title>") == 4);
   // The plot is 1440 wide from 130 on: the gradient from a quarter of it to half.
   CHECK(svg.find("<rect x=\"490.00\" y=\"168\" width=\"360.00\"") != std::string::npos);
-  CHECK(svg.find("commit + emit, unit 12: 50.000 to 75.000 ms") != std::string::npos);
+  CHECK(svg.find("commit + speculate, unit 12: 50.000 to 75.000 ms") != std::string::npos);
   CHECK(svg.find(">12</text>") != std::string::npos);
   for (char const* shown :
-       {">forward<", ">backward<", ">gradient<", ">commit + emit<", ">CPU Adam<", ">100<"}) {
+       {">forward<", ">backward<", ">gradient<", ">commit + speculate<", ">CPU Adam<", ">100<"}) {
     CAPTURE(shown);
     CHECK(svg.find(shown) != std::string::npos);
   }

@@ -50,7 +50,7 @@ TEST_CASE("grouped GEMMs have their own rate, which a machine for a model with e
   constexpr double seconds = 5e-3;
   for (auto& u : m.work.units) { u.forward.grouped = u.backward.grouped = seconds * 300e12; }
   CHECK_THROWS_WITH_AS(make_plan(m.units, m.work, machine, {}),
-                       doctest::Contains("grouped_products_tflops is missing"), error);
+                       doctest::Contains("grouped_gemms_tflops is missing"), error);
   machine.device.grouped_gemms = 300e12;
   CHECK(make_plan(m.units, m.work, machine, {}).step_time ==
         doctest::Approx(dense.step_time + 2.0 * seconds * static_cast<double>(m.work.units.size())));

@@ -124,6 +124,26 @@ TEST_CASE("a written description is read back unchanged") {
   CHECK(train::read_machine(file).device.grouped_gemms == 0.0);
 }
 
+TEST_CASE("a description with the field names of earlier versions is read") {
+  test::scratch_directory const directory;
+  auto text = text_of(hardware / "gh200.json");
+  for (auto const& [now, before] : {std::pair{"\"grouped_gemms_tflops\"", "\"grouped_products_tflops\""},
+                                    {"\"gemms_tflops\"", "\"products_tflops\""},
+                                    {"\"speculate\"", "\"emit\""},
+                                    {"\"commit_speculate\"", "\"commit_emit\""}}) {
+    int renamed = 0;
+    for (auto at = text.find(now); at != std::string::npos; at = text.find(now)) {
+      text.replace(at, std::string{now}.size(), before);
+      ++renamed;
+    }
+    CHECK(renamed > 0);
+  }
+  auto const file = directory.path() / "machine.json";
+  std::ofstream{file} << text;
+  CHECK(train::to_json(train::read_machine(file), "a test") ==
+        train::to_json(train::read_machine(hardware / "gh200.json"), "a test"));
+}
+
 TEST_CASE("a bad description is refused by file and field") {
   test::scratch_directory const directory;
   auto const good = text_of(hardware / "gh200.json");
@@ -157,15 +177,14 @@ TEST_CASE("a bad description is refused by file and field") {
   says(with("\"memory_gib\": 447,", ""), "host: field 'memory_gib' is missing");
   says(with("\"cores\": 72", "\"cores\": 72, \"sockets\": 1"), "host: field 'sockets' is not known");
   says(with("\"link\"", "\"links\""), "field 'link' is missing");
-  says(with("\"products_tflops\": 740", "\"products_tflops\": 0"),
-       "device.products_tflops: expected a number above 0");
-  says(with("\"products_tflops\": 740", "\"products_tflops\": \"fast\""),
-       "device.products_tflops: expected a number");
-  says(with("\"grouped_products_tflops\": 640", "\"grouped_products_tflops\": 0"),
-       "device.grouped_products_tflops: expected a number above 0");
-  says(with("\"emit\": 0.060", "\"emit\": -1"),
-       "adam_seconds_per_1e9.links_idle.emit: expected a number from 0");
-  says(with("\"emit\": 0.060", "\"emits\": 1"), "links_idle: field 'emit' is missing");
+  says(with("\"gemms_tflops\": 740", "\"gemms_tflops\": 0"),
+       "device.gemms_tflops: expected a number above 0");
+  says(with("\"gemms_tflops\": 740", "\"gemms_tflops\": \"fast\""), "device.gemms_tflops: expected a number");
+  says(with("\"grouped_gemms_tflops\": 640", "\"grouped_gemms_tflops\": 0"),
+       "device.grouped_gemms_tflops: expected a number above 0");
+  says(with("\"speculate\": 0.060", "\"speculate\": -1"),
+       "adam_seconds_per_1e9.links_idle.speculate: expected a number from 0");
+  says(with("\"speculate\": 0.060", "\"speculates\": 1"), "links_idle: field 'speculate' is missing");
   says(with("\"name\": \"NVIDIA", "\"kind\": 1, \"name\": \"NVIDIA"), "field 'kind' is not known");
   for (auto const& [number, complaint] :
        {std::pair{"0", "expected a number above 0"}, std::pair{"-1", "expected a number from 0"},

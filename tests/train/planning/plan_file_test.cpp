@@ -49,24 +49,24 @@ TEST_CASE("a plan as JSON has every field") {
   CHECK(j["tokens_per_second"] == 1000.0);
   CHECK(j["model_tflops"] == 200.0);
   CHECK(j["recompute"] == "none");
-  CHECK(j["places"]["resident"] == 0.25);
-  CHECK(j["places"]["host"] == 0.75);
-  CHECK(j["places"]["streamed"] == 0.0);
+  CHECK(j["tiers"]["resident"] == 0.25);
+  CHECK(j["tiers"]["host"] == 0.75);
+  CHECK(j["tiers"]["device_updated"] == 0.0);
   CHECK(j["buckets"] == 7);
   CHECK(j["device_bytes"]["weights"] == 10);
   CHECK(j["device_bytes"]["total"] == 60);
   CHECK(j["device_bytes"]["available"] == 100);
   CHECK(j["units_with_sums_on_host"] == 2);
   CHECK(j["host_bytes"]["gradients"] == 4);
-  CHECK(j["host_bytes"]["slots"] == 6);
+  CHECK(j["host_bytes"]["pinned_buffers"] == 6);
   CHECK(j["pinned_host_bytes"] == 13);
   CHECK(j["busy"]["cpu_adam"] == 0.4);
-  CHECK(j["busy"]["exchange"] == 0.6);
-  CHECK(j["exchanges"]["weight_rooms"] == 5);
-  CHECK(j["exchanges"]["bytes"] == 4096.0);
-  CHECK(j["exchanges"]["ms"] == 250.0);
-  CHECK(j["exchanges"]["waited_ms"] == 125.0);
-  CHECK(j["buckets_per_step"]["emitted"] == 3.0);
+  CHECK(j["busy"]["collectives"] == 0.6);
+  CHECK(j["collectives"]["gather_buffers"] == 5);
+  CHECK(j["collectives"]["bytes"] == 4096.0);
+  CHECK(j["collectives"]["ms"] == 250.0);
+  CHECK(j["collectives"]["waited_ms"] == 125.0);
+  CHECK(j["buckets_per_step"]["speculated"] == 3.0);
   CHECK(j["waits_ms"][0] == 1.0);
   CHECK(j["activities"].size() == 2);
   CHECK(j["activities"]["forward"]["count"] == 2);
@@ -77,7 +77,7 @@ TEST_CASE("a plan as JSON has every field") {
 TEST_CASE("there are no more gather buffers than units, and none for a single rank") {
   auto p = some_plan();
   auto const buffers = [&] {
-    return io::parse_json(train::to_json(p, ""), "plan")["exchanges"]["weight_rooms"];
+    return io::parse_json(train::to_json(p, ""), "plan")["collectives"]["gather_buffers"];
   };
   p.gathered_units = 2;
   CHECK(buffers() == 2);
@@ -94,7 +94,7 @@ TEST_CASE("unknown values of a plan that does not fit are null") {
   CHECK(j["refusal"] == "use less");
   CHECK(j["step_time_ms"].is_null());
   CHECK(j["tokens_per_second"].is_null());
-  CHECK(j["exchanges"]["bytes"].is_null());
+  CHECK(j["collectives"]["bytes"].is_null());
   CHECK(j["device_bytes"]["total"] == 60);
 }
 

@@ -61,10 +61,17 @@ TEST_CASE("a state of an earlier version has no settings") {
 
 TEST_CASE("a state without a hit rate has the hit rate 1") {
   auto text = to_json(sample());
-  std::string const field = "\"acceptance\":0.25,";
+  std::string const field = "\"hit_rate\":0.25,";
   auto const at = text.find(field);
   REQUIRE(at != std::string::npos);
   CHECK(train::parse_run_state(text.erase(at, field.size()), "manifest").hit_rate == 1.0);
+}
+
+TEST_CASE("the hit rate of a checkpoint of earlier versions is read by its name there") {
+  auto text = to_json(sample());
+  std::string const field = "\"hit_rate\"";
+  text.replace(text.find(field), field.size(), "\"acceptance\"");
+  CHECK(train::parse_run_state(text, "manifest").hit_rate == sample().hit_rate);
 }
 
 TEST_CASE("a run that differs from the saved one is refused by the setting's name") {
@@ -88,7 +95,7 @@ TEST_CASE("a damaged state is refused by field") {
   for (auto const& [from, to, field] : {std::array<std::string, 3>{"\"step\":17", "\"step\":-1", "step"},
                                         {"\"step\":17", "\"step\":\"x\"", "step"},
                                         {"\"accepted_steps\":15", "\"accepted_steps\":99", "accepted_steps"},
-                                        {"\"acceptance\":0.25", "\"acceptance\":1.5", "acceptance"},
+                                        {"\"hit_rate\":0.25", "\"hit_rate\":1.5", "hit_rate"},
                                         {"\"epoch\":3", "\"epoch\":3.5", "data_position.epoch"},
                                         {"\"dtype\":\"bf16\"", "\"dtype\":16", "identity.dtype"},
                                         {"{", "[", "valid JSON"}}) {

@@ -191,7 +191,7 @@ public:
     try {
       expect(o.sum_part_bytes > 0 && o.sum_part_bytes % sizeof(double) == 0, exit_code::bad_input, "sums of ",
              o.sum_part_bytes, " bytes at a time: expected a multiple of ", sizeof(double));
-      expect(o.max_ctas >= 0, exit_code::bad_input, "exchanges in ", o.max_ctas,
+      expect(o.max_ctas >= 0, exit_code::bad_input, "collectives in ", o.max_ctas,
              " thread blocks: expected 1 or more, or 0 for as many as NCCL likes");
       connect(rendezvous(), o);
     } catch (std::exception const& e) {

@@ -44,10 +44,10 @@ enum class activity {
 inline constexpr int activities = 19;
 /// Keys of the plan file.
 inline constexpr std::array<char const*, activities> activity_names{
-    "forward", "backward", "device update",    "gradient",       "weights",
-    "unit",    "sum up",   "sum down",         "state up",       "state down",
-    "gather",  "reduce",   "activations down", "activations up", "update",
-    "emit",    "commit",   "commit + emit",    "commit + update"};
+    "forward",   "backward", "device update",      "gradient",       "weights",
+    "unit",      "sum up",   "sum down",           "state up",       "state down",
+    "gather",    "reduce",   "activations down",   "activations up", "update",
+    "speculate", "commit",   "commit + speculate", "commit + update"};
 
 /// One activity of a lane.
 struct interval {

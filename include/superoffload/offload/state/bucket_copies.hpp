@@ -185,7 +185,7 @@ private:
     }
     while (auto const next = now.record ? scheduler_->next_update() : std::nullopt) {
       auto const& f = gradient_of(buckets_[*next].unit);
-      profile::range const named{"streamed update of ", name_of(*next)};
+      profile::range const named{"device update of ", name_of(*next)};
       device_updated_.update(*next, *now.record, f.gradient, *f.event);
       scheduler_->updated(*next);
       ++updated_by_device_;

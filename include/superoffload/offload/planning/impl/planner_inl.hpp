@@ -209,7 +209,7 @@ SUPEROFFLOAD_INLINE void check(std::vector<autograd::unit_layout> const& units, 
   bool const grouped =
       std::any_of(w.units.begin(), w.units.end(), [](auto const& u) { return u.forward.grouped > 0.0; });
   expect(!grouped || m.device.grouped_gemms > 0.0, exit_code::bad_input, "machine '", m.name,
-         "': device.grouped_products_tflops is missing: expected the rate of grouped GEMMs, for a "
+         "': device.grouped_gemms_tflops is missing: expected the rate of grouped GEMMs, for a "
          "model with experts");
 }
 }  // namespace detail

@@ -43,6 +43,10 @@ public:
     return value;
   }
   [[nodiscard]] bool has(char const* name) const { return field_.raw().contains(name); }
+  /// The name of a field, or the one that earlier versions wrote, if that is there.
+  [[nodiscard]] char const* renamed(char const* name, char const* before) const {
+    return !has(name) && has(before) ? before : name;
+  }
   [[nodiscard]] std::string where() const { return field_.where(); }
   std::size_t gibibytes(char const* name) {
     constexpr double gib = 1024.0 * 1024.0 * 1024.0;
@@ -61,12 +65,16 @@ private:
 };
 
 inline constexpr std::array<char const*, offload::adam_tasks> tasks{
+    "update", "speculate", "commit", "commit_speculate", "commit_update", "update_in_place"};
+inline constexpr std::array<char const*, offload::adam_tasks> tasks_before{
     "update", "emit", "commit", "commit_emit", "commit_update", "update_in_place"};
 
 SUPEROFFLOAD_INLINE offload::machine::adam_seconds adam_seconds(io::json_field const& field) {
   machine_section s{field};
   offload::machine::adam_seconds seconds;
-  for (std::size_t i = 0; i < seconds.size(); ++i) { seconds[i] = s.positive(tasks[i], 1e-9); }
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    seconds[i] = s.positive(s.renamed(tasks[i], tasks_before[i]), 1e-9);
+  }
   s.expect_no_more();
   return seconds;
 }
@@ -86,9 +94,10 @@ SUPEROFFLOAD_INLINE void read_sources(io::json_field const& sources) {
 SUPEROFFLOAD_INLINE void read_device(machine_section device, offload::machine& m) {
   m.device.memory = device.gibibytes("memory_gib");
   m.device.reserve = device.gibibytes("reserve_gib");
-  m.device.gemms = device.positive("products_tflops", 1e12);
-  if (device.has("grouped_products_tflops")) {
-    m.device.grouped_gemms = device.positive("grouped_products_tflops", 1e12);
+  m.device.gemms = device.positive(device.renamed("gemms_tflops", "products_tflops"), 1e12);
+  if (auto const* const name = device.renamed("grouped_gemms_tflops", "grouped_products_tflops");
+      device.has(name)) {
+    m.device.grouped_gemms = device.positive(name, 1e12);
   }
   m.device.attention_forward = device.positive("attention_forward_tflops", 1e12);
   m.device.attention_backward = device.positive("attention_backward_tflops", 1e12);
@@ -161,7 +170,7 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::machine const& m, std::string c
       {"device",
        {{"memory_gib", gibibytes(m.device.memory)},
         {"reserve_gib", gibibytes(m.device.reserve)},
-        {"products_tflops", 1e-12 * m.device.gemms},
+        {"gemms_tflops", 1e-12 * m.device.gemms},
         {"attention_forward_tflops", 1e-12 * m.device.attention_forward},
         {"attention_backward_tflops", 1e-12 * m.device.attention_backward},
         {"memory_gb_per_s", 1e-9 * m.device.bandwidth},
@@ -186,7 +195,7 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::machine const& m, std::string c
         {"links_busy", detail::json_of(m.adam.links_busy)}}},
   };
   if (m.device.grouped_gemms > 0.0) {
-    json["device"]["grouped_products_tflops"] = 1e-12 * m.device.grouped_gemms;
+    json["device"]["grouped_gemms_tflops"] = 1e-12 * m.device.grouped_gemms;
   }
   if (m.peers.known()) {
     json["peers"] = {{"all_gather_gb_per_s", 1e-9 * m.peers.all_gather},

@@ -107,7 +107,7 @@ SUPEROFFLOAD_INLINE void history::read(std::filesystem::path const& lines) {
     m.tokens_per_second = value("tokens_per_second");
     m.step_time_ms = value("step_time_ms");
     m.model_tflops = value("model_tflops");
-    m.hit_rate = value("acceptance");
+    m.hit_rate = value(json.contains("acceptance") ? "acceptance" : "hit_rate");  // of earlier versions
     m.buckets.emplace();
     this->step(m);
   }

@@ -66,7 +66,7 @@ SUPEROFFLOAD_INLINE object to_object(breakdown const& b, std::vector<std::string
                           .member("link_down", share(resource::link_down))
                           .member("link_up", share(resource::link_up))
                           .member("cpu_adam", share(resource::cpu_adam))
-                          .member("exchange", share(resource::collective)))
+                          .member("collectives", share(resource::collective)))
       .member("waited_ms", 1e3 * b.waited())
       .member("waits_ms", waits);
 }
@@ -132,11 +132,11 @@ SUPEROFFLOAD_INLINE std::string to_json(step_metrics const& m, std::string_view 
   }
   if (m.buckets) {
     json.member("buckets", detail::object{}
-                               .member("emitted", m.buckets->speculated)
+                               .member("speculated", m.buckets->speculated)
                                .member("committed", m.buckets->committed)
                                .member("updated", m.buckets->updated)
-                               .member("sent_again", m.buckets->resent))
-        .member("acceptance", m.hit_rate);
+                               .member("resent", m.buckets->resent))
+        .member("hit_rate", m.hit_rate);
   }
   if (m.breakdown) {
     json.member("breakdown", detail::to_object(*m.breakdown, units));

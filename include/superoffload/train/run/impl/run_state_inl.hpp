@@ -43,7 +43,7 @@ SUPEROFFLOAD_INLINE std::string to_json(run_state const& state) {
                   {"data_position", {{"epoch", state.where.epoch}, {"sequence", state.where.sequence}}},
                   {"best_eval_loss", state.best_eval_loss},
                   {"first_eval_loss", state.first_eval_loss},
-                  {"acceptance", state.hit_rate},
+                  {"hit_rate", state.hit_rate},
                   {"identity", detail::object_of(state.identity)},
                   {"settings", detail::object_of(state.settings)}}
       .dump();
@@ -63,8 +63,10 @@ SUPEROFFLOAD_INLINE run_state parse_run_state(std::string const& text, std::stri
   if (root.has("first_eval_loss")) {
     state.first_eval_loss = root["first_eval_loss"].number(-1.0, 1e300);
   }
-  if (root.has("acceptance")) {  // older checkpoints have none
-    state.hit_rate = root["acceptance"].number(0.0, 1.0);
+  for (auto const* const name : {"acceptance", "hit_rate"}) {  // older checkpoints have the former, or none
+    if (root.has(name)) {
+      state.hit_rate = root[name].number(0.0, 1.0);
+    }
   }
   state.identity = detail::values_of(root["identity"]);
   if (root.has("settings")) {
