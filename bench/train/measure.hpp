@@ -286,7 +286,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   }
 #endif
   auto offloading =
-      so::concat("\"planned_step_time_ms\": ", 1e3 * planned.step_time,
+      so::concat(j.device_memory ? so::concat("\"device_memory_gib\": ", *j.device_memory, ", ") : "",
+                 "\"planned_step_time_ms\": ", 1e3 * planned.step_time,
                  ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * made.measuring, ", ");
   if (ranks.ranks() > 1) {
     auto const& p = machine.peers;
