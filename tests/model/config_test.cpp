@@ -197,6 +197,27 @@ TEST_CASE("experts are read") {
   CHECK(gpt.mxfp4_experts);
 }
 
+TEST_CASE("layers without experts are read") {
+  auto const all = read(with("decoder_sparse_step", "1", qwen3_moe));
+  CHECK(all.dense_layers.empty());
+  CHECK(all.dense_intermediate == 0);
+  CHECK(all.has_experts(0));
+  CHECK(read(with("mlp_only_layers", "null", qwen3_moe)).dense_layers.empty());
+  CHECK(read(with("mlp_only_layers", "[2, -1]", qwen3_moe))
+            .dense_layers.empty());  // no layer has these indices
+  auto const second = read(with("decoder_sparse_step", "2", qwen3_moe));
+  CHECK(second.dense_layers == std::vector<bool>{true, false});
+  CHECK(second.dense_intermediate == 48);
+  CHECK(second.intermediate == 24);
+  CHECK_FALSE(second.has_experts(0));
+  CHECK(second.has_experts(1));
+  CHECK(read(with("mlp_only_layers", "[1]", qwen3_moe)).dense_layers == std::vector<bool>{false, true});
+  auto both = qwen3_moe;
+  both.insert(both.end(), {{"mlp_only_layers", "[1]"}, {"decoder_sparse_step", "2"}});
+  CHECK(read(with("vocab_size", "64", both)).dense_layers == std::vector<bool>{true, true});
+  CHECK_FALSE(read(with("vocab_size", "64")).has_experts(0));
+}
+
 TEST_CASE("windows are read by layer") {
   CHECK(read(with("vocab_size", "64", gpt_oss)).windows == std::vector<std::int32_t>{16, 0});
   CHECK(read(with("layer_types", "", gpt_oss)).windows == std::vector<std::int32_t>{16, 0});
@@ -455,8 +476,10 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("num_local_experts", "9", qwen3_moe), "9, but num_experts is 8"},
       {with("output_router_logits", "true", qwen3_moe), "'output_router_logits' is true"},
       {with("layer_types", "[\"sliding_attention\", \"full_attention\"]", qwen3_moe), "transformers ignores"},
-      {with("decoder_sparse_step", "2", qwen3_moe), "decoder_sparse_step"},
-      {with("mlp_only_layers", "[0]", qwen3_moe), "mlp_only_layers"},
+      {with("decoder_sparse_step", "0", qwen3_moe), "decoder_sparse_step: expected an integer from 1"},
+      {with("decoder_sparse_step", "null", qwen3_moe), "decoder_sparse_step: expected an integer"},
+      {with("mlp_only_layers", "1", qwen3_moe), "mlp_only_layers: expected an array"},
+      {with("mlp_only_layers", "[0, true]", qwen3_moe), "mlp_only_layers[1]: expected an integer"},
       {with("moe_intermediate_size", "null", qwen3_moe), "moe_intermediate_size"},
       {with("attention_dropout", "0.1", qwen3_moe), "attention_dropout"},
       {with("residual_dropout", "1", seed_oss), "residual_dropout"},

@@ -22,9 +22,18 @@ model::config small(bool normalised) {
   return c;
 }
 
+/// Its first layer has an MLP.
+model::config partly_dense() {
+  auto c = small(true);
+  c.dense_layers = {true, false};
+  c.dense_intermediate = 7;
+  return c;
+}
+
 TEST_CASE("every parameter of a Qwen3 with experts has the gradient that finite differences give") {
   test::check_gradients<model::qwen3_moe>(small(true));
   test::check_gradients<model::qwen3_moe>(small(false));
+  test::check_gradients<model::qwen3_moe>(partly_dense());
 }
 
 TEST_CASE(
@@ -33,10 +42,12 @@ TEST_CASE(
   // Two blocks of norm, qkv, norm of heads, attention, o, norm, experts.
   REQUIRE(activations.size() == 14);
   CHECK(activations[6].result);
+  CHECK(test::check_recompute<model::qwen3_moe>(partly_dense()).size() == 15);  // an MLP has two functions
 }
 
 TEST_CASE("Qwen3 with experts keeps an architecture's contract") {
   conformance::architecture_keeps_its_contract<model::qwen3_moe>(small(true));
+  conformance::architecture_keeps_its_contract<model::qwen3_moe>(partly_dense());
 }
 
 TEST_CASE(
@@ -59,6 +70,25 @@ TEST_CASE(
   CHECK(at("gate.weight")->shape == std::vector<std::int64_t>{5, 8});
   // Per layer: q, o 8x16 each, k, v 8x8 each, router 8x5, two experts of 3 x 8x6; head 11x8.
   double const matrices = 2.0 * (2 * 8 * 16 + 2 * 8 * 8 + 8 * 5 + 2 * 3 * 8 * 6) + 11 * 8;
+  CHECK(model.forward_flops(5, [](std::int32_t) { return 15; }) == 2.0 * matrices * 5 + 4.0 * 2 * 16 * 15);
+}
+
+TEST_CASE("a dense layer of Qwen3 with experts has the tensors and FLOPs of an MLP") {
+  model::qwen3_moe const model{partly_dense()};
+  auto const shape = [&](std::size_t unit, std::string const& name) {
+    auto const& tensors = model.units()[unit].tensors();
+    auto const at = std::ranges::find(tensors, name, &autograd::tensor_entry::name);
+    return at == tensors.end() ? std::vector<std::int64_t>{} : at->shape;
+  };
+  CHECK(shape(1, "model.layers.0.mlp.gate_proj.weight") == std::vector<std::int64_t>{7, 8});
+  CHECK(shape(1, "model.layers.0.mlp.up_proj.weight") == std::vector<std::int64_t>{7, 8});
+  CHECK(shape(1, "model.layers.0.mlp.down_proj.weight") == std::vector<std::int64_t>{8, 7});
+  CHECK(shape(1, "model.layers.0.mlp.gate.weight").empty());
+  CHECK(shape(2, "model.layers.1.mlp.gate.weight") == std::vector<std::int64_t>{5, 8});
+  CHECK(shape(2, "model.layers.1.mlp.gate_proj.weight").empty());
+  // Per layer: q, o 8x16 each, k, v 8x8 each; an MLP of 3 x 8x7; router 8x5, two experts of 3 x 8x6; head
+  // 11x8.
+  double const matrices = 2.0 * (2 * 8 * 16 + 2 * 8 * 8) + 3 * 8 * 7 + 8 * 5 + 2 * 3 * 8 * 6 + 11 * 8;
   CHECK(model.forward_flops(5, [](std::int32_t) { return 15; }) == 2.0 * matrices * 5 + 4.0 * 2 * 16 * 15);
 }
 

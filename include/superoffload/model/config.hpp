@@ -56,9 +56,11 @@ struct config {
   double residual_dropout = 0.0;        ///< the same of what is added to the residual
   std::vector<std::int32_t> windows{};  ///< of each layer's attention, 0: no limit; empty: no layer has one
   bool has_sinks = false;               ///< one more score of each head that carries no value
-  std::int64_t experts = 0;             ///< of each layer; 0: one MLP
+  std::int64_t experts = 0;             ///< of each layer that has some; 0: every layer has one MLP
   std::int64_t experts_per_token = 0;   ///< at most `experts`; 0 without experts
   bool normalizes_experts = false;      ///< do the weights of a token's experts sum to 1?
+  std::vector<bool> dense_layers{};     ///< layers with one MLP in a model with experts; empty: none
+  std::int64_t dense_intermediate = 0;  ///< of the MLP of those layers; 0 without them
   double swiglu_limit = 0.0;            ///< gate and up are clamped to it; 0: no limit
   bool mxfp4_experts = false;           ///< the checkpoint has its experts as MXFP4 blocks and scales
 
@@ -74,6 +76,10 @@ struct config {
   /// The window of a layer, from 0, in tokens; 0: no limit.
   [[nodiscard]] std::int32_t window_of(std::int64_t layer) const {
     return windows.empty() ? 0 : windows[static_cast<std::size_t>(layer)];
+  }
+  /// Does a layer, from 0, have experts?
+  [[nodiscard]] bool has_experts(std::int64_t layer) const {
+    return experts > 0 && (dense_layers.empty() || !dense_layers[static_cast<std::size_t>(layer)]);
   }
 };
 

@@ -376,22 +376,35 @@ SUPEROFFLOAD_INLINE void read_experts(json_field const& document, default_expert
          "to false to train without that loss");
 }
 
+/// The layers that mlp_only_layers names, and those that are not every decoder_sparse_step-th, have one MLP.
+/// An index that is not of a layer changes nothing.
+SUPEROFFLOAD_INLINE std::vector<bool> read_dense_layers(json_field const& document, std::int64_t layers) {
+  auto const step = extent(document, "decoder_sparse_step", 1);
+  std::vector<bool> dense(static_cast<std::size_t>(layers));
+  for (std::int64_t i = 0; i < layers; ++i) { dense[static_cast<std::size_t>(i)] = (i + 1) % step != 0; }
+  if (document.has("mlp_only_layers")) {
+    auto const named = document["mlp_only_layers"];
+    named.require_array();
+    for (std::size_t i = 0; i < named.raw().size(); ++i) {
+      auto const layer = named[i].integer(-widest, widest);
+      if (layer >= 0 && layer < layers) {
+        dense[static_cast<std::size_t>(layer)] = true;
+      }
+    }
+  }
+  return std::ranges::find(dense, true) == dense.end() ? std::vector<bool>{} : dense;
+}
+
 SUPEROFFLOAD_INLINE void read_qwen3_moe(json_field const& document, config& c) {
   c.qkv_bias = c.output_bias = flag(document, "attention_bias", false);
   refuse_ignored(document, {"mlp_bias"});
   refuse_unless_zero(document, "attention_dropout");
   same_window_everywhere(document, read_optional_window(document), c);
   read_experts(document, {128, 8}, c);
+  c.dense_layers = read_dense_layers(document, c.layers);
+  c.dense_intermediate = c.dense_layers.empty() ? 0 : c.intermediate;
   c.intermediate = extent(document, "moe_intermediate_size", 768);
   c.normalizes_experts = flag(document, "norm_topk_prob", false);
-  expect(!document.has("decoder_sparse_step") || document["decoder_sparse_step"].integer(1, widest) == 1,
-         exit_code::bad_input, document.where(),
-         ": field 'decoder_sparse_step': layers without experts are not supported, expected 1");
-  if (document.has("mlp_only_layers")) {
-    document["mlp_only_layers"].require_array();
-    expect(document["mlp_only_layers"].raw().empty(), exit_code::bad_input,
-           document["mlp_only_layers"].where(), ": layers without experts are not supported, expected none");
-  }
 }
 
 SUPEROFFLOAD_INLINE void read_seed_oss(json_field const& document, config& c) {
@@ -576,8 +589,9 @@ SUPEROFFLOAD_INLINE void check_sizes(json_field const& document, config const& c
   // bits.
   double const block =
       static_cast<double>(c.hidden) * static_cast<double>((2 * c.heads + 2 * c.kv_heads) * c.head_dim) +
-      3.0 * static_cast<double>(c.hidden) * static_cast<double>(c.intermediate) *
-          static_cast<double>(std::max<std::int64_t>(1, c.experts));
+      3.0 * static_cast<double>(c.hidden) *
+          static_cast<double>(
+              std::max(c.intermediate * std::max<std::int64_t>(1, c.experts), c.dense_intermediate));
   double const parameters = static_cast<double>(c.layers) * block +
                             2.0 * static_cast<double>(c.vocabulary) * static_cast<double>(c.hidden);
   expect(parameters < static_cast<double>(most_parameters), exit_code::bad_input, document.where(),
