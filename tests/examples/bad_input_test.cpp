@@ -340,7 +340,7 @@ TEST_CASE("a configuration that is out of range, contradicts itself or is not su
       {R"({"rope_theta": 0})", {"rope_theta", "expected a number from 1"}},
       {R"({"rope_theta": "10000"})", {"rope_theta", "expected a number"}},
       {R"({"rope_scaling": {"rope_type": "longrope"}})", {"rope_type", "'longrope'", "expected 'llama3'"}},
-      {R"({"rope_scaling": {"rope_type": null, "type": "dynamic"}})", {"type", "'dynamic'", "not supported"}},
+      {R"({"rope_scaling": {"rope_type": null, "type": "ntk"}})", {"type", "'ntk'", "not supported"}},
       {R"({"rope_scaling": {"factor": 0.5}})", {"rope_scaling", "factor", "from 1"}},
       {R"({"rope_scaling": {"factor": null}})", {"rope_scaling", "factor", "missing"}},
       {R"({"rope_scaling": {"high_freq_factor": 1.0}})", {"high_freq_factor", "larger than low_freq_factor"}},

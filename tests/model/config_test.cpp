@@ -290,6 +290,12 @@ TEST_CASE("frequencies are scaled like Llama 3.1's") {
   CHECK(f[63] == doctest::Approx(3.06892599e-07).epsilon(1e-8));
 }
 
+TEST_CASE("dynamic scaling changes no frequency") {
+  auto const c = read(with("rope_scaling", R"({"type": "dynamic", "factor": 4})"));
+  CHECK(c.scaling.kind == model::rope_scaling::rule::dynamic);
+  CHECK(model::inverse_frequencies(c) == model::inverse_frequencies(read(with("vocab_size", "64"))));
+}
+
 TEST_CASE("frequencies are scaled by yarn") {
   model::config c;
   c.head_dim = 64;
@@ -414,7 +420,13 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 4, \"mscale\": -1}"), "mscale"},
       {with("rope_scaling", "{\"rope_type\": \"linear\"}"), "'factor' is missing"},
       {with("rope_scaling", "{\"rope_type\": \"linear\", \"factor\": null}"), "factor: expected a number"},
-      {with("rope_scaling", "{\"rope_type\": \"dynamic\", \"factor\": 2}"), "'dynamic' is not supported"},
+      {with("rope_scaling", "{\"rope_type\": \"dynamic\"}"), "'factor' is missing"},
+      {with("rope_scaling", "{\"rope_type\": \"dynamic\", \"factor\": 0.5}"),
+       "factor: expected a number from 1"},
+      {with("head_dim", "2",
+            of_family("llama", {{"rope_scaling", "{\"type\": \"dynamic\", \"factor\": 2}"}})),
+       "rope_scaling.type: dynamic divides by"},
+      {with("rope_scaling", "{\"rope_type\": \"ntk\", \"factor\": 2}"), "'ntk' is not supported"},
       {with("rope_scaling",
             "{\"rope_type\": \"yarn\", \"factor\": null, \"original_max_position_embeddings\": 4096}"),
        "which is 0.5, expected at least 1"},

@@ -18,7 +18,7 @@ namespace superoffload::model {
 /// How rotary frequencies are scaled for long contexts.
 struct rope_scaling {
   /// The rope_type; none: "default", no scaling.
-  enum class rule { none, linear, llama3, yarn, longrope };
+  enum class rule { none, linear, dynamic, llama3, yarn, longrope };
   rule kind = rule::none;             ///< fields below that it does not use keep their defaults
   double factor = 1.0;                ///< of every rule: how many times longer the context becomes, 1 or more
   double low_frequency_factor = 1.0;  ///< of llama3
@@ -133,11 +133,12 @@ std::string model_type_of(io::model_directory const& directory);
 config read_config(io::model_directory const& directory, family const* own = nullptr);
 
 /// rotated / 2 inverse frequencies, theta^(-2j/rotated), after the scaling rule. linear: all are divided by
-/// factor. llama3: wavelengths above original_positions / low_frequency_factor are divided by factor, those
-/// below original_positions / high_frequency_factor are kept, those in between are blended linearly. yarn
-/// (arXiv 2309.00071): a frequency is kept if original_positions have more than fast_turns turns, divided by
-/// factor if they have fewer than slow_turns, and blended linearly in j in between.
-/// longrope (arXiv 2402.13753): each is divided by its short factor.
+/// factor. dynamic: as without scaling, which is what transformers computes up to max_positions. llama3:
+/// wavelengths above original_positions / low_frequency_factor are divided by factor, those below
+/// original_positions / high_frequency_factor are kept, those in between are blended linearly. yarn (arXiv
+/// 2309.00071): a frequency is kept if original_positions have more than fast_turns turns, divided by factor
+/// if they have fewer than slow_turns, and blended linearly in j in between. longrope (arXiv 2402.13753):
+/// each is divided by its short factor.
 std::vector<double> inverse_frequencies(config const& c);
 
 }  // namespace superoffload::model

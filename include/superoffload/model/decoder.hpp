@@ -168,9 +168,14 @@ public:
   template <device_policy D, element T>
   using tables = nn::rotary_table<D, wide<T>>;
 
-  /// Tables for positions 0 to `positions` - 1; waits for the copy.
+  /// Tables for positions 0 to `positions` - 1; waits for the copy. \throws error(bad_input) where
+  /// frequencies would depend on more than the position: beyond max_positions with dynamic scaling.
   template <device_policy D, element T>
   tables<D, T> make_tables(D& device, typename D::stream& stream, std::int64_t positions) const {
+    expect(config_.scaling.kind != rope_scaling::rule::dynamic || positions <= config_.max_positions,
+           exit_code::bad_input, "documents of ", positions,
+           " tokens, but rope scaling 'dynamic' is supported up to max_position_embeddings, ",
+           config_.max_positions, ": beyond it, transformers' frequencies depend on the batches before");
     expect(config_.scaling.kind != rope_scaling::rule::longrope || positions <= config_.max_positions,
            exit_code::bad_input, "documents of ", positions,
            " tokens, but longrope is supported up to original_max_position_embeddings, ",

@@ -113,10 +113,9 @@ SUPEROFFLOAD_INLINE rope_scaling read_scaling(json_field const& document, json_f
   if (rule == "default") {
     return scaling;
   }
-  expect(rule == "llama3" || rule == "yarn" || rule == "linear", exit_code::bad_input, rope[key].where(),
-         ": rope scaling '", printable(rule, 40),
-         "' is not supported, expected 'llama3', 'yarn', 'linear' or 'default'",
-         rule == "dynamic" ? ", which is the same up to max_position_embeddings" : "");
+  expect(rule == "llama3" || rule == "yarn" || rule == "linear" || rule == "dynamic", exit_code::bad_input,
+         rope[key].where(), ": rope scaling '", printable(rule, 40),
+         "' is not supported, expected 'llama3', 'yarn', 'linear', 'dynamic' or 'default'");
   scaling.original_positions = original_positions(document, rope, c.max_positions);
   bool const implied = rule == "yarn" && rope.raw().contains("factor") && !rope.has("factor");  // null
   scaling.factor =
@@ -129,6 +128,11 @@ SUPEROFFLOAD_INLINE rope_scaling read_scaling(json_field const& document, json_f
     read_yarn(rope, c, scaling);
   } else if (rule == "llama3") {
     read_llama3(rope, scaling);
+  } else if (rule == "dynamic") {
+    scaling.kind = rope_scaling::rule::dynamic;
+    expect(c.rotated() > 2, exit_code::bad_input, rope[key].where(),
+           ": dynamic divides by the rotated elements of a head minus 2, but these are ", c.rotated(),
+           "; expected more");
   } else {
     scaling.kind = rope_scaling::rule::linear;
   }
@@ -706,6 +710,7 @@ SUPEROFFLOAD_INLINE std::vector<double> inverse_frequencies(config const& c) {
     double const frequency = std::pow(c.rope_theta, -2.0 * index / static_cast<double>(c.rotated()));
     switch (c.scaling.kind) {
       case rope_scaling::rule::none:
+      case rope_scaling::rule::dynamic:
         result[j] = frequency;
         break;
       case rope_scaling::rule::linear:
