@@ -339,7 +339,7 @@ TEST_CASE("a configuration that is out of range, contradicts itself or is not su
        {"parameters, expected less than"}},
       {R"({"rope_theta": 0})", {"rope_theta", "expected a number from 1"}},
       {R"({"rope_theta": "10000"})", {"rope_theta", "expected a number"}},
-      {R"({"rope_scaling": {"rope_type": "longrope"}})", {"rope_type", "'longrope'", "expected 'llama3'"}},
+      {R"({"rope_scaling": {"rope_type": "longrope"}})", {"rope_scaling", "short_factor", "missing"}},
       {R"({"rope_scaling": {"rope_type": null, "type": "ntk"}})", {"type", "'ntk'", "not supported"}},
       {R"({"rope_scaling": {"factor": 0.5}})", {"rope_scaling", "factor", "from 1"}},
       {R"({"rope_scaling": {"factor": null}})", {"rope_scaling", "factor", "missing"}},

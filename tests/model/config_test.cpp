@@ -9,6 +9,7 @@
 #include "support/fault_case.hpp"
 #include "support/scratch_directory.hpp"
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -327,6 +328,22 @@ TEST_CASE("frequencies are scaled by yarn") {
   CHECK_FALSE(scaling.whole_turns);
 }
 
+TEST_CASE("longrope is read for every family, with original positions from either place") {
+  std::string const factors = R"("short_factor": [1, 1, 2, 2], "long_factor": [1, 2, 3, 4])";
+  auto const inside = R"({"rope_type": "longrope", "original_max_position_embeddings": 64, )" + factors + "}";
+  auto const c = read(with("rope_scaling", inside));
+  CHECK(c.scaling.kind == model::rope_scaling::rule::longrope);
+  CHECK(c.scaling.original_positions == 64);
+  CHECK(c.scaling.long_factors == std::vector<double>{1, 2, 3, 4});
+  CHECK(c.scaling.factor == 32.0);  // of max_position_embeddings 2048
+  CHECK(c.scaling.attention_factor == doctest::Approx(std::sqrt(1.0 + 5.0 / 6.0)));
+  CHECK(read(with("original_max_position_embeddings", "256",
+                  of_family("qwen3_moe", {{"rope_scaling", inside}, {"head_dim", "8"}})))
+            .scaling.original_positions == 256);
+  CHECK(read(with("rope_scaling", R"({"rope_type": "longrope", )" + factors + "}"))
+            .scaling.original_positions == 2048);
+}
+
 TEST_CASE("longrope of a part of each head is read") {
   auto const list = [](char const* factor) {
     std::string all = "[";
@@ -345,11 +362,14 @@ TEST_CASE("longrope of a part of each head is read") {
   CHECK(c.rotary_dim == 96);
   CHECK(c.scaling.kind == model::rope_scaling::rule::longrope);
   CHECK(c.scaling.attention_factor == doctest::Approx(1.1902380714238083));
-  CHECK(c.max_positions == 4096);  // of the short factors
+  CHECK(c.max_positions == 131072);
+  CHECK(c.scaling.original_positions == 4096);
   auto const f = model::inverse_frequencies(c);
   REQUIRE(f.size() == 48);
   CHECK(f[0] == doctest::Approx(1 / 1.5));
   CHECK(f[24] == doctest::Approx(0.01 / 1.5));
+  CHECK(model::inverse_frequencies(c, 4096)[24] == doctest::Approx(0.01 / 1.5));
+  CHECK(model::inverse_frequencies(c, 4097)[24] == doctest::Approx(0.01 / 4));
   CHECK(read(longrope(R"(, "factor": 1)")).scaling.attention_factor == 1.0);
   CHECK(read(longrope(R"(, "attention_factor": 1.3)")).scaling.attention_factor == 1.3);
   CHECK_THROWS_WITH_AS(read(longrope(R"(, "partial_rotary_factor": 0.5)")),  // the one inside counts
@@ -415,7 +435,12 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("attention_dropout", "0.1"), "attention_dropout"},
       {with("tie_word_embeddings", "1"), "tie_word_embeddings"},
       {with("rope_theta", "-5"), "rope_theta"},
-      {with("rope_scaling", "{\"rope_type\": \"longrope\"}"), "'longrope' is not supported"},
+      {with("rope_scaling", "{\"rope_type\": \"longrope\"}"), "'short_factor' is missing"},
+      {with("original_max_position_embeddings", "1",
+            of_family("llama", {{"rope_scaling",
+                                 "{\"type\": \"longrope\", \"short_factor\": [1, 2, 2, 1], "
+                                 "\"long_factor\": [1, 2, 2, 1]}"}})),
+       "original_max_position_embeddings above 1, found 1"},
       {with("rope_scaling", "{\"rope_type\": \"yarn\"}"), "'factor' is missing"},
       {with("rope_scaling", "{\"rope_type\": \"yarn\", \"factor\": 4, \"mscale\": -1}"), "mscale"},
       {with("rope_scaling", "{\"rope_type\": \"linear\"}"), "'factor' is missing"},

@@ -30,6 +30,7 @@ struct rope_scaling {
   double attention_factor = 1.0;           ///< of yarn and longrope: factor of cosines and sines
   /// Of longrope: a divisor for each frequency, for documents of at most original_positions tokens.
   std::vector<double> short_factors{};
+  std::vector<double> long_factors{};  ///< of longrope: the same for longer documents
 };
 
 /// The checked values of a decoder's config.json. Sizes in elements.
@@ -138,8 +139,9 @@ config read_config(io::model_directory const& directory, family const* own = nul
 /// original_positions / high_frequency_factor are kept, those in between are blended linearly. yarn (arXiv
 /// 2309.00071): a frequency is kept if original_positions have more than fast_turns turns, divided by factor
 /// if they have fewer than slow_turns, and blended linearly in j in between. longrope (arXiv 2402.13753):
-/// each is divided by its short factor.
-std::vector<double> inverse_frequencies(config const& c);
+/// each is divided by its short factor, or where the longest document has more than original_positions
+/// tokens, by its long factor.
+std::vector<double> inverse_frequencies(config const& c, std::int64_t longest_document = 0);
 
 }  // namespace superoffload::model
 

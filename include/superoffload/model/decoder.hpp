@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/model/architecture.hpp>
+#include <superoffload/model/rope_tables.hpp>
 #include <superoffload/nn/attention.hpp>
 #include <superoffload/nn/batch.hpp>
 #include <superoffload/nn/cross_entropy.hpp>
@@ -166,26 +167,17 @@ public:
 
   /// Cosines and sines of every position.
   template <device_policy D, element T>
-  using tables = nn::rotary_table<D, wide<T>>;
+  using tables = rope_tables<D, wide<T>>;
 
-  /// Tables for positions 0 to `positions` - 1; waits for the copy. \throws error(bad_input) where
-  /// frequencies would depend on more than the position: beyond max_positions with dynamic scaling.
+  /// Tables for positions 0 to `positions` - 1; waits for the copy. \throws error(bad_input) as rope_tables
   template <device_policy D, element T>
   tables<D, T> make_tables(D& device, typename D::stream& stream, std::int64_t positions) const {
-    expect(config_.scaling.kind != rope_scaling::rule::dynamic || positions <= config_.max_positions,
-           exit_code::bad_input, "documents of ", positions,
-           " tokens, but rope scaling 'dynamic' is supported up to max_position_embeddings, ",
-           config_.max_positions, ": beyond it, transformers' frequencies depend on the batches before");
-    expect(config_.scaling.kind != rope_scaling::rule::longrope || positions <= config_.max_positions,
-           exit_code::bad_input, "documents of ", positions,
-           " tokens, but longrope is supported up to original_max_position_embeddings, ",
-           config_.max_positions);
-    return {device, stream, inverse_frequencies(config_), positions, config_.scaling.attention_factor};
+    return {device, stream, config_, positions};
   }
   /// Bytes of device memory of such tables.
   template <element T>
   [[nodiscard]] std::size_t table_bytes(std::int64_t positions) const {
-    return static_cast<std::size_t>(config_.rotated() * positions) * sizeof(wide<T>);
+    return rope_tables<described_device, wide<T>>::bytes(config_, positions);
   }
 
   /// The sum of the token losses of the batch; see nn::head_loss. All arguments must outlive the backward.
@@ -228,7 +220,7 @@ private:
                                    tables<D, T> const* table) const {
     auto x = t.scope({0}, autograd::pass::forward, [&] { return table_(t, b); });
     int unit = 0;
-    for (auto const& block : blocks_) { x = t.unit(++unit, block, x, &b, table); }
+    for (auto const& block : blocks_) { x = t.unit(++unit, block, x, &b, &table->of(b)); }
     return x;
   }
 

@@ -105,18 +105,53 @@ SUPEROFFLOAD_INLINE std::int64_t original_positions(json_field const& document, 
   return holder.has(key) ? extent(holder, key, otherwise, most_positions) : otherwise;
 }
 
-SUPEROFFLOAD_INLINE rope_scaling read_scaling(json_field const& document, json_field const& rope,
-                                              config const& c) {
-  rope_scaling scaling;
+/// A factor for each frequency.
+SUPEROFFLOAD_INLINE std::vector<double> read_factors(json_field const& rope, char const* key,
+                                                     std::int64_t count) {
+  auto const list = rope[key];
+  list.require_array();
+  expect(list.raw().size() == static_cast<std::size_t>(count), exit_code::bad_input, list.where(), ": ",
+         list.raw().size(), " factors, expected ", count, ", one for two elements that are rotated");
+  std::vector<double> factors;
+  for (std::size_t i = 0; i < list.raw().size(); ++i) { factors.push_back(list[i].number(1e-6, 1e6)); }
+  return factors;
+}
+
+/// `original`: the positions for which the short factors are.
+SUPEROFFLOAD_INLINE void read_longrope(json_field const& rope, std::int64_t original, config& c) {
+  auto& scaling = c.scaling;
+  scaling.kind = rope_scaling::rule::longrope;
+  scaling.original_positions = original;
+  scaling.short_factors = read_factors(rope, "short_factor", c.rotated() / 2);
+  scaling.long_factors = read_factors(rope, "long_factor", c.rotated() / 2);
+  scaling.factor = rope.has("factor") ? rope["factor"].number(1e-3, 1e6)
+                                      : static_cast<double>(c.max_positions) / static_cast<double>(original);
+  if (rope.has("attention_factor")) {
+    scaling.attention_factor = rope["attention_factor"].number(1e-3, 1e3);
+  } else if (scaling.factor > 1.0) {
+    expect(original > 1, exit_code::bad_input, rope.where(),
+           ": longrope needs an original_max_position_embeddings above 1, found ", original);
+    scaling.attention_factor =
+        std::sqrt(1.0 + std::log(scaling.factor) / std::log(static_cast<double>(original)));
+  }
+}
+
+SUPEROFFLOAD_INLINE void read_scaling(json_field const& document, json_field const& rope, config& c) {
   char const* const key = rope.has("rope_type") ? "rope_type" : "type";
   auto const rule = rope.has(key) ? rope[key].text() : "default";
   if (rule == "default") {
-    return scaling;
+    return;
   }
-  expect(rule == "llama3" || rule == "yarn" || rule == "linear" || rule == "dynamic", exit_code::bad_input,
-         rope[key].where(), ": rope scaling '", printable(rule, 40),
-         "' is not supported, expected 'llama3', 'yarn', 'linear', 'dynamic' or 'default'");
+  auto const known = {"llama3", "yarn", "linear", "dynamic", "longrope"};
+  expect(std::ranges::find(known, rule) != known.end(), exit_code::bad_input, rope[key].where(),
+         ": rope scaling '", printable(rule, 40),
+         "' is not supported, expected 'llama3', 'yarn', 'linear', 'dynamic', 'longrope' or 'default'");
+  auto& scaling = c.scaling;
   scaling.original_positions = original_positions(document, rope, c.max_positions);
+  if (rule == "longrope") {
+    read_longrope(rope, scaling.original_positions, c);
+    return;
+  }
   bool const implied = rule == "yarn" && rope.raw().contains("factor") && !rope.has("factor");  // null
   scaling.factor =
       implied ? static_cast<double>(c.max_positions) / static_cast<double>(scaling.original_positions)
@@ -136,7 +171,6 @@ SUPEROFFLOAD_INLINE rope_scaling read_scaling(json_field const& document, json_f
   } else {
     scaling.kind = rope_scaling::rule::linear;
   }
-  return scaling;
 }
 
 SUPEROFFLOAD_INLINE void refuse_partial_rotary(json_field const& document, json_field const& where) {
@@ -183,40 +217,7 @@ SUPEROFFLOAD_INLINE void read_rope(json_field const& document, family const& f, 
     expect(!value.is_object(), exit_code::bad_input, rope->where(), ": field '", printable(key, 40),
            "': different settings for each type of layer are not supported, expected one for all layers");
   }
-  c.scaling = read_scaling(document, *rope, c);
-}
-
-/// A factor for each frequency.
-SUPEROFFLOAD_INLINE std::vector<double> read_factors(json_field const& rope, char const* key,
-                                                     std::int64_t count) {
-  auto const list = rope[key];
-  list.require_array();
-  expect(list.raw().size() == static_cast<std::size_t>(count), exit_code::bad_input, list.where(), ": ",
-         list.raw().size(), " factors, expected ", count, ", one for two elements that are rotated");
-  std::vector<double> factors;
-  for (std::size_t i = 0; i < list.raw().size(); ++i) { factors.push_back(list[i].number(1e-6, 1e6)); }
-  return factors;
-}
-
-/// transformers takes the long factors where a batch has a document of more than the original positions. Such
-/// documents are refused, since the numbers would depend on what else is in the batch.
-SUPEROFFLOAD_INLINE void read_longrope(json_field const& document, json_field const& rope, config& c) {
-  auto& scaling = c.scaling;
-  scaling.kind = rope_scaling::rule::longrope;
-  scaling.original_positions = extent(document, "original_max_position_embeddings", 4096, most_positions);
-  scaling.short_factors = read_factors(rope, "short_factor", c.rotated() / 2);
-  read_factors(rope, "long_factor", c.rotated() / 2);
-  auto const original = static_cast<double>(scaling.original_positions);
-  scaling.factor =
-      rope.has("factor") ? rope["factor"].number(1e-3, 1e6) : static_cast<double>(c.max_positions) / original;
-  if (rope.has("attention_factor")) {
-    scaling.attention_factor = rope["attention_factor"].number(1e-3, 1e3);
-  } else if (scaling.factor > 1.0) {
-    expect(scaling.original_positions > 1, exit_code::bad_input, document.where(),
-           ": field 'original_max_position_embeddings' is 1, expected more");
-    scaling.attention_factor = std::sqrt(1.0 + std::log(scaling.factor) / std::log(original));
-  }
-  c.max_positions = std::min(c.max_positions, scaling.original_positions);
+  read_scaling(document, *rope, c);
 }
 
 /// Phi-3 may rotate a part of each head. Its only scaling is longrope, which had other names.
@@ -236,7 +237,7 @@ SUPEROFFLOAD_INLINE void read_phi3_rope(json_field const& document, config& c) {
   char const* const key = rope->has("rope_type") ? "rope_type" : "type";
   auto const rule = rope->has(key) ? (*rope)[key].text() : "default";
   if (rule == "longrope" || rule == "su" || rule == "yarn") {
-    read_longrope(document, *rope, c);
+    read_longrope(*rope, extent(document, "original_max_position_embeddings", 4096, most_positions), c);
   } else if (rule != "default") {
     fail(exit_code::bad_input, (*rope)[key].where(), ": rope scaling '", printable(rule, 40),
          "' does not belong to model_type 'phi3', expected 'longrope' or 'default'");
@@ -703,7 +704,8 @@ struct yarn_ramp {
 
 }  // namespace detail
 
-SUPEROFFLOAD_INLINE std::vector<double> inverse_frequencies(config const& c) {
+SUPEROFFLOAD_INLINE std::vector<double> inverse_frequencies(config const& c, std::int64_t longest_document) {
+  bool const is_long = longest_document > c.scaling.original_positions;
   std::vector<double> result(static_cast<std::size_t>(c.rotated() / 2));
   for (std::size_t j = 0; j < result.size(); ++j) {
     auto const index = static_cast<double>(j);
@@ -723,7 +725,7 @@ SUPEROFFLOAD_INLINE std::vector<double> inverse_frequencies(config const& c) {
         result[j] = detail::yarn_ramp{c}.frequency(c.scaling, index, frequency);
         break;
       case rope_scaling::rule::longrope:
-        result[j] = frequency / c.scaling.short_factors[j];
+        result[j] = frequency / (is_long ? c.scaling.long_factors : c.scaling.short_factors)[j];
         break;
     }
   }
