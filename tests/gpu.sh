@@ -105,7 +105,7 @@ models() {
 
 # Test cases whose kernels finish under a sanitizer, one after the other.
 kernel_cases=(adamw attention cross_entropy dropout elementwise embedding expert_swiglu gemm grouped_gemm head_norm
-  reduction rms_norm rotary routing swiglu 'groups as models have them'
+  load_balancing reduction rms_norm rotary routing swiglu 'groups as models have them'
   'attention in bfloat16 on the matrix units is that in float')
 
 # sanitized TOOL SECONDS_FOR_A_CASE: only the library's own kernels.

@@ -15,6 +15,7 @@
 #include "conformance/kernels/gemm.hpp"
 #include "conformance/kernels/grouped_gemm.hpp"
 #include "conformance/kernels/head_norm.hpp"
+#include "conformance/kernels/load_balancing.hpp"
 #include "conformance/kernels/reduction.hpp"
 #include "conformance/kernels/rms_norm.hpp"
 #include "conformance/kernels/rotary.hpp"

@@ -58,6 +58,9 @@ TEST_CASE("head_norm") {
 TEST_CASE("reduction") {
   twice([](auto& lab) { conformance::check_reduction(lab); });
 }
+TEST_CASE("load_balancing") {
+  twice([](auto& lab) { conformance::check_load_balancing(lab); });
+}
 TEST_CASE("rms_norm") {
   twice([](auto& lab) { conformance::check_rms_norm(lab); });
 }

@@ -34,6 +34,7 @@ TEST_CASE("without padding a row is a document of its own length") {
     CHECK(made.targets == ids{-1, 13, -1, -1});
     CHECK(made.positions == ids{0, 1, 2, 0});
     CHECK(made.starts == ids{0, 3, 4});
+    CHECK(made.padding.empty());
   }
 }
 
@@ -45,6 +46,7 @@ TEST_CASE("padding to the longest row of the micro-batch") {
   CHECK(made.targets == ids{-1, 13, -1, -1, -1, -1});
   CHECK(made.positions == ids{0, 1, 2, 0, 1, 2});
   CHECK(made.starts == ids{0, 3, 6});
+  CHECK(made.padding == ids{0, 0, 0, 0, 1, 1});
   CHECK(made.documents() == 2);
   CHECK(made.label_tokens() == 1);
 }
@@ -56,6 +58,7 @@ TEST_CASE("padding to max_length") {
   CHECK(made.tokens == ids{21, 0, 0, 0, 11, 12, 13, 0});
   CHECK(made.targets == ids{-1, -1, -1, -1, 12, 13, -1, -1});
   CHECK(made.positions == ids{0, 1, 2, 3, 0, 1, 2, 3});
+  CHECK(made.padding == ids{0, 1, 1, 1, 0, 0, 0, 1});
   CHECK(made.starts == ids{0, 4, 8});
 }
 
@@ -66,6 +69,7 @@ TEST_CASE("padding that is learnt: every token but the first of a sequence is a 
                {.padding = pad_to::max_length, .max_length = 4, .pad_id = 9, .learn_padding = true});
   CHECK(made.tokens == ids{21, 9, 9, 9, 11, 12, 13, 9});
   CHECK(made.targets == ids{9, 9, 9, -1, 12, 13, 9, -1});
+  CHECK(made.padding == ids{0, 1, 1, 1, 0, 0, 0, 1});
   CHECK(made.positions == ids{0, 1, 2, 3, 0, 1, 2, 3});
   CHECK(made.starts == ids{0, 4, 8});
 }
@@ -84,6 +88,7 @@ TEST_CASE("packed rows are documents") {
   CHECK(made.tokens == ids{11, 12, 13, 21, 9, 9, 9, 31, 32, 11, 12, 13, 31, 32});
   CHECK(made.positions == ids{0, 1, 2, 0, 0, 1, 2, 0, 1, 0, 1, 2, 0, 1});
   CHECK(made.starts == ids{0, 3, 4, 7, 9, 12, 14});
+  CHECK(made.padding == ids{0, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0});
   CHECK(made.label_tokens() == 6);
 }
 

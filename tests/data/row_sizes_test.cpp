@@ -56,6 +56,19 @@ TEST_CASE("rows without targets, in short documents") {
   add_rows_without_targets(made, 1, 3, 8);
   CHECK(made.tokens == std::vector<std::int32_t>{9, 9, 9, 9, 9, 8});
   CHECK(made.starts == std::vector<std::int32_t>{0, 3, 5, 6});
+  CHECK(made.padding == std::vector<std::int32_t>(6, 1));
+}
+
+TEST_CASE("rows without targets behind others are padding, the others are not") {
+  batch made;
+  made.tokens = {4, 5};
+  made.targets = {5, -1};
+  made.positions = {0, 1};
+  made.starts = {0, 2};
+  add_rows_without_targets(made, 0, 3, 9);
+  CHECK(made.padding.empty());
+  add_rows_without_targets(made, 3, 3, 9);
+  CHECK(made.padding == std::vector<std::int32_t>{0, 0, 1, 1, 1});
 }
 
 TEST_CASE("a loader rounds its batches: the same documents, and rows without targets behind them") {

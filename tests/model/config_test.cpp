@@ -198,6 +198,18 @@ TEST_CASE("experts are read") {
   CHECK(gpt.mxfp4_experts);
 }
 
+TEST_CASE("the weight of the load-balancing loss is read where the loss is wanted") {
+  for (auto const* const family : {&qwen3_moe, &gpt_oss}) {
+    CHECK(read(with("router_aux_loss_coef", "0.5", *family)).load_balancing_weight == 0.0);
+    CHECK(read(with("output_router_logits", "false", *family)).load_balancing_weight == 0.0);
+    CHECK(read(with("output_router_logits", "true", *family)).load_balancing_weight == 0.001);
+    auto wanted = *family;
+    wanted.insert(wanted.end(), {{"output_router_logits", "true"}});
+    CHECK(read(with("router_aux_loss_coef", "0.5", wanted)).load_balancing_weight == 0.5);
+    CHECK(read(with("router_aux_loss_coef", "0", wanted)).load_balancing_weight == 0.0);
+  }
+}
+
 TEST_CASE("layers without experts are read") {
   auto const all = read(with("decoder_sparse_step", "1", qwen3_moe));
   CHECK(all.dense_layers.empty());
@@ -511,7 +523,13 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
       {with("layer_types", "[\"full_attention\", \"sliding_attention\"]", qwen3), "use_sliding_window"},
       {with("num_experts_per_tok", "9", qwen3_moe), "9, but there are num_experts 8"},
       {with("num_local_experts", "9", qwen3_moe), "9, but num_experts is 8"},
-      {with("output_router_logits", "true", qwen3_moe), "'output_router_logits' is true"},
+      {with("output_router_logits", "1", qwen3_moe), "output_router_logits: expected true or false"},
+      {with("router_aux_loss_coef", "-1", of_family("gpt_oss", {{"output_router_logits", "true"}})),
+       "router_aux_loss_coef: expected a number from 0"},
+      {with("router_aux_loss_coef", "null", of_family("gpt_oss", {{"output_router_logits", "true"}})),
+       "router_aux_loss_coef: expected a number"},
+      {with("decoder_sparse_step", "3", of_family("qwen3_moe", {{"output_router_logits", "true"}})),
+       "'output_router_logits' is true, but no layer has experts"},
       {with("layer_types", "[\"sliding_attention\", \"full_attention\"]", qwen3_moe), "transformers ignores"},
       {with("decoder_sparse_step", "0", qwen3_moe), "decoder_sparse_step: expected an integer from 1"},
       {with("decoder_sparse_step", "null", qwen3_moe), "decoder_sparse_step: expected an integer"},

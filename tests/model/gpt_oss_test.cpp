@@ -35,6 +35,8 @@ TEST_CASE("every parameter of a gpt-oss has the gradient that finite differences
   auto c = small();
   c.padding_token = -1;
   test::check_gradients<model::gpt_oss>(c);
+  c.load_balancing_weight = 3.0;
+  test::check_gradients<model::gpt_oss>(c);
 }
 
 TEST_CASE("in gpt-oss, the choice of kept activations changes no gradient, and the peak is as planned") {

@@ -1,5 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
+#include <superoffload/model/llama.hpp>
 #include <superoffload/model/qwen3_moe.hpp>
 
 #include <doctest/doctest.h>
@@ -8,6 +10,8 @@
 #include "model/small_model.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <vector>
 
 namespace {
 
@@ -30,10 +34,18 @@ model::config partly_dense() {
   return c;
 }
 
+/// So large that the loss of tokens does not hide it.
+model::config balanced(model::config c) {
+  c.load_balancing_weight = 3.0;
+  return c;
+}
+
 TEST_CASE("every parameter of a Qwen3 with experts has the gradient that finite differences give") {
   test::check_gradients<model::qwen3_moe>(small(true));
   test::check_gradients<model::qwen3_moe>(small(false));
   test::check_gradients<model::qwen3_moe>(partly_dense());
+  test::check_gradients<model::qwen3_moe>(balanced(small(false)));
+  test::check_gradients<model::qwen3_moe>(balanced(partly_dense()));
 }
 
 TEST_CASE(
@@ -43,6 +55,7 @@ TEST_CASE(
   REQUIRE(activations.size() == 14);
   CHECK(activations[6].result);
   CHECK(test::check_recompute<model::qwen3_moe>(partly_dense()).size() == 15);  // an MLP has two functions
+  CHECK(test::check_recompute<model::qwen3_moe>(balanced(partly_dense())).size() == 15);
 }
 
 TEST_CASE("Qwen3 with experts keeps an architecture's contract") {
@@ -90,6 +103,65 @@ TEST_CASE("a dense layer of Qwen3 with experts has the tensors and FLOPs of an M
   // 11x8.
   double const matrices = 2.0 * (2 * 8 * 16 + 2 * 8 * 8) + 3 * 8 * 7 + 8 * 5 + 2 * 3 * 8 * 6 + 11 * 8;
   CHECK(model.forward_flops(5, [](std::int32_t) { return 15; }) == 2.0 * matrices * 5 + 4.0 * 2 * 16 * 15);
+}
+
+/// The load-balancing loss with its weight: what a forward has in training beyond one in an evaluation.
+double load_balancing_loss(test::small_model<model::qwen3_moe>& m) { return m.loss(true) - m.loss(false); }
+
+TEST_CASE(
+    "the load-balancing loss is over the tokens of all layers with experts, and divided by no label tokens") {
+  // Without a router's weights, every probability is 1 / 5, and each token chooses the experts 0 and 1.
+  auto const uniform = [](model::config const& c) {
+    test::small_model<model::qwen3_moe> m{c};
+    for (auto const& unit : m.model.units()) {
+      for (auto const& tensor : unit.tensors()) {
+        if (tensor.name.ends_with("mlp.gate.weight")) {
+          std::ranges::fill(m.g.weights(unit.id(), tensor), 0.0);
+        }
+      }
+    }
+    return load_balancing_loss(m);
+  };
+  CHECK(uniform(small(true)) == 0.0);
+  CHECK(uniform(balanced(small(true))) == doctest::Approx(3.0 * 2));
+  CHECK(uniform(balanced(partly_dense())) == doctest::Approx(3.0 * 2));
+
+  test::small_model<model::qwen3_moe> m{balanced(small(true))};
+  auto const whole = load_balancing_loss(m);
+  CHECK(whole > 3.0);
+  m.s.batch.divisor = 60;  // `m` divides the sum by 6
+  CHECK(load_balancing_loss(m) == doctest::Approx(10 * whole));
+}
+
+TEST_CASE("padding takes no part in the load-balancing loss") {
+  test::small_model<model::qwen3_moe> m{balanced(small(true))};
+  auto const whole = load_balancing_loss(m);
+  std::vector<std::int32_t> padding(8, 1);
+  m.s.batch.padding = padding.data();
+  CHECK(load_balancing_loss(m) == 0.0);
+  m.gradients();
+  auto const only_tokens = m.all_gradients();
+  test::small_model<model::qwen3_moe> without{small(true)};
+  without.gradients();
+  CHECK(only_tokens == without.all_gradients());
+  std::ranges::fill(padding, 0);
+  CHECK(load_balancing_loss(m) == whole);
+
+  // The second document is padding: what is left is the loss of the first document alone.
+  std::fill(padding.begin() + 4, padding.end(), 1);
+  auto const first = load_balancing_loss(m);
+  CHECK(first != whole);
+  m.s.batch.padding = nullptr;
+  m.s.batch.rows = 4;
+  m.s.batch.documents = 1;
+  m.s.tokens.resize(4);
+  test::order_tokens(m.s);
+  CHECK(load_balancing_loss(m) == doctest::Approx(first));
+}
+
+TEST_CASE("an architecture without experts refuses a load-balancing loss") {
+  auto c = balanced(test::small_config("llama"));
+  CHECK_THROWS_WITH_AS(model::llama{c}, doctest::Contains("'llama' has a load-balancing loss"), error);
 }
 
 }  // namespace

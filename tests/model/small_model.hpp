@@ -10,6 +10,7 @@
 #include "support/graph.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
 #include <random>
@@ -33,6 +34,10 @@ inline model::config small_config(std::string const& type, bool tied = false) {
   return c;
 }
 
+struct sample;
+/// Sorts the rows of the sample by token, for the embedding's backward.
+void order_tokens(sample& s);
+
 /// Two documents, one row without a target, one token three times.
 struct sample {
   std::vector<std::int32_t> tokens{3, 1, 3, 7, 0, 10, 3, 2}, targets{1, 3, 7, -1, 10, 3, 2, -1},
@@ -40,31 +45,33 @@ struct sample {
   nn::batch batch;
 
   sample() {
-    order.resize(tokens.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](auto i, auto j) { return tokens[i] < tokens[j]; });
-    for (std::int32_t i = 0; i < 8; ++i) {
-      if (segment_ids.empty() || segment_ids.back() != tokens[order[i]]) {
-        segment_ids.push_back(tokens[order[i]]);
-        segment_starts.push_back(i);
-      }
-    }
-    segment_starts.push_back(8);
-    batch = {.rows = 8,
-             .documents = 2,
-             .segments = static_cast<std::int64_t>(segment_ids.size()),
-             .longest = 4,
-             .divisor = 6,
-             .noise = 1};
+    batch = {.rows = 8, .documents = 2, .longest = 4, .divisor = 6, .noise = 1};
     batch.tokens = tokens.data();
     batch.targets = targets.data();
     batch.positions = positions.data();
     batch.starts = starts.data();
-    batch.order = order.data();
-    batch.segment_starts = segment_starts.data();
-    batch.segment_ids = segment_ids.data();
+    order_tokens(*this);
   }
 };
+
+inline void order_tokens(sample& s) {
+  s.order.resize(s.tokens.size());
+  std::iota(s.order.begin(), s.order.end(), 0);
+  std::stable_sort(s.order.begin(), s.order.end(), [&](auto i, auto j) { return s.tokens[i] < s.tokens[j]; });
+  s.segment_starts.clear();
+  s.segment_ids.clear();
+  for (std::size_t i = 0; i < s.order.size(); ++i) {
+    if (s.segment_ids.empty() || s.segment_ids.back() != s.tokens[s.order[i]]) {
+      s.segment_ids.push_back(s.tokens[s.order[i]]);
+      s.segment_starts.push_back(static_cast<std::int32_t>(i));
+    }
+  }
+  s.segment_starts.push_back(static_cast<std::int32_t>(s.order.size()));
+  s.batch.segments = static_cast<std::int64_t>(s.segment_ids.size());
+  s.batch.order = s.order.data();
+  s.batch.segment_starts = s.segment_starts.data();
+  s.batch.segment_ids = s.segment_ids.data();
+}
 
 template <model::architecture A>
 struct small_model {
@@ -121,7 +128,8 @@ template <model::architecture A>
 void check_gradients(model::config const& c) {
   small_model<A> m{c};
   m.gradients();
-  bool const drops = c.attention_dropout > 0.0 || c.residual_dropout > 0.0;  // if a backward follows
+  // Some parts are there only if a backward follows.
+  bool const records = c.attention_dropout > 0.0 || c.residual_dropout > 0.0 || c.load_balancing_weight > 0.0;
   std::vector<double> const gradients = m.all_gradients();
   std::int64_t unit_begin = 0;
   for (auto const& unit : m.model.units()) {
@@ -129,7 +137,7 @@ void check_gradients(model::config const& c) {
       CAPTURE(tensor.name);
       std::span const gradient{gradients.data() + unit_begin + tensor.offset,
                                static_cast<std::size_t>(tensor.count())};
-      check_derivatives(m.g.weights(unit.id(), tensor), gradient, [&] { return m.loss(drops); });
+      check_derivatives(m.g.weights(unit.id(), tensor), gradient, [&] { return m.loss(records); });
     }
     unit_begin += unit.elements();
   }

@@ -6,7 +6,8 @@ configurations.py PROGRAMS [--count N] [--seed N] [--only MODEL_TYPE...] [--verb
 
 Each architecture gets N random configurations, made as tests/data/configurations/make.py --random makes them. A run has 20
 steps of AdamW in float32 with weight decay, warm-up, a falling rate, clipping and two micro-batches, whose rows have unequal
-numbers of labels. Every other run packs its rows.
+numbers of labels. Every other run packs its rows. With a load-balancing loss of routers, which depends on what is in a
+micro-batch, a step has one.
 
 Each loss is that of PyTorch in float64 on the same rows, within 3e-7 of its size. Steps amplify a rounding: where PyTorch in
 float32 is off by more than that, ours may be off by four times as much, and by 1e-5 at most. Losses count up to the step in
@@ -66,10 +67,25 @@ def steps_of(rows, packed):
     return [rows if packed else [rows[(4 * step + i) % len(rows)] for i in range(4)] for step in range(STEPS)]
 
 
-def loss_of(model, row):
-    ids = torch.tensor([row["input_ids"]])
-    logits = model(input_ids=ids, use_cache=False).logits[0, :-1]
-    return torch.nn.functional.cross_entropy(logits, torch.tensor(row["labels"][1:]), ignore_index=-100, reduction="sum")
+def loss_of(model, rows):
+    """The loss of a step that is one micro-batch: the mean over its labels, and the load-balancing loss of its routers."""
+    total, count, routers = 0.0, 0, []
+    for row in rows:
+        out = model(input_ids=torch.tensor([row["input_ids"]]), use_cache=False)
+        labels = torch.tensor(row["labels"][1:])
+        total = total + torch.nn.functional.cross_entropy(out.logits[0, :-1], labels, ignore_index=-100, reduction="sum")
+        count += int((labels != -100).sum())
+        routers.append(getattr(out, "router_logits", None))
+    config = model.config
+    if not balances(config):
+        return total / count
+    balancing = sys.modules[type(model).__module__].load_balancing_loss_func(
+        tuple(torch.cat(of_layer) for of_layer in zip(*routers)), config.num_local_experts, config.num_experts_per_tok)
+    return total / count + config.router_aux_loss_coef * balancing
+
+
+def balances(config):
+    return bool(getattr(config, "output_router_logits", False))
 
 
 def watch_routers(model, choices):
@@ -102,9 +118,8 @@ def reference(network, steps, type_):
     schedule = transformers.get_linear_schedule_with_warmup(optimizer, WARMUP, STEPS)
     losses = []
     for rows in steps:
-        count = sum(label != -100 for row in rows for label in row["labels"][1:])
         optimizer.zero_grad()
-        total = sum(loss_of(model, row) for row in rows) / count
+        total = loss_of(model, rows)
         total.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP)
         optimizer.step()
@@ -123,14 +138,14 @@ def network_of(config, directory):
     return network.float()
 
 
-def trained(program, directory, packed):
+def trained(program, directory, packed, micro_batches):
     """The losses of a fine-tuner, or the line with which it refuses."""
     metrics = directory / "metrics.jsonl"
     sequences = ["--packing", "on", "--batch_size", "6"] if packed else ["--batch_size", "4"]
     done = subprocess.run(
         [program, "--model", directory, "--dataset", directory / "rows.jsonl", "--format", "tokenized", "--append_eos", "off",
          "--output_dir", directory / "out", "--export", "off", "--device", "cpu", "--dtype", "float32", "--shuffle", "off",
-         "--max_length", "64", *sequences, "--gradient_accumulation_steps", "2", "--max_steps", str(STEPS),
+         "--max_length", "64", *sequences, "--gradient_accumulation_steps", str(micro_batches), "--max_steps", str(STEPS),
          "--lr", str(RATE), "--lr_scheduler", "linear", "--lr_warmup_steps", str(WARMUP), "--weight_decay", str(DECAY),
          "--max_grad_norm", str(CLIP), "--metrics", metrics],
         capture_output=True, text=True, timeout=120, env=os.environ | {"SUPEROFFLOAD_NUM_THREADS": "1"}, check=False)
@@ -170,7 +185,7 @@ def compared(programs, config, number, seed):
         if not all(map(math.isfinite, exact)):
             return "not counted", "no finite loss"
         (directory / "config.json").write_text(json.dumps(config))  # as it was given, not as transformers writes it
-        code, ours = trained(programs / f"finetune_{kind}", directory, packed)
+        code, ours = trained(programs / f"finetune_{kind}", directory, packed, 1 if balances(network.config) else 2)
     if drops and code == 0:
         return "not counted", "dropout"
     if code != 0:

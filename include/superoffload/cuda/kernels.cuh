@@ -26,6 +26,7 @@
 #include <superoffload/cuda/kernels/gemm.cuh>
 #include <superoffload/cuda/kernels/grouped_gemms.cuh>
 #include <superoffload/cuda/kernels/head_norm.cuh>
+#include <superoffload/cuda/kernels/load_balancing.cuh>
 #include <superoffload/cuda/kernels/reduction.cuh>
 #include <superoffload/cuda/kernels/rms_norm.cuh>
 #include <superoffload/cuda/kernels/rotary.cuh>

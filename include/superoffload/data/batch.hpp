@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -15,9 +16,17 @@ struct batch {
       targets;  ///< [rows] the id each row has to predict (labels already shifted), -1 = none
   std::vector<std::int32_t> positions;  ///< [rows] rotary position, from 0 in each document
   std::vector<std::int32_t> starts;     ///< [documents + 1] first row of each document, last entry = rows
+  std::vector<std::int32_t> padding{};  ///< [rows] 1: padding, 0: a token of the data; empty: no padding
 
   std::uint64_t noise = 0;  ///< seed of dropout: a function of the position in the data
 
+  /// Says that the rows from `first` on are padding, and that those before without a mark are none.
+  void mark_padding(std::int64_t first) {
+    if (first < rows() || !padding.empty()) {
+      padding.resize(static_cast<std::size_t>(first), 0);
+      padding.resize(tokens.size(), 1);
+    }
+  }
   /// Tokens, padding included.
   [[nodiscard]] std::int64_t rows() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
   /// 0 if the batch has no rows.

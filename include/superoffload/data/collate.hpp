@@ -75,12 +75,14 @@ inline batch collate(example_set const& examples, std::span<sequence const> sequ
         end_document();
       }
     }
+    auto const end = out.rows();
     while (out.rows() - begin < width) {
       if (options.learn_padding && out.rows() > begin) {
         out.targets.back() = options.pad_id;
       }
       append(options.pad_id, -1);
     }
+    out.mark_padding(end);
     end_document();
   }
   return out;

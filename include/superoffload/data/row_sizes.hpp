@@ -26,6 +26,7 @@ inline void add_rows_without_targets(batch& to, std::int64_t rows, std::int64_t 
   if (to.starts.empty()) {
     to.starts.push_back(0);
   }
+  auto const end = to.rows();
   for (; rows > 0; rows -= longest) {
     auto const length = std::min(rows, longest);
     for (std::int64_t t = 0; t < length; ++t) {
@@ -35,6 +36,7 @@ inline void add_rows_without_targets(batch& to, std::int64_t rows, std::int64_t 
     }
     to.starts.push_back(static_cast<std::int32_t>(to.tokens.size()));
   }
+  to.mark_padding(end);
 }
 
 }  // namespace superoffload::data

@@ -13,6 +13,7 @@
 #include <superoffload/kernel/gemm.hpp>
 #include <superoffload/kernel/grouped_gemm.hpp>
 #include <superoffload/kernel/head_norm.hpp>
+#include <superoffload/kernel/load_balancing.hpp>
 #include <superoffload/kernel/reduction.hpp>
 #include <superoffload/kernel/rms_norm.hpp>
 #include <superoffload/kernel/rotary.hpp>
@@ -36,18 +37,18 @@ template <element T>
 using of_one_type =
     list<add<T>, attention_backward<T>, attention_forward<T>, attention_sinks_backward<T>, column_sum<T>,
          combine_rows<T>, convert<T, bfloat16>, convert<T, double>, convert<T, float>, cross_entropy<T>,
-         dropout_add<T>, embedding_backward<T>, embedding_forward<T>, expert_swiglu_backward<T>,
-         expert_swiglu_forward<T>, gather_rows<T>, gemm<T>, grouped_column_sum<T>, grouped_gemm<T>,
-         grouped_outer<T>, head_norm_backward<T>, head_norm_forward<T>, rms_norm_backward<T>,
-         rms_norm_forward<T>, rotary<T>, route_backward<T>, route_forward<T>, square_sum<T>, sum<T>,
-         swiglu_backward<T>, swiglu_forward<T>>;
+         dropout_add<T>, embedding_backward<T>, embedding_forward<T>, expert_load<T>,
+         expert_swiglu_backward<T>, expert_swiglu_forward<T>, gather_rows<T>, gemm<T>, grouped_column_sum<T>,
+         grouped_gemm<T>, grouped_outer<T>, head_norm_backward<T>, head_norm_forward<T>,
+         load_balancing_backward<T>, rms_norm_backward<T>, rms_norm_forward<T>, rotary<T>, route_backward<T>,
+         route_forward<T>, square_sum<T>, sum<T>, swiglu_backward<T>, swiglu_forward<T>>;
 
 using of_two_types =
     list<column_sum<bfloat16, float>, column_sum<float, bfloat16>, embedding_backward<bfloat16, float>,
          gemm<bfloat16, float>, grouped_column_sum<bfloat16, float>, grouped_outer<bfloat16, float>,
          square_sum<bfloat16, float>>;
 
-using of_no_type = list<group_choices>;
+using of_no_type = list<group_choices, load_balancing_loss>;
 
 using of_the_optimizer = list<adamw<bfloat16>, adamw<bfloat16, float>, adamw<float>>;
 

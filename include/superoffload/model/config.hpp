@@ -62,6 +62,7 @@ struct config {
   bool normalizes_experts = false;      ///< do the weights of a token's experts sum to 1?
   std::vector<bool> dense_layers{};     ///< layers with one MLP in a model with experts; empty: none
   std::int64_t dense_intermediate = 0;  ///< of the MLP of those layers; 0 without them
+  double load_balancing_weight = 0.0;   ///< of the routers' loss, beside the mean loss of tokens; 0: none
   double swiglu_limit = 0.0;            ///< gate and up are clamped to it; 0: no limit
   bool mxfp4_experts = false;           ///< the checkpoint has its experts as MXFP4 blocks and scales
 

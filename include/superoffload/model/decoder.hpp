@@ -11,6 +11,7 @@
 #include <superoffload/nn/embedding.hpp>
 #include <superoffload/nn/head_norm.hpp>
 #include <superoffload/nn/linear.hpp>
+#include <superoffload/nn/load_balancing.hpp>
 #include <superoffload/nn/rms_norm.hpp>
 #include <superoffload/nn/rotary.hpp>
 
@@ -98,6 +99,7 @@ private:
 ///   nn::attention_heads heads;
 ///   auto parts();   a tuple of references to its layers, which have each_parameter(f) and flops_per_row()
 ///   x = block(x, nn::batch const*, nn::rotary_table const*)
+/// A block with experts takes an nn::layer_load as well, for the load-balancing loss of routers.
 template <class Block>
 class decoder {
 public:
@@ -129,6 +131,10 @@ public:
   /// Lays out the units: the embedding, each layer, the head with its norm. Takes no memory for weights. The
   /// configuration is a checked one, as from read_config.
   explicit decoder(config const& c) : config_{c} {
+    expect(c.load_balancing_weight == 0.0 || takes_load<described_device, bfloat16>, exit_code::bad_input,
+           "model_type '", c.model_type,
+           "' has a load-balancing loss in its configuration, but its layers take no "
+           "part in one; expected a load_balancing_weight of 0");
     // A head that shares the table accumulates into its gradient, chunk by chunk.
     auto& embed = units_.emplace_back(0, "embedding", c.tied_head);
     table_ = {embed.add_matrix({{"model.embed_tokens.weight", c.vocabulary}}, c.hidden), c.padding_token};
@@ -180,12 +186,23 @@ public:
     return rope_tables<described_device, wide<T>>::bytes(config_, positions);
   }
 
-  /// The sum of the token losses of the batch; see nn::head_loss. All arguments must outlive the backward.
+  /// The sum of the token losses of the batch; see nn::head_loss. Where a backward follows, and the
+  /// configuration has a load-balancing loss, that is added, times its weight and the batch's divisor. All
+  /// arguments must outlive the backward.
   template <device_policy D, element T>
   nn::loss_sum loss(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table) const {
-    auto const x = decoded(t, b, table);
+    nn::load_balancing balancing;
+    if (t.recording() && config_.load_balancing_weight > 0.0) {
+      balancing = {t, b, config_.layers, config_.experts,
+                   static_cast<std::int32_t>(config_.experts_per_token)};
+    }
+    auto const x = decoded(t, b, table, balancing);
     auto const p = t.recording() ? autograd::pass::both : autograd::pass::forward;
-    return with_head(t, p, [&] { return nn::head_loss(norm_(x), head_.weight, b); });
+    auto const sum = with_head(t, p, [&] { return nn::head_loss(norm_(x), head_.weight, b); });
+    if (balancing) {
+      balancing.add_to(t, sum, config_.load_balancing_weight);
+    }
+    return sum;
   }
 
   /// The logits of every row, [rows, vocabulary], for inspection and small models: all of them are in memory
@@ -193,7 +210,7 @@ public:
   template <device_policy D, element T>
   autograd::variable<D, T> logits(autograd::tape<D, T>& t, nn::batch const& b,
                                   tables<D, T> const* table) const {
-    auto const x = decoded(t, b, table);
+    auto const x = decoded(t, b, table, {});
     return with_head(t, autograd::pass::forward, [&] { return head_(norm_(x)); });
   }
 
@@ -215,12 +232,25 @@ private:
     std::apply([&](auto&... part) { (f(part), ...); }, block.parts());
   }
 
+  /// Does the block take part in a load-balancing loss?
   template <device_policy D, element T>
-  autograd::variable<D, T> decoded(autograd::tape<D, T>& t, nn::batch const& b,
-                                   tables<D, T> const* table) const {
+  static constexpr bool takes_load = std::invocable<Block const&, autograd::variable<D, T>, nn::batch const*,
+                                                    nn::rotary_table<D, wide<T>> const*, nn::layer_load>;
+
+  template <device_policy D, element T>
+  autograd::variable<D, T> decoded(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table,
+                                   nn::load_balancing const& balancing) const {
     auto x = t.scope({0}, autograd::pass::forward, [&] { return table_(t, b); });
+    auto const* const rotary = &table->of(b);
     int unit = 0;
-    for (auto const& block : blocks_) { x = t.unit(++unit, block, x, &b, &table->of(b)); }
+    for (auto const& block : blocks_) {
+      if constexpr (takes_load<D, T>) {
+        auto const load = balancing.of(unit);
+        x = t.unit(++unit, block, x, &b, rotary, load);
+      } else {
+        x = t.unit(++unit, block, x, &b, rotary);
+      }
+    }
     return x;
   }
 

@@ -62,13 +62,14 @@ struct gpt_oss_block {
         .heads = layer.heads()};
   }
 
-  /// [rows, hidden] -> [rows, hidden]. Batch and table must outlive the backward.
+  /// [rows, hidden] -> [rows, hidden]. Batch and table must outlive the backward. `load`: for the
+  /// load-balancing loss.
   template <device_policy D, element T>
   autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
-                                      nn::rotary_table<D, wide<T>> const* table) const {
+                                      nn::rotary_table<D, wide<T>> const* table, nn::layer_load load) const {
     auto const turned = nn::rotary(qkv(attention_norm(x)), *b, *table, heads);
     x = o.onto(x, nn::attention(turned, *b, heads, sinks.weight));
-    return experts.onto(x, mlp_norm(x));
+    return experts.onto(x, mlp_norm(x), load);
   }
 };
 

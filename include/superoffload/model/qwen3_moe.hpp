@@ -52,16 +52,17 @@ struct qwen3_moe_block {
     return made;
   }
 
-  /// [rows, hidden] -> [rows, hidden]. Batch and table must outlive the backward.
+  /// [rows, hidden] -> [rows, hidden]. Batch and table must outlive the backward. `load`: for the
+  /// load-balancing loss.
   template <device_policy D, element T>
   autograd::variable<D, T> operator()(autograd::variable<D, T> x, nn::batch const* b,
-                                      nn::rotary_table<D, wide<T>> const* table) const {
+                                      nn::rotary_table<D, wide<T>> const* table, nn::layer_load load) const {
     auto const turned = head_norm.turned(qkv(attention_norm(x)), *b, *table, heads);
     x = o.onto(x, nn::attention(turned, *b, heads));
     if (experts.count == 0) {
       return down.onto(x, nn::swiglu(gate_up(mlp_norm(x))));
     }
-    return experts.onto(x, mlp_norm(x));
+    return experts.onto(x, mlp_norm(x), load);
   }
 
 private:

@@ -21,6 +21,7 @@ struct batch {
   std::int32_t const* tokens = nullptr;          ///< [rows]
   std::int32_t const* targets = nullptr;         ///< [rows], -1 = none
   std::int32_t const* positions = nullptr;       ///< [rows]
+  std::int32_t const* padding = nullptr;         ///< [rows], not 0: padding; null: there is none
   std::int32_t const* starts = nullptr;          ///< [documents + 1]
   std::int32_t const* order = nullptr;           ///< [rows] rows sorted by token, stably
   std::int32_t const* segment_starts = nullptr;  ///< [segments + 1] into order

@@ -7,9 +7,11 @@
 #include <superoffload/kernel/expert_swiglu.hpp>
 #include <superoffload/kernel/gemm.hpp>
 #include <superoffload/kernel/grouped_gemm.hpp>
+#include <superoffload/kernel/load_balancing.hpp>
 #include <superoffload/kernel/reduction.hpp>
 #include <superoffload/kernel/routing.hpp>
 #include <superoffload/nn/linear.hpp>
+#include <superoffload/nn/load_balancing.hpp>
 
 #include <cstdint>
 
@@ -51,9 +53,9 @@ struct experts {
   }
 
   /// residual + the weighted sum of the chosen experts' results for x; both [rows, hidden]. No token is
-  /// dropped. The experts must outlive the backward.
+  /// dropped. The experts must outlive the backward. With `load` they take part in the load-balancing loss.
   template <device_policy D, element T>
-  variable<D, T> onto(variable<D, T> residual, variable<D, T> x) const;
+  variable<D, T> onto(variable<D, T> residual, variable<D, T> x, layer_load load = {}) const;
 };
 
 /// From forward to backward it keeps the routing and the results of the experts' first GEMMs. The rows in
@@ -63,6 +65,7 @@ struct experts_function {
   variable<D, T> x,            ///< [rows, hidden], already normed
       residual;                ///< [rows, hidden]
   experts const* e;            ///< must outlive the backward
+  layer_load load{};           ///< for the load-balancing loss
   variable<D, T> y{};          ///< [rows, hidden]
   T* logits = nullptr;         ///< [rows, count], of the router
   T* dense = nullptr;          ///< [rows, count]: the weights of the chosen and zeros; null without down_bias
@@ -97,6 +100,9 @@ struct experts_function {
                              .transpose_b = true,
                              .bias = e->router.bias ? t.weights(e->router.bias) : nullptr});
     t.launch(kernel::route_forward<T>{s, logits, chosen, weights, dense});
+    if (load.wanted) {
+      t.launch(kernel::expert_load<T>{s, logits, chosen, load.padding, load.load});
+    }
     t.launch(kernel::group_choices{chosen, starts, order, places, choices, s.experts});
 
     auto const before = t.mark();
@@ -157,6 +163,9 @@ struct experts_function {
     t.launch(gemm(t, e->gate_up, d_gate_up, sorted, 2 * e->intermediate, x.columns(), backward_pass, {}));
 
     t.launch(kernel::route_backward<T>{s, logits, chosen, weights, d_weights, d_dense, d_logits});
+    if (load.wanted) {
+      t.launch(kernel::load_balancing_backward<T>{s, logits, chosen, load.padding, load.slope, d_logits});
+    }
     t.launch(kernel::gemm<T>{.a = d_logits,
                              .b = t.weights(e->router.weight),
                              .c = to_x.gradient,
@@ -270,8 +279,8 @@ private:
 };
 
 template <device_policy D, element T>
-variable<D, T> experts::onto(variable<D, T> residual, variable<D, T> x) const {
-  return x.on().run(experts_function<D, T>{x, residual, this});
+variable<D, T> experts::onto(variable<D, T> residual, variable<D, T> x, layer_load load) const {
+  return x.on().run(experts_function<D, T>{x, residual, this, load});
 }
 
 }  // namespace superoffload::nn

@@ -22,6 +22,7 @@
 #include <superoffload/cpu/kernels/gemm.hpp>
 #include <superoffload/cpu/kernels/grouped_gemm.hpp>
 #include <superoffload/cpu/kernels/head_norm.hpp>
+#include <superoffload/cpu/kernels/load_balancing.hpp>
 #include <superoffload/cpu/kernels/reduction.hpp>
 #include <superoffload/cpu/kernels/rms_norm.hpp>
 #include <superoffload/cpu/kernels/rotary.hpp>

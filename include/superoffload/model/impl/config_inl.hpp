@@ -376,9 +376,10 @@ SUPEROFFLOAD_INLINE void read_experts(json_field const& document, default_expert
   c.experts_per_token = extent(document, "num_experts_per_tok", otherwise.per_token, most);
   expect(c.experts_per_token <= c.experts, exit_code::bad_input, document.where(),
          ": field 'num_experts_per_tok' is ", c.experts_per_token, ", but there are ", key, " ", c.experts);
-  expect(!flag(document, "output_router_logits", false), exit_code::bad_input, document.where(),
-         ": field 'output_router_logits' is true, but the auxiliary loss of routers is not supported; set it "
-         "to false to train without that loss");
+  if (flag(document, "output_router_logits", false)) {  // transformers reads the coefficient only then
+    constexpr char const* weight = "router_aux_loss_coef";
+    c.load_balancing_weight = document.raw().contains(weight) ? document[weight].number(0.0, 1e6) : 0.001;
+  }
 }
 
 /// The layers that mlp_only_layers names, and those that are not every decoder_sparse_step-th, have one MLP.
@@ -408,6 +409,10 @@ SUPEROFFLOAD_INLINE void read_qwen3_moe(json_field const& document, config& c) {
   read_experts(document, {128, 8}, c);
   c.dense_layers = read_dense_layers(document, c.layers);
   c.dense_intermediate = c.dense_layers.empty() ? 0 : c.intermediate;
+  expect(c.load_balancing_weight == 0.0 || c.dense_layers.empty() ||
+             std::ranges::find(c.dense_layers, false) != c.dense_layers.end(),
+         exit_code::bad_input, document.where(),
+         ": field 'output_router_logits' is true, but no layer has experts; set it to false");
   c.intermediate = extent(document, "moe_intermediate_size", 768);
   c.normalizes_experts = flag(document, "norm_topk_prob", false);
 }

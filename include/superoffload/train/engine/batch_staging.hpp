@@ -22,7 +22,7 @@ template <device_policy D>
 class batch_staging {
 public:
   /// The most int32 values of a batch of `rows` tokens.
-  static std::int64_t capacity(std::int64_t rows) { return 4 * rows + 3 * (rows + 1); }
+  static std::int64_t capacity(std::int64_t rows) { return 5 * rows + 3 * (rows + 1); }
 
   /// For batches of up to `rows` tokens. Copies are queued on `stream`, which must outlive it.
   batch_staging(D& device, typename D::stream& stream, std::int64_t rows)
@@ -99,6 +99,7 @@ private:
     s.batch.tokens = append(b.tokens);
     s.batch.targets = append(b.targets);
     s.batch.positions = append(b.positions);
+    s.batch.padding = b.padding.empty() ? nullptr : append(b.padding);
     s.batch.order = append(order_);
     s.batch.starts = append(b.starts);
     s.batch.segment_starts = append(segment_starts_);

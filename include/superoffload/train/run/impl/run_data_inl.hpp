@@ -229,7 +229,10 @@ SUPEROFFLOAD_INLINE named_values identity_of(training_options const& o, model::c
   return {
       {"model",
        concat(config.model_type, " ", config.layers, "x", config.hidden, "/", config.intermediate, " heads ",
-              config.heads, "/", config.kv_heads, "x", config.head_dim, " vocabulary ", config.vocabulary)},
+              config.heads, "/", config.kv_heads, "x", config.head_dim, " vocabulary ", config.vocabulary,
+              config.load_balancing_weight > 0.0
+                  ? concat(" load-balancing loss times ", config.load_balancing_weight)
+                  : std::string{})},
       {"dtype", element_type},
       {"freeze", freeze},
       {"dataset", detail::text_of(data.sets, data, o)},
