@@ -83,6 +83,7 @@ TEST_CASE_TEMPLATE("any number of ranks trains as a single rank does", P, SUPERO
   for (auto const& s :
        {settings{}, settings{.tied = true}, settings{.micro_batches = 2},
         settings{.tied = true, .micro_batches = 3, .recompute = recompute::choice::every_block},
+        settings{.micro_batches = 2, .recompute = recompute::choice::offload, .layers = 6},
         settings{.max_grad_norm = 0.0}}) {
     CAPTURE(s.tied);
     CAPTURE(s.micro_batches);
@@ -119,7 +120,8 @@ std::vector<int> const numbers_of_ranks = test::under_sanitizer ? std::vector{2}
 
 TEST_CASE_TEMPLATE("weights that stay gathered from forward to backward change no bit", P,
                    SUPEROFFLOAD_TEST_PRECISIONS) {
-  for (auto s : {settings{.layers = 6}, settings{.tied = true, .micro_batches = 2, .layers = 5},
+  for (auto s : {settings{.recompute = recompute::choice::offload, .layers = 6},
+                 settings{.tied = true, .micro_batches = 2, .layers = 5},
                  settings{.micro_batches = 3, .recompute = recompute::choice::every_block, .layers = 4}}) {
     CAPTURE(s.tied);
     for (int const ranks : numbers_of_ranks) {
@@ -174,7 +176,7 @@ record offloading(int ranks, settings const& s, int buffers, bool blocks_only = 
 
 TEST_CASE_TEMPLATE("offloaded gradients of shards change no bit", P, SUPEROFFLOAD_TEST_PRECISIONS) {
   for (auto const& s :
-       {settings{.immediate = true, .layers = 6},
+       {settings{.recompute = recompute::choice::offload, .immediate = true, .layers = 6},
         settings{
             .tied = true, .recompute = recompute::choice::every_block, .immediate = true, .layers = 4}}) {
     CAPTURE(s.tied);
