@@ -6,8 +6,8 @@ configurations.py PROGRAMS [--count N] [--seed N] [--only MODEL_TYPE...] [--verb
 
 Each architecture gets N random configurations, made as tests/data/configurations/make.py --random makes them. A run has 20
 steps of AdamW in float32 with weight decay, warm-up, a falling rate, clipping and two micro-batches, whose rows have unequal
-numbers of labels. Every other run packs its rows. With a load-balancing loss of routers, which depends on what is in a
-micro-batch, a step has one.
+numbers of labels. Every other run packs its rows. With a load-balancing loss of routers or longrope, which depend on
+what is in a micro-batch, a step has one.
 
 Each loss is that of PyTorch in float64 on the same rows, within 3e-7 of its size. Steps amplify a rounding: where PyTorch in
 float32 is off by more than that, ours may be off by four times as much, and by 1e-5 at most. Losses count up to the step in
@@ -70,12 +70,17 @@ def steps_of(rows, packed):
 def loss_of(model, rows):
     """The loss of a step that is one micro-batch: the mean over its labels, and the load-balancing loss of its routers."""
     total, count, routers = 0.0, 0, []
+    longest = max(len(row["input_ids"]) for row in rows) if stretches(model.config) else 0
     for row in rows:
-        out = model(input_ids=torch.tensor([row["input_ids"]]), use_cache=False)
+        ids = row["input_ids"]
+        padded = ids + [0] * (longest - len(ids))  # behind the row, which does not see it
+        out = model(input_ids=torch.tensor([padded]), use_cache=False)
         labels = torch.tensor(row["labels"][1:])
-        total = total + torch.nn.functional.cross_entropy(out.logits[0, :-1], labels, ignore_index=-100, reduction="sum")
+        logits = out.logits[0, :len(ids) - 1]
+        total = total + torch.nn.functional.cross_entropy(logits, labels, ignore_index=-100, reduction="sum")
         count += int((labels != -100).sum())
-        routers.append(getattr(out, "router_logits", None))
+        if balances(model.config):
+            routers.append([of_layer[:len(ids)] for of_layer in out.router_logits])
     config = model.config
     if not balances(config):
         return total / count
@@ -86,6 +91,11 @@ def loss_of(model, rows):
 
 def balances(config):
     return bool(getattr(config, "output_router_logits", False))
+
+
+def stretches(config):
+    """Does the longest row of a micro-batch choose the rotary frequencies?"""
+    return config.rope_parameters["rope_type"] == "longrope"
 
 
 def watch_routers(model, choices):
@@ -185,7 +195,8 @@ def compared(programs, config, number, seed):
         if not all(map(math.isfinite, exact)):
             return "not counted", "no finite loss"
         (directory / "config.json").write_text(json.dumps(config))  # as it was given, not as transformers writes it
-        code, ours = trained(programs / f"finetune_{kind}", directory, packed, 1 if balances(network.config) else 2)
+        micro_batches = 1 if balances(network.config) or stretches(network.config) else 2
+        code, ours = trained(programs / f"finetune_{kind}", directory, packed, micro_batches)
     if drops and code == 0:
         return "not counted", "dropout"
     if code != 0:

@@ -119,7 +119,7 @@ def rope(r):
     settings = {r.choice(["rope_type", "rope_type", "type"]): kind}
     if kind != "default":
         settings["factor"] = r.choice([1.0, 2.0, 4, 8.0, None])
-    if kind in ("llama3", "yarn") and r.random() < 0.6:
+    if kind in ("llama3", "yarn", "longrope") and r.random() < 0.6:
         settings["original_max_position_embeddings"] = r.choice([16, 64, 256, 512])
     if kind == "llama3":
         settings |= {"low_freq_factor": r.choice([1.0, 2]), "high_freq_factor": r.choice([4.0, 3])}
