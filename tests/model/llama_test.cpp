@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-#include <superoffload/core/error.hpp>
 #include <superoffload/model/llama.hpp>
 
 #include <doctest/doctest.h>
@@ -17,16 +16,6 @@ model::config small(bool tied) { return test::small_config("llama", tied); }
 TEST_CASE("every parameter of a Llama has the gradient that finite differences give") {
   test::check_gradients<model::llama>(small(false));
   test::check_gradients<model::llama>(small(true));
-}
-
-TEST_CASE("dynamic scaling has no table for more positions than the model was made for") {
-  auto c = small(false);
-  c.scaling = {.kind = model::rope_scaling::rule::dynamic, .factor = 2.0};
-  c.max_positions = 8;
-  CHECK_NOTHROW(test::small_model<model::llama>{c});  // whose table has 8
-  c.max_positions = 7;
-  CHECK_THROWS_WITH_AS(test::small_model<model::llama>{c},
-                       doctest::Contains("'dynamic' is supported up to max_position_embeddings, 7"), error);
 }
 
 TEST_CASE("the choice of kept activations changes no gradient, and the peak is as planned") {
