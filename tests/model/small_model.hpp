@@ -145,12 +145,15 @@ void check_gradients(model::config const& c) {
 
 /// The same configuration with more layers.
 inline model::config with_layers(model::config c, std::int64_t layers) {
-  std::vector<std::int32_t> windows;
-  for (std::int64_t layer = 0; layer < layers && !c.windows.empty(); ++layer) {
-    windows.push_back(c.window_of(layer % c.layers));
-  }
+  auto const repeat = [&](auto& of_layers) {
+    auto const given = of_layers;
+    for (auto layer = given.size(); !given.empty() && layer < static_cast<std::size_t>(layers); ++layer) {
+      of_layers.push_back(given[layer % given.size()]);
+    }
+  };
+  repeat(c.windows);
+  repeat(c.dense_layers);
   c.layers = layers;
-  c.windows = windows;
   return c;
 }
 

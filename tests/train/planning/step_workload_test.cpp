@@ -209,15 +209,20 @@ TEST_CASE("levels that offload go from all to nothing kept, and say what leaves 
   shape.recompute = recompute::choice::every_block;
   CHECK(inputs.activations < train::workload_of<bfloat16>(device, m, shape).levels[0].activations);
 
-  // A smaller micro-batch moves less.
+  // A smaller micro-batch moves less, and nothing if it fits so.
   shape.recompute = recompute::choice::offload;
-  shape.expected = train::expected_step{{256, 64}, 256};
-  auto const small = train::workload_of<bfloat16>(device, m, shape).levels.back();
-  CHECK(small.on_host == inputs.on_host);
-  CHECK(small.activations == inputs.activations);
-  CHECK(small.recompute[1].gemms == inputs.recompute[1].gemms / 2.0);
-  CHECK(small.buffers > inputs.buffers);
-  CHECK(std::count(small.leaving.begin(), small.leaving.end(), 0.0) == 10 - (8 - small.buffers));
+  auto const expecting = [&](std::int64_t rows) {
+    shape.expected = train::expected_step{{rows, 64}, rows};
+    return train::workload_of<bfloat16>(device, m, shape).levels.back();
+  };
+  auto const smaller = expecting(480), small = expecting(256);
+  CHECK(smaller.on_host == inputs.on_host);
+  CHECK(smaller.activations == inputs.activations);
+  CHECK(smaller.buffers > inputs.buffers);
+  CHECK(std::count(smaller.leaving.begin(), smaller.leaving.end(), 0.0) == 2 + smaller.buffers);
+  CHECK(small.buffers == 0);
+  CHECK(small.leaving.empty());
+  CHECK(small.recompute[1].gemms <= inputs.recompute[1].gemms / 2.0);
 }
 
 }  // namespace
