@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/io/json.hpp>
 #include <superoffload/text/regular_expression.hpp>
 #include <superoffload/text/split_pattern.hpp>
 
@@ -8,6 +9,7 @@
 
 #include "random_texts.hpp"
 
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,16 +72,65 @@ TEST_CASE("matches of Oniguruma") {
   CHECK(found("", "\u00e9") == strings{"", ""});
 }
 
+TEST_CASE("scripts, categories and classes of POSIX") {
+  std::string_view const text =
+      "Ab\u4f60\u3005\u3042\u30ab\u30fc\ud55c\u0416\u03b1 1\u00bd$\u20ac-\U0002070e\U0001f600\u0301";
+  CHECK(found(R"(\p{Han}+)", text) == strings{"\u4f60\u3005", "\U0002070e"});
+  CHECK(found(R"(\p{Hiragana}|\p{Katakana}|\p{Hangul})", text) == strings{"\u3042", "\u30ab", "\ud55c"});
+  CHECK(found(R"([\p{Latn}\p{cyrillic}\p{GREEK}]+)", text) == strings{"Ab", "\u0416\u03b1"});
+  CHECK(found(R"([\p{L}&&[^\p{Han}]]+)", text) == strings{"Ab", "\u3042\u30ab\u30fc\ud55c\u0416\u03b1"});
+  CHECK(found(R"(\p{^Common}+)", "a1\u4f60") == strings{"a", "\u4f60"});
+  CHECK(found(R"(\P{Inherited}+)", "a\u0301b") == strings{"a", "b"});
+  CHECK(found(R"(\p{Currency_Symbol}|\p{dash punctuation})", text) == strings{"$", "\u20ac", "-"});
+  CHECK(found(R"(\p{Emoji_Presentation})", text) == strings{"\U0001f600"});
+  CHECK(found("[[:punct:]]+", text) == strings{"$\u20ac-", "\U0001f600"});
+  CHECK(found(R"(\p{Punct}+)", text) == strings{"-"});
+  CHECK(found("[^[:^upper:]]", text) == strings{"A", "\u0416"});
+  CHECK(found("[[:digit:]a-b]", text) == strings{"b", "1"});
+  CHECK(found(R"(\w+|[\W]+)", "a\u00bd") == strings{"a\u00bd"});  // a number of Latin-1 is both
+  CHECK(found(R"([\w]+|[\W]+)", "a\u00bd") == strings{"a", "\u00bd"});
+}
+
+TEST_CASE("groups may have names") {
+  CHECK(found("(?<word>[a-z]+)(?'n'1)?(?<word>!)", "ab1! c!") == strings{"ab1!", "c!"});
+  CHECK(found("(?<=(?<a_b>x))y", "xy") == strings{"y"});
+  CHECK(found("(?<\u4f60'>a)", "a") == strings{"a"});
+}
+
+TEST_CASE("every class has the characters of Oniguruma") {
+  std::string all;
+  for (char32_t c = 0; c <= 0x10ffff; ++c) {
+    if (c < 0xd800 || c > 0xdfff) {
+      append_utf8(all, c);
+    }
+  }
+  auto const classes =
+      io::read_json(std::filesystem::path{SUPEROFFLOAD_TEST_DATA} / "tokenizers" / "classes.json");
+  REQUIRE(classes.size() > 100);
+  for (auto const& [pattern, expected] : classes.items()) {
+    CAPTURE(pattern);
+    std::string members;
+    for (auto const& run : found(pattern, all)) { members += run; }
+    CHECK(digest(members) == expected.get<std::uint32_t>());
+  }
+}
+
 TEST_CASE("what is not supported is refused by name") {
   struct refused {
     std::string_view pattern, says;
   };
   for (auto const& [pattern, says] :
        std::vector<refused>{{R"((a)\1)", "this escape at byte 5"},
-                            {R"(\p{Han})", "property 'Han'"},
+                            {R"(\p{IsHan})", "property 'IsHan'"},
+                            {R"(\p{Katakana_Or_Hiragana})", "property 'Katakana_Or_Hiragana'"},
                             {R"(\p{L)", "a property without '}'"},
                             {R"(\pL)", "a property without '{'"},
-                            {R"((?<name>a))", "this kind of group"},
+                            {R"((?P<name>a))", "this kind of group"},  // Oniguruma refuses it, too
+                            {R"((?<>a))", "this name of a group"},
+                            {R"((?<1>a))", "this name of a group"},
+                            {R"((?<n)>a))", "this name of a group"},
+                            {R"((?'n>a))", "this name of a group"},
+                            {R"((?<n>a)\k<n>)", "this escape at byte"},
                             {R"((?s).)", "this kind of group"},
                             {"(a*)*", "any number of what may be empty"},
                             {"(?:a?|b)+", "any number of what may be empty"},
@@ -91,7 +142,9 @@ TEST_CASE("what is not supported is refused by name") {
                             {"*a", "a quantifier of nothing"},
                             {"^*", "a quantifier behind an assertion"},
                             {"(?<=a+)b", "an assertion behind of varying length"},
-                            {"[[:alpha:]]", "a POSIX class"},
+                            {"[[:foo:]]", "this POSIX class"},
+                            {"[[:alpha", "this POSIX class"},
+                            {"(?i:[[:alpha:]])", "a POSIX class whose case is ignored"},
                             {"[]a]", "an empty class"},
                             {"[b-a]", "this range of a class"},
                             {R"([a-\d])", "this range of a class"},

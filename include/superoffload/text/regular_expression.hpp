@@ -20,9 +20,10 @@ struct byte_range {
 };
 
 /// A regular expression from a file, in the syntax of Oniguruma as Hugging Face tokenizers uses it. Supported
-/// are classes with their unions and intersections, general categories, alternatives, groups, quantifiers
-/// (greedy, lazy, possessive), assertions before and behind, anchors, and `(?i:`. A pattern is matched by
-/// backtracking on a stack of its own, within a limit of steps that is proportional to the text.
+/// are classes with their unions and intersections, general categories, scripts, classes of POSIX,
+/// alternatives, groups with and without a name, quantifiers (greedy, lazy, possessive), assertions before
+/// and behind, anchors, and `(?i:`. A pattern is matched by backtracking on a stack of its own, within a
+/// limit of steps that is proportional to the text.
 class regular_expression {
 public:
   /// \throws error(bad_input) that begins with `where` for what is not supported, and for a pattern of more

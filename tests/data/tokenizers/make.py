@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the tokenizers that are trained here, and compares a program with the package of Hugging Face.
 
-  make.py                                   writes the families below, random_texts.json and variants.json
+  make.py                                   writes the families below, and random_texts.json, variants.json, classes.json
   make.py --compare PROGRAM [--count N] [DIR...]   the ids of `tokenize` on N random texts for each directory
 
 Wants the package tokenizers, 0.23.3. Random texts are a function of their number, which tests/text/random_texts.hpp
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-from tokenizers import AddedToken, Tokenizer, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 HERE = pathlib.Path(__file__).resolve().parent
 ALPACA = HERE.parents[2] / "examples/data/alpaca_en_demo.json"
@@ -33,6 +33,12 @@ PIECES = ["a", "b", "s", "S", "the", " the", "The", "ing", "ION", "'s", "'S", "'
           "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f1e9\U0001f1ea", "\U0001d400", "\U0002070e", "\U0010ffff", "\ue000",
           MARK, MARK + MARK, "\u0120", "<s>", "</s>", "<unk>", "<0x41>", "<|endoftext|>", "[INST]", "def f(x):\n    return x\n"]
 MASK = (1 << 64) - 1
+CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn L M N P S Z C LC"
+NAMES = ("Letter Cased_Letter Mark Nonspacing_Mark Number Decimal_Number Punctuation Punct Symbol Currency_Symbol Separator Other "
+         "Format Unassigned Han Hani Hiragana Katakana Hangul Latin Cyrillic Greek Arabic Hebrew Thai Devanagari Bengali Tamil Telugu "
+         "Georgian Armenian Ethiopic Khmer Lao Myanmar Tibetan Mongolian Bopomofo Common Inherited Unknown Sylo Tulu_Tigalari "
+         "Alphabetic Uppercase Lowercase Emoji Emoji_Presentation Extended_Pictographic Ideographic White_Space Any Alnum XDigit")
+POSIX = "alnum alpha blank cntrl digit graph lower print punct space upper xdigit word ascii"
 
 
 def random_text(number):
@@ -186,6 +192,13 @@ def patched(value, patch):
     return value
 
 
+# As the tokenizer of Kimi K2 cuts.
+KIMI = ("[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+"
+        "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+"
+        "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+"
+        "|\\s+(?!\\S)|\\s+")
+
+
 def variants():
     """(family, name, patch of its tokenizer.json)"""
     behaviors = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
@@ -243,7 +256,9 @@ def variants():
                     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|[^\\r\\n\\p{L}\\p{N}]?"
                     "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+"
                     "|\\s+(?!\\S)|\\s+",
-                    "[\\u4e00-\\u9fff]+|\\x{1F600}", "\\p{P}|\\p{^L}\\P{Mn}|[^\\S\\n]+", "\\p{Lu}\\p{Ll}*|\\p{S}+|\\p{Zs}|\\p{Cc}"):
+                    "[\\u4e00-\\u9fff]+|\\x{1F600}", "\\p{P}|\\p{^L}\\P{Mn}|[^\\S\\n]+", "\\p{Lu}\\p{Ll}*|\\p{S}+|\\p{Zs}|\\p{Cc}", KIMI,
+                    "(?<word>\\p{Latin}+|\\p{Greek}+)|(?<cjk>[\\p{Hiragana}\\p{Katakana}\\p{Hangul}]+)|\\p{^Common}|(?'n'[[:punct:]]+)",
+                    "[[:alpha:][:digit:]]+|[^[:^space:]]|\\p{Emoji_Presentation}"):
         yield "smollm2", pattern, pre(split(pattern), {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False})
     for fuse in (True, False):
         yield "llama2", f"unknown, fused {fuse}", {"model": {"byte_fallback": False, "fuse_unk": fuse}}
@@ -260,6 +275,18 @@ def variants():
     yield "llama2", "normalized token", normal({"type": "Lowercase"}, {"type": "NFD"}, added_tokens=[token, {**token, "id": 764,
           "content": "the", "single_word": True}])
     yield "llama2", "normalized token with a prefix", {"added_tokens": [{**token, "content": "the"}]}
+
+
+def classes():
+    """Of each class a digest of all characters in it."""
+    names = [kind for kind in CATEGORIES.split() if kind != "Cs"] + NAMES.split()
+    patterns = [f"\\p{{{name}}}" for name in names] + [f"[:{name}:]" for name in POSIX.split()] + ["\\s", "\\w", "\\d"]
+    text = "".join(chr(c) for c in range(sys.maxunicode + 1) if not 0xd800 <= c < 0xe000)
+    found = {}
+    for pattern in patterns:
+        pieces = pre_tokenizers.Split(Regex(f"[^{pattern}]+"), "removed").pre_tokenize_str(text)
+        found[f"[{pattern}]+"] = digest("".join(piece for piece, _ in pieces))
+    return found
 
 
 def encoded(tokenizer, text):
@@ -300,6 +327,7 @@ def write(path, value, **options):
 
 def make():
     write(HERE / "random_texts.json", {"pieces": PIECES}, indent=0)
+    write(HERE / "classes.json", classes(), indent=0)
     documents = {}
     for name, family in FAMILIES.items():
         document, config = family()

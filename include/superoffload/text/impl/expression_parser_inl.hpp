@@ -4,12 +4,11 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
-#include <superoffload/text/character_class.hpp>
 #include <superoffload/text/code_point_set.hpp>
+#include <superoffload/text/impl/property_sets_inl.hpp>
 #include <superoffload/text/utf8.hpp>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <optional>
 #include <string>
@@ -72,80 +71,8 @@ struct node {
 
 inline code_point_set one(char32_t c) { return code_point_set{{{c, c}}}; }
 
-/// The code points of the general categories whose names begin with `name`, one or two letters, or that are
-/// called so in full; nothing where there are none.
-SUPEROFFLOAD_INLINE std::optional<code_point_set> category_set(std::string_view name) {
-  static constexpr std::array<std::string_view, 30> names{
-      "lu", "ll", "lt", "lm", "lo", "mn", "mc", "me", "nd", "nl", "no", "pc", "pd", "ps", "pe",
-      "pi", "pf", "po", "sm", "sc", "sk", "so", "zs", "zl", "zp", "cc", "cf", "cs", "co", "cn"};
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 12> long_names{
-      {{"letter", "l"},
-       {"mark", "m"},
-       {"number", "n"},
-       {"punctuation", "p"},
-       {"symbol", "s"},
-       {"separator", "z"},
-       {"other", "c"},
-       {"uppercaseletter", "lu"},
-       {"lowercaseletter", "ll"},
-       {"titlecaseletter", "lt"},
-       {"modifierletter", "lm"},
-       {"otherletter", "lo"}}};
-  std::string plain;
-  for (char const c : name) {
-    if (c != ' ' && c != '_' && c != '-') {
-      plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-    }
-  }
-  if (plain == "any") {
-    return code_point_set{{{0, 0x10ffff}}};
-  }
-  for (auto const& [full, brief] : long_names) {
-    if (plain == full) {
-      plain = brief;
-    }
-  }
-  std::uint32_t wanted = 0;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    wanted |= std::uint32_t{plain == names[i] || (plain.size() == 1 && plain[0] == names[i][0])} << i;
-  }
-  if (wanted == 0) {
-    return std::nullopt;
-  }
-  std::vector<code_point_range> ranges;
-  for (std::size_t i = 0; i < character_ranges.size(); ++i) {
-    if ((wanted >> (character_ranges[i] & 31) & 1) != 0) {
-      auto const end = i + 1 < character_ranges.size() ? character_ranges[i + 1] >> 5 : 0x110000;
-      ranges.push_back({character_ranges[i] >> 5, end - 1});
-    }
-  }
-  return code_point_set{std::move(ranges)};
-}
-
-inline code_point_set white_space_set() {
-  return code_point_set{{{0x09, 0x0d},
-                         {0x20, 0x20},
-                         {0x85, 0x85},
-                         {0xa0, 0xa0},
-                         {0x1680, 0x1680},
-                         {0x2000, 0x200a},
-                         {0x2028, 0x2029},
-                         {0x202f, 0x202f},
-                         {0x205f, 0x205f},
-                         {0x3000, 0x3000}}};
-}
-
-/// What `\w` is in Oniguruma, which counts a few numbers of Latin-1 and the letters in circles and squares.
-SUPEROFFLOAD_INLINE code_point_set word_set() {
-  code_point_set set{{{0xb2, 0xb3},
-                      {0xb9, 0xb9},
-                      {0xbc, 0xbe},
-                      {0x24b6, 0x24e9},
-                      {0x1f130, 0x1f149},
-                      {0x1f150, 0x1f169},
-                      {0x1f170, 0x1f189}}};
-  for (auto const* const name : {"l", "m", "nd", "nl", "pc"}) { set = set.united(*category_set(name)); }
-  return set;
+SUPEROFFLOAD_INLINE bool has(code_point_set const& set, char32_t c) {
+  return std::ranges::any_of(set.ranges(), [c](auto range) { return range.first <= c && c <= range.last; });
 }
 
 /// Reads the sets of characters of an expression.
@@ -159,9 +86,9 @@ protected:
   }
 
   [[noreturn]] void refuse(std::string_view what) const {
-    fail(
-        exit_code::bad_input, where_, ": ", what, " at byte ", at_, " of the pattern '", printable(pattern_),
-        "' is not supported; expected classes, general categories, groups, quantifiers, assertions and (?i:");
+    fail(exit_code::bad_input, where_, ": ", what, " at byte ", at_, " of the pattern '", printable(pattern_),
+         "' is not supported; expected classes, categories, scripts, groups, quantifiers, assertions and "
+         "(?i:");
   }
 
   [[nodiscard]] std::string_view rest() const { return pattern_.substr(at_); }
@@ -186,13 +113,8 @@ protected:
       return one(c);
     }
     if (c >= 0x80) {
-      for (auto const* const name : {"p", "z"}) {
-        auto const caseless = *category_set(name);
-        for (auto const range : caseless.ranges()) {
-          if (range.first <= c && c <= range.last) {
-            return one(c);
-          }
-        }
+      if (has(categories({"p", "z"}), c)) {
+        return one(c);
       }
       refuse("a character outside of ASCII whose case is ignored");
     }
@@ -209,12 +131,8 @@ protected:
   /// ASCII's letters in both cases, with the two characters outside of ASCII that fold to one of them.
   static code_point_set folded(code_point_set const& set) {
     std::vector<code_point_range> more;
-    auto const has = [&](std::uint32_t c) {
-      return std::ranges::any_of(set.ranges(),
-                                 [c](auto range) { return range.first <= c && c <= range.last; });
-    };
     for (std::uint32_t c = 'a'; c <= 'z'; ++c) {
-      if (has(c) || has(c - 32)) {
+      if (has(set, c) || has(set, c - 32)) {
         more.push_back({c, c});
         more.push_back({c - 32, c - 32});
         if (c == 's' || c == 'k') {
@@ -226,8 +144,9 @@ protected:
   }
 
   /// Behind a backslash: a set, and whether it is one character.
-  std::pair<code_point_set, bool> escape() {
+  std::pair<code_point_set, bool> escape(bool in_class) {
     auto const c = take_any();
+    auto const word = [in_class] { return in_class ? class_word_set() : word_set(); };
     switch (c) {
       case 'n':
         return {one('\n'), true};
@@ -248,9 +167,9 @@ protected:
       case 'D':
         return {category_set("nd")->complement(), false};
       case 'w':
-        return {word_set(), false};
+        return {word(), false};
       case 'W':
-        return {word_set().complement(), false};
+        return {word().complement(), false};
       case 'p':
       case 'P':
         return {property(c == 'P'), false};
@@ -271,7 +190,7 @@ protected:
     }
     negative = take("^") != negative;
     auto const name = rest().substr(0, rest().find('}'));
-    auto const found = category_set(name);
+    auto const found = property_set(name);
     if (!found) {
       refuse(concat("property '", printable(name), "'"));
     }
@@ -315,8 +234,8 @@ protected:
     std::optional<code_point_set> others;  // what stands before &&
     bool empty = true;
     while (empty || !take("]")) {
-      if (rest().starts_with("[:") || rest().starts_with(']')) {
-        refuse(rest()[0] == ']' ? "an empty class" : "a POSIX class");
+      if (rest().starts_with(']')) {
+        refuse("an empty class");
       }
       if (!empty && take("&&")) {
         others = others ? others->shared(members) : members;
@@ -324,13 +243,26 @@ protected:
         empty = true;
         continue;
       }
-      members = members.united(take("[") ? set(depth + 1) : set_item());
+      members = members.united(take("[:") ? posix_class() : take("[") ? set(depth + 1) : set_item());
       empty = false;
     }
     if (others) {
       members = members.shared(*others);
     }
     return negative ? members.complement() : members;
+  }
+
+  /// Behind "[:".
+  code_point_set posix_class() {
+    bool const negative = take("^");
+    auto const end = rest().find(":]");
+    auto const name = rest().substr(0, end);
+    auto const found = end != rest().npos ? posix_set(name) : std::nullopt;
+    if (!found || ignores_case_) {
+      refuse(found ? "a POSIX class whose case is ignored" : "this POSIX class");
+    }
+    at_ += name.size() + 2;
+    return negative ? found->complement() : *found;
   }
 
   code_point_set set_item() {
@@ -351,7 +283,7 @@ protected:
 
   std::pair<code_point_set, bool> set_character() {
     if (take("\\")) {
-      return escape();
+      return escape(true);
     }
     if (rest().starts_with("&&")) {
       refuse("'&&' here");
@@ -491,7 +423,7 @@ private:
     }
     if (take("\\")) {
       folded_ = '\0';
-      return {.what = kind::set, .set = escape().first};
+      return {.what = kind::set, .set = escape(false).first};
     }
     if (!rest().empty() && std::string_view{"*+?{"}.find(rest()[0]) != std::string_view::npos) {
       refuse("a quantifier of nothing");
@@ -518,6 +450,10 @@ private:
         return outer;
       }
     }
+    if (take("?<") || take("?'")) {
+      skip_name(pattern_[at_ - 1] == '<' ? '>' : '\'');
+      return closed(alternatives());
+    }
     bool const outer_case = ignores_case_;
     if (take("?i:")) {
       ignores_case_ = true;
@@ -529,6 +465,17 @@ private:
     auto inner = closed(alternatives());
     ignores_case_ = outer_case;
     return inner;
+  }
+
+  /// The name of a group. Nothing refers to it, so it may be given twice.
+  void skip_name(char end) {
+    auto const name = rest().substr(0, rest().find(end));
+    bool const begins_well =
+        !name.empty() && !(name[0] >= '0' && name[0] <= '9') && has(word_set(), first_step(name).code_point);
+    if (!begins_well || name.find(')') != name.npos || name.size() == rest().size()) {
+      refuse("this name of a group");
+    }
+    at_ += name.size() + 1;
   }
 
   node closed(node inner) {
