@@ -55,6 +55,10 @@ def normalized():
     return found | {"\u0334", "\u0345"}
 
 
+def accents():
+    return {c for c in CHARACTERS if normalizers.StripAccents().normalize_str(c) == ""}
+
+
 def lower_case():
     """Runs (first, last, step, distance to the lower case) of the characters that have one."""
     lower = normalizers.Lowercase()
@@ -113,7 +117,8 @@ struct lower_case_run {{
             ("punctuation_ranges", "What the pre-tokenizer Punctuation takes for punctuation.", punctuation()),
             ("number_ranges", "What the pre-tokenizer Digits takes for a digit.", numbers()),
             ("normalized_ranges", "What normalisation forms change, move or compose; each other character is kept and\n"
-             "/// composes with nothing. Characters after Unicode 9.0 are of the others.", normalized())):
+             "/// composes with nothing. Characters after Unicode 9.0 are of the others.", normalized()),
+            ("accent_ranges", "What the normalizer StripAccents removes: the marks of Unicode 9.0.", accents())):
         runs = ranges(characters)
         print(f"/// {comment}")
         print(f"inline constexpr std::array<code_point_range, {len(runs)}> {name}{{{{")

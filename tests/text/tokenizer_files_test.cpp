@@ -120,13 +120,23 @@ TEST_CASE("malformed tokenizer.json") {
       {": model.fuse_unk: expected true or false", [](json& j) { j["model"]["fuse_unk"] = 1; }},
       {": model.unk_token: no token '<unk>'", [](json& j) { j["model"]["unk_token"] = "<unk>"; }},
       {": model.ignore_merges: expected true or false", [](json& j) { j["model"]["ignore_merges"] = 1; }},
-      {": normalizer.type: 'StripAccents' is not supported",
-       [](json& j) { j["normalizer"] = {{"type", "StripAccents"}}; }},
-      {": normalizer.normalizers[1].type: 'Nmt' is not supported",
+      {": normalizer.type: 'BertNormalizer' is not supported",
+       [](json& j) { j["normalizer"] = {{"type", "BertNormalizer"}}; }},
+      {": normalizer.normalizers[1].type: 'ByteLevel' is not supported",
        [](json& j) {
          j["normalizer"] = {{"type", "Sequence"},
-                            {"normalizers", json::array({{{"type", "NFC"}}, {{"type", "Nmt"}}})}};
+                            {"normalizers", json::array({{{"type", "NFC"}}, {{"type", "ByteLevel"}}})}};
        }},
+      {": normalizer: field 'precompiled_charsmap' is missing",
+       [](json& j) { j["normalizer"] = {{"type", "Precompiled"}}; }},
+      {": normalizer.precompiled_charsmap: a text of 3 bytes; expected Base64 of at most",
+       [](json& j) { j["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "a-b"}}; }},
+      {": normalizer.precompiled_charsmap: a text of 6000000 bytes; expected Base64 of at most",
+       [](json& j) {
+         j["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", std::string(6'000'000, 'A')}};
+       }},
+      {": normalizer.precompiled_charsmap: a trie of 0 bytes, expected 4 to 0",
+       [](json& j) { j["normalizer"] = {{"type", "Precompiled"}, {"precompiled_charsmap", "AAAAAA=="}}; }},
       {": normalizer: field 'prepend' is missing", [](json& j) { j["normalizer"] = {{"type", "Prepend"}}; }},
       {": normalizer.prepend: 2000 bytes, expected at most 1024",
        [](json& j) { j["normalizer"] = {{"type", "Prepend"}, {"prepend", std::string(2000, 'x')}}; }},

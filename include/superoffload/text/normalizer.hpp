@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/text/charsmap.hpp>
 #include <superoffload/text/derived_text.hpp>
 #include <superoffload/text/normalization.hpp>
 #include <superoffload/text/regular_expression.hpp>
@@ -30,10 +31,16 @@ struct replace_step {
   regular_expression pattern;  ///< what is replaced
   std::string content;         ///< replaces each match, as it is
 };
+struct strip_accents_step {};  ///< without the marks that Unicode 9.0 has
+struct nmt_step {};  ///< without some control characters; other ones, and special spaces, are spaces
+/// The step Precompiled.
+struct precompiled_step {
+  charsmap rules;  ///< for grapheme clusters of less than six bytes, and for characters of others
+};
 
 /// One step.
-using normalizer_step =
-    std::variant<normalization_form, lowercase_step, strip_step, prepend_step, replace_step>;
+using normalizer_step = std::variant<normalization_form, lowercase_step, strip_step, prepend_step,
+                                     replace_step, strip_accents_step, nmt_step, precompiled_step>;
 
 /// Changes a text before it is cut into pieces.
 class normalizer {

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 
+import charsmap
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -192,6 +193,11 @@ def patched(value, patch):
     return value
 
 
+# Of a normalizer Precompiled. A replacement may be empty, and the begin of a cluster may have one of its own.
+RULES = {"\ufb01": "fi", "\u00e9": "e", "e\u0301": "\u00e9", "A": "a", "A\u030a": "\u00e5", "\u3000": " ", "\u00a0": " ", "\t": " ",
+         "\r": "", "\r\n": "\n", "\u00bd": " 1/2", "\u00b2": "2", "\u200b": "", "\u200d": " ", "\u0130": "i", "\ud55c": "han", "S": "s",
+         "\u212b": "\u00e5", "\U0001d400": "A", "\U0001f468": "\u4eba", "\u0301": "'", "\u0301\u0323": "''", "\u0e33": "\u0e4d\u0e32",
+         "\u4f60\u597d": "hello", "\uff76": "\u30ab", "\u05e9\u05c1": "\ufb2a", "\u0627": "a", "\u0928": "na", "\u2460": "(1)"}
 # As the tokenizer of Kimi K2 cuts.
 KIMI = ("[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+"
         "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+"
@@ -232,6 +238,12 @@ def variants():
             yield "smollm2", f"strip {left} {right}", normal({"type": "Strip", "strip_left": left, "strip_right": right})
     yield "smollm2", "replace", normal({"type": "Replace", "pattern": {"Regex": "\\s+"}, "content": " "}, {"type": "NFKC"},
                                        {"type": "Lowercase"}, {"type": "Replace", "pattern": {"String": "."}, "content": ""})
+    precompiled = {"type": "Precompiled", "precompiled_charsmap": charsmap.encoded(RULES)}
+    for family in ("llama2", "smollm2"):
+        for step in ({"type": "StripAccents"}, {"type": "Nmt"}, precompiled):
+            yield family, step["type"], normal(step)
+    yield "llama2", "precompiled and others", normal({"type": "NFD"}, precompiled, {"type": "StripAccents"}, {
+        "type": "Replace", "pattern": {"Regex": " {2,}"}, "content": MARK}, {"type": "Prepend", "prepend": MARK})
     for behavior in behaviors:
         yield "llama2", f"punctuation {behavior}", pre({"type": "Punctuation", "behavior": behavior})
         for invert in (True, False):

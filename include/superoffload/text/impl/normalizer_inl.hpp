@@ -4,9 +4,12 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
+#include <superoffload/text/character_sets.hpp>
+#include <superoffload/text/impl/grapheme_cluster_inl.hpp>
 #include <superoffload/text/normalizer.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace superoffload::text {
 namespace detail {
@@ -79,6 +82,70 @@ SUPEROFFLOAD_INLINE derived_text apply(replace_step const& step, derived_text te
     done = end;
   }
   out.append(text, done, text.text().size());
+  return out;
+}
+
+/// Replaces each character for which `replacement` has a text.
+template <class Replacement>
+derived_text with_characters_replaced(derived_text const& text, Replacement replacement) {
+  derived_text out{text.traced()};
+  auto const all = text.text();
+  for (std::size_t at = 0; at < all.size();) {
+    auto const step = first_step(all.substr(at));
+    if (std::optional<std::string_view> const found = replacement(step.code_point)) {
+      out.append(*found, text.origin(at));
+    } else {
+      out.append(text, at, at + step.length);
+    }
+    at += step.length;
+  }
+  return out;
+}
+
+SUPEROFFLOAD_INLINE derived_text apply(strip_accents_step, derived_text const& text) {
+  static code_point_table const accents{accent_ranges};
+  return with_characters_replaced(
+      text, [](char32_t c) { return accents[c] ? std::optional{std::string_view{}} : std::nullopt; });
+}
+
+SUPEROFFLOAD_INLINE derived_text apply(nmt_step, derived_text const& text) {
+  return with_characters_replaced(text, [](char32_t c) -> std::optional<std::string_view> {
+    if ((c >= 0x01 && c <= 0x08) || c == 0x0b || (c >= 0x0e && c <= 0x1f) || c == 0x7f || c == 0x8f ||
+        c == 0x9f) {
+      return "";
+    }
+    bool const space = c == 0x09 || c == 0x0a || c == 0x0c || c == 0x0d || c == 0x1680 ||
+                       (c >= 0x200b && c <= 0x200f) || c == 0x2028 || c == 0x2029 || c == 0x2581 ||
+                       c == 0xfeff || c == 0xfffd;
+    return space ? std::optional<std::string_view>{" "} : std::nullopt;
+  });
+}
+
+/// As Hugging Face tokenizers does it: a short cluster becomes the replacement of what it begins with, and
+/// the rest of it is lost.
+SUPEROFFLOAD_INLINE derived_text apply(precompiled_step const& step, derived_text const& text) {
+  derived_text out{text.traced()};
+  auto const all = text.text();
+  auto const replace = [&](std::size_t begin, std::size_t end) {
+    auto const found = step.rules(all.substr(begin, end - begin));
+    if (found) {
+      out.append(*found, text.origin(begin));
+    }
+    return found.has_value();
+  };
+  for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
+    end = begin + cluster_length(all.substr(begin));
+    if (end - begin < 6 && replace(begin, end)) {
+      continue;
+    }
+    for (auto at = begin; at < end;) {
+      auto const next = at + first_step(all.substr(at)).length;
+      if (!replace(at, next)) {
+        out.append(text, at, next);
+      }
+      at = next;
+    }
+  }
   return out;
 }
 

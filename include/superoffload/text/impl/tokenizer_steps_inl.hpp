@@ -87,6 +87,14 @@ SUPEROFFLOAD_INLINE regular_expression read_pattern(json_field const& field) {
 // --- normalizer
 // --------------------------------------------------------------------------------------------------
 
+SUPEROFFLOAD_INLINE charsmap read_charsmap(json_field const& field) {
+  auto const& text = field.text();
+  auto const blob = text.size() <= longest_charsmap / 3 * 4 + 4 ? from_base64(text) : std::nullopt;
+  expect(blob.has_value(), exit_code::bad_input, field.where(), ": a text of ", text.size(),
+         " bytes; expected Base64 of at most ", longest_charsmap, " bytes");
+  return charsmap{*blob, field.where()};
+}
+
 SUPEROFFLOAD_INLINE normalizer_step read_normalizer_step(json_field const& component,
                                                          std::string const& type) {
   constexpr std::array<std::pair<std::string_view, normalization_form>, 4> forms{
@@ -115,7 +123,19 @@ SUPEROFFLOAD_INLINE normalizer_step read_normalizer_step(json_field const& compo
     }
     return replace_step{std::move(pattern), step_text(component["content"])};
   }
-  refuse_type(component, "NFC, NFD, NFKC, NFKD, Lowercase, Strip, Prepend, Replace, or a Sequence of them");
+  if (type == "StripAccents") {
+    return strip_accents_step{};
+  }
+  if (type == "Nmt") {
+    return nmt_step{};
+  }
+  if (type == "Precompiled") {
+    return precompiled_step{read_charsmap(component["precompiled_charsmap"])};
+  }
+  refuse_type(
+      component,
+      "NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Nmt, Precompiled, Prepend, Replace, or a "
+      "Sequence of them");
 }
 
 SUPEROFFLOAD_INLINE normalizer read_normalizer(json_field const& document) {
