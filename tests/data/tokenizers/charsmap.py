@@ -7,14 +7,14 @@ import struct
 
 
 def charsmap(rules):
-    """The blob for a dictionary from texts to their replacements."""
+    """The blob for a dictionary from texts, or their bytes, to replacements."""
     replacements, begins, root = b"", {}, {}
     for text, replacement in rules.items():
         if replacement not in begins:
             begins[replacement] = len(replacements)
             replacements += replacement.encode() + b"\0"
         node = root
-        for byte in text.encode():
+        for byte in text if isinstance(text, bytes) else text.encode():
             node = node.setdefault(byte, {})
         node[0] = begins[replacement]  # no text has a byte of 0
 

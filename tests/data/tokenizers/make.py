@@ -242,6 +242,8 @@ def variants():
     for family in ("llama2", "smollm2"):
         for step in ({"type": "StripAccents"}, {"type": "Nmt"}, precompiled):
             yield family, step["type"], normal(step)
+    # Counts clusters of less than six bytes.
+    yield "llama2", "clusters", normal({**precompiled, "precompiled_charsmap": charsmap.encoded({bytes([b]): "!" for b in range(1, 256)})})
     yield "llama2", "precompiled and others", normal({"type": "NFD"}, precompiled, {"type": "StripAccents"}, {
         "type": "Replace", "pattern": {"Regex": " {2,}"}, "content": MARK}, {"type": "Prepend", "prepend": MARK})
     for behavior in behaviors:
