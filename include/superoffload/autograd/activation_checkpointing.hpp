@@ -42,6 +42,7 @@ struct activation_offloading {
   /// recompute for their bytes. -1: all of them.
   int kept = -1;
 
+  /// Compares both.
   friend bool operator==(activation_offloading const&, activation_offloading const&) = default;
 };
 

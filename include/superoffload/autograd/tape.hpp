@@ -395,12 +395,12 @@ private:
   // Scopes
   // -----------------------------------------------------------------------------------------------------------
 
-  /// Recorded first, so its backward runs last. With a block it frees what the block's backward
-  /// allocated.
+  /// Recorded first, so its backward runs last. With a block it frees what the block's backward allocated.
   struct scope_begin {
+    /// A block and its ends.
     struct framed_block {
-      variable_type x, y;
-      int number;  // in the order of the forward
+      variable_type x, y;  ///< its input, its result
+      int number;          ///< in the order of the forward
     };
     unit_list units;
     std::optional<framed_block> block{};

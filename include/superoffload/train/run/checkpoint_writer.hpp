@@ -17,9 +17,9 @@ namespace superoffload::train {
 
 /// A checkpoint that is complete, and what its write took.
 struct saved_checkpoint {
-  std::filesystem::path directory;
-  std::uint64_t bytes = 0;  ///< of the state, of all ranks
-  double seconds = 0.0;     ///< of this rank's write
+  std::filesystem::path directory;  ///< that holds it
+  std::uint64_t bytes = 0;          ///< of the state, of all ranks
+  double seconds = 0.0;             ///< of this rank's write
 };
 
 /// Saves checkpoints while training continues: the state is copied to host memory, and a separate thread
