@@ -78,7 +78,6 @@ struct malformed {
 };
 
 json& split_of(json& j) { return j["pre_tokenizer"]["pretokenizers"][0]; }
-json& byte_level_of(json& j) { return j["pre_tokenizer"]["pretokenizers"][1]; }
 json& template_of(json& j) { return j["post_processor"]["processors"][1]; }
 
 }  // namespace
@@ -112,20 +111,28 @@ TEST_CASE("malformed tokenizer.json") {
        [](json& j) { j["model"]["merges"][1] = "a \u4F60"; }},
       {": model.merges[1]: token '~~' is not in model.vocab",
        [](json& j) { j["model"]["merges"][1] = {"~", "~"}; }},
-      {": model.merges[1]: pair ", [](json& j) { j["model"]["merges"][1] = j["model"]["merges"][0]; }},
+      {": model.merges[1]: token 'b'; expected one with model.continuing_subword_prefix",
+       [](json& j) {
+         j["model"]["continuing_subword_prefix"] = "##";
+         j["model"]["merges"] = {"a ##a", "a b"};
+         j["model"]["vocab"]["##a"] = 900;
+         j["model"]["vocab"]["aa"] = 901;
+       }},
       {": model.dropout: expected null", [](json& j) { j["model"]["dropout"] = 0.1; }},
-      {": model.end_of_word_suffix: expected null",
-       [](json& j) { j["model"]["end_of_word_suffix"] = "</w>"; }},
+      {": model.end_of_word_suffix: expected a string",
+       [](json& j) { j["model"]["end_of_word_suffix"] = 5; }},
+      {": model.continuing_subword_prefix: 2000 bytes, expected at most 1024",
+       [](json& j) { j["model"]["continuing_subword_prefix"] = std::string(2000, '#'); }},
       {": model.byte_fallback: expected true or false", [](json& j) { j["model"]["byte_fallback"] = "yes"; }},
       {": model.fuse_unk: expected true or false", [](json& j) { j["model"]["fuse_unk"] = 1; }},
       {": model.unk_token: no token '<unk>'", [](json& j) { j["model"]["unk_token"] = "<unk>"; }},
       {": model.ignore_merges: expected true or false", [](json& j) { j["model"]["ignore_merges"] = 1; }},
       {": normalizer.type: 'BertNormalizer' is not supported",
        [](json& j) { j["normalizer"] = {{"type", "BertNormalizer"}}; }},
-      {": normalizer.normalizers[1].type: 'ByteLevel' is not supported",
+      {": normalizer.normalizers[1].type: 'NFX' is not supported",
        [](json& j) {
          j["normalizer"] = {{"type", "Sequence"},
-                            {"normalizers", json::array({{{"type", "NFC"}}, {{"type", "ByteLevel"}}})}};
+                            {"normalizers", json::array({{{"type", "NFC"}}, {{"type", "NFX"}}})}};
        }},
       {": normalizer: field 'precompiled_charsmap' is missing",
        [](json& j) { j["normalizer"] = {{"type", "Precompiled"}}; }},
@@ -170,8 +177,6 @@ TEST_CASE("malformed tokenizer.json") {
        [](json& j) { j["pre_tokenizer"] = {{"type", "Digits"}}; }},
       {": pre_tokenizer.delimiter: expected one character",
        [](json& j) { j["pre_tokenizer"] = {{"type", "CharDelimiterSplit"}, {"delimiter", ""}}; }},
-      {": pre_tokenizer.pretokenizers[2].type: 'ByteLevel' behind a ByteLevel is not supported",
-       [](json& j) { j["pre_tokenizer"]["pretokenizers"].push_back(byte_level_of(j)); }},
       {": pre_tokenizer.pretokenizers[0].pattern: field 'Regex' is missing",
        [](json& j) { split_of(j)["pattern"] = {{"Strings", " "}}; }},
       {": pre_tokenizer.pretokenizers[0].pattern.Regex: property 'IsHan' at byte",
@@ -187,8 +192,22 @@ TEST_CASE("malformed tokenizer.json") {
        [](json& j) { j["decoder"] = {{"type", "Strip"}, {"content", " "}, {"start", -1}, {"stop", 0}}; }},
       {": decoder.type: 'WordPiece' is not supported",
        [](json& j) { j["decoder"] = {{"type", "WordPiece"}}; }},
-      {": post_processor.type: 'RobertaProcessing' is not supported",
+      {": post_processor: field 'cls' is missing",
        [](json& j) { j["post_processor"] = {{"type", "RobertaProcessing"}}; }},
+      {": post_processor.cls: expected a token and its id",
+       [](json& j) {
+         j["post_processor"] = {{"type", "BertProcessing"}, {"cls", {"a"}}, {"sep", {"a", 1}}};
+       }},
+      {": post_processor.sep[1]: no token has id 99999",
+       [](json& j) {
+         j["post_processor"] = {{"type", "BertProcessing"}, {"cls", {"a", 1}}, {"sep", {"a", 99'999}}};
+       }},
+      {": post_processor.processors[2].type: 'BertProcessing' is not supported; expected ByteLevel, at most "
+       "one",
+       [](json& j) {
+         j["post_processor"]["processors"].push_back(
+             {{"type", "BertProcessing"}, {"cls", {"a", 1}}, {"sep", {"a", 1}}});
+       }},
       {": post_processor.processors[1].special_tokens: field '<nope>' is missing",
        [](json& j) { template_of(j)["single"][0]["SpecialToken"]["id"] = "<nope>"; }},
       {".ids[0]: no token has id 99999",
@@ -342,6 +361,46 @@ TEST_CASE("merges may begin with the version of their file") {
     j["model"]["merges"] = list;
   });
   CHECK(text::read_tokenizer_files(directory.path()).merges.size() == merges);
+}
+
+TEST_CASE("a pair that is listed again has its last rank") {
+  model_directory const directory;
+  auto const before = text::read_tokenizer_files(directory.path()).merges;
+  directory.change("tokenizer.json",
+                   [](json& j) { j["model"]["merges"].push_back(j["model"]["merges"][0]); });
+  auto const after = text::read_tokenizer_files(directory.path()).merges;
+  REQUIRE(after.size() == before.size());
+  CHECK(after.front().result == before[1].result);
+  CHECK(after.back().result == before[0].result);
+}
+
+TEST_CASE("RobertaProcessing and BertProcessing put a token before a text and one behind it") {
+  for (char const* const type : {"RobertaProcessing", "BertProcessing"}) {
+    model_directory const directory;
+    directory.change("tokenizer.json", [&](json& j) {
+      j["post_processor"] = {
+          {"type", type}, {"sep", {"<|end_of_text|>", 549}}, {"cls", {"<|begin_of_text|>", 548}}};
+    });
+    auto const tokenizer = text::tokenizer::load(directory.path());
+    CHECK(tokenizer.encode("!") == std::vector<std::int32_t>{548, 0, 549});
+    CHECK(tokenizer.encode("!", false) == std::vector<std::int32_t>{0});
+  }
+}
+
+// As of Hugging Face tokenizers 0.23.3.
+TEST_CASE("words with a suffix, and their decoder") {
+  model_directory const directory;
+  directory.write("tokenizer_config.json", "{}");
+  std::filesystem::remove(directory.path() / "special_tokens_map.json");
+  directory.write("tokenizer.json", R"({"model": {"type": "BPE", "end_of_word_suffix": "</w>",
+    "vocab": {"a": 0, "b": 1, "a</w>": 2, "b</w>": 3, "ab</w>": 4, "ab": 5}, "merges": ["a b</w>", "a b"]},
+    "pre_tokenizer": {"type": "WhitespaceSplit"}, "decoder": {"type": "BPEDecoder", "suffix": "</w>"}})");
+  auto const tokenizer = text::tokenizer::load(directory.path());
+  CHECK(tokenizer.encode("a ab aab aba b") == std::vector<std::int32_t>{2, 4, 0, 4, 5, 2, 3});
+  CHECK(tokenizer.decode(tokenizer.encode("a ab b")) == "a ab b");
+  std::vector<std::int32_t> ids;
+  CHECK(tokenizer.encode_and_locate("a aab", std::vector<std::size_t>{2, 3}, ids) ==
+        std::vector<std::int32_t>{1, 2});
 }
 
 TEST_CASE("a template may add a suffix, and a normalised token is found in its normalised form") {

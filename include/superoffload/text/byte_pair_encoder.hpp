@@ -31,6 +31,11 @@ struct encoder_options {
       false;              ///< a character without token becomes tokens of its bytes, "<0x00>" to "<0xFF>"
   bool fuse_unk = false;  ///< characters in a row without token become one `unk_id`
   std::optional<std::int32_t> unk_id = {};  ///< of characters without token; none: they are left out
+  /// @{
+  /// What the token of a character begins with where it is not the first one of a piece, and what it ends
+  /// with where it is the last one. Not for bytes.
+  std::string continuing_prefix = {}, end_suffix = {};
+  /// @}
 };
 
 /// Byte-pair encoding of one piece of text: of all neighbouring pairs that have a merge, the one of lowest
@@ -74,6 +79,7 @@ private:
   void read_joints(std::span<std::string const> tokens, std::span<merge const> merges);
   [[nodiscard]] std::int32_t first_symbol(std::string_view text, bool last) const;
   [[nodiscard]] std::int32_t id_of(char32_t character) const noexcept;
+  [[nodiscard]] std::int32_t id_of(std::string_view letter, std::string_view character) const;
   [[nodiscard]] bool may_join(std::int32_t left, std::int32_t right) const noexcept;
   [[nodiscard]] std::vector<symbol> symbols_of(std::string_view piece) const;
   void encode_symbols(std::string_view piece, std::vector<std::int32_t>& ids,
@@ -89,10 +95,13 @@ private:
   std::array<std::int32_t, 256> byte_ids_{};      // of bytes; -1 where there is no token
   std::vector<std::int32_t> character_ids_;       // by code point; -1 where there is no token
   std::array<std::int32_t, 256> fallback_ids_{};  // of "<0x00>" and so on; -1 where there is no such token
-  bool complete_ = false;                         // every byte has a token
-  bool cuts_ = false;                             // whether joints_ holds all pairs that a merge may join
-  std::vector<std::uint64_t> joints_;             // sorted
-  std::vector<pair_slot> pairs_;  // open addressing, at most a quarter full: few second probes
+  std::unordered_map<std::string, std::int32_t, string_hash, std::equal_to<>>
+      affixed_;                        // all tokens, where characters get a prefix or a suffix
+  bool affixes_ = false;               // whether they do
+  bool complete_ = false;              // every byte has a token
+  bool cuts_ = false;                  // whether joints_ holds all pairs that a merge may join
+  std::vector<std::uint64_t> joints_;  // sorted
+  std::vector<pair_slot> pairs_;       // open addressing, at most a quarter full: few second probes
   std::uint64_t multiplier_ = 0;
   int shift_ = 0;
   std::unordered_map<std::string, std::int32_t, string_hash, std::equal_to<>>

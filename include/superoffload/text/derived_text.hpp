@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/text/byte_alphabet.hpp>
 #include <superoffload/text/utf8.hpp>
 
 #include <cstddef>
@@ -57,6 +58,13 @@ public:
     }
   }
   /// @}
+
+  /// The same for the bytes as letters of byte_alphabet.hpp.
+  void append_letters(derived_text const& other, std::size_t begin, std::size_t end) {
+    for (auto at = begin; at < end; ++at) {
+      append(to_byte_alphabet(other.text().substr(at, 1)), other.origin(at));
+    }
+  }
 
 private:
   std::string text_;

@@ -32,15 +32,17 @@ struct replace_step {
   std::string content;         ///< replaces each match, as it is
 };
 struct strip_accents_step {};  ///< without the marks that Unicode 9.0 has
-struct nmt_step {};  ///< without some control characters; other ones, and special spaces, are spaces
+struct nmt_step {};      ///< without some control characters; other ones, and special spaces, are spaces
+struct letters_step {};  ///< each byte becomes its letter of byte_alphabet.hpp: the step ByteLevel
 /// The step Precompiled.
 struct precompiled_step {
   charsmap rules;  ///< for grapheme clusters of less than six bytes, and for characters of others
 };
 
 /// One step.
-using normalizer_step = std::variant<normalization_form, lowercase_step, strip_step, prepend_step,
-                                     replace_step, strip_accents_step, nmt_step, precompiled_step>;
+using normalizer_step =
+    std::variant<normalization_form, lowercase_step, strip_step, prepend_step, replace_step,
+                 strip_accents_step, nmt_step, letters_step, precompiled_step>;
 
 /// Changes a text before it is cut into pieces.
 class normalizer {

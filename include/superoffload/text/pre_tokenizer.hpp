@@ -46,16 +46,18 @@ struct metaspace_step {
       prepend::always;  ///< whether a piece gets it at its begin; first: at the begin of the text
   bool split = true;    ///< a piece begins with each of them
 };
-struct prefix_space_step {};  ///< each piece begins with a space
+struct prefix_space_step {};   ///< each piece begins with a space
+struct byte_alphabet_step {};  ///< each byte becomes its letter of byte_alphabet.hpp
 
 /// One step.
-using pre_tokenizer_step = std::variant<split_step, metaspace_step, prefix_space_step>;
+using pre_tokenizer_step = std::variant<split_step, metaspace_step, prefix_space_step, byte_alphabet_step>;
 
 /// Cuts a normalised text into the pieces that byte-pair encoding gets.
 class pre_tokenizer {
 public:
   pre_tokenizer() = default;  ///< a text is one piece
-  /// \param steps in this order \param byte_level whether the vocabulary spells bytes (byte_alphabet.hpp)
+  /// \param steps in this order \param byte_level whether the pieces are bytes that the vocabulary spells
+  /// (byte_alphabet.hpp); otherwise they are text
   pre_tokenizer(std::vector<pre_tokenizer_step> steps, bool byte_level)
       : steps_{std::move(steps)}, byte_level_{byte_level} {}
 

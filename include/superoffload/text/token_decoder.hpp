@@ -32,10 +32,14 @@ struct metaspace_decoding {
   std::string replacement;  ///< becomes a space
   bool prepended = true;    ///< but nothing in the first token
 };
+/// The step BPEDecoder.
+struct suffix_decoding {
+  std::string suffix;  ///< of the last token of a word: becomes a space, but nothing in the last token of all
+};
 
 /// One step.
 using decoding_step = std::variant<byte_level_decoding, byte_fallback_decoding, fuse_decoding,
-                                   replace_decoding, strip_decoding, metaspace_decoding>;
+                                   replace_decoding, strip_decoding, metaspace_decoding, suffix_decoding>;
 
 /// Makes text of tokens.
 class token_decoder {

@@ -26,6 +26,8 @@ struct tokenizer_definition {
   bool byte_fallback = false;                  ///< as encoder_options has it
   bool fuse_unk = false;                       ///< as encoder_options has it
   std::optional<std::int32_t> unk_id = {};     ///< as encoder_options has it
+  std::string continuing_prefix = {};          ///< as encoder_options has it
+  std::string end_suffix = {};                 ///< as encoder_options has it
   text::normalizer normalizer = {};            ///< changes a text first
   text::pre_tokenizer pre_tokenizer = {};      ///< cuts it into pieces for byte-pair encoding
   token_decoder decoder = {};                  ///< makes text of tokens

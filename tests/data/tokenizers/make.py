@@ -205,6 +205,35 @@ KIMI = ("[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&
         "|\\s+(?!\\S)|\\s+")
 
 
+def model_of(family):
+    return json.loads((HERE / family / "tokenizer.json").read_text())["model"]
+
+
+def merges_of(family):
+    return model_of(family)["merges"]
+
+
+def affixed(family, prefix, suffix, patch):
+    """A patch with a prefix of letters that go on a word, and a suffix of those that end one, for a few tokens."""
+    model = model_of(family)
+    letters = [token for token in model["vocab"] if len(token) == 1]
+    pairs = [pair for pair in model["merges"] if len(pair[0]) == len(pair[1]) == 1][:60]
+    tokens = [before + letter + behind for letter in letters for before in ("", prefix) for behind in ("", suffix)]
+    merges = []
+    for left, right in pairs:
+        for before in ("", prefix):
+            for behind in (suffix, ""):
+                merges.append([before + left, prefix + right + behind])
+                tokens.append(before + left + right + behind)
+    vocabulary = {}
+    for token in tokens:
+        if token not in model["vocab"] and token not in vocabulary:
+            vocabulary[token] = 1000 + len(vocabulary)
+    merges = [list(pair) for pair in dict.fromkeys(map(tuple, merges))]
+    own = {"continuing_subword_prefix": prefix, "end_of_word_suffix": suffix, "vocab": vocabulary, "merges": merges}
+    return {**patch, "model": {**patch.get("model", {}), **own}}
+
+
 def variants():
     """(family, name, patch of its tokenizer.json)"""
     behaviors = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
@@ -274,6 +303,16 @@ def variants():
                     "(?<word>\\p{Latin}+|\\p{Greek}+)|(?<cjk>[\\p{Hiragana}\\p{Katakana}\\p{Hangul}]+)|\\p{^Common}|(?'n'[[:punct:]]+)",
                     "[[:alpha:][:digit:]]+|[^[:^space:]]|\\p{Emoji_Presentation}"):
         yield "smollm2", pattern, pre(split(pattern), {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False})
+    digits = ({"type": "Digits", "individual_digits": False}, split("[0-9][0-9][0-9]"))
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    yield "smollm2", "steps behind bytes, as Falcon has them", pre({"type": "Punctuation", "behavior": "Contiguous"}, level, *digits)
+    yield "smollm2", "bytes of bytes", pre({**level, "add_prefix_space": True}, {**level, "use_regex": False})
+    yield "smollm2", "bytes in the normalizer", {**normal({"type": "NFD"}, {"type": "ByteLevel"}), **pre(*digits, split("\u0120", "MergedWithNext"))}
+    for family, patch in (("smollm2", {}), ("llama2", normal(pre_tokenizer={"type": "Whitespace"})),
+                          ("llama2", {"model": {"byte_fallback": False, "unk_token": None}}), ("smollm2", {"model": {"ignore_merges": True}})):
+        for prefix, suffix in (("", "</w>"), ("##", ""), ("\u2581\u00e9", "\u0120$")):
+            yield family, f"affixes {prefix} {suffix} {sorted(patch)}", affixed(family, prefix, suffix, patch)
+    yield "smollm2", "merges again", {"model": {"merges": merges_of("smollm2")[:100] + merges_of("smollm2")[::-1]}}
     for fuse in (True, False):
         yield "llama2", f"unknown, fused {fuse}", {"model": {"byte_fallback": False, "fuse_unk": fuse}}
         yield "llama2", f"some bytes, fused {fuse}", {"model": {"fuse_unk": fuse, "vocab": {"<0xE4>": None, "<0xF0>": None}}}

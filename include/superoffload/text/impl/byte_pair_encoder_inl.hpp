@@ -42,7 +42,13 @@ SUPEROFFLOAD_INLINE byte_pair_encoder::byte_pair_encoder(std::span<std::string c
     pairs_[slot] = {detail::pair_of(left, right), rank++, result};
   }
   read_symbols(tokens);
-  if (!complete_) {
+  affixes_ = !options_.continuing_prefix.empty() || !options_.end_suffix.empty();
+  if (affixes_) {
+    for (std::size_t id = 0; id < tokens.size(); ++id) {
+      affixed_.emplace(tokens[id], static_cast<std::int32_t>(id));
+    }
+    affixed_.erase("");
+  } else if (!complete_) {
     read_joints(tokens, merges);
   }
   std::vector<std::int32_t> ids;
@@ -91,6 +97,16 @@ SUPEROFFLOAD_INLINE void byte_pair_encoder::read_symbols(std::span<std::string c
 
 SUPEROFFLOAD_INLINE std::int32_t byte_pair_encoder::id_of(char32_t character) const noexcept {
   return character < character_ids_.size() ? character_ids_[character] : -1;
+}
+
+/// The token of a `letter` with its prefix and suffix, or of the `character` without.
+SUPEROFFLOAD_INLINE std::int32_t byte_pair_encoder::id_of(std::string_view letter,
+                                                          std::string_view character) const {
+  if (!affixes_) {
+    return first_symbol(character, false);
+  }
+  auto const found = affixed_.find(letter);
+  return found != affixed_.end() ? found->second : -1;
 }
 
 /// The token of the first byte or character of a token's text, or of the last one.
@@ -184,18 +200,22 @@ SUPEROFFLOAD_INLINE std::vector<byte_pair_encoder::symbol> byte_pair_encoder::sy
     auto const begin = static_cast<std::uint32_t>(at);
     auto const size = static_cast<std::uint32_t>(length);
     at += length;
-    if (auto const id = first_symbol(text, false); id >= 0) {
+    // At the level of bytes, a character is a letter of the alphabet for them.
+    auto letter = options_.byte_level ? to_byte_alphabet(text) : std::string{text};
+    if (affixes_) {
+      letter = (begin > 0 ? options_.continuing_prefix : "") + letter +
+               (at == piece.size() ? options_.end_suffix : "");
+    }
+    if (auto const id = id_of(letter, text); id >= 0) {
       flush();
       symbols.push_back({id, begin, size});
       continue;
     }
-    // At the level of bytes, a character is a letter of the alphabet for them.
-    auto const letter = options_.byte_level ? to_byte_alphabet(text) : std::string{text};
     auto const fallback = [&](char byte) { return fallback_ids_[static_cast<unsigned char>(byte)]; };
     if (options_.byte_fallback &&
         std::ranges::all_of(letter, [&](char byte) { return fallback(byte) >= 0; })) {
       for (std::uint32_t i = 0; i < letter.size(); ++i) {
-        symbols.push_back({fallback(letter[i]), begin + (options_.byte_level ? 0 : i), 1});
+        symbols.push_back({fallback(letter[i]), begin + (letter == text ? i : 0), 1});
       }
     } else if (options_.unk_id && unknown && options_.fuse_unk) {
       unknown->size = begin + size - unknown->begin;

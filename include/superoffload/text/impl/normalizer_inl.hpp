@@ -121,6 +121,12 @@ SUPEROFFLOAD_INLINE derived_text apply(nmt_step, derived_text const& text) {
   });
 }
 
+SUPEROFFLOAD_INLINE derived_text apply(letters_step, derived_text const& text) {
+  derived_text out{text.traced()};
+  out.append_letters(text, 0, text.text().size());
+  return out;
+}
+
 /// As Hugging Face tokenizers does it: a short cluster becomes the replacement of what it begins with, and
 /// the rest of it is lost.
 SUPEROFFLOAD_INLINE derived_text apply(precompiled_step const& step, derived_text const& text) {

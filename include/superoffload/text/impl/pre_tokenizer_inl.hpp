@@ -164,6 +164,10 @@ public:
     });
   }
 
+  void operator()(byte_alphabet_step) {
+    rewrite([&](derived_text& out, byte_range piece) { out.append_letters(text_, piece.begin, piece.end); });
+  }
+
   std::vector<byte_range> pieces() && {
     drop_empty();
     return std::move(pieces_);

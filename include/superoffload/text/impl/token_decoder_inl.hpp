@@ -112,6 +112,13 @@ SUPEROFFLOAD_INLINE token_list decoded(metaspace_decoding const& step, token_lis
   return tokens;
 }
 
+SUPEROFFLOAD_INLINE token_list decoded(suffix_decoding const& step, token_list tokens) {
+  for (std::size_t i = 0; i < tokens.size() && !step.suffix.empty(); ++i) {
+    tokens[i] = replaced(tokens[i], step.suffix, i + 1 == tokens.size() ? "" : " ");
+  }
+  return tokens;
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::string token_decoder::operator()(std::vector<std::string> tokens) const {

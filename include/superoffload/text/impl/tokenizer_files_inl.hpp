@@ -14,7 +14,6 @@
 #include <map>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace superoffload::text {
 namespace detail {
@@ -50,9 +49,10 @@ public:
     }
     tokenizer_definition tokenizer;
     tokenizer.normalizer = read_normalizer(document_);
-    tokenizer.pre_tokenizer = read_pre_tokenizer(document_);
-    tokenizer.decoder = read_decoder(document_);
     read_model(tokenizer);
+    tokenizer.pre_tokenizer =
+        read_pre_tokenizer(document_, !tokenizer.continuing_prefix.empty() || !tokenizer.end_suffix.empty());
+    tokenizer.decoder = read_decoder(document_);
     read_added_tokens(tokenizer);
     read_config(directory, tokenizer);
     read_post_processor(tokenizer);
@@ -69,21 +69,17 @@ private:
     if (model["type"].text() != "BPE") {
       refuse_type(model, "BPE");
     }
-    for (auto const* const key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
-      if (!model.has(key)) {
-        continue;
-      }
-      auto const field = model[key];
-      auto const& value = field.raw();
-      if (value != "" && value != 0) {
-        refuse(model[key], "null (this setting is not supported)");
-      }
+    if (model.has("dropout") && model["dropout"].raw() != 0) {
+      refuse(model["dropout"], "null (this setting is not supported)");
     }
+    auto const affix = [&](std::string const& key) { return model.has(key) ? step_text(model[key]) : ""; };
+    tokenizer.continuing_prefix = affix("continuing_subword_prefix");
+    tokenizer.end_suffix = affix("end_of_word_suffix");
     tokenizer.ignore_merges = flag(model, "ignore_merges");
     tokenizer.byte_fallback = flag(model, "byte_fallback");
     tokenizer.fuse_unk = flag(model, "fuse_unk");
     read_vocabulary(model["vocab"], tokenizer.vocabulary);
-    read_merges(model["merges"], tokenizer.merges);
+    read_merges(model["merges"], tokenizer);
     if (model.has("unk_token")) {
       auto const unknown = model["unk_token"];
       auto const found = ids_.find(unknown.text());
@@ -113,24 +109,31 @@ private:
     }
   }
 
-  void read_merges(json_field const& field, std::vector<merge>& merges) const {
+  /// A pair that is listed again has its last rank, as in Hugging Face tokenizers.
+  void read_merges(json_field const& field, tokenizer_definition& tokenizer) const {
     field.require_array();
-    std::unordered_set<std::uint64_t> seen;
+    auto& merges = tokenizer.merges;
+    std::unordered_map<std::uint64_t, std::size_t> seen;
     seen.reserve(entries_.size());
     merges.reserve(entries_.size());
     std::string joined;
     for (auto const& [left, right] : entries_) {
-      joined.assign(left).append(right);
+      // The token of the right side has the prefix of those that do not begin a word.
+      auto const prefix = tokenizer.continuing_prefix.size();
+      expect(right.size() >= prefix, exit_code::bad_input, field.where(), "[", merges.size(), "]: token '",
+             printable(right, 60), "'; expected one with model.continuing_subword_prefix");
+      joined.assign(left).append(right, prefix);
       merge const found{id_in_merge(left, merges.size()), id_in_merge(right, merges.size()),
                         id_in_merge(joined, merges.size())};
       auto const pair = std::uint64_t{static_cast<std::uint32_t>(found.left)} << 32 |
                         static_cast<std::uint32_t>(found.right);
-      if (!seen.insert(pair).second) {
-        fail(exit_code::bad_input, field.where(), "[", merges.size(), "]: pair '", printable(left, 60), " ",
-             printable(right, 60), "' is listed before; expected each pair once");
+      if (auto const [entry, is_new] = seen.emplace(pair, merges.size()); !is_new) {
+        merges[entry->second].left = -1;
+        entry->second = merges.size();
       }
       merges.push_back(found);
     }
+    std::erase_if(merges, [](merge const& one) { return one.left < 0; });
   }
 
   std::int32_t id_in_merge(std::string_view token, std::size_t rank) const {
@@ -149,18 +152,40 @@ private:
     if (!document_.has("post_processor")) {
       return;
     }
-    bool has_template = false;
+    bool surrounds = false;
     for_each_component(
         document_["post_processor"], "processors", [&](json_field const& component, std::string const& type) {
           if (type == "ByteLevel") {
             return;
           }  // changes offsets, never ids
-          if (type != "TemplateProcessing" || has_template) {
-            refuse_type(component, "ByteLevel, at most one TemplateProcessing, or a Sequence of them");
+          bool const pair = type == "RobertaProcessing" || type == "BertProcessing";
+          if ((type != "TemplateProcessing" && !pair) || surrounds) {
+            refuse_type(component,
+                        "ByteLevel, at most one of TemplateProcessing, RobertaProcessing and BertProcessing, "
+                        "or a Sequence of them");
           }
-          read_template(component, tokenizer);
-          has_template = true;
+          if (pair) {
+            tokenizer.prefix = {surrounding_token(component["cls"], tokenizer)};
+            tokenizer.suffix = {surrounding_token(component["sep"], tokenizer)};
+          } else {
+            read_template(component, tokenizer);
+          }
+          surrounds = true;
         });
+  }
+
+  /// The id of ["token", id].
+  std::int32_t surrounding_token(json_field const& field, tokenizer_definition const& tokenizer) const {
+    field.require_array();
+    expect(field.raw().size() == 2, exit_code::bad_input, field.where(), ": expected a token and its id");
+    return known_id(field[1], tokenizer);
+  }
+
+  std::int32_t known_id(json_field const& field, tokenizer_definition const& tokenizer) const {
+    auto const id = token_id(field);
+    expect(has_token(tokenizer, id), exit_code::bad_input, field.where(), ": no token has id ", id,
+           "; expected an id of model.vocab or added_tokens");
+    return id;
   }
 
   void read_template(json_field const& component, tokenizer_definition& tokenizer) const {
@@ -178,12 +203,7 @@ private:
       }
       auto const ids = component["special_tokens"][piece["SpecialToken"]["id"].text()]["ids"];
       ids.require_array();
-      for (std::size_t k = 0; k < ids.raw().size(); ++k) {
-        auto const id = token_id(ids[k]);
-        expect(has_token(tokenizer, id), exit_code::bad_input, ids[k].where(), ": no token has id ", id,
-               "; expected an id of model.vocab or added_tokens");
-        side->push_back(id);
-      }
+      for (std::size_t k = 0; k < ids.raw().size(); ++k) { side->push_back(known_id(ids[k], tokenizer)); }
     }
     expect(side == &tokenizer.suffix, exit_code::bad_input, pieces.where(),
            ": expected sequence \"A\" exactly once");

@@ -129,13 +129,16 @@ SUPEROFFLOAD_INLINE normalizer_step read_normalizer_step(json_field const& compo
   if (type == "Nmt") {
     return nmt_step{};
   }
+  if (type == "ByteLevel") {
+    return letters_step{};
+  }
   if (type == "Precompiled") {
     return precompiled_step{read_charsmap(component["precompiled_charsmap"])};
   }
   refuse_type(
       component,
-      "NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Nmt, Precompiled, Prepend, Replace, or a "
-      "Sequence of them");
+      "NFC, NFD, NFKC, NFKD, Lowercase, Strip, StripAccents, Nmt, ByteLevel, Precompiled, Prepend, Replace, "
+      "or a Sequence of them");
 }
 
 SUPEROFFLOAD_INLINE normalizer read_normalizer(json_field const& document) {
@@ -254,20 +257,24 @@ SUPEROFFLOAD_INLINE bool read_pre_tokenizer_step(json_field const& component, st
   return false;
 }
 
-SUPEROFFLOAD_INLINE pre_tokenizer read_pre_tokenizer(json_field const& document) {
+/// \param letters whether the model needs text, so that bytes become letters of the byte alphabet
+SUPEROFFLOAD_INLINE pre_tokenizer read_pre_tokenizer(json_field const& document, bool letters) {
   std::vector<pre_tokenizer_step> steps;
   bool byte_level = false;
   if (document.has("pre_tokenizer")) {
     for_each_component(document["pre_tokenizer"], "pretokenizers",
                        [&](json_field const& component, std::string const& type) {
-                         expect(!byte_level, exit_code::bad_input, component.where(), ".type: '",
-                                printable(type),
-                                "' behind a ByteLevel is not supported; expected ByteLevel last");
+                         if (byte_level) {
+                           steps.emplace_back(byte_alphabet_step{});
+                         }
                          byte_level = read_pre_tokenizer_step(component, type, steps);
                          expect_few(steps, document["pre_tokenizer"]);
                        });
   }
-  return {std::move(steps), byte_level};
+  if (byte_level && letters) {
+    steps.emplace_back(byte_alphabet_step{});
+  }
+  return {std::move(steps), byte_level && !letters};
 }
 
 // --- decoder
@@ -295,11 +302,15 @@ SUPEROFFLOAD_INLINE decoding_step read_decoding_step(json_field const& component
                           static_cast<std::size_t>(component["start"].integer(0, 1'000'000)),
                           static_cast<std::size_t>(component["stop"].integer(0, 1'000'000))};
   }
+  if (type == "BPEDecoder") {
+    return suffix_decoding{step_text(component["suffix"])};
+  }
   if (type == "Metaspace") {
     auto const step = read_metaspace(component);
     return metaspace_decoding{step.replacement, step.scheme != metaspace_step::prepend::never};
   }
-  refuse_type(component, "ByteLevel, ByteFallback, Fuse, Metaspace, Replace, Strip, or a Sequence of them");
+  refuse_type(component,
+              "ByteLevel, ByteFallback, Fuse, Metaspace, Replace, Strip, BPEDecoder, or a Sequence of them");
 }
 
 SUPEROFFLOAD_INLINE token_decoder read_decoder(json_field const& document) {
