@@ -423,7 +423,7 @@ TEST_CASE("a tokenizer that is unknown in part, or refers to what is not there, 
   tokenizer_case const cases[] = {
       {tokenizer, R"({"version": "2.0"})", {"version", "\"1.0\""}},
       {tokenizer, R"({"model": null})", {"model", "missing"}},
-      {tokenizer, R"({"model": {"type": "Unigram"}})", {"model", "'Unigram'", "expected BPE"}},
+      {tokenizer, R"({"model": {"type": "WordPiece"}})", {"model", "'WordPiece'", "expected BPE"}},
       {tokenizer, R"({"model": {"unk_token": "<absent>"}})", {"unk_token", "'<absent>'", "or null"}},
       {tokenizer, R"({"model": {"dropout": 0.1}})", {"dropout", "expected null"}},
       {tokenizer, R"({"model": {"vocab": []}})", {"vocab", "expected an object"}},

@@ -240,6 +240,36 @@ TEST_CASE("malformed tokenizer.json") {
   }
 }
 
+TEST_CASE("malformed model of type Unigram") {
+  auto const with = [](json vocabulary) {
+    return
+        [vocabulary](json& j) { j["model"] = {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", vocabulary}}; };
+  };
+  std::vector<malformed> const cases{
+      {": model: field 'vocab' is missing", [](json& j) { j["model"] = {{"type", "Unigram"}}; }},
+      {": model.vocab: expected an array", with(5)},
+      {": model.vocab: 0 tokens, expected 1 to 2000000", with(json::array())},
+      {": model.vocab[1]: expected an array", with({{"a", -1}, "b"})},
+      {": model.vocab[0]: expected a token and its score", with(json::array({json::array({"a", -1, 2})}))},
+      {": model.vocab[0][0]: expected a string", with(json::array({json::array({1, -1})}))},
+      {": model.vocab[0][1]: expected a number", with(json::array({json::array({"a", "-1"})}))},
+      {": model.vocab[0]: token of 300 bytes, expected at most 256",
+       with(json::array({json::array({std::string(300, 'x'), -1})}))},
+      {": model.unk_id: expected an integer from 0 to 0",
+       [](json& j) {
+         j["model"] = {{"type", "Unigram"}, {"unk_id", 1}, {"vocab", json::array({json::array({"a", -1})})}};
+       }},
+  };
+  for (auto const& one : cases) {
+    test::fault_case const refused{"F22"};
+    model_directory const directory;
+    directory.change("tokenizer.json", one.edit);
+    auto const message = complaint(directory.path(), "tokenizer.json");
+    CAPTURE(message);
+    CHECK_MESSAGE(message.find(one.says) != std::string::npos, one.says);
+  }
+}
+
 TEST_CASE("a tokenizer.json that is not a JSON document") {
   model_directory const directory;
   auto const whole = directory.read("tokenizer.json").dump();

@@ -55,7 +55,7 @@ private:
 TEST_CASE("families trained here have the ids and texts of Hugging Face tokenizers") {
   random_texts const random;
   auto const texts = read(root / "llama3" / "tokenizer_cases.json")["cases"];
-  for (std::string const family : {"llama2", "mistral", "smollm2", "deepseek_llm"}) {
+  for (std::string const family : {"llama2", "mistral", "smollm2", "deepseek_llm", "unigram"}) {
     CAPTURE(family);
     auto const tokenizer = text::tokenizer::load(root / family);
     auto const expected = read(root / family / "expected.json");
@@ -114,7 +114,7 @@ TEST_CASE("every component has the ids of Hugging Face tokenizers") {
 }
 
 TEST_CASE("tokens are located in a text that a normalizer and a pre-tokenizer change") {
-  for (std::string const family : {"llama2", "mistral", "smollm2", "deepseek_llm", "qwen3"}) {
+  for (std::string const family : {"llama2", "mistral", "smollm2", "deepseek_llm", "unigram", "qwen3"}) {
     CAPTURE(family);
     auto const tokenizer = text::tokenizer::load(root / family);
     std::string const text =

@@ -22,6 +22,7 @@ struct tokenizer_definition {
   /// there is no such id.
   std::vector<std::string> vocabulary = {};
   std::vector<merge> merges = {};              ///< by rank
+  std::vector<double> scores = {};             ///< by id, of a model Unigram; empty for BPE
   bool ignore_merges = false;                  ///< a piece that is itself a token becomes that token
   bool byte_fallback = false;                  ///< as encoder_options has it
   bool fuse_unk = false;                       ///< as encoder_options has it
@@ -41,9 +42,9 @@ struct tokenizer_definition {
 };
 
 /// Reads tokenizer.json and, where they exist, tokenizer_config.json and special_tokens_map.json. Supports
-/// BPE of bytes and, as SentencePiece has it, of characters. A component of any other type, or a setting that
-/// would change the ids and is not supported, is refused by name. Limits: 256 MiB (the other two: 16 MiB),
-/// 64 levels, 2,000,000 tokens of at most 64 KiB (added tokens: 256 bytes) and as many merges.
+/// BPE of bytes and, as SentencePiece has it, of characters, and Unigram. A component of any other type, or a
+/// setting that would change the ids and is not supported, is refused by name. Limits: 256 MiB (the other
+/// two: 16 MiB), 64 levels, 2,000,000 tokens of at most 64 KiB (added tokens: 256 bytes) and as many merges.
 /// \throws error(bad_input) naming file, field and what was expected.
 tokenizer_definition read_tokenizer_files(io::model_directory const& model);
 

@@ -89,8 +89,9 @@ def trained(pre_tokenizer, size, special, alphabet, **model):
     return json.loads(tokenizer.to_str())
 
 
-def added(document, names, **flags):
-    document["added_tokens"] = [{"id": document["model"]["vocab"].get(name, len(document["model"]["vocab"]) + i), "content": name,
+def added(document, names, id_of=None, **flags):
+    vocabulary = document["model"]["vocab"]
+    document["added_tokens"] = [{"id": id_of(name) if id_of else vocabulary.get(name, len(vocabulary) + i), "content": name,
                                  "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True, **flags}
                                 for i, name in enumerate(names)]
 
@@ -177,7 +178,25 @@ def deepseek_llm():
     return document, {"bos_token": added_tokens[0]["content"], "eos_token": added_tokens[1]["content"]}
 
 
-FAMILIES = {"llama2": llama2, "mistral": mistral, "smollm2": smollm2, "deepseek_llm": deepseek_llm}
+def unigram():
+    """As models of SentencePiece have it: tokens with scores, and bytes."""
+    special = ["<unk>", "<s>", "</s>"]
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.train_from_iterator(corpus(), trainers.UnigramTrainer(vocab_size=700, special_tokens=special, unk_token="<unk>",
+                                                                    show_progress=False))
+    document = json.loads(tokenizer.to_str())
+    document["model"]["byte_fallback"] = True
+    document["model"]["vocab"] += [[f"<0x{byte:02X}>", 0.0] for byte in range(256)]
+    added(document, special, lambda name: special.index(name))
+    document["normalizer"] = sequence("normalizers", {"type": "Precompiled", "precompiled_charsmap": charsmap.encoded(RULES)},
+                                      {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    document["post_processor"] = template("</s>", 2)
+    document["decoder"] = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": True}
+    return document, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "add_prefix_space": True}
+
+
+FAMILIES = {"llama2": llama2, "mistral": mistral, "smollm2": smollm2, "deepseek_llm": deepseek_llm, "unigram": unigram}
 
 
 def patched(value, patch):
@@ -312,6 +331,11 @@ def variants():
                           ("llama2", {"model": {"byte_fallback": False, "unk_token": None}}), ("smollm2", {"model": {"ignore_merges": True}})):
         for prefix, suffix in (("", "</w>"), ("##", ""), ("\u2581\u00e9", "\u0120$")):
             yield family, f"affixes {prefix} {suffix} {sorted(patch)}", affixed(family, prefix, suffix, patch)
+    yield "unigram", "unknown", {"model": {"byte_fallback": False}}
+    yield "unigram", "some bytes", {"model": {"vocab": model_of("unigram")["vocab"][:-64]}}
+    yield "unigram", "tokens again", {"model": {"vocab": model_of("unigram")["vocab"][:-256] + [
+        ["e", -1.5], ["the", -30], ["e", -4], ["\u0301\U0001f600", -2], [" ", -3.25]]}, "pre_tokenizer": None}
+    yield "unigram", "letters", {"normalizer": None, "pre_tokenizer": {**level, "use_regex": False}}
     yield "smollm2", "merges again", {"model": {"merges": merges_of("smollm2")[:100] + merges_of("smollm2")[::-1]}}
     for fuse in (True, False):
         yield "llama2", f"unknown, fused {fuse}", {"model": {"byte_fallback": False, "fuse_unk": fuse}}

@@ -24,6 +24,7 @@ inline constexpr io::json_limits config_limits{
     .bytes = std::size_t{16} << 20, .depth = 64, .commas = 1'000'000};
 inline constexpr std::size_t longest_token = std::size_t{64} << 10;
 inline constexpr std::size_t longest_added_token = 256;
+inline constexpr std::size_t longest_unigram = 256;  // its encoder takes time in proportion
 
 SUPEROFFLOAD_INLINE std::int32_t token_id(json_field const& field) {
   return static_cast<std::int32_t>(field.integer(0, most_tokens - 1));
@@ -50,8 +51,9 @@ public:
     tokenizer_definition tokenizer;
     tokenizer.normalizer = read_normalizer(document_);
     read_model(tokenizer);
-    tokenizer.pre_tokenizer =
-        read_pre_tokenizer(document_, !tokenizer.continuing_prefix.empty() || !tokenizer.end_suffix.empty());
+    bool const letters =
+        !tokenizer.scores.empty() || !tokenizer.continuing_prefix.empty() || !tokenizer.end_suffix.empty();
+    tokenizer.pre_tokenizer = read_pre_tokenizer(document_, letters);
     tokenizer.decoder = read_decoder(document_);
     read_added_tokens(tokenizer);
     read_config(directory, tokenizer);
@@ -66,8 +68,12 @@ private:
 
   void read_model(tokenizer_definition& tokenizer) {
     auto const model = document_["model"];
+    if (model["type"].text() == "Unigram") {
+      read_unigram(model, tokenizer);
+      return;
+    }
     if (model["type"].text() != "BPE") {
-      refuse_type(model, "BPE");
+      refuse_type(model, "BPE or Unigram");
     }
     if (model.has("dropout") && model["dropout"].raw() != 0) {
       refuse(model["dropout"], "null (this setting is not supported)");
@@ -86,6 +92,31 @@ private:
       expect(found != ids_.end(), exit_code::bad_input, unknown.where(), ": no token '",
              printable(unknown.text(), 60), "'; expected one of model.vocab, or null");
       tokenizer.unk_id = found->second;
+    }
+  }
+
+  /// Of equal tokens the last counts, as in Hugging Face tokenizers.
+  void read_unigram(json_field const& model, tokenizer_definition& tokenizer) {
+    auto const list = model["vocab"];
+    list.require_array();
+    auto const size = list.raw().size();
+    expect(size > 0 && size <= static_cast<std::size_t>(most_tokens), exit_code::bad_input, list.where(),
+           ": ", size, " tokens, expected 1 to ", most_tokens);
+    for (std::size_t i = 0; i < size; ++i) {
+      auto const pair = list[i];
+      pair.require_array();
+      expect(pair.raw().size() == 2, exit_code::bad_input, pair.where(), ": expected a token and its score");
+      auto const& token = pair[0].text();
+      expect(token.size() <= longest_unigram, exit_code::bad_input, pair.where(), ": token of ", token.size(),
+             " bytes, expected at most ", longest_unigram);
+      tokenizer.vocabulary.push_back(token);
+      tokenizer.scores.push_back(pair[1].number(-1e30, 1e30));
+      ids_.insert_or_assign(token, static_cast<std::int32_t>(i));
+    }
+    tokenizer.byte_fallback = flag(model, "byte_fallback");
+    if (model.has("unk_id")) {
+      tokenizer.unk_id =
+          static_cast<std::int32_t>(model["unk_id"].integer(0, static_cast<std::int64_t>(size) - 1));
     }
   }
 

@@ -12,10 +12,12 @@
 #include <superoffload/text/token_decoder.hpp>
 #include <superoffload/text/tokenizer.hpp>
 #include <superoffload/text/tokenizer_files.hpp>
+#include <superoffload/text/unigram_encoder.hpp>
 #include <superoffload/text/utf8.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <variant>
 
 namespace superoffload::text {
 namespace detail {
@@ -52,6 +54,25 @@ SUPEROFFLOAD_INLINE std::vector<std::string> spellings(tokenizer_definition cons
   return bytes;
 }
 
+using token_encoder = std::variant<byte_pair_encoder, unigram_encoder>;
+
+SUPEROFFLOAD_INLINE token_encoder encoder_of(tokenizer_definition const& definition) {
+  if (!definition.scores.empty()) {
+    return unigram_encoder{definition.vocabulary,
+                           definition.scores,
+                           {.byte_fallback = definition.byte_fallback, .unk_id = definition.unk_id}};
+  }
+  return byte_pair_encoder{spellings(definition),
+                           definition.merges,
+                           {.ignore_merges = definition.ignore_merges,
+                            .byte_level = definition.pre_tokenizer.byte_level(),
+                            .byte_fallback = definition.byte_fallback,
+                            .fuse_unk = definition.fuse_unk,
+                            .unk_id = definition.unk_id,
+                            .continuing_prefix = definition.continuing_prefix,
+                            .end_suffix = definition.end_suffix}};
+}
+
 SUPEROFFLOAD_INLINE void expect_text(std::string_view utf8) {
   expect(utf8.size() <= std::numeric_limits<std::int32_t>::max(), exit_code::bad_input, "text of ",
          utf8.size(), " bytes; expected less than 2 GiB: split it");
@@ -67,15 +88,7 @@ struct tokenizer::tables {
         added_normalized{detail::tokens_found(definition, true)},
         normalize{definition.normalizer},
         cut{definition.pre_tokenizer},
-        encoder{detail::spellings(definition),
-                definition.merges,
-                {.ignore_merges = definition.ignore_merges,
-                 .byte_level = definition.pre_tokenizer.byte_level(),
-                 .byte_fallback = definition.byte_fallback,
-                 .fuse_unk = definition.fuse_unk,
-                 .unk_id = definition.unk_id,
-                 .continuing_prefix = definition.continuing_prefix,
-                 .end_suffix = definition.end_suffix}},
+        encoder{detail::encoder_of(definition)},
         decode{definition.decoder},
         prefix{definition.prefix},
         suffix{definition.suffix},
@@ -138,8 +151,9 @@ struct tokenizer::tables {
     std::vector<std::size_t> in_piece;
     for (auto const piece : cut(text, begin)) {
       in_piece.clear();
-      encoder.encode(text.text().substr(piece.begin, piece.end - piece.begin), ids,
-                     starts != nullptr ? &in_piece : nullptr);
+      auto const plain = text.text().substr(piece.begin, piece.end - piece.begin);
+      auto* const in_plain = starts != nullptr ? &in_piece : nullptr;
+      std::visit([&](auto const& one) { one.encode(plain, ids, in_plain); }, encoder);
       for (auto const start : in_piece) { starts->push_back(begin + text.origin(piece.begin + start)); }
     }
   }
@@ -161,7 +175,7 @@ struct tokenizer::tables {
   added_token_finder added_normalized;
   normalizer normalize;
   pre_tokenizer cut;
-  byte_pair_encoder encoder;
+  detail::token_encoder encoder;
   token_decoder decode;
   std::vector<std::int32_t> prefix, suffix;
   std::optional<std::int32_t> bos, eos, pad;
