@@ -82,7 +82,9 @@ SUPEROFFLOAD_INLINE std::optional<std::string_view> charsmap::operator()(
 
 SUPEROFFLOAD_INLINE std::optional<std::string> from_base64(std::string_view text) {
   constexpr std::string_view letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  for (int i = 0; i < 2 && text.ends_with('=') && (text.size() + i) % 4 == 0; ++i) { text.remove_suffix(1); }
+  for (std::size_t i = 0; i < 2 && text.ends_with('=') && (text.size() + i) % 4 == 0; ++i) {
+    text.remove_suffix(1);
+  }
   std::string bytes;
   bytes.reserve(text.size() / 4 * 3 + 2);
   std::uint32_t bits = 0;

@@ -63,9 +63,8 @@ void unigram_encoder::for_each_prefix(std::string_view text, Visit visit) const 
     }
     auto const byte_of = [size](entry const& one) { return static_cast<unsigned char>(one.text[size]); };
     auto const byte = static_cast<unsigned char>(text[size]);
-    auto const same = std::ranges::equal_range(begin, end, byte, {}, byte_of);
-    begin = same.begin();
-    end = same.end();
+    begin = std::ranges::lower_bound(begin, end, byte, {}, byte_of);
+    end = std::ranges::upper_bound(begin, end, byte, {}, byte_of);
   }
 }
 
