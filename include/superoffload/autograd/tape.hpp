@@ -121,8 +121,7 @@ public:
   tape(D const& device, typename D::stream& stream, activation_arena memory, unit_access access, int units,
        offloaded_activations<D>* offloaded = nullptr)
       : device_{&device}, stream_{&stream}, memory_{memory, offloaded}, units_{units, access} {}
-  /// A dry tape.
-  tape(D const& device, int units) : device_{&device}, units_{units} {}
+  tape(D const& device, int units) : device_{&device}, units_{units} {}  ///< dry
   tape(tape const&) = delete;
   tape& operator=(tape const&) = delete;
 
@@ -399,8 +398,9 @@ private:
   struct scope_begin {
     /// A block and its ends.
     struct framed_block {
-      variable_type x, y;  ///< its input, its result
-      int number;          ///< in the order of the forward
+      variable_type x,  ///< its input
+          y;            ///< its result
+      int number;       ///< in the order of the forward
     };
     unit_list units;
     std::optional<framed_block> block{};
