@@ -91,6 +91,15 @@ private:
   std::int64_t layer_;
 };
 
+namespace detail {
+
+/// Does a block take part in a load-balancing loss?
+template <class Block, device_policy D, element T>
+inline constexpr bool takes_load = std::invocable<Block const&, autograd::variable<D, T>, nn::batch const*,
+                                                  nn::rotary_table<D, wide<T>> const*, nn::layer_load>;
+
+}  // namespace detail
+
 /// Everything of a decoder but its blocks: the embedding, the final norm, the head, tied to the embedding or
 /// not, and the loss. A Block is one layer:
 ///   static std::string model_type();
@@ -131,8 +140,8 @@ public:
   /// Lays out the units: the embedding, each layer, the head with its norm. Takes no memory for weights. The
   /// configuration is a checked one, as from read_config.
   explicit decoder(config const& c) : config_{c} {
-    expect(c.load_balancing_weight == 0.0 || takes_load<described_device, bfloat16>, exit_code::bad_input,
-           "model_type '", c.model_type,
+    expect(c.load_balancing_weight == 0.0 || detail::takes_load<Block, described_device, bfloat16>,
+           exit_code::bad_input, "model_type '", c.model_type,
            "' has a load-balancing loss in its configuration, but its layers take no "
            "part in one; expected a load_balancing_weight of 0");
     // A head that shares the table accumulates into its gradient, chunk by chunk.
@@ -232,11 +241,6 @@ private:
     std::apply([&](auto&... part) { (f(part), ...); }, block.parts());
   }
 
-  /// Does the block take part in a load-balancing loss?
-  template <device_policy D, element T>
-  static constexpr bool takes_load = std::invocable<Block const&, autograd::variable<D, T>, nn::batch const*,
-                                                    nn::rotary_table<D, wide<T>> const*, nn::layer_load>;
-
   template <device_policy D, element T>
   autograd::variable<D, T> decoded(autograd::tape<D, T>& t, nn::batch const& b, tables<D, T> const* table,
                                    nn::load_balancing const& balancing) const {
@@ -244,7 +248,7 @@ private:
     auto const* const rotary = &table->of(b);
     int unit = 0;
     for (auto const& block : blocks_) {
-      if constexpr (takes_load<D, T>) {
+      if constexpr (detail::takes_load<Block, D, T>) {
         auto const load = balancing.of(unit);
         x = t.unit(++unit, block, x, &b, rotary, load);
       } else {
