@@ -55,6 +55,12 @@ struct activation_buffers {
   /// The blocks whose results leave the device: the first ones. Those of the others are still in their
   /// buffers when the backward begins.
   [[nodiscard]] int leaving() const noexcept { return count == 0 ? 0 : std::max(0, blocks - count); }
+  /// Bytes of device memory, in which the buffers lie one behind the other.
+  [[nodiscard]] std::size_t device_bytes() const noexcept { return static_cast<std::size_t>(count) * bytes; }
+  /// Where the buffer of a block begins there: block b has buffer b modulo their number.
+  [[nodiscard]] std::size_t offset_of(int block) const noexcept {
+    return static_cast<std::size_t>(block % count) * bytes;
+  }
   /// Bytes of host memory.
   [[nodiscard]] std::size_t host_bytes() const noexcept {
     return static_cast<std::size_t>(leaving()) * bytes;

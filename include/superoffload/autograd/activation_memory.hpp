@@ -40,7 +40,7 @@ public:
     if (buffers_.count > 0) {
       expect(dry() || offloaded_ != nullptr || buffers_.leaving() == 0, exit_code::internal,
              "this tape cannot offload activations");
-      in_turns_ = allocate<std::byte>(static_cast<std::int64_t>(all_buffers()));
+      in_turns_ = allocate<std::byte>(static_cast<std::int64_t>(buffers_.device_bytes()));
     }
     if (offloaded_ != nullptr) {
       offloaded_->begin(buffers_, in_turns_);
@@ -76,8 +76,7 @@ public:
   int enter_forward() {
     int const block = blocks_++;
     if (buffers_.count > 0) {
-      arena_.open(in_turns_ + static_cast<std::size_t>(block % buffers_.count) * buffers_.bytes,
-                  buffers_.bytes);
+      arena_.open(in_turns_ + buffers_.offset_of(block), buffers_.bytes);
     }
     if (moves()) {
       offloaded_->enter_forward(block);
@@ -120,7 +119,7 @@ public:
   [[nodiscard]] bool ends_with_block(void const* pointer, std::size_t begin) const noexcept {
     auto const address = reinterpret_cast<std::uintptr_t>(pointer),
                first = reinterpret_cast<std::uintptr_t>(in_turns_);
-    bool const in_buffers = buffers_.count > 0 && address >= first && address < first + all_buffers();
+    bool const in_buffers = address >= first && address < first + buffers_.device_bytes();
     return in_buffers || arena_.above(pointer, begin);
   }
   /// After the backward of a block: frees what was allocated in it.
@@ -132,9 +131,6 @@ public:
   }
 
 private:
-  [[nodiscard]] std::size_t all_buffers() const noexcept {
-    return static_cast<std::size_t>(buffers_.count) * buffers_.bytes;
-  }
   [[nodiscard]] bool moves() const noexcept { return buffers_.leaving() > 0 && offloaded_ != nullptr; }
 
   activation_arena arena_;

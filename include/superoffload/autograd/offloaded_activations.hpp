@@ -30,10 +30,8 @@ public:
   offloaded_activations(D& device, stream_type& compute, std::size_t host_bytes, recorder<D>* times = nullptr)
       : device_{&device},
         times_{times},
-        down_track_{times_ == nullptr ? -1
-                                      : times_->add_track(resource::link_down, "activations to host")},
-        up_track_{times_ == nullptr ? -1
-                                    : times_->add_track(resource::link_up, "activations ahead of use")},
+        down_track_{times_ == nullptr ? -1 : times_->add_track(resource::link_down, "activations to host")},
+        up_track_{times_ == nullptr ? -1 : times_->add_track(resource::link_up, "activations ahead of use")},
         compute_{&compute},
         down_{device},
         up_{urgent_stream(device)},
@@ -105,9 +103,7 @@ public:
   }
 
   /// The buffer of a block, on the device.
-  [[nodiscard]] std::byte* on_device(int block) const {
-    return memory_ + static_cast<std::size_t>(block % buffers_.count) * buffers_.bytes;
-  }
+  [[nodiscard]] std::byte* on_device(int block) const { return memory_ + buffers_.offset_of(block); }
 
 private:
   /// Of one buffer: when its contents have left, and when they are back.

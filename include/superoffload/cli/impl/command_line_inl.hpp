@@ -175,14 +175,14 @@ SUPEROFFLOAD_INLINE void add_execution(CLI::App& app, command_line& c) {
        {"flash_attention_2", attention::automatic}})
       ->group(group);
   using recompute = recompute::choice;
-  choice<recompute>(app, "--activation_checkpointing", c.training.recompute,
-                    {{"none", recompute::none},
-                     {"every_block", recompute::every_block},
-                     {"auto", recompute::automatic},
-                     {"offload", recompute::offload}},
-                    "what backward needs of blocks: none keeps all of it, every_block computes it again, "
-                    "offload keeps some "
-                    "in host memory and computes the rest again; auto: what is fastest and fits")
+  choice<recompute>(
+      app, "--activation_checkpointing", c.training.recompute,
+      {{"none", recompute::none},
+       {"every_block", recompute::every_block},
+       {"auto", recompute::automatic},
+       {"offload", recompute::offload}},
+      "what backward needs of blocks: none keeps all of it, every_block computes it again, offload keeps "
+      "some in host memory and computes the rest again; auto: what is fastest and fits")
       ->group(group);
 }
 

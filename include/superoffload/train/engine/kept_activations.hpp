@@ -33,20 +33,17 @@ autograd::activation_checkpointing kept_within(D const& device, model::as_view<D
     return dry_pass<T>(device, model, shape, kept);
   };
   if (of_largest.buffers > 0) {
-    auto more = of_largest;
-    auto best = recompute::offloaded(activations, D::flops_per_byte, of_largest);
-    int fits = best.buffers().count, too_many = best.buffers().blocks + 1;
+    auto const offloaded = [&](int buffers) {
+      return recompute::offloaded(activations, D::flops_per_byte, {buffers, of_largest.kept});
+    };
+    auto const least = offloaded(of_largest.buffers).buffers();
+    int fits = least.count, too_many = least.blocks + 1;
     while (too_many - fits > 1) {
-      more.buffers = fits + (too_many - fits) / 2;
-      auto wider = recompute::offloaded(activations, D::flops_per_byte, more);
-      bool const has_room = peak_of(wider) <= memory;
-      (has_room ? fits : too_many) = more.buffers;
-      if (has_room) {
-        best = std::move(wider);
-      }
+      int const middle = fits + (too_many - fits) / 2;
+      (peak_of(offloaded(middle)) <= memory ? fits : too_many) = middle;
     }
-    if (best.buffers().leaving() > 0) {
-      return best;
+    if (fits < least.blocks) {
+      return offloaded(fits);
     }
   }
   return recompute::fit(activations, D::flops_per_byte, memory, peak_of);
