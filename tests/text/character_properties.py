@@ -7,13 +7,10 @@ The names of the scripts are those of Unicode, as the package fontTools lists th
 asked of the regular expressions in Hugging Face tokenizers, for every code point: pip install tokenizers==0.23.3 fonttools
 """
 
-import sys
-
-import tokenizers
 from fontTools.unicodedata import Scripts
 from tokenizers import Regex, pre_tokenizers
 
-from character_sets import CHARACTERS, VERSION, lines, ranges
+from character_sets import CHARACTERS, expect_version, lines, ranges
 
 PROPERTIES = ("Alphabetic", "Uppercase", "Lowercase", "Emoji", "Emoji_Presentation", "Extended_Pictographic", "Ideographic")
 
@@ -44,8 +41,7 @@ def scripts():
 
 
 def main():
-    if tokenizers.__version__ != VERSION:
-        sys.exit(f"tokenizers {tokenizers.__version__} is here, {VERSION} is wanted: pip install tokenizers=={VERSION}")
+    expect_version()
     known = scripts()
     starts = sorted((first, index) for index, (_, _, characters) in enumerate(known) for first, _ in ranges(characters))
     # A script that goes on behind the surrogates needs no second entry.

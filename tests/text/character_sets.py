@@ -16,6 +16,12 @@ VERSION = "0.23.3"
 CHARACTERS = [chr(c) for c in range(sys.maxunicode + 1) if not 0xd800 <= c < 0xe000]
 
 
+def expect_version():
+    """Ends the script where another version of the package is installed."""
+    if tokenizers.__version__ != VERSION:
+        sys.exit(f"tokenizers {tokenizers.__version__} is here, {VERSION} is wanted: pip install tokenizers=={VERSION}")
+
+
 def ranges(characters):
     """The first and the last of each run."""
     runs = []
@@ -89,8 +95,7 @@ def lines(entries):
 
 
 def main():
-    if tokenizers.__version__ != VERSION:
-        sys.exit(f"tokenizers {tokenizers.__version__} is here, {VERSION} is wanted: pip install tokenizers=={VERSION}")
+    expect_version()
     print(f"""\
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0

@@ -11,10 +11,9 @@ character may begin with, and counts the replacements: pip install tokenizers==0
 import pathlib
 import sys
 
-import tokenizers
 from tokenizers import normalizers
 
-from character_sets import CHARACTERS, VERSION, lines
+from character_sets import CHARACTERS, expect_version, lines
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "data/tokenizers"))
 from charsmap import charsmap  # noqa: E402
@@ -64,8 +63,7 @@ def classes():
 
 
 def main():
-    if tokenizers.__version__ != VERSION:
-        sys.exit(f"tokenizers {tokenizers.__version__} is here, {VERSION} is wanted: pip install tokenizers=={VERSION}")
+    expect_version()
     of = {}
     for name, characters in classes().items():
         for c in characters:

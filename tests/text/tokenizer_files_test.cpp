@@ -77,6 +77,18 @@ struct malformed {
   std::function<void(json&)> edit;
 };
 
+/// Each change of tokenizer.json is refused with its message.
+void check_refused(std::vector<malformed> const& cases) {
+  for (auto const& one : cases) {
+    test::fault_case const refused{"F22"};
+    model_directory const directory;
+    directory.change("tokenizer.json", one.edit);
+    auto const message = complaint(directory.path(), "tokenizer.json");
+    CAPTURE(message);
+    CHECK_MESSAGE(message.find(one.says) != std::string::npos, one.says);
+  }
+}
+
 json& split_of(json& j) { return j["pre_tokenizer"]["pretokenizers"][0]; }
 json& template_of(json& j) { return j["post_processor"]["processors"][1]; }
 
@@ -230,14 +242,7 @@ TEST_CASE("malformed tokenizer.json") {
       {": added_tokens[0]: token '!' has id 548 here and 0 elsewhere",
        [](json& j) { j["added_tokens"][0]["content"] = "!"; }},
   };
-  for (auto const& one : cases) {
-    test::fault_case const refused{"F22"};
-    model_directory const directory;
-    directory.change("tokenizer.json", one.edit);
-    auto const message = complaint(directory.path(), "tokenizer.json");
-    CAPTURE(message);
-    CHECK_MESSAGE(message.find(one.says) != std::string::npos, one.says);
-  }
+  check_refused(cases);
 }
 
 TEST_CASE("malformed model of type Unigram") {
@@ -260,14 +265,7 @@ TEST_CASE("malformed model of type Unigram") {
          j["model"] = {{"type", "Unigram"}, {"unk_id", 1}, {"vocab", json::array({json::array({"a", -1})})}};
        }},
   };
-  for (auto const& one : cases) {
-    test::fault_case const refused{"F22"};
-    model_directory const directory;
-    directory.change("tokenizer.json", one.edit);
-    auto const message = complaint(directory.path(), "tokenizer.json");
-    CAPTURE(message);
-    CHECK_MESSAGE(message.find(one.says) != std::string::npos, one.says);
-  }
+  check_refused(cases);
 }
 
 TEST_CASE("a tokenizer.json that is not a JSON document") {
