@@ -53,7 +53,7 @@ cd "$prefix"
 completes --dtype finetune --dt
 completes 'float32 bf16' finetune --dtype ''
 completes bf16 finetune --dtype b
-completes 'none every_block auto' finetune --activation-checkpointing =
+completes 'none every_block auto offload' finetune --activation-checkpointing =
 completes auto finetune --activation_checkpointing = a
 completes bin finetune --model b
 completes 'auto' finetune --resume a
