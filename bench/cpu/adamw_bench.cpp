@@ -11,6 +11,8 @@
 #include <superoffload/cpu/pinned_threads.hpp>
 #include <superoffload/cpu/state_memory.hpp>
 #include <superoffload/cpu/topology.hpp>
+#include <superoffload/offload/state/state_arrays.hpp>
+#include <superoffload/offload/state/state_bytes.hpp>
 
 #include <benchmark/benchmark.h>
 
@@ -20,6 +22,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,11 +53,8 @@ SUPEROFFLOAD_WIDEST std::uint32_t read(std::uint32_t const* x, std::int64_t coun
   return all;
 }
 
-template <element T>
-struct arrays {
-  float* master;
-  float* m;
-  float* v;
+template <element T, state_format F>
+struct arrays : offload::whole_arrays<T, F> {
   T* pending;
   T* gradient;
   T* weight;
@@ -66,15 +66,17 @@ enum class order { by_array, at_once };
 struct traffic {
   bool writes_state, reads_pending, reads_gradient, writes_weight;
 
-  template <element T>
+  template <element T, state_format F>
   [[nodiscard]] double bytes() const {
-    return (writes_state ? 24.0 : 12.0) +
+    auto const state =
+        static_cast<double>(offload::state_layout{F, sizeof(T)}.whole(parameters)) / parameters;
+    return (writes_state ? 2.0 : 1.0) * state +
            static_cast<double>(sizeof(T)) * (reads_pending + reads_gradient + writes_weight);
   }
 };
 
-template <element T>
-void plain(arrays<T> const& a, traffic const& does, order how, cpu::slice mine) {
+template <element T, state_format F>
+void plain(arrays<T, F> const& a, traffic const& does, order how, cpu::slice mine) {
   constexpr std::int64_t piece = 16384;
   std::uint32_t all = 0;
   auto const reads = [&](auto const* x, std::int64_t count) {
@@ -82,16 +84,22 @@ void plain(arrays<T> const& a, traffic const& does, order how, cpu::slice mine) 
   };
   for (auto i = mine.begin; i < mine.end; i += piece) {
     auto const n = std::min(piece, mine.end - i);
-    if (does.writes_state && how == order::at_once) {
-      change(a.master + i, a.m + i, a.v + i, n);
-    } else {
-      for (auto* const x : {a.master + i, a.m + i, a.v + i}) {
-        if (does.writes_state) {
-          change(x, n);
-        } else {
-          reads(x, n);
-        }
+    if constexpr (F == state_format::float32) {
+      if (does.writes_state && how == order::at_once) {
+        change(a.master + i, a.m + i, a.v + i, n);
       }
+    }
+    if (!does.writes_state || how == order::by_array || F != state_format::float32) {
+      a.each(parameters, [&](auto* array, std::int64_t count) {
+        auto const per = parameters / count;  // elements of an entry
+        auto* const x = array + i / per;
+        auto const bytes = n / per * static_cast<std::int64_t>(sizeof(*x));
+        if (does.writes_state) {
+          change(reinterpret_cast<float*>(x), bytes / 4);
+        } else {
+          reads(reinterpret_cast<std::uint32_t const*>(x), bytes / 4);
+        }
+      });
     }
     if (does.reads_pending) {
       reads(a.pending + i, n);
@@ -118,33 +126,50 @@ double median(std::vector<double> values) {
 constexpr kernel::adamw_step step{0.9999F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F};
 
 /// `make(arrays)` returns the kernel's arguments.
-template <element T, class Make>
+template <element T, state_format F, class Make>
 void measure(benchmark::State& state, traffic const& does, Make const& make) {
   auto const host = cpu::read_topology(cpu::allowed_processors());
   auto const node = host.nearest_node(-1);
   cpu::pinned_threads threads{host.processors_near(node.value_or(-1), static_cast<int>(state.range(0)))};
   memory_account account;
   std::vector<cpu::state_memory> memory;
-  auto const take = [&]<class U>() {
-    memory.emplace_back(account, parameters * sizeof(U), node);
-    threads.fill_zero(memory.back().data(), parameters, sizeof(U));
+  auto const take = [&]<class U>(std::size_t bytes) {
+    memory.emplace_back(account, bytes, node);
     return memory.back().template as<U>();
   };
-  auto const take_floats = [&] { return take.template operator()<float>(); };
-  auto const take_elements = [&] { return take.template operator()<T>(); };
-  arrays<T> const a{take_floats(),   take_floats(),   take_floats(),
-                    take_elements(), take_elements(), take_elements()};
+  auto const take_elements = [&] {
+    auto* const elements = take.template operator()<T>(parameters * sizeof(T));
+    threads.fill_zero(elements, parameters, sizeof(T));
+    return elements;
+  };
+  auto* const of_state =
+      take.template operator()<std::byte>(offload::state_layout{F, sizeof(T)}.whole(parameters));
+  arrays<T, F> const a{{offload::whole_arrays<T, F>::at(of_state, parameters)},
+                       take_elements(),
+                       take_elements(),
+                       take_elements()};
+  a.each(parameters,
+         [&](auto* array, std::int64_t count) { threads.fill_zero(array, count, sizeof(*array)); });
   threads.run([&](int thread, int of) {
     auto const mine = cpu::slice_of(parameters, thread, of);
     std::minstd_rand random{static_cast<unsigned>(thread + 1)};
     std::uniform_real_distribution<float> uniform{-1, 1};
-    for (auto i = mine.begin; i < mine.end; ++i) {
-      a.master[i] = uniform(random);
-      a.m[i] = 1e-3F * uniform(random);
-      a.v[i] = a.m[i] * a.m[i];
-      a.pending[i] = T(1e-3F * uniform(random));
-      a.gradient[i] = T(1e-3F * uniform(random));
-      a.weight[i] = T(a.master[i]);
+    constexpr std::int64_t piece = 4096;
+    std::vector<float> master(piece), m(piece), v(piece);
+    for (auto i = mine.begin; i < mine.end; i += piece) {
+      auto const n = static_cast<std::size_t>(std::min(piece, mine.end - i));
+      for (std::size_t j = 0; j < n; ++j) {
+        auto const at = i + static_cast<std::int64_t>(j);
+        master[j] = uniform(random);
+        m[j] = 1e-3F * uniform(random);
+        v[j] = m[j] * m[j];
+        a.pending[at] = T(1e-3F * uniform(random));
+        a.gradient[at] = T(1e-3F * uniform(random));
+        a.weight[at] = T(master[j]);
+      }
+      offload::write_masters(a.master, i, std::span{master}.first(n));
+      offload::write_moment<F>(a.m, offload::state_part::m, i, std::span{m}.first(n));
+      offload::write_moment<F>(a.v, offload::state_part::v, i, std::span{v}.first(n));
     }
   });
   auto const kernel = make(a);
@@ -161,54 +186,54 @@ void measure(benchmark::State& state, traffic const& does, Make const& make) {
       }));
     }
   }
-  state.SetBytesProcessed(static_cast<std::int64_t>(does.bytes<T>() * static_cast<double>(parameters) *
+  state.SetBytesProcessed(static_cast<std::int64_t>(does.bytes<T, F>() * static_cast<double>(parameters) *
                                                     static_cast<double>(state.iterations())));
   state.counters["share_of_plain"] = std::min(median(by_array), median(at_once)) / median(of_kernel);
   state.counters["seconds_per_1e9"] = median(of_kernel) * 1e9 / static_cast<double>(parameters);
 }
 
-template <element T>
+template <element T, state_format F = state_format::float32>
 void update(benchmark::State& state) {
   constexpr traffic does{true, false, true, true};
-  measure<T>(state, does, [](arrays<T> const& a) {
-    return kernel::adamw_update<T>{a.master, a.m, a.v, a.gradient, a.weight, parameters, step};
+  measure<T, F>(state, does, [](arrays<T, F> const& a) {
+    return kernel::adamw_update<T, F>{a.master, a.m, a.v, a.gradient, a.weight, parameters, step};
   });
 }
-template <element T>
+template <element T, state_format F = state_format::float32>
 void update_in_place(benchmark::State& state) {
   constexpr traffic does{true, false, true, true};
-  measure<T>(state, does, [](arrays<T> const& a) {
-    return kernel::adamw_update<T>{a.master, a.m, a.v, a.gradient, a.gradient, parameters, step};
+  measure<T, F>(state, does, [](arrays<T, F> const& a) {
+    return kernel::adamw_update<T, F>{a.master, a.m, a.v, a.gradient, a.gradient, parameters, step};
   });
 }
-template <element T>
+template <element T, state_format F = state_format::float32>
 void speculate(benchmark::State& state) {
   constexpr traffic does{false, false, true, true};
-  measure<T>(state, does, [](arrays<T> const& a) {
-    return kernel::adamw_speculate<T>{a.master, a.m, a.v, a.gradient, a.weight, parameters, step};
+  measure<T, F>(state, does, [](arrays<T, F> const& a) {
+    return kernel::adamw_speculate<T, F>{a.master, a.m, a.v, a.gradient, a.weight, parameters, step};
   });
 }
-template <element T>
+template <element T, state_format F = state_format::float32>
 void commit(benchmark::State& state) {
   constexpr traffic does{true, true, false, false};
-  measure<T>(state, does, [](arrays<T> const& a) {
-    return kernel::adamw_commit<T>{a.master, a.m, a.v, a.pending, parameters, step};
+  measure<T, F>(state, does, [](arrays<T, F> const& a) {
+    return kernel::adamw_commit<T, F>{a.master, a.m, a.v, a.pending, parameters, step};
   });
 }
-template <element T>
+template <element T, state_format F = state_format::float32>
 void commit_speculate(benchmark::State& state) {
   constexpr traffic does{true, true, true, true};
-  measure<T>(state, does, [](arrays<T> const& a) {
-    return kernel::adamw_commit_speculate<T>{a.master, a.m,        a.v,  a.pending, a.gradient,
-                                             a.weight, parameters, step, step};
+  measure<T, F>(state, does, [](arrays<T, F> const& a) {
+    return kernel::adamw_commit_speculate<T, F>{a.master, a.m,        a.v,  a.pending, a.gradient,
+                                                a.weight, parameters, step, step};
   });
 }
-template <element T>
+template <element T, state_format F = state_format::float32>
 void commit_update(benchmark::State& state) {
   constexpr traffic does{true, true, true, true};
-  measure<T>(state, does, [](arrays<T> const& a) {
-    return kernel::adamw_commit_update<T>{a.master, a.m,        a.v,  a.pending, a.gradient,
-                                          a.weight, parameters, step, step};
+  measure<T, F>(state, does, [](arrays<T, F> const& a) {
+    return kernel::adamw_commit_update<T, F>{a.master, a.m,        a.v,  a.pending, a.gradient,
+                                             a.weight, parameters, step, step};
   });
 }
 /// One thread, then twice as many each time, then all cores but one, and all.
@@ -225,7 +250,11 @@ void on_threads(benchmark::internal::Benchmark* benchmark) {
 }
 #define SUPEROFFLOAD_BOTH(name)                                                \
   BENCHMARK(name<bfloat16>)->Name("adamw/" #name "<bf16>")->Apply(on_threads); \
-  BENCHMARK(name<float>)->Name("adamw/" #name "<float>")->Apply(on_threads)
+  BENCHMARK(name<float>)->Name("adamw/" #name "<float>")->Apply(on_threads);   \
+  BENCHMARK(name<bfloat16, state_format::bf16>)                                \
+      ->Name("adamw/" #name "<bf16>, bf16 state")                              \
+      ->Apply(on_threads);                                                     \
+  BENCHMARK(name<bfloat16, state_format::int8>)->Name("adamw/" #name "<bf16>, int8 state")->Apply(on_threads)
 SUPEROFFLOAD_BOTH(update);
 SUPEROFFLOAD_BOTH(update_in_place);
 SUPEROFFLOAD_BOTH(speculate);

@@ -20,4 +20,5 @@
 #include "conformance/kernels/rms_norm.hpp"
 #include "conformance/kernels/rotary.hpp"
 #include "conformance/kernels/routing.hpp"
+#include "conformance/kernels/stored_adamw.hpp"
 #include "conformance/kernels/swiglu.hpp"

@@ -9,6 +9,8 @@
 
 #include <doctest/doctest.h>
 
+#include "conformance/kernels/stored_adamw.hpp"
+
 namespace {
 
 using namespace superoffload;
@@ -23,6 +25,16 @@ TEST_CASE_TEMPLATE("an optimizer step has the same bits on the GPU and on the CP
     conformance::check_adamw<T>(on_cuda, count);
     CHECK(on_cpu.digest == on_cuda.digest);
   }
+}
+
+TEST_CASE("an optimizer step on state of fewer bytes has the same bits on the GPU and on the CPU") {
+  cpu::device cpu;
+  cuda::device cuda;
+  conformance::lab<cpu::device> on_cpu{cpu};
+  conformance::lab<cuda::device> on_cuda{cuda};
+  conformance::check_stored_adamw(on_cpu);
+  conformance::check_stored_adamw(on_cuda);
+  CHECK(on_cpu.digest == on_cuda.digest);
 }
 
 }  // namespace

@@ -70,6 +70,9 @@ TEST_CASE("rotary") {
 TEST_CASE("routing") {
   twice([](auto& lab) { conformance::check_routing(lab); });
 }
+TEST_CASE("stored_adamw") {
+  twice([](auto& lab) { conformance::check_stored_adamw(lab); });
+}
 TEST_CASE("swiglu") {
   twice([](auto& lab) { conformance::check_swiglu(lab); });
 }

@@ -5,6 +5,7 @@
 #include <superoffload/offload/none.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/optim/clip.hpp>
+#include <superoffload/zero/shard.hpp>
 
 #include <doctest/doctest.h>
 
@@ -24,6 +25,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -33,12 +35,13 @@ using namespace superoffload;
 using offload::state_part;
 using offload::tier;
 
-/// Units on the grid of the norm: one has a tensor without decay and a frozen one; one unit is frozen.
-std::vector<autograd::unit_layout> some_units() {
+/// Units on the grid of the norm: one has a tensor without decay and a frozen one; one unit is frozen. Blocks
+/// of int8 state do not go beyond a tensor that is treated differently.
+std::vector<autograd::unit_layout> some_units(state_format format = state_format::float32) {
   std::vector<autograd::unit_layout> units{
       autograd::unit_layout{0, "first"}, autograd::unit_layout{1, "second"},
       autograd::unit_layout{2, "frozen"}, autograd::unit_layout{3, "last"}};
-  units[0].add_matrix({{"a", 40}, {"b", 37}}, 1001);
+  units[0].add_matrix({{"a", 40}, {"b", 37}}, format == state_format::int8 ? 1024 : 1001);
   units[0].add_vector("norm", 77);
   units[0].tensors()[1].trainable = false;
   units[0].tensors()[2].decays = false;
@@ -71,13 +74,14 @@ template <class State, class T, class G, class D = cpu::device>
 struct trained {
   D device{2};
   typename D::stream stream{device};
-  std::vector<autograd::unit_layout> units = some_units();
+  std::vector<autograd::unit_layout> units;
   std::vector<std::vector<T>> weights;
   std::vector<std::vector<G>> gradients;
   State state;
 
   explicit trained(offload::configuration const& a)
-      : weights(zeros<T>()),
+      : units{some_units(a.format)},
+        weights(zeros<T>()),
         gradients(zeros<G>()),
         state{device, stream, units, a,
               [this](int u) { return weights[static_cast<std::size_t>(u)].data(); }} {
@@ -203,11 +207,13 @@ struct simple_path {
   std::vector<std::vector<T>> weights;
 };
 template <class T, class G>
-simple_path<T> const& simple_path_of(run const& r, int steps) {
-  static std::map<std::pair<run, int>, simple_path<T>> known;  // one for all configurations
-  auto const [at, is_new] = known.try_emplace({r, steps});
+simple_path<T> const& simple_path_of(run const& r, int steps, state_format format) {
+  static std::map<std::tuple<run, int, state_format>, simple_path<T>> known;  // one for all configurations
+  auto const [at, is_new] = known.try_emplace({r, steps, format});
   if (is_new) {
-    trained<offload::device_state<cpu::device, T>, T, G> simple{{}};
+    offload::configuration a;
+    a.format = format;
+    trained<offload::device_state<cpu::device, T>, T, G> simple{a};
     for (int t = 1; t <= steps; ++t) {
       at->second.norms.push_back(simple.step(t, r.max_norm, fault_of(r, t), r.announced));
       if (reads_state(t, steps)) {
@@ -225,7 +231,7 @@ simple_path<T> const& simple_path_of(run const& r, int steps) {
 /// waits for one.
 template <class T, class G, class D = cpu::device>
 offload::worker_counts check_exact(offload::configuration const& a, run const& r, int steps, int waits = 0) {
-  auto const& expected = simple_path_of<T, G>(r, steps);
+  auto const& expected = simple_path_of<T, G>(r, steps, a.format);
   trained<offload::placed_state<D, T>, T, G, D> placed{a};
   auto state = expected.states.begin();
   for (int t = 1; t <= steps; ++t) {
@@ -251,9 +257,11 @@ offload::worker_counts check_exact(offload::configuration const& a, run const& r
   return placed.state.counts();
 }
 
-offload::configuration configured(std::string const& tiers, int pinned_buffers = 4) {
+offload::configuration configured(std::string const& tiers, int pinned_buffers = 4,
+                                  state_format format = state_format::float32) {
   offload::configuration a;
-  a.buckets = offload::buckets_of(some_units(), kernel::norm_grid);
+  a.format = format;
+  a.buckets = offload::buckets_of(some_units(format), kernel::norm_grid);
   for (std::size_t i = 0; i < a.buckets.size(); ++i) {
     char const c = tiers[i % tiers.size()];
     a.buckets[i].where = c == 'h' ? tier::host : c == 's' ? tier::device_updated : tier::resident;
@@ -266,8 +274,9 @@ offload::configuration configured(std::string const& tiers, int pinned_buffers =
 /// The same with the weights of some units, those with a '1', in host memory. Their resident buckets move to
 /// the host. `held`: gradients leave the device when they are final, and are held in pinned buffers until the
 /// check.
-offload::configuration offloading(std::string const& tiers, std::string const& units, bool held) {
-  auto a = configured(tiers);
+offload::configuration offloading(std::string const& tiers, std::string const& units, bool held,
+                                  state_format format = state_format::float32) {
+  auto a = configured(tiers, 4, format);
   for (std::size_t u = 0; u < 4; ++u) { a.offloaded.weights.push_back(units[u] == '1'); }
   a.offloaded.gradients.assign(4, held);
   for (auto& b : a.buckets) {
@@ -317,6 +326,163 @@ TEST_CASE_TEMPLATE("weights in host memory give the bits of the simple path, in 
       }
     }
   }
+}
+
+TEST_CASE_TEMPLATE("state of fewer bytes gives the bits of the simple path, in every mixture of tiers", T,
+                   SUPEROFFLOAD_TEST_WEIGHTS) {
+  for (auto const format : {state_format::bf16, state_format::int8}) {
+    CAPTURE(std::string{name_of(format)});
+    for (auto const* tiers : {"h", "s", "r", "hhsr"}) {
+      for (double const max_norm : {never, sometimes, always}) {
+        CAPTURE(std::string{tiers});
+        CAPTURE(max_norm);
+        check_exact<T, T>(configured(tiers, 4, format), {max_norm, true, true}, 12 / slower);
+        for (auto const* units : {"1111", "0100"}) {
+          CAPTURE(std::string{units});
+          check_exact<T, T>(offloading(tiers, units, true, format), {max_norm, true, true}, 12 / slower);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("state of fewer bytes stays exact over hundreds of steps with every kind of update") {
+  for (auto const format : {state_format::bf16, state_format::int8}) {
+    CAPTURE(std::string{name_of(format)});
+    auto const counts = check_exact<bfloat16, bfloat16>(configured("hhsr", 6, format),
+                                                        {sometimes, true, true}, 240 / slower, 4);
+    CHECK(counts.speculated > 0);
+    CHECK(counts.committed > 0);
+    CHECK(counts.updated > 0);
+    CHECK(counts.resent > 0);
+    check_exact<bfloat16, float>(configured("hsr", 3, format), {sometimes, true, true}, 30);
+    auto at_once = configured("hhr", 4, format);
+    at_once.immediate = true;
+    check_exact<bfloat16, bfloat16>(at_once, {never, false, true}, 30);
+  }
+}
+
+TEST_CASE_TEMPLATE("state of fewer bytes that is read can be written again without loss, in any pieces", T,
+                   SUPEROFFLOAD_TEST_WEIGHTS) {
+  for (auto const format : {state_format::bf16, state_format::int8}) {
+    CAPTURE(std::string{name_of(format)});
+    auto const run = [&](bool interrupted) {
+      auto const a = configured("hsr", 4, format);
+      auto before = std::make_unique<trained<offload::placed_state<cpu::device, T>, T, T>>(a);
+      for (int t = 1; t <= 5; ++t) { before->step(t, sometimes, 0.0F, true); }
+      if (interrupted) {
+        auto after = std::make_unique<trained<offload::placed_state<cpu::device, T>, T, T>>(a);
+        after->steps_done = before->steps_done;
+        for (auto const& unit : before->units) {
+          if (!unit.trainable()) {
+            continue;
+          }
+          for (auto const part : {state_part::m, state_part::v, state_part::master}) {
+            std::vector<float> values(static_cast<std::size_t>(unit.elements()));
+            before->state.read(unit.id(), part, 0, values);
+            std::size_t done = 0;
+            for (std::size_t piece = 77; done < values.size(); piece = piece * 3 / 2) {
+              auto const n = std::min(piece, values.size() - done);
+              after->state.write(unit.id(), part, static_cast<std::int64_t>(done),
+                                 std::span{values}.subspan(done, n));
+              done += n;
+            }
+          }
+        }
+        CHECK(same_bits(before->everything(), after->everything()));
+        before = std::move(after);
+      }
+      for (int t = 6; t <= 9; ++t) { before->step(t, sometimes, 0.0F, true); }
+      return before->everything();
+    };
+    CHECK(same_bits(run(false), run(true)));
+  }
+}
+
+TEST_CASE("the shards of any number of ranks have the bits of the whole state, in every format") {
+  for (auto const format : state_formats) {
+    CAPTURE(std::string{name_of(format)});
+    auto const whole_units = some_units(format);
+    offload::configuration a;
+    a.format = format;
+    // By rank, every unit's state after three steps, cut to the elements that are no padding of shards.
+    auto const trained_on = [&](int ranks) {
+      std::vector<std::vector<float>> all(3 * whole_units.size());
+      for (int rank = 0; rank < ranks; ++rank) {
+        cpu::device device{1};
+        cpu::stream stream{device};
+        auto const units = zero::shards_of(whole_units, rank, ranks);
+        std::vector<std::vector<bfloat16>> weights, gradients;
+        for (auto const& unit : units) {
+          weights.emplace_back(static_cast<std::size_t>(unit.elements()));
+          auto& gradient = gradients.emplace_back(static_cast<std::size_t>(unit.elements()));
+          for (auto const& tensor : unit.tensors()) {
+            for (std::int64_t i = tensor.offset; tensor.trainable && i < tensor.offset + tensor.count();
+                 ++i) {
+              gradient[static_cast<std::size_t>(i)] = bfloat16{
+                  normal.at(static_cast<std::size_t>(unit.id()), static_cast<std::size_t>(unit.begin() + i))};
+            }
+          }
+        }
+        offload::device_state<cpu::device, bfloat16> state{
+            device, stream, units, a, [&](int u) { return weights[static_cast<std::size_t>(u)].data(); }};
+        for (std::int64_t t = 1; t <= 3; ++t) {
+          for (auto const& unit : units) {
+            if (unit.trainable()) {
+              state.ready(unit.id(), {gradients[static_cast<std::size_t>(unit.id())].data()});
+            }
+          }
+          (void)state.check_gradient();
+          state.update({.rate = 1e-3, .t = t});
+        }
+        for (auto const& unit : units) {
+          if (!unit.trainable()) {
+            continue;
+          }
+          for (auto const part : {state_part::master, state_part::m, state_part::v}) {
+            std::vector<float> values(static_cast<std::size_t>(unit.elements()));
+            state.read(unit.id(), part, 0, values);
+            auto& to = all[static_cast<std::size_t>(3 * unit.id()) + static_cast<std::size_t>(part)];
+            to.insert(to.end(), values.begin(), values.end());
+          }
+        }
+        stream.synchronize();
+      }
+      for (auto const& unit : whole_units) {
+        for (std::size_t part = 0; part < 3; ++part) {
+          auto& values = all[3 * static_cast<std::size_t>(unit.id()) + part];
+          values.resize(unit.trainable() ? static_cast<std::size_t>(unit.elements()) : 0);
+        }
+      }
+      return all;
+    };
+    auto const expected = trained_on(1);
+    for (int const ranks : {2, 3}) {
+      CAPTURE(ranks);
+      auto const sharded = trained_on(ranks);
+      for (std::size_t i = 0; i < expected.size(); ++i) { CHECK(same_bits(expected[i], sharded[i])); }
+    }
+  }
+}
+
+TEST_CASE("a block of int8 state that a frozen tensor begins in is refused by the tensor's name") {
+  using state = offload::device_state<cpu::device, bfloat16>;
+  auto const units = some_units();
+  cpu::device device{1};
+  cpu::stream stream{device};
+  std::vector<bfloat16> weights(1 << 20);
+  offload::configuration a;
+  a.format = state_format::int8;
+  try {
+    state const s{device, stream, units, a, [&](int) { return weights.data(); }};
+    FAIL("was not refused");
+  } catch (error const& e) {
+    CHECK(e.code() == exit_code::bad_input);
+    CHECK_MESSAGE(
+        std::string{e.what()}.find("tensor 'b' begins at element 40040 of 'first'") != std::string::npos,
+        e.what());
+  }
+  stream.synchronize();
 }
 
 TEST_CASE("weights in host memory beside others stay exact over hundreds of steps") {
@@ -450,8 +616,10 @@ TEST_CASE("speculation that does not adapt continues, and changes no bit") {
 
 TEST_CASE("a state takes the memory that bytes() announces") {
   for (auto const& a :
-       {configured("hhsr", 5), offloading("hhsr", "1001", true), offloading("s", "1111", false)}) {
-    auto const units = some_units();
+       {configured("hhsr", 5), offloading("hhsr", "1001", true), offloading("s", "1111", false),
+        configured("hhsr", 5, state_format::bf16), configured("hhsr", 5, state_format::int8),
+        offloading("hhsr", "1001", true, state_format::int8)}) {
+    auto const units = some_units(a.format);
     using state = offload::placed_state<cpu::device, bfloat16>;
     auto const announced = state::bytes(units, a);
     cpu::device device{1};

@@ -45,6 +45,7 @@ struct variant {
   char const* model = "llama";
   offload::mode offload = offload::mode::none;
   bool frozen = false;
+  state_format format = state_format::float32;
 };
 
 train::training_options options(fs::path const& output, std::int64_t steps, variant const& v) {
@@ -57,6 +58,7 @@ train::training_options options(fs::path const& output, std::int64_t steps, vari
   o.scheduler = optim::schedule::shape::constant;
   o.metrics = output / "metrics.jsonl";
   o.offload.how = v.offload;
+  o.offload.state = v.format;
   o.offload.bucket_bytes = 1 << 20;
   if (v.offload != offload::mode::none) {
     o.offload.ratio = 0.7;
@@ -148,16 +150,24 @@ TEST_CASE("a run that was interrupted after any step ends with the bits of one t
     check_every_step<precision::bf16>(ranks,
                                       {.name = "bf16, off the device", .offload = offload::mode::super});
   }
+  for (int const ranks : {1, 2}) {
+    for (auto const format : {state_format::bf16, state_format::int8}) {
+      check_every_step<precision::bf16>(
+          ranks, {.name = "state of fewer bytes", .offload = offload::mode::super, .format = format});
+    }
+  }
 }
 
-constexpr std::array<variant, 5> variants{{{.name = "uneven shards"},
-                                           {.name = "tied", .model = "llama_tied"},
-                                           {.name = "frozen", .frozen = true},
-                                           {.name = "off the device", .offload = offload::mode::super},
-                                           {.name = "tied, frozen, off the device",
-                                            .model = "llama_tied",
-                                            .offload = offload::mode::super,
-                                            .frozen = true}}};
+constexpr std::array<variant, 6> variants{
+    {{.name = "uneven shards"},
+     {.name = "int8 state, off the device", .offload = offload::mode::super, .format = state_format::int8},
+     {.name = "tied", .model = "llama_tied"},
+     {.name = "frozen", .frozen = true},
+     {.name = "off the device", .offload = offload::mode::super},
+     {.name = "tied, frozen, off the device",
+      .model = "llama_tied",
+      .offload = offload::mode::super,
+      .frozen = true}}};
 
 TEST_CASE("state that some ranks wrote is the same bits on any others") {
   auto const numbers = test::under_sanitizer ? std::vector{1, 2} : std::vector{1, 2, 4};

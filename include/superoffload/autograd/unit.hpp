@@ -122,9 +122,12 @@ public:
       own.tensors_.push_back({.name = name_, .shape = {0}});  // an empty tensor keeps it trainable
     }
     own.end_ = count;
+    own.begin_ = begin_ + begin;
     return own;
   }
 
+  /// Its first element's index in the whole unit; 0 unless it is a part().
+  [[nodiscard]] std::int64_t begin() const noexcept { return begin_; }
   /// Elements of the flat buffer, padding included.
   [[nodiscard]] std::int64_t elements() const noexcept { return aligned(end_); }
 
@@ -150,7 +153,7 @@ private:
   std::string name_;
   bool wide_gradient_;
   int parameters_ = 0;
-  std::int64_t end_ = 0;
+  std::int64_t begin_ = 0, end_ = 0;
   std::vector<tensor_entry> tensors_;
 };
 

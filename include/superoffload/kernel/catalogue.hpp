@@ -50,22 +50,29 @@ using of_two_types =
 
 using of_no_type = list<group_choices, load_balancing_loss>;
 
-using of_the_optimizer = list<adamw<bfloat16>, adamw<bfloat16, float>, adamw<float>>;
+template <state_format F>
+using of_the_optimizer =
+    list<adamw<bfloat16, bfloat16, F>, adamw<bfloat16, float, F>, adamw<float, float, F>>;
 
-template <element T>
-using of_host_state = list<adamw_commit<T>, adamw_commit_speculate<T>, adamw_commit_update<T>,
-                           adamw_speculate<T>, adamw_update<T>, resend_weights<T>>;
+template <element T, state_format F>
+using of_host_state = list<adamw_commit<T, F>, adamw_commit_speculate<T, F>, adamw_commit_update<T, F>,
+                           adamw_speculate<T, F>, adamw_update<T, F>, resend_weights<T, F>>;
+template <state_format F>
+using of_host_states = decltype(of_host_state<bfloat16, F>{} + of_host_state<float, F>{});
 
 }  // namespace detail
 
 /// Every kernel that a device must have.
 using catalogue =
     decltype(detail::of_one_type<bfloat16>{} + detail::of_one_type<float>{} + detail::of_one_type<double>{} +
-             detail::of_two_types{} + detail::of_no_type{} + detail::of_the_optimizer{});
+             detail::of_two_types{} + detail::of_no_type{} +
+             detail::of_the_optimizer<state_format::float32>{} +
+             detail::of_the_optimizer<state_format::bf16>{} + detail::of_the_optimizer<state_format::int8>{});
 
 /// Every kernel that the processor must have: those above, and those it runs for other devices.
 using host_catalogue =
-    decltype(catalogue{} + detail::of_host_state<bfloat16>{} + detail::of_host_state<float>{});
+    decltype(catalogue{} + detail::of_host_states<state_format::float32>{} +
+             detail::of_host_states<state_format::bf16>{} + detail::of_host_states<state_format::int8>{});
 
 namespace detail {
 

@@ -17,9 +17,10 @@
 //   commit_speculate   a commit, then a speculate of the next step, in one pass
 //   commit_update      a commit, then an update, in one pass
 //
-// All of them apply kernel::adamw_rule, and write any NaN as 0x7FC00000. A speculate and its commit give the
-// bits of an update, and an update those of kernel::adamw. Host state next to its working weights (a split
-// master) is updated by kernel::adamw itself.
+// All of them apply kernel::adamw_rule, and write any NaN as 0x7FC00000. The weights of a step are those of
+// the master as it is stored; a next step in the same pass begins with the state as it is stored. So a
+// speculate and its commit give the bits of an update, and an update those of kernel::adamw. Host state next
+// to its working weights (a split master) is updated by kernel::adamw itself.
 //
 // Arrays are flat, of `count` elements, and do not overlap, with one exception: `weight` may be the memory of
 // a gradient that is not needed afterwards: `gradient` in update, `pending` in commit_speculate, either one
@@ -28,101 +29,108 @@
 namespace superoffload::kernel {
 
 /// An AdamW step of which everything is known: it writes state and weights.
-template <element T>
+template <element T, state_format F = state_format::float32>
 struct adamw_update {
-  float* master;       ///< read and written
-  float* m;            ///< read and written
-  float* v;            ///< read and written
-  T const* gradient;   ///< of this step
-  T* weight;           ///< overwritten with the new working weights; may be `gradient`
-  std::int64_t count;  ///< elements of each array
-  adamw_step step;     ///< the scalars, with the clip factor
+  masters<T, F> master;    ///< read and written
+  moments<F> m;            ///< read and written
+  moments<F> v;            ///< read and written
+  T const* gradient;       ///< of this step
+  T* weight;               ///< overwritten with the new working weights; may be `gradient`
+  std::int64_t count;      ///< elements of each array
+  adamw_step step;         ///< the scalars, with the clip factor
+  std::int64_t index = 0;  ///< of the first element in its unit, for stochastic rounding
 
   /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_update slice(std::int64_t first, std::int64_t size) const {
-    return {master + first, m + first, v + first, gradient + first, weight + first, size, step};
+    return {master + first, m + first, v + first, gradient + first,
+            weight + first, size,      step,      index + first};
   }
 };
 
 /// The working weights that an AdamW step would give. The state stays as it is.
-template <element T>
+template <element T, state_format F = state_format::float32>
 struct adamw_speculate {
-  float const* master;  ///< before the step
-  float const* m;       ///< before the step
-  float const* v;       ///< before the step
-  T const* gradient;    ///< of this step; the commit needs it again
-  T* weight;            ///< overwritten with the new working weights
-  std::int64_t count;   ///< elements of each array
-  adamw_step step;      ///< the scalars, with the clip factor that is expected
+  masters<T, F> master;    ///< before the step; not changed
+  moments<F> m;            ///< before the step; not changed
+  moments<F> v;            ///< before the step; not changed
+  T const* gradient;       ///< of this step; the commit needs it again
+  T* weight;               ///< overwritten with the new working weights
+  std::int64_t count;      ///< elements of each array
+  adamw_step step;         ///< the scalars, with the clip factor that is expected
+  std::int64_t index = 0;  ///< of the first element in its unit, for stochastic rounding
 
   /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_speculate slice(std::int64_t first, std::int64_t size) const {
-    return {master + first, m + first, v + first, gradient + first, weight + first, size, step};
+    return {master + first, m + first, v + first, gradient + first,
+            weight + first, size,      step,      index + first};
   }
 };
 
 /// The state of a step whose weights adamw_speculate computed. Weights are not written.
-template <element T>
+template <element T, state_format F = state_format::float32>
 struct adamw_commit {
-  float* master;       ///< read and written
-  float* m;            ///< read and written
-  float* v;            ///< read and written
-  T const* pending;    ///< the gradient of the speculated step
-  std::int64_t count;  ///< elements of each array
-  adamw_step record;   ///< the scalars of that step, with the clip factor
+  masters<T, F> master;    ///< read and written
+  moments<F> m;            ///< read and written
+  moments<F> v;            ///< read and written
+  T const* pending;        ///< the gradient of the speculated step
+  std::int64_t count;      ///< elements of each array
+  adamw_step record;       ///< the scalars of that step, with the clip factor
+  std::int64_t index = 0;  ///< of the first element in its unit, for stochastic rounding
 
   /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_commit slice(std::int64_t first, std::int64_t size) const {
-    return {master + first, m + first, v + first, pending + first, size, record};
+    return {master + first, m + first, v + first, pending + first, size, record, index + first};
   }
 };
 
 /// adamw_commit of one step, then adamw_speculate of the next, with the same bits but one pass over memory.
-template <element T>
+template <element T, state_format F = state_format::float32>
 struct adamw_commit_speculate {
-  float* master;       ///< read, and written by the commit
-  float* m;            ///< read, and written by the commit
-  float* v;            ///< read, and written by the commit
-  T const* pending;    ///< the gradient of the committed step
-  T const* gradient;   ///< the gradient of the next step; the next commit needs it again
-  T* weight;           ///< overwritten with the working weights after the next step; may be `pending`
-  std::int64_t count;  ///< elements of each array
-  adamw_step record,   ///< the scalars of the committed step
-      step;            ///< of the next step
+  masters<T, F> master;    ///< read, and written by the commit
+  moments<F> m;            ///< read, and written by the commit
+  moments<F> v;            ///< read, and written by the commit
+  T const* pending;        ///< the gradient of the committed step
+  T const* gradient;       ///< the gradient of the next step; the next commit needs it again
+  T* weight;               ///< overwritten with the working weights after the next step; may be `pending`
+  std::int64_t count;      ///< elements of each array
+  adamw_step record,       ///< the scalars of the committed step
+      step;                ///< of the next step
+  std::int64_t index = 0;  ///< of the first element in its unit, for stochastic rounding
 
   /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_commit_speculate slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, pending + first, gradient + first, weight + first,
-            size,           record,    step};
+            size,           record,    step,      index + first};
   }
 };
 
 /// adamw_commit of one step, then adamw_update with the next, with the same bits but one pass over memory.
-template <element T>
+template <element T, state_format F = state_format::float32>
 struct adamw_commit_update {
-  float* master;       ///< read and written; holds the result of both steps
-  float* m;            ///< read and written
-  float* v;            ///< read and written
-  T const* pending;    ///< the gradient of the committed step
-  T const* gradient;   ///< the gradient of the next step
-  T* weight;           ///< overwritten with the working weights after the next step; may be either gradient
-  std::int64_t count;  ///< elements of each array
-  adamw_step record,   ///< the scalars of the committed step
-      step;            ///< of the next step
+  masters<T, F> master;  ///< read and written; holds the result of both steps
+  moments<F> m;          ///< read and written
+  moments<F> v;          ///< read and written
+  T const* pending;      ///< the gradient of the committed step
+  T const* gradient;     ///< the gradient of the next step
+  T* weight;             ///< overwritten with the working weights after the next step; may be either gradient
+  std::int64_t count;    ///< elements of each array
+  adamw_step record,     ///< the scalars of the committed step
+      step;              ///< of the next step
+  std::int64_t index = 0;  ///< of the first element in its unit, for stochastic rounding
 
   /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr adamw_commit_update slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, pending + first, gradient + first, weight + first,
-            size,           record,    step};
+            size,           record,    step,      index + first};
   }
 };
 
 /// The working weights of the masters as they are, resent after a step that was withdrawn.
-template <element T>
+template <element T, state_format F = state_format::float32>
 struct resend_weights {
-  float const* master;  ///< not changed
-  T* weight;            ///< overwritten: bfloat16::of_master of the master, or the master itself
-  std::int64_t count;   ///< elements of each array
+  masters<T, F> master;  ///< not changed
+  T* weight;             ///< overwritten: bfloat16::of_master of the master, or the master itself
+  std::int64_t count;    ///< elements of each array
 
   /// The kernel for elements `first` to `first + size - 1`.
   [[nodiscard]] constexpr resend_weights slice(std::int64_t first, std::int64_t size) const {

@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/activation_checkpointing.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/state_format.hpp>
 #include <superoffload/offload/placement.hpp>
 #include <superoffload/zero/offloaded_units.hpp>
 #include <superoffload/zero/shard.hpp>
@@ -17,7 +18,8 @@ namespace superoffload::offload {
 
 /// What is offloaded, and how. It is decided before anything is allocated.
 struct configuration {
-  placement buckets;  ///< of every trainable unit, with their tiers
+  placement buckets;                            ///< of every trainable unit, with their tiers
+  state_format format = state_format::float32;  ///< of the optimizer state, in every tier
   /// Units whose weights live in host memory, and units whose gradients leave the device as they become
   /// final. The optimizer state of the former is not resident. That of the latter is on the host, whose
   /// pinned buffers hold all gradients until the check, unless the configuration is immediate.

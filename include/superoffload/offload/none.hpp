@@ -26,18 +26,18 @@ template <device_policy D, element T>
 class device_state {
 public:
   /// Bytes of device memory and of host memory.
-  static memory_bytes bytes(std::vector<autograd::unit_layout> const& units, configuration const&) {
-    return {.device = resident_state<D, T>::bytes(whole(units)) + gradient_norm<D, T>::bytes(units),
+  static memory_bytes bytes(std::vector<autograd::unit_layout> const& units, configuration const& a) {
+    return {.device = resident_state<D, T>::bytes(whole(units), a.format) + gradient_norm<D, T>::bytes(units),
             .host = gradient_norm<D, T>::bytes(units)};
   }
 
   /// `weights(unit)` gives the working weights that the state belongs to, [elements] T in device memory.
   template <class Weights>
   device_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-               configuration const&, Weights&& weights, recorder<D>* times = nullptr)
+               configuration const& a, Weights&& weights, recorder<D>* times = nullptr)
       : buckets_{whole(units)},
         norm_{device, stream, units},
-        resident_{device, stream, units, buckets_, weights, times} {}
+        resident_{device, stream, units, buckets_, a.format, weights, times} {}
 
   /// The record of the coming step, if it is not clipped.
   void announce(step_record const&) noexcept {}
@@ -93,7 +93,7 @@ private:
 /// The policy: nothing is offloaded.
 struct none {
   using policy_category = category::offload;  ///< makes it an offload_policy
-  static constexpr bool configures = false;   ///< configurations are ignored
+  static constexpr bool configures = false;   ///< of a configuration only the format counts
   template <device_policy D, element T>
   using state = device_state<D, T>;  ///< an optimizer_state
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/state_format.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -24,8 +25,9 @@ enum class choice { automatic, on, off };
 
 /// The user's settings for offloading. The planner decides what is absent.
 struct settings {
-  mode how = mode::automatic;     ///< what offloading may do
-  std::optional<double> ratio{};  ///< share of parameters whose state is off the device, [0, 1]
+  mode how = mode::automatic;                  ///< what offloading may do
+  state_format state = state_format::float32;  ///< how optimizer state is stored, wherever it is
+  std::optional<double> ratio{};               ///< share of parameters whose state is off the device, [0, 1]
   std::optional<double> device_updated_share{};  ///< of those, the share that the device updates, not the CPU
   /// Of blocks; automatic: where a plan needs it, or is faster with it.
   choice offload_weights = choice::automatic;

@@ -29,7 +29,8 @@ public:
   /// Bytes of all state and its buffers, and of the partial sums of the norm.
   static memory_bytes bytes(std::vector<autograd::unit_layout> const& units, configuration const& a) {
     auto const norm = gradient_norm<D, T>::bytes(units);
-    return worker<D, T>::bytes(a) + memory_bytes{resident_state<D, T>::bytes(a.buckets) + norm, norm};
+    return worker<D, T>::bytes(a) +
+           memory_bytes{resident_state<D, T>::bytes(a.buckets, a.format) + norm, norm};
   }
 
   /// `weights(unit)` gives a unit's working weights, [elements] T in device memory, or in host memory if they
@@ -43,7 +44,7 @@ public:
         compute_{&stream},
         units_{static_cast<int>(units.size())},
         norm_{device, stream, units},
-        resident_{device, stream, units, buckets_, weights, times},
+        resident_{device, stream, units, buckets_, a.format, weights, times},
         worker_{device, stream, units, a, weights, times} {}
 
   /// The record of the coming step, if it is not clipped.

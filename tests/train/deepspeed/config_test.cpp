@@ -177,6 +177,15 @@ TEST_CASE("precision is bf16 or float32") {
   CHECK(parsed(R"({"bfloat16": {"enabled": true}})").bf16.value == true);
 }
 
+TEST_CASE("optimizer states in bf16 are read, and masters stay float32") {
+  CHECK_FALSE(parsed(R"({"bf16": {"enabled": true}})").state);
+  CHECK(parsed(R"({"bf16": {"bf16_optimizer_states": false}})").state.value == state_format::float32);
+  auto const both = parsed(R"({"bf16": {"enabled": true, "bf16_master_weights_and_grads": true,
+                                        "bf16_optimizer_states": true}})");
+  CHECK(both.state.value == state_format::bf16);
+  CHECK(both.note == "ds.json: without effect here: bf16.bf16_master_weights_and_grads");
+}
+
 TEST_CASE("schedulers have DeepSpeed's defaults for missing keys") {
   auto const plain = parsed(R"({"scheduler": {"type": "WarmupLR"}})");
   CHECK(plain.schedule.value->warmup_steps == 1000);
@@ -275,8 +284,8 @@ TEST_CASE("wrong values and keys are refused by file and JSON path") {
        R"(offload_param.device: "nvme", expected)"},
       {R"({"bf16": true})", "bf16: true, expected an object"},
       {R"({"bf16": {"enabled": "yes"}})", R"(bf16.enabled: "yes", expected true or false)"},
-      {R"({"bf16": {"enabled": true, "bf16_master_weights_and_grads": true}})",
-       "bf16.bf16_master_weights_and_grads: true is not supported: master weights are float32"},
+      {R"({"bf16": {"enabled": true, "bf16_optimizer_states": 1}})",
+       "bf16.bf16_optimizer_states: 1, expected true or false"},
       {R"({"fp16": {"enabled": true}})",
        "fp16.enabled: true, but fp16 is not supported; expected bf16.enabled"},
       {R"({"bf16": {"enabled": false}, "fp16": {"enabled": true}})", "fp16.enabled: true, but fp16 is not"},

@@ -168,6 +168,8 @@ TEST_CASE("a given flag must agree with the file, and may set what the file leav
       {R"({"scheduler": {"type": "WarmupDecayLR"}})", "--lr",
        "scheduler.params.warmup_max_lr: 0.001, but --lr is 1e-05;"},
       {offloads, "--offload", "offload_optimizer.device: zero, but --offload is auto;"},
+      {R"({"bf16": {"enabled": true, "bf16_optimizer_states": true}})", "--state",
+       "bf16.bf16_optimizer_states: bf16, but --state is float32;"},
       {offloads, "--ratio", "offload_optimizer.ratio: 0.8, but --ratio is 0.5;"},
       {offloads, "--cpuadam_cores_perc", "cpuadam_cores_perc: 0.7, but --cpuadam_cores_perc is 0.9;"},
       {offloads, "--offload_weights", "offload_param.device: off, but --offload_weights is auto;"},

@@ -75,8 +75,9 @@ TEST_CASE("alternatives change one option at a time") {
                                  "--activation_checkpointing none", "--activation_checkpointing every_block",
                                  "--activation_checkpointing offload", "--offload none", "--ratio .25",
                                  "--ratio .5", "--ratio .75", "--ratio 1", "--offload_weights on",
-                                 "--max_grad_norm 0 --on_nonfinite stop", "--device_memory 12",
-                                 "--device_memory 8", "--device_memory 4"});
+                                 "--max_grad_norm 0 --on_nonfinite stop", "--state bf16",
+                                 "--state int8", "--device_memory 12", "--device_memory 8",
+                                 "--device_memory 4"});
   auto o = options(2, 1);
   o.ranks = 2;  // a sequence for each rank: no smaller micro-batch
   o.recompute = recompute::choice::none;
@@ -86,7 +87,8 @@ TEST_CASE("alternatives change one option at a time") {
   CHECK(flags_of(of(o)) == std::vector<std::string>{"", "--batch_size 4", "--batch_size 8",
                                                     "--activation_checkpointing every_block",
                                                     "--activation_checkpointing auto",
-                                                    "--activation_checkpointing offload", "--offload auto"});
+                                                    "--activation_checkpointing offload", "--offload auto",
+                                                    "--state bf16", "--state int8"});
 }
 
 TEST_CASE("an alternative has its own plan") {
@@ -117,7 +119,7 @@ TEST_CASE("an alternative that the planner refuses has no row, and other errors 
   };
   auto const flags = flags_of(train::alternatives_of(o, planned(o), planner));
   REQUIRE(flags.size() > 2);
-  CHECK(flags[flags.size() - 5] == "--ratio 1");
+  CHECK(flags[flags.size() - 7] == "--ratio 1");
   code = exit_code::internal;
   CHECK_THROWS_AS(train::alternatives_of(o, planned(o), planner), error);
 }

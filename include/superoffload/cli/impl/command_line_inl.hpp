@@ -290,6 +290,12 @@ SUPEROFFLOAD_INLINE void add_offloading(CLI::App& app, training_options& o,
       "where the optimizer's state is and works: auto: as planned; none: on the device; zero: on the "
       "CPU, after backward; super: on the CPU, alongside the device")
       ->group(group);
+  choice<state_format>(
+      app, "--state", s.state,
+      {{"float32", state_format::float32}, {"bf16", state_format::bf16}, {"int8", state_format::int8}},
+      "how optimizer state is stored: float32: exactly; bf16: m and v in bfloat16; int8: m and v in 8 bits, "
+      "masters of bf16 weights in 24")
+      ->group(group);
   app.add_option("--ratio", s.ratio,
                  "share of the parameters whose state is off the device; without it, as planned")
       ->group(group);

@@ -2,41 +2,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/cpu/kernels/adamw_state.hpp>
 #include <superoffload/cpu/kernels/simd.hpp>
-#include <superoffload/cpu/kernels/streaming.hpp>
 #include <superoffload/kernel/adamw.hpp>
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
-template <element T, element G>
-int64_t items(kernel::adamw<T, G> const& a) {
+template <element T, element G, state_format F>
+int64_t items(kernel::adamw<T, G, F> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
 
-template <element T, element G>
-void run(kernel::adamw<T, G> const& a, int64_t first, int64_t last) {
-  auto const step = a.step;
-  auto const update = [&](int64_t i, auto extent) {
-    std::uint16_t* low = nullptr;
+template <element T, element G, state_format F>
+void run(kernel::adamw<T, G, F> const& a, int64_t first, int64_t last) {
+  using group = adamw_group<T, F>;
+  auto const low_of = [&](int64_t i) -> kernel::low_bits<F>* {
     if constexpr (std::same_as<T, bfloat16>) {
-      low = a.low + i;
+      return a.low + i;
+    } else {
+      return nullptr;
     }
-    exact_floats w = load_master(a.weight + i, low, extent);
-    exact_floats m = load<float>(a.m + i, extent);
-    exact_floats v = load<float>(a.v + i, extent);
-    vector<float> g = load<float>(a.gradient + i, extent);
-    if constexpr (!std::same_as<T, G>) {
-      g = rounded_to<T>(g);
-    }
-    kernel::adamw_rule(w, m, v, exact_floats{g}, step, [](exact_floats x) { return sqrt(x); });
-    store_master(a.weight + i, low, without_nan_payload(w), extent);
-    store(a.m + i, without_nan_payload(m), extent);
-    store(a.v + i, without_nan_payload(v), extent);
+  };
+  auto const update = [&](int64_t i, auto extent) {
+    group state;
+    group::each(
+        [&](int k, int64_t at) { state.master[k] = load_master(a.weight + i + at, low_of(i + at), extent); });
+    state.load_moments(a, i, extent);
+    state.advance(
+        [&](int64_t at) {
+          auto const g = load<float>(a.gradient + i + at, extent);
+          if constexpr (std::same_as<T, G>) {
+            return g;
+          } else {
+            return rounded_to<T>(g);
+          }
+        },
+        a.step, a.index + i);
+    group::each([&](int k, int64_t at) {
+      store_master(a.weight + i + at, low_of(i + at), vector<float>{state.master[k]}, extent);
+    });
+    state.store_moments(a, i, a.step, extent);
   };
   if constexpr (std::same_as<T, bfloat16>) {
-    for_streamed_vectors(first, last, a.count, update, a.weight, a.low, a.m, a.v, a.gradient);
+    for_streamed_groups<F>(first, last, a.count, update, a.weight, a.low, a.m, a.v, a.gradient);
   } else {
-    for_streamed_vectors(first, last, a.count, update, a.weight, a.m, a.v, a.gradient);
+    for_streamed_groups<F>(first, last, a.count, update, a.weight, a.m, a.v, a.gradient);
   }
 }
 

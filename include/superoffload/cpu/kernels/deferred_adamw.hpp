@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/cpu/kernels/adamw_state.hpp>
 #include <superoffload/cpu/kernels/simd.hpp>
 #include <superoffload/cpu/kernels/streaming.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
@@ -9,25 +10,6 @@
 #include <type_traits>
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
-
-/// A vector of the optimizer's state.
-struct adamw_state {
-  exact_floats master, m, v;
-
-  template <class Arguments, class Extent>
-  static adamw_state load_from(Arguments const& a, int64_t i, Extent extent) {
-    return {load<float>(a.master + i, extent), load<float>(a.m + i, extent), load<float>(a.v + i, extent)};
-  }
-  void advance(exact_floats gradient, kernel::adamw_step const& step) {
-    kernel::adamw_rule(master, m, v, gradient, step, [](exact_floats x) { return sqrt(x); });
-  }
-  template <class Arguments, class Extent>
-  void store_to(Arguments const& a, int64_t i, Extent extent) const {
-    store(a.master + i, without_nan_payload(master), extent);
-    store(a.m + i, without_nan_payload(m), extent);
-    store(a.v + i, without_nan_payload(v), extent);
-  }
-};
 
 /// Stores the working weights of masters.
 template <bool PastCaches, element T, class Extent>
@@ -39,6 +21,14 @@ void store_weight(T* to, vector<float> master, Extent extent) {
   } else {
     store(to, master, extent);
   }
+}
+/// The same for a group's weights, at element `i`.
+template <bool PastCaches, element T, state_format F, class Extent>
+[[gnu::always_inline]] inline void store_weights(T* to, adamw_group<T, F> const& state, int64_t i,
+                                                 Extent extent) {
+  state.each([&](int k, int64_t at) {
+    store_weight<PastCaches>(to + i + at, vector<float>{state.master[k]}, extent);
+  });
 }
 
 /// Calls pass(std::true_type) when the weights at `to` are best stored around the caches, which they are not
@@ -53,110 +43,133 @@ void choosing_stores(T const* to, T const* pending, T const* gradient, Pass cons
   }
 }
 
-template <element T>
-int64_t items(kernel::adamw_update<T> const& a) {
+/// A group's state before the step.
+template <element T, state_format F, class Arguments, class Extent>
+[[gnu::always_inline]] inline adamw_group<T, F> loaded(Arguments const& a, int64_t i, Extent extent) {
+  adamw_group<T, F> state;
+  state.load_masters(a.master, i, extent);
+  state.load_moments(a, i, extent);
+  return state;
+}
+/// Gives advance() the gradients of the group at element `i`.
+template <element T, class Extent>
+auto gradients(T const* from, int64_t i, Extent extent) {
+  return [=](int64_t at) { return load<float>(from + i + at, extent); };
+}
+
+template <element T, state_format F>
+int64_t items(kernel::adamw_update<T, F> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
-template <element T>
-void run(kernel::adamw_update<T> const& a, int64_t first, int64_t last) {
+template <element T, state_format F>
+void run(kernel::adamw_update<T, F> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, nullptr, a.gradient, [&](auto past_caches) {
-    for_streamed_vectors(
+    for_streamed_groups<F>(
         first, last, a.count,
         [&](int64_t i, auto extent) {
-          auto state = adamw_state::load_from(a, i, extent);
-          state.advance(load<float>(a.gradient + i, extent), a.step);
-          state.store_to(a, i, extent);
-          store_weight<past_caches>(a.weight + i, without_nan_payload(state.master), extent);
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(gradients(a.gradient, i, extent), a.step, a.index + i);
+          state.store_masters(a.master, i, extent);
+          state.store_moments(a, i, a.step, extent);
+          store_weights<past_caches>(a.weight, state, i, extent);
         },
         a.master, a.m, a.v, a.gradient);
   });
 }
 
-template <element T>
-int64_t items(kernel::adamw_speculate<T> const& a) {
+template <element T, state_format F>
+int64_t items(kernel::adamw_speculate<T, F> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
-template <element T>
-void run(kernel::adamw_speculate<T> const& a, int64_t first, int64_t last) {
+template <element T, state_format F>
+void run(kernel::adamw_speculate<T, F> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, nullptr, a.gradient, [&](auto past_caches) {
-    for_streamed_vectors(
+    for_streamed_groups<F>(
         first, last, a.count,
         [&](int64_t i, auto extent) {
-          auto state = adamw_state::load_from(a, i, extent);
-          state.advance(load<float>(a.gradient + i, extent), a.step);
-          store_weight<past_caches>(a.weight + i, without_nan_payload(state.master), extent);
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(gradients(a.gradient, i, extent), a.step, a.index + i);
+          store_weights<past_caches>(a.weight, state, i, extent);
         },
         a.master, a.m, a.v, a.gradient);
   });
 }
 
-template <element T>
-int64_t items(kernel::adamw_commit<T> const& a) {
+template <element T, state_format F>
+int64_t items(kernel::adamw_commit<T, F> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
-template <element T>
-void run(kernel::adamw_commit<T> const& a, int64_t first, int64_t last) {
-  for_streamed_vectors(
+template <element T, state_format F>
+void run(kernel::adamw_commit<T, F> const& a, int64_t first, int64_t last) {
+  for_streamed_groups<F>(
       first, last, a.count,
       [&](int64_t i, auto extent) {
-        auto state = adamw_state::load_from(a, i, extent);
-        state.advance(load<float>(a.pending + i, extent), a.record);
-        state.store_to(a, i, extent);
+        auto state = loaded<T, F>(a, i, extent);
+        state.advance(gradients(a.pending, i, extent), a.record, a.index + i);
+        state.store_masters(a.master, i, extent);
+        state.store_moments(a, i, a.record, extent);
       },
       a.master, a.m, a.v, a.pending);
 }
 
-template <element T>
-int64_t items(kernel::adamw_commit_speculate<T> const& a) {
+template <element T, state_format F>
+int64_t items(kernel::adamw_commit_speculate<T, F> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
-template <element T>
-void run(kernel::adamw_commit_speculate<T> const& a, int64_t first, int64_t last) {
+template <element T, state_format F>
+void run(kernel::adamw_commit_speculate<T, F> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, a.pending, a.gradient, [&](auto past_caches) {
-    for_streamed_vectors(
+    for_streamed_groups<F>(
         first, last, a.count,
         [&](int64_t i, auto extent) {
-          auto state = adamw_state::load_from(a, i, extent);
-          state.advance(load<float>(a.pending + i, extent), a.record);
-          state.store_to(a, i, extent);
-          state.advance(load<float>(a.gradient + i, extent), a.step);
-          store_weight<past_caches>(a.weight + i, without_nan_payload(state.master), extent);
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(gradients(a.pending, i, extent), a.record, a.index + i);
+          state.store_masters(a.master, i, extent);
+          state.store_moments(a, i, a.record, extent);
+          state.advance(gradients(a.gradient, i, extent), a.step, a.index + i);
+          store_weights<past_caches>(a.weight, state, i, extent);
         },
         a.master, a.m, a.v, a.pending, a.gradient);
   });
 }
 
-template <element T>
-int64_t items(kernel::adamw_commit_update<T> const& a) {
+template <element T, state_format F>
+int64_t items(kernel::adamw_commit_update<T, F> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
-template <element T>
-void run(kernel::adamw_commit_update<T> const& a, int64_t first, int64_t last) {
+template <element T, state_format F>
+void run(kernel::adamw_commit_update<T, F> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, a.pending, a.gradient, [&](auto past_caches) {
-    for_streamed_vectors(
+    for_streamed_groups<F>(
         first, last, a.count,
         [&](int64_t i, auto extent) {
-          auto state = adamw_state::load_from(a, i, extent);
-          state.advance(load<float>(a.pending + i, extent), a.record);
-          state.advance(load<float>(a.gradient + i, extent), a.step);
-          state.store_to(a, i, extent);
-          store_weight<past_caches>(a.weight + i, without_nan_payload(state.master), extent);
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(gradients(a.pending, i, extent), a.record, a.index + i);
+          if constexpr (F != state_format::float32) {
+            state.store_moments(a, i, a.record, extent);  // rounds them
+          }
+          state.advance(gradients(a.gradient, i, extent), a.step, a.index + i);
+          state.store_masters(a.master, i, extent);
+          state.store_moments(a, i, a.step, extent);
+          store_weights<past_caches>(a.weight, state, i, extent);
         },
         a.master, a.m, a.v, a.pending, a.gradient);
   });
 }
 
-template <element T>
-int64_t items(kernel::resend_weights<T> const& a) {
+template <element T, state_format F>
+int64_t items(kernel::resend_weights<T, F> const& a) {
   return pieces_of(a.count, elements_of_item);
 }
-template <element T>
-void run(kernel::resend_weights<T> const& a, int64_t first, int64_t last) {
+template <element T, state_format F>
+void run(kernel::resend_weights<T, F> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, nullptr, nullptr, [&](auto past_caches) {
-    for_streamed_vectors(
+    for_streamed_groups<F>(
         first, last, a.count,
         [&](int64_t i, auto extent) {
-          store_weight<past_caches>(a.weight + i, load<float>(a.master + i, extent), extent);
+          adamw_group<T, F> state;
+          state.load_masters(a.master, i, extent);
+          store_weights<past_caches>(a.weight, state, i, extent);
         },
         a.master);
   });

@@ -65,6 +65,7 @@ inline constexpr int lanes = static_cast<int>(vector<W>::size);
 struct exact_floats {
   float32x4_t value;
 
+  exact_floats() = default;
   explicit exact_floats(float x) : value(vdupq_n_f32(x)) {}
   explicit exact_floats(float32x4_t x) : value(x) {}
   exact_floats(vector<float> x) : value(static_cast<float32x4_t>(x)) {}

@@ -54,17 +54,82 @@ __device__ inline bfloat16 weight_of(float master) {
   return weight;
 }
 
-/// As bfloat16::master_of joins.
+/// As bfloat16::master_of joins: the low bits are a signed number.
 __device__ inline float master_of(bfloat16 weight, std::uint16_t low) {
   return __uint_as_float((static_cast<unsigned>(weight.bits) << 16) +
                          static_cast<unsigned>(static_cast<int>(static_cast<std::int16_t>(low))));
 }
+__device__ inline float master_of(bfloat16 weight, std::uint8_t low) {
+  return master_of(weight, static_cast<std::uint16_t>(low << 8));
+}
 
-/// Elements of a thread: 16 bytes of each moment, so that those of a warp lie side by side.
+/// Elements of a thread: 16 bytes of each float moment, so that those of a warp lie side by side.
 inline constexpr int adamw_elements = 4;
 
-template <class T, class G>
-__global__ void adamw_kernel(kernel::adamw<T, G> a) {
+/// The largest value of the threads that share a block of format int8. All of them call it, or none.
+__device__ inline unsigned greatest_of_block(unsigned value) {
+  constexpr unsigned threads = static_cast<unsigned>(kernel::state_block) / adamw_elements;
+  static_assert(threads == 16);
+  unsigned const all = 0xFFFFU << (threadIdx.x & 16U);
+#pragma unroll
+  for (unsigned distance = threads / 2; distance > 0; distance /= 2) {
+    value = max(value, __shfl_xor_sync(all, value, static_cast<int>(distance), threads));
+  }
+  return value;
+}
+
+/// A thread's part of a moment.
+template <state_format F, kernel::moment Of>
+struct moment_part {
+  static constexpr int n = adamw_elements;
+  float values[n];
+
+  __device__ void load_from(kernel::moments<F> from, std::int64_t i, std::int64_t left) {
+    if constexpr (F == state_format::int8) {
+      using code = kernel::moment_code<F, Of>;
+      alignas(16) std::uint8_t codes[n];
+      load_exact(from.codes + i, left, codes);
+      auto const base = code::base(unsigned{from.exponents[i / kernel::state_block]});
+#pragma unroll
+      for (int j = 0; j < n; ++j) { values[j] = __uint_as_float(code::decoded(unsigned{codes[j]}, base)); }
+    } else {
+      load(from + i, left, values);
+    }
+  }
+  __device__ void store_to(kernel::moments<F> to, std::int64_t i, std::int64_t left,
+                           unsigned const (&noise)[n]) const {
+    if constexpr (F == state_format::float32) {
+      store(to + i, left, values);
+    } else if constexpr (F == state_format::bf16) {
+      alignas(16) bfloat16 rounded[n];
+#pragma unroll
+      for (int j = 0; j < n; ++j) {
+        rounded[j].bits = static_cast<std::uint16_t>(
+            kernel::moment_code<F, Of>::rounded(__float_as_uint(values[j]), noise[j]) >> 16);
+      }
+      store_exact(to + i, left, rounded);
+    } else {
+      using code = kernel::moment_code<F, Of>;
+      unsigned greatest = 0;
+#pragma unroll
+      for (int j = 0; j < n; ++j) { greatest = max(greatest, __float_as_uint(values[j]) & 0x7FFFFFFFU); }
+      auto const exponent = code::exponent(greatest_of_block(greatest));
+      if (i % kernel::state_block == 0) {
+        to.exponents[i / kernel::state_block] = static_cast<std::uint8_t>(exponent);
+      }
+      alignas(16) std::uint8_t codes[n];
+#pragma unroll
+      for (int j = 0; j < n; ++j) {
+        codes[j] = static_cast<std::uint8_t>(
+            code::encoded(__float_as_uint(values[j]), code::base(exponent), noise[j]));
+      }
+      store_exact(to.codes + i, left, codes);
+    }
+  }
+};
+
+template <class T, class G, state_format F>
+__global__ void adamw_kernel(kernel::adamw<T, G, F> a) {
   constexpr bool split = std::is_same_v<T, bfloat16>;
   constexpr int n = adamw_elements;
   auto const i = flat_index<n>();
@@ -73,45 +138,52 @@ __global__ void adamw_kernel(kernel::adamw<T, G> a) {
     return;
   }
   alignas(16) T weight[n];
-  alignas(16) std::uint16_t low[n];
-  float m[n], v[n], g[n];
+  alignas(16) kernel::low_bits<F> low[n];
+  moment_part<F, kernel::moment::m> m;
+  moment_part<F, kernel::moment::v> v;
+  float g[n];
+  unsigned noise[n];
   load_exact(a.weight + i, left, weight);
   if constexpr (split) {
     load_exact(a.low + i, left, low);
   }
-  load(a.m + i, left, m);
-  load(a.v + i, left, v);
+  m.load_from(a.m, i, left);
+  v.load_from(a.v, i, left);
   load(a.gradient + i, left, g);
 #pragma unroll
   for (int j = 0; j < n; ++j) {
-    exact_float w_j, m_j = m[j], v_j = v[j];
+    exact_float w_j, m_j = m.values[j], v_j = v.values[j];
     if constexpr (split) {
       w_j = master_of(weight[j], low[j]);
     } else {
       w_j = weight[j];
     }
     kernel::adamw_rule(w_j, m_j, v_j, exact_float{widen(narrow<T>(g[j]))}, a.step, exact_root{});
-    auto const master = without_nan_payload(w_j.value);
+    if constexpr (F != state_format::float32) {
+      noise[j] = kernel::noise_of(static_cast<unsigned>(a.index + i + j), a.step.noise);
+    }
+    auto const bits = kernel::rounded_master<T, F>(__float_as_uint(without_nan_payload(w_j.value)), noise[j]);
+    auto const master = __uint_as_float(bits);
     if constexpr (split) {
       weight[j] = weight_of(master);
-      low[j] = static_cast<std::uint16_t>(__float_as_uint(master));
+      low[j] = static_cast<kernel::low_bits<F>>(bits >> (F == state_format::int8 ? 8 : 0));
     } else {
       weight[j] = master;
     }
-    m[j] = without_nan_payload(m_j.value);
-    v[j] = without_nan_payload(v_j.value);
+    m.values[j] = without_nan_payload(m_j.value);
+    v.values[j] = without_nan_payload(v_j.value);
   }
   store_exact(a.weight + i, left, weight);
   if constexpr (split) {
     store_exact(a.low + i, left, low);
   }
-  store(a.m + i, left, m);
-  store(a.v + i, left, v);
+  m.store_to(a.m, i, left, noise);
+  v.store_to(a.v, i, left, noise);
 }
 
-template <element T, element G>
-void run(stream& on, kernel::adamw<T, G> const& a) {
-  start(on, adamw_kernel<T, G>, flat_blocks<adamw_elements>(a.count), flat_threads, 0, a);
+template <element T, element G, state_format F>
+void run(stream& on, kernel::adamw<T, G, F> const& a) {
+  start(on, adamw_kernel<T, G, F>, flat_blocks<adamw_elements>(a.count), flat_threads, 0, a);
 }
 
 }  // namespace superoffload::cuda::kernels

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/state_format.hpp>
 #include <superoffload/offload/scheduling/adam_task.hpp>
 #include <superoffload/offload/settings.hpp>
 
@@ -72,7 +73,8 @@ struct machine {
     int threads = 1;            ///< with which the above were measured
     double latency = 0.0;       ///< s of a task, however small
     double one_thread = 0.0;    ///< s per parameter of an update by one thread, with idle links
-  } adam;                       ///< see adam_time() for other numbers of threads
+    state_format format = state_format::float32;  ///< of the state that the above were measured with
+  } adam;                                         ///< see adam_time() for other numbers of threads
 
   /// Host memory that no plan counts: program, driver, libraries.
   static constexpr std::size_t host_reserve(std::size_t memory) {
@@ -90,6 +92,10 @@ inline machine with_memory(machine m, std::size_t on_device, std::size_t on_host
   m.host.memory = on_host + m.host.reserve;
   return m;
 }
+
+/// `m` with CPU Adam's times for state in a format, beside working weights of `element_bytes`: as measured,
+/// or in proportion to the bytes of host memory that a task reads and writes.
+machine with_state(machine m, state_format format, std::size_t element_bytes);
 
 /// `m` with the memory that the settings' budgets leave to a plan. They never add any.
 machine within_budget(machine m, settings const& s);

@@ -18,7 +18,8 @@
 #include <superoffload/kernel/grouped_gemm.hpp>
 #include <superoffload/offload/planning/machine.hpp>
 #include <superoffload/offload/state/adam_workers.hpp>
-#include <superoffload/offload/state/split_master.hpp>
+#include <superoffload/offload/state/state_arrays.hpp>
+#include <superoffload/offload/state/state_bytes.hpp>
 
 #include <algorithm>
 #include <array>
@@ -42,11 +43,12 @@ struct probe {
   std::int64_t rows = 1, inner = 1, columns = 1;
   /// @}
   /// The experts of a layer; 0: none.
-  std::int64_t experts = 0, each = 0;   ///< the experts of a token; 0: none
-  kernel::attention_shape attention{};  ///< of one micro-batch; its `starts` are not read
-  std::int64_t bucket = 1;              ///< elements of the largest bucket
-  std::int64_t state = 1;               ///< elements of all of them
-  double cores_share = 0.9;             ///< of the cores, for CPU Adam
+  std::int64_t experts = 0, each = 0;           ///< the experts of a token; 0: none
+  kernel::attention_shape attention{};          ///< of one micro-batch; its `starts` are not read
+  std::int64_t bucket = 1;                      ///< elements of the largest bucket
+  std::int64_t state = 1;                       ///< elements of all of them
+  state_format format = state_format::float32;  ///< of the optimizer state
+  double cores_share = 0.9;                     ///< of the cores, for CPU Adam
 };
 
 /// What is known of this machine without measuring: its free memory and its cores. All times are zero.
@@ -399,17 +401,20 @@ class adam_probe {
 public:
   /// Takes as many buckets as `state` elements are, and no more than fit `most_bytes`.
   adam_probe(adam_workers& workers, memory_account& account, std::int64_t count, std::int64_t state,
-             std::size_t most_bytes)
+             state_format format, std::size_t most_bytes)
       : threads_{&workers.threads()},
-        count_{count},
+        format_{format},
+        count_{(count + kernel::state_block - 1) / kernel::state_block * kernel::state_block},
+        of_bucket_{state_layout{format, sizeof(T)}.whole(count_)},
         buckets_{std::max<std::int64_t>(
-            1, std::min(state, static_cast<std::int64_t>(most_bytes) / bytes_of_element) / count)},
-        state_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(float), workers.node()},
-        pinned_{account, static_cast<std::size_t>(3 * buckets_ * count) * sizeof(T), workers.node()} {
+            1,
+            std::min(state / count, static_cast<std::int64_t>(most_bytes / (of_bucket_ + pinned_bytes()))))},
+        state_{account, static_cast<std::size_t>(buckets_) * of_bucket_, workers.node()},
+        pinned_{account, static_cast<std::size_t>(buckets_) * pinned_bytes(), workers.node()} {
     drain_at_end const drained{*threads_};
-    for (std::int64_t i = 0; i < 3 * buckets_; ++i) {
-      threads_->fill_zero(state_.as<float>() + i * count_, count_, sizeof(float));
-      threads_->fill_zero(pinned_.as<T>() + i * count_, count_, sizeof(T));
+    for (std::int64_t i = 0; i < buckets_; ++i) {
+      threads_->fill_zero(state_of(i), static_cast<std::int64_t>(of_bucket_), 1);
+      threads_->fill_zero(pinned_of(i, 0), 3 * count_, sizeof(T));
     }
     threads_->synchronize();
   }
@@ -418,41 +423,43 @@ public:
   void run(adam_task task, std::int64_t bucket) { run(task, bucket, count_); }
   /// Seconds of a task without work.
   double latency() {
-    return least_seconds([&] { run(adam_task::update, 0, 1); }, 8);
+    return least_seconds([&] { run(adam_task::update, 0, kernel::state_block); }, 8);
   }
 
 private:
-  static constexpr auto bytes_of_element = 3 * static_cast<std::int64_t>(sizeof(float) + sizeof(T));
+  [[nodiscard]] std::size_t pinned_bytes() const { return static_cast<std::size_t>(3 * count_) * sizeof(T); }
+  [[nodiscard]] std::byte* state_of(std::int64_t bucket) const {
+    return state_.as<std::byte>() + bucket * static_cast<std::int64_t>(of_bucket_);
+  }
+  [[nodiscard]] T* pinned_of(std::int64_t bucket, int i) const {
+    return pinned_.as<T>() + (3 * bucket + i) * count_;
+  }
 
   void run(adam_task task, std::int64_t bucket, std::int64_t count) {
-    auto const part = [&](int i) { return state_.as<float>() + (3 * bucket + i) * count_; };
-    auto const pinned = [&](int i) { return pinned_.as<T>() + (3 * bucket + i) * count_; };
-    auto* const w = part(0);
-    auto* const m = part(1);
-    auto* const v = part(2);
-    auto* const pending = pinned(0);
-    auto* const gradient = pinned(1);
-    auto* const weight = pinned(2);
+    with_format(format_, [&]<state_format F>() { run<F>(task, bucket, count); });
+  }
+  template <state_format F>
+  void run(adam_task task, std::int64_t bucket, std::int64_t count) {
+    auto const [w, m, v] = whole_arrays<T, F>::at(state_of(bucket), count_);
+    auto* const pending = pinned_of(bucket, 0);
+    auto* const gradient = pinned_of(bucket, 1);
+    auto* const weight = pinned_of(bucket, 2);
     switch (task) {
       case adam_task::update:
-        return share(kernel::adamw_update<T>{w, m, v, gradient, gradient, count, numbers});
+        return share(kernel::adamw_update<T, F>{w, m, v, gradient, gradient, count, numbers});
       case adam_task::speculate:
-        return share(kernel::adamw_speculate<T>{w, m, v, gradient, weight, count, numbers});
+        return share(kernel::adamw_speculate<T, F>{w, m, v, gradient, weight, count, numbers});
       case adam_task::commit:
-        return share(kernel::adamw_commit<T>{w, m, v, pending, count, numbers});
+        return share(kernel::adamw_commit<T, F>{w, m, v, pending, count, numbers});
       case adam_task::commit_speculate:
-        return share(
-            kernel::adamw_commit_speculate<T>{w, m, v, pending, gradient, pending, count, numbers, numbers});
+        return share(kernel::adamw_commit_speculate<T, F>{w, m, v, pending, gradient, pending, count, numbers,
+                                                          numbers});
       case adam_task::commit_update:
         return share(
-            kernel::adamw_commit_update<T>{w, m, v, pending, gradient, gradient, count, numbers, numbers});
+            kernel::adamw_commit_update<T, F>{w, m, v, pending, gradient, gradient, count, numbers, numbers});
       case adam_task::update_in_place:
-        if constexpr (splits_master<T>) {
-          return share(
-              kernel::adamw<T>{weight, reinterpret_cast<std::uint16_t*>(w), m, v, gradient, count, numbers});
-        } else {
-          return share(kernel::adamw<T>{w, nullptr, m, v, gradient, count, numbers});
-        }
+        auto const split = split_arrays<T, F>::at(state_of(bucket), count_);
+        return share(kernel::adamw<T, T, F>{weight, split.low, split.m, split.v, gradient, count, numbers});
     }
   }
   template <class Arguments>
@@ -468,7 +475,10 @@ private:
 
   cpu::pinned_threads* threads_;
   cpu::shared_slices pieces_{threads_->size()};
-  std::int64_t count_, buckets_;
+  state_format format_;
+  std::int64_t count_;
+  std::size_t of_bucket_;  // bytes
+  std::int64_t buckets_;
   cpu::state_memory state_, pinned_;
 };
 
@@ -486,12 +496,13 @@ void measure_offloading(D& device, probe const& p, machine& m) {
   adam_workers workers{device.pci_address(), cpu::optimizer_threads(p.cores_share, m.host.cores), {}};
   // All of the state, up to a limit: parts of a host's memory are not equally fast.
   auto const window = std::min(std::size_t{32} << 30, m.host.memory / 4);
-  detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, window};
+  detail::adam_probe<T> adam{workers, device.host_account(), p.bucket, p.state, p.format, window};
   auto const bytes = static_cast<std::size_t>(p.bucket) * sizeof(T);
   auto const most = std::min(static_cast<std::size_t>(p.state) * sizeof(T), m.host.memory / 8);
   detail::link_probe<D> link{device, bytes, most / bytes};
   link.measure(m.link);
   m.adam.threads = workers.threads().size();
+  m.adam.format = p.format;
   m.adam.latency = adam.latency();
   // The load of other programs on the host's memory varies, so tasks take turns and are averaged. Each task
   // runs in all buckets, or in half of them if there are many, and at least six times.

@@ -174,6 +174,7 @@ private:
     p.recompute = w_.levels[level].name;
     p.state.activations = w_.levels[level].offloading;
     p.state.buckets = cut_;
+    p.state.format = s_.state;
     place_by_share(p.state.buckets, ratio, share);
     if (what.weights) {
       offload_weights(p);

@@ -69,7 +69,7 @@ private:
                        m_.device.is_the_host ? " of memory, but " : " of device memory, but ",
                        gib(budget_.device()), limit(budget_.device(), s_.device_memory, "--device_memory"));
     if (m_.device.is_the_host) {
-      return text + concat("it takes ", gib(need - budget_.device()),
+      return text + concat(with_fewer_bytes(), "it takes ", gib(need - budget_.device()),
                            " more, shorter sequences, --freeze or a smaller model");
     }
     if (s_.how == mode::none || (s_.ratio && *s_.ratio < 1.0)) {
@@ -78,7 +78,7 @@ private:
     if (s_.offload_weights == choice::off && w_.weights_may_leave) {
       return text + "let weights live on the host (--offload_weights auto)";
     }
-    return text + concat(without_check(), "it takes a device with ", gib(need - budget_.device()),
+    return text + concat(without_check(), with_fewer_bytes(), "it takes a device with ", gib(need - budget_.device()),
                          " more, shorter sequences or a smaller model");
   }
   /// Advice to leave the gradient check out, if that helps: no gradient is held for it then.
@@ -89,6 +89,18 @@ private:
     return helps ? "let gradients leave the device as they come (--max_grad_norm 0 --on_nonfinite stop); "
                    "otherwise "
                  : "";
+  }
+
+  /// Advice to store the optimizer's state in fewer bytes, if that helps.
+  [[nodiscard]] std::string with_fewer_bytes() const {
+    auto fewer = s_;
+    for (auto const format : state_formats) {
+      fewer.state = format;
+      if (format > s_.state && plan_candidates{units_, w_, m_, fewer}.any_fits()) {
+        return concat("store the optimizer's state in fewer bytes (--state ", name_of(format), "); otherwise ");
+      }
+    }
+    return {};
   }
 
   [[nodiscard]] std::string host_refusal(plan const& p) const {
@@ -109,7 +121,7 @@ private:
                         more, " more");
     }
     auto const activations = p.on_device.activations;
-    return text + concat(without_check(), "use a host with ", more,
+    return text + concat(without_check(), with_fewer_bytes(), "use a host with ", more,
                          " more, freeze tensors, or a smaller micro-batch: its activations take ",
                          gib(activations), " of the device, which state could use");
   }

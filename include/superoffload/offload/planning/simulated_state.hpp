@@ -254,12 +254,14 @@ private:
   }
   /// Of a device-updated bucket, one way.
   [[nodiscard]] double state_bytes(std::size_t b) const {
-    return static_cast<double>(device_updated_bytes(element_bytes(), in_place(b))) * elements(b);
+    return static_cast<double>(layout().device_updated(plan(b).count, in_place(b)));
   }
   [[nodiscard]] double update_bytes(std::size_t b) const {
-    return static_cast<double>(update_traffic_bytes(element_bytes())) * elements(b);
+    return static_cast<double>(layout().update_traffic(plan(b).count));
   }
-  [[nodiscard]] std::size_t element_bytes() const { return static_cast<std::size_t>(s_.element_bytes); }
+  [[nodiscard]] state_layout layout() const {
+    return {s_.state.format, static_cast<std::size_t>(s_.element_bytes)};
+  }
   [[nodiscard]] double elements(std::size_t b) const { return static_cast<double>(plan(b).count); }
 
   void start(lane l, activity what, std::size_t b, double amount) {

@@ -5,7 +5,6 @@
 #include <superoffload/autograd/activation_checkpointing.hpp>
 #include <superoffload/offload/planning/collectives.hpp>
 #include <superoffload/offload/planning/machine.hpp>
-#include <superoffload/offload/state/state_bytes.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -68,12 +67,6 @@ struct workload {
   /// one micro-batch.
   bool gradients_may_leave = true;
   double hit_rate = 1.0;  ///< share of the steps with clip factor 1
-
-  /// Bytes of an element's state beside its weight: m, v, and the part of the master that the weight does not
-  /// hold.
-  [[nodiscard]] std::size_t state_bytes() const {
-    return split_state_bytes(static_cast<std::size_t>(element_bytes));
-  }
 };
 
 /// Seconds of device time of a unit in one micro-batch.

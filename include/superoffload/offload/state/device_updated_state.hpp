@@ -6,9 +6,10 @@
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/recorder.hpp>
 #include <superoffload/offload/configuration.hpp>
+#include <superoffload/offload/state/device_arrays.hpp>
 #include <superoffload/offload/state/link_streams.hpp>
 #include <superoffload/offload/state/segments.hpp>
-#include <superoffload/offload/state/split_master.hpp>
+#include <superoffload/offload/state/state_arrays.hpp>
 #include <superoffload/offload/state/state_bytes.hpp>
 #include <superoffload/offload/state/step_record.hpp>
 #include <superoffload/zero/unit_store.hpp>
@@ -25,7 +26,7 @@
 namespace superoffload::offload {
 
 /// Optimizer state in pinned host memory that is streamed to the device and updated there: m, v and the low
-/// half of the master (bfloat16). The working weight is on the device, or is streamed with the state if it
+/// bits of the master (bfloat16). The working weight is on the device, or is streamed with the state if it
 /// lives in host memory.
 ///
 /// A bucket is uploaded into a free staging buffer, updated there, and written back, which frees the buffer.
@@ -46,7 +47,8 @@ public:
   template <class Weights>
   device_updated_state(D& device, link_streams<D>& link, std::vector<autograd::unit_layout> const& units,
                        configuration const& a, Weights&& weights, recorder<D>* times = nullptr)
-      : times_{bytes(a).host == 0 ? nullptr : times},
+      : format_{a.format},
+        times_{bytes(a).host == 0 ? nullptr : times},
         link_{&link},
         update_{device},
         memory_{device, bytes(a).host, memory::host},
@@ -66,7 +68,9 @@ public:
         continue;
       }
       p.bucket = b;
-      p.segments = segments_of(units[static_cast<std::size_t>(b.unit)], b);
+      auto const& unit = units[static_cast<std::size_t>(b.unit)];
+      p.segments = segments_of(unit, b, format_);
+      p.begin = unit.begin() + b.offset;
       p.weights = weights(b.unit) + b.offset;
       p.host = std::exchange(state, state + state_bytes_of(b));
       p.offloaded = a.weights_offloaded(b);
@@ -119,24 +123,23 @@ public:
               typename D::event const& is_final) {
     auto& p = pieces_[index];
     auto& s = staging_buffer_of(p);
-    auto const count = p.bucket.count;
-    auto* const m = reinterpret_cast<float*>(s.memory);
-    auto* const v = m + count;
-    auto* const low = splits_master<T> ? reinterpret_cast<std::uint16_t*>(v + count) : nullptr;
     auto* const weights = p.offloaded ? reinterpret_cast<T*>(s.memory + state_bytes_of(p.bucket)) : p.weights;
     update_.wait(*s.uploaded);
     update_.wait(is_final);
     record_span(times_, update_track_, update_, "update of ", p.bucket.unit, [&] {
-      for (auto const& part : p.segments) {
-        if (part.trainable) {
-          auto const at = part.offset;
-          gradient.with_type<T>([&]<class G>(G const* g) {
-            launch(update_,
-                   kernel::adamw<T, G>{weights + at, low == nullptr ? nullptr : low + at, m + at, v + at,
-                                       g + p.bucket.offset + at, part.count, record.numbers(part.decays)});
-          });
+      with_format(format_, [&]<state_format F>() {
+        auto const of = split_arrays<T, F>::at(s.memory, p.bucket.count);
+        for (auto const& part : p.segments) {
+          if (part.trainable) {
+            auto const at = part.offset;
+            gradient.with_type<T>([&]<class G>(G const* g) {
+              launch(update_, kernel::adamw<T, G, F>{
+                                  weights + at, of.low_at(at), of.m + at, of.v + at, g + p.bucket.offset + at,
+                                  part.count, record.numbers(p.bucket.unit, part.decays), p.begin + at});
+            });
+          }
         }
-      }
+      });
     });
     update_.record(*p.updated);
     p.is_written = false;
@@ -210,20 +213,24 @@ public:
   /// Reads elements [first, first + size) of the bucket at `index`, after synchronize().
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     auto const& p = pieces_[index];
-    if (part == state_part::master) {
-      read_masters(link_->up, p.weights + first, low_of(p, first), to);
-    } else {
-      std::memcpy(to.data(), moment(p, part) + first, to.size_bytes());
-    }
+    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+      if (part == state_part::master) {
+        read_masters(link_->up, p.weights + first, of.low_at(first), to);
+      } else {
+        read_moment<F>(part == state_part::m ? of.m : of.v, part, first, to);
+      }
+    });
   }
   /// Writes them, after synchronize(). A written master also sets its working weight.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[index];
-    if (part == state_part::master) {
-      write_masters(link_->up, p.weights + first, low_of(p, first), from);
-    } else {
-      std::memcpy(moment(p, part) + first, from.data(), from.size_bytes());
-    }
+    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+      if (part == state_part::master) {
+        write_masters(link_->up, p.weights + first, of.low_at(first), from);
+      } else {
+        write_moment<F>(part == state_part::m ? of.m : of.v, part, first, from);
+      }
+    });
   }
 
 private:
@@ -231,8 +238,9 @@ private:
     offload::bucket bucket;
     std::vector<segment> segments;
     T* weights = nullptr;
+    std::int64_t begin = 0;                                // its first element's index in the unit
     bool offloaded = false;                                // the weights live in host memory
-    std::byte* host = nullptr;                             // m, v, low
+    std::byte* host = nullptr;                             // its split_arrays
     std::unique_ptr<typename D::event> updated, returned;  // `returned`: of offloaded weights
     bool ever_updated = false;
     bool is_written = true;  // the write-back of the last update is queued
@@ -266,22 +274,16 @@ private:
   static std::size_t weight_bytes_of(offload::bucket const& b) {
     return static_cast<std::size_t>(b.count) * sizeof(T);
   }
-  static std::size_t state_bytes_of(offload::bucket const& b) {
-    return static_cast<std::size_t>(b.count) * split_state_bytes(sizeof(T));
+  [[nodiscard]] std::size_t state_bytes_of(offload::bucket const& b) const {
+    return state_layout{format_, sizeof(T)}.split(b.count);
   }
-  static float* moment(piece const& p, state_part part) {
-    return reinterpret_cast<float*>(p.host) + (part == state_part::m ? 0 : p.bucket.count);
-  }
-  static std::uint16_t* low_of(piece const& p, std::int64_t first) {
-    if constexpr (splits_master<T>) {
-      return reinterpret_cast<std::uint16_t*>(p.host +
-                                              2 * sizeof(float) * static_cast<std::size_t>(p.bucket.count)) +
-             first;
-    } else {
-      return nullptr;
-    }
+  /// Calls work(arrays) with those of the piece on the host.
+  template <class Work>
+  void with_arrays(piece const& p, Work const& work) const {
+    with_format(format_, [&]<state_format F>() { work(split_arrays<T, F>::at(p.host, p.bucket.count)); });
   }
 
+  state_format format_;
   recorder<D>* times_;  // null also if no bucket is device-updated
   int up_track_ = -1, update_track_ = -1, down_track_ = -1;
   link_streams<D>* link_;

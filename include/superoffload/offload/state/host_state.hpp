@@ -10,10 +10,11 @@
 #include <superoffload/offload/configuration.hpp>
 #include <superoffload/offload/state/adam_workers.hpp>
 #include <superoffload/offload/state/segments.hpp>
+#include <superoffload/offload/state/state_arrays.hpp>
 #include <superoffload/offload/state/state_bytes.hpp>
 #include <superoffload/offload/state/step_record.hpp>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -21,7 +22,7 @@
 
 namespace superoffload::offload {
 
-/// Optimizer state in host memory: master, m and v in fp32, updated by CPU Adam. Each thread prefers its own
+/// Whole optimizer state in host memory: master, m and v, updated by CPU Adam. Each thread prefers its own
 /// slice of a bucket, which it touched first. Gradients and weights are buffers of a whole bucket. Calls
 /// return when the work is done; one call at a time. After an exception in a thread, every later call throws
 /// it again.
@@ -38,16 +39,22 @@ public:
   /// `workers` may be null if no bucket is on the host.
   host_state(D& device, std::vector<autograd::unit_layout> const& units, configuration const& a,
              adam_workers* workers)
-      : workers_{workers}, memory_{adam_workers::memory(workers, device.host_account(), bytes(a))} {
-    auto* state = memory_.template as<float>();
+      : workers_{workers},
+        format_{a.format},
+        memory_{adam_workers::memory(workers, device.host_account(), bytes(a))} {
+    state_layout const layout{format_, sizeof(T)};
+    auto* state = memory_.template as<std::byte>();
     for (auto const& b : a.buckets) {
       auto& p = pieces_.emplace_back();
       if (!keeps(a, b)) {
         continue;
       }
-      p.segments = segments_of(units[static_cast<std::size_t>(b.unit)], b);
+      auto const& unit = units[static_cast<std::size_t>(b.unit)];
+      p.segments = segments_of(unit, b, format_);
+      p.unit = b.unit;
+      p.begin = unit.begin() + b.offset;
       p.count = b.count;
-      for (auto* part : {&p.master, &p.m, &p.v}) { *part = std::exchange(state, state + b.count); }
+      p.state = std::exchange(state, state + layout.whole(b.count));
     }
     if (workers_ == nullptr) {
       return;
@@ -55,10 +62,11 @@ public:
     auto& threads = workers_->threads();
     drain_at_end const drained{threads};
     for (auto const& p : pieces_) {  // first touch: memory comes from the node of the thread that works on it
-      for (auto* part : {p.master, p.m, p.v}) {
-        if (p.count > 0) {
-          threads.fill_zero(part, p.count, sizeof(float));
-        }
+      if (p.count > 0) {
+        with_arrays(p, [&]<state_format F>(whole_arrays<T, F> const& of) {
+          of.each(p.count,
+                  [&](auto* array, std::int64_t count) { threads.fill_zero(array, count, sizeof(*array)); });
+        });
       }
     }
     threads.synchronize();
@@ -66,100 +74,123 @@ public:
 
   /// A step with its true factor. The new weights overwrite the gradient.
   void update(std::size_t index, step_record const& record, T* gradient) {
-    each_piece(index, gradient, [=](piece const& p, segment const& s) {
+    each_piece(index, gradient, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
       auto const at = s.offset;
-      cpu::run(kernel::adamw_update<T>{p.master + at, p.m + at, p.v + at, gradient + at, gradient + at,
-                                       s.count, record.numbers(s.decays)});
+      cpu::run(kernel::adamw_update<T, F>{of.master + at, of.m + at, of.v + at, gradient + at, gradient + at,
+                                          s.count, record.numbers(p.unit, s.decays), p.begin + at});
     });
   }
   /// Makes the weights that a step would give; the state stays.
   void speculate(std::size_t index, step_record const& record, T const* gradient, T* weights) {
-    each_piece(index, weights, [=](piece const& p, segment const& s) {
+    each_piece(index, weights, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
       auto const at = s.offset;
-      cpu::run(kernel::adamw_speculate<T>{p.master + at, p.m + at, p.v + at, gradient + at, weights + at,
-                                          s.count, record.numbers(s.decays)});
+      cpu::run(kernel::adamw_speculate<T, F>{of.master + at, of.m + at, of.v + at, gradient + at,
+                                             weights + at, s.count, record.numbers(p.unit, s.decays),
+                                             p.begin + at});
     });
   }
   /// Writes the state of a confirmed speculative update.
   void commit(std::size_t index, step_record const& pending, T const* kept) {
-    each_piece(index, nullptr, [=](piece const& p, segment const& s) {
+    each_piece(index, nullptr, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
       auto const at = s.offset;
-      cpu::run(kernel::adamw_commit<T>{p.master + at, p.m + at, p.v + at, kept + at, s.count,
-                                       pending.numbers(s.decays)});
+      cpu::run(kernel::adamw_commit<T, F>{of.master + at, of.m + at, of.v + at, kept + at, s.count,
+                                          pending.numbers(p.unit, s.decays), p.begin + at});
     });
   }
   /// commit() of the pending step and speculate() of this one. The weights overwrite the pending step's
   /// gradient.
   void commit_speculate(std::size_t index, step_record const& pending, T* kept, step_record const& record,
                         T const* gradient) {
-    each_piece(index, kept, [=](piece const& p, segment const& s) {
+    each_piece(index, kept, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
       auto const at = s.offset;
-      cpu::run(kernel::adamw_commit_speculate<T>{p.master + at, p.m + at, p.v + at, kept + at, gradient + at,
-                                                 kept + at, s.count, pending.numbers(s.decays),
-                                                 record.numbers(s.decays)});
+      cpu::run(kernel::adamw_commit_speculate<T, F>{
+          of.master + at, of.m + at, of.v + at, kept + at, gradient + at, kept + at, s.count,
+          pending.numbers(p.unit, s.decays), record.numbers(p.unit, s.decays), p.begin + at});
     });
   }
   /// commit() of the pending step and update() of this one. The weights overwrite this step's gradient.
   void commit_update(std::size_t index, step_record const& pending, T const* kept, step_record const& record,
                      T* gradient) {
-    each_piece(index, gradient, [=](piece const& p, segment const& s) {
+    each_piece(index, gradient, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
       auto const at = s.offset;
-      cpu::run(kernel::adamw_commit_update<T>{p.master + at, p.m + at, p.v + at, kept + at, gradient + at,
-                                              gradient + at, s.count, pending.numbers(s.decays),
-                                              record.numbers(s.decays)});
+      cpu::run(kernel::adamw_commit_update<T, F>{
+          of.master + at, of.m + at, of.v + at, kept + at, gradient + at, gradient + at, s.count,
+          pending.numbers(p.unit, s.decays), record.numbers(p.unit, s.decays), p.begin + at});
     });
   }
   /// Makes the weights of the state as it is.
   void weights(std::size_t index, T* to) {
-    on_threads(index, [=](piece const& p, segment const& s) { plain_weights(p, s, to); });
+    on_threads(index, [=]<state_format F>(piece const&, arrays<F> const& of, segment const& s) {
+      plain_weights(of, s, to);
+    });
   }
 
   /// Reads elements [first, first + size) of the bucket at `index`.
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) const {
-    auto const* const from = at(index, part) + first;
-    std::copy(from, from + to.size(), to.begin());
-  }
-  /// Writes them. Working weights do not change: weights() makes the new ones.
-  void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
-    std::copy(from.begin(), from.end(), at(index, part) + first);
-  }
-
-private:
-  struct piece {
-    std::vector<segment> segments;
-    std::int64_t count = 0;
-    float* master = nullptr;
-    float* m = nullptr;
-    float* v = nullptr;
-  };
-
-  /// Calls update(piece, segment) for trainable segments. The others only write their weights, unless
-  /// `weights` is null.
-  template <class Update>
-  void each_piece(std::size_t index, T* weights, Update const& update) {
-    on_threads(index, [&update, weights](piece const& p, segment const& s) {
-      if (s.trainable) {
-        update(p, s);
-      } else if (weights != nullptr) {
-        plain_weights(p, s, weights);
+    with_arrays(pieces_[index], [&]<state_format F>(arrays<F> const& of) {
+      if (part == state_part::master) {
+        read_masters(of.master, first, to);
+      } else {
+        read_moment<F>(part == state_part::m ? of.m : of.v, part, first, to);
       }
     });
   }
-  /// Calls work(piece, segment) on all threads.
+  /// Writes them. Working weights do not change: weights() makes the new ones.
+  void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
+    with_arrays(pieces_[index], [&]<state_format F>(arrays<F> const& of) {
+      if (part == state_part::master) {
+        write_masters(of.master, first, from);
+      } else {
+        write_moment<F>(part == state_part::m ? of.m : of.v, part, first, from);
+      }
+    });
+  }
+
+private:
+  template <state_format F>
+  using arrays = whole_arrays<T, F>;
+
+  struct piece {
+    std::vector<segment> segments;
+    int unit = 0;
+    std::int64_t begin = 0;  // its first element's index in the unit
+    std::int64_t count = 0;
+    std::byte* state = nullptr;
+  };
+
+  /// Calls work(arrays) with those of the piece.
+  template <class Work>
+  void with_arrays(piece const& p, Work const& work) const {
+    with_format(format_, [&]<state_format F>() { work(arrays<F>::at(p.state, p.count)); });
+  }
+  /// Calls update(piece, arrays, segment) for trainable segments. The others only write their weights, unless
+  /// `weights` is null.
+  template <class Update>
+  void each_piece(std::size_t index, T* weights, Update const& update) {
+    on_threads(index,
+               [&update, weights]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
+                 if (s.trainable) {
+                   update(p, of, s);
+                 } else if (weights != nullptr) {
+                   plain_weights(of, s, weights);
+                 }
+               });
+  }
+  /// Calls work(piece, arrays, segment) on all threads.
   template <class Work>
   void on_threads(std::size_t index, Work const& work) {
     auto const& p = pieces_[index];
-    workers_->each_piece(p.count, p.segments, [&](segment const& s) { work(p, s); });
+    with_arrays(p, [&]<state_format F>(arrays<F> const& of) {
+      workers_->each_piece(p.count, p.segments, [&](segment const& s) { work(p, of, s); });
+    });
   }
-  static void plain_weights(piece const& p, segment const& s, T* to) {
-    cpu::run(kernel::resend_weights<T>{p.master + s.offset, to + s.offset, s.count});
-  }
-  [[nodiscard]] float* at(std::size_t index, state_part part) const {
-    auto const& p = pieces_[index];
-    return part == state_part::master ? p.master : part == state_part::m ? p.m : p.v;
+  template <state_format F>
+  static void plain_weights(arrays<F> const& of, segment const& s, T* to) {
+    cpu::run(kernel::resend_weights<T, F>{of.master + s.offset, to + s.offset, s.count});
   }
 
   adam_workers* workers_;
+  state_format format_;
   cpu::state_memory memory_;
   std::vector<piece> pieces_;  // by bucket; empty if not kept here
 };

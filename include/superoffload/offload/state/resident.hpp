@@ -6,12 +6,14 @@
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/recorder.hpp>
 #include <superoffload/offload/placement.hpp>
+#include <superoffload/offload/state/device_arrays.hpp>
 #include <superoffload/offload/state/segments.hpp>
-#include <superoffload/offload/state/split_master.hpp>
+#include <superoffload/offload/state/state_arrays.hpp>
 #include <superoffload/offload/state/state_bytes.hpp>
 #include <superoffload/offload/state/step_record.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -19,29 +21,30 @@
 
 namespace superoffload::offload {
 
-/// Optimizer state in device memory beside the weights, fp32: m, v, and the part of the master that the
-/// working weight does not hold (bfloat16: its low 16 bits; float: nothing). The device updates it, all in
+/// Optimizer state in device memory beside the weights: m, v, and the part of the master that the working
+/// weight does not hold (bfloat16: its low bits; float: nothing). The device updates it, all in
 /// one stream.
 template <device_policy D, element T>
 class resident_state {
 public:
   /// Bytes of device memory for the resident buckets among `buckets`.
-  static std::size_t bytes(placement const& buckets) { return bytes_of(buckets, {}, sizeof(T)).resident; }
+  static std::size_t bytes(placement const& buckets, state_format format) {
+    return bytes_of(buckets, {}, {format, sizeof(T)}).resident;
+  }
 
   /// Keeps the state of the resident buckets among `buckets`. `weights(unit)` gives a unit's working weights,
   /// [elements] T in device memory.
   template <class Weights>
   resident_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
-                 placement const& buckets, Weights&& weights, recorder<D>* times = nullptr)
-      : times_{bytes(buckets) == 0 ? nullptr : times},
+                 placement const& buckets, state_format format, Weights&& weights,
+                 recorder<D>* times = nullptr)
+      : times_{bytes(buckets, format) == 0 ? nullptr : times},
         track_{times_ == nullptr ? -1 : times_->add_track(resource::device_adam, "device Adam")},
         stream_{&stream},
-        state_{device, bytes(buckets)} {
+        format_{format},
+        state_{device, bytes(buckets, format)} {
     drain_at_end const drained{stream};
     stream.fill_zero(state_.data(), state_.bytes());
-    auto const elements = static_cast<std::int64_t>(state_.bytes() / split_state_bytes(sizeof(T)));
-    auto* moment = state_.template as<float>();
-    auto* low = reinterpret_cast<std::uint16_t*>(moment + 2 * elements);
     for (auto const& b : buckets) {
       if (b.where != tier::resident) {
         places_.push_back({});
@@ -55,13 +58,13 @@ public:
       places_.push_back({pieces_.size() - 1, p.bucket.count});
       p.bucket.count += b.count;
     }
+    state_layout const layout{format_, sizeof(T)};
+    auto* state = state_.template as<std::byte>();
     for (auto& p : pieces_) {
-      p.segments = segments_of(units[static_cast<std::size_t>(p.bucket.unit)], p.bucket);
-      p.m = std::exchange(moment, moment + p.bucket.count);
-      p.v = std::exchange(moment, moment + p.bucket.count);
-      if constexpr (splits_master<T>) {
-        p.low = std::exchange(low, low + p.bucket.count);
-      }
+      auto const& unit = units[static_cast<std::size_t>(p.bucket.unit)];
+      p.segments = segments_of(unit, p.bucket, format_);
+      p.begin = unit.begin() + p.bucket.offset;
+      p.state = std::exchange(state, state + layout.split(p.bucket.count));
     }
   }
 
@@ -78,23 +81,25 @@ public:
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     auto const& p = pieces_[places_[index].piece];
     first += places_[index].offset;
-    if (part == state_part::master) {
-      read_masters(*stream_, p.weights + first, at(p.low, first), to);
-      return;
-    }
-    stream_->copy(to.data(), moment(p, part) + first, to.size_bytes());
-    stream_->synchronize();
+    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+      if (part == state_part::master) {
+        read_masters(*stream_, p.weights + first, of.low_at(first), to);
+      } else {
+        read_moment<F>(*stream_, part == state_part::m ? of.m : of.v, part, first, to);
+      }
+    });
   }
   /// Writes them. A written master also sets its working weight.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[places_[index].piece];
     first += places_[index].offset;
-    if (part == state_part::master) {
-      write_masters(*stream_, p.weights + first, at(p.low, first), from);
-      return;
-    }
-    stream_->copy(moment(p, part) + first, from.data(), from.size_bytes());
-    stream_->synchronize();
+    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+      if (part == state_part::master) {
+        write_masters(*stream_, p.weights + first, of.low_at(first), from);
+      } else {
+        write_moment<F>(*stream_, part == state_part::m ? of.m : of.v, part, first, from);
+      }
+    });
   }
 
 private:
@@ -104,9 +109,8 @@ private:
     offload::bucket bucket;
     std::vector<segment> segments;
     T* weights = nullptr;
-    std::uint16_t* low = nullptr;
-    float* m = nullptr;
-    float* v = nullptr;
+    std::int64_t begin = 0;  ///< its first element's index in the unit
+    std::byte* state = nullptr;
   };
   struct place {
     std::size_t piece = 0;
@@ -117,27 +121,31 @@ private:
     return !pieces_.empty() && pieces_.back().bucket.unit == b.unit &&
            pieces_.back().bucket.offset + pieces_.back().bucket.count == b.offset;
   }
-  void update(piece const& p, step_record const& record, zero::unit_gradient gradient) {
-    for (auto const& s : p.segments) {
-      if (!s.trainable) {
-        continue;
-      }
-      gradient.with_type<T>([&]<class G>(G const* g) {
-        launch(*stream_,
-               kernel::adamw<T, G>{p.weights + s.offset, p.low == nullptr ? nullptr : p.low + s.offset,
-                                   p.m + s.offset, p.v + s.offset, g + p.bucket.offset + s.offset, s.count,
-                                   record.numbers(s.decays)});
-      });
-    }
+  /// Calls work(arrays) with those of the piece.
+  template <class Work>
+  void with_arrays(piece const& p, Work const& work) const {
+    with_format(format_, [&]<state_format F>() { work(split_arrays<T, F>::at(p.state, p.bucket.count)); });
   }
-  static float* moment(piece const& p, state_part part) { return part == state_part::m ? p.m : p.v; }
-  static std::uint16_t* at(std::uint16_t* low, std::int64_t first) {
-    return low == nullptr ? nullptr : low + first;
+  void update(piece const& p, step_record const& record, zero::unit_gradient gradient) {
+    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+      for (auto const& s : p.segments) {
+        if (!s.trainable) {
+          continue;
+        }
+        auto const at = s.offset;
+        gradient.with_type<T>([&]<class G>(G const* g) {
+          launch(*stream_, kernel::adamw<T, G, F>{p.weights + at, of.low_at(at), of.m + at, of.v + at,
+                                                  g + p.bucket.offset + at, s.count,
+                                                  record.numbers(p.bucket.unit, s.decays), p.begin + at});
+        });
+      }
+    });
   }
 
   recorder<D>* times_;
   int track_;
   typename D::stream* stream_;
+  state_format format_;
   buffer<D> state_;
   std::vector<piece> pieces_;
   std::vector<place> places_;  // by bucket; of no meaning if not resident

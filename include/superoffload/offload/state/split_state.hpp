@@ -10,11 +10,11 @@
 #include <superoffload/offload/configuration.hpp>
 #include <superoffload/offload/state/adam_workers.hpp>
 #include <superoffload/offload/state/segments.hpp>
-#include <superoffload/offload/state/split_master.hpp>
+#include <superoffload/offload/state/state_arrays.hpp>
 #include <superoffload/offload/state/state_bytes.hpp>
 #include <superoffload/offload/state/step_record.hpp>
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -41,23 +41,23 @@ public:
   template <class Weights>
   split_state(D& device, std::vector<autograd::unit_layout> const& units, configuration const& a,
               adam_workers* workers, Weights&& weights)
-      : workers_{workers}, memory_{adam_workers::memory(workers, device.host_account(), bytes(a))} {
-    auto const elements = static_cast<std::int64_t>(memory_.bytes() / split_state_bytes(sizeof(T)));
-    auto* moment = memory_.template as<float>();
-    auto* low = reinterpret_cast<std::uint16_t*>(moment + 2 * elements);
+      : workers_{workers},
+        format_{a.format},
+        memory_{adam_workers::memory(workers, device.host_account(), bytes(a))} {
+    state_layout const layout{format_, sizeof(T)};
+    auto* state = memory_.template as<std::byte>();
     for (auto const& b : a.buckets) {
       auto& p = pieces_.emplace_back();
       if (!keeps(a, b)) {
         continue;
       }
-      p.segments = segments_of(units[static_cast<std::size_t>(b.unit)], b);
+      auto const& unit = units[static_cast<std::size_t>(b.unit)];
+      p.segments = segments_of(unit, b, format_);
+      p.unit = b.unit;
+      p.begin = unit.begin() + b.offset;
       p.weights = weights(b.unit) + b.offset;
       p.count = b.count;
-      p.m = std::exchange(moment, moment + b.count);
-      p.v = std::exchange(moment, moment + b.count);
-      if constexpr (splits_master<T>) {
-        p.low = std::exchange(low, low + b.count);
-      }
+      p.state = std::exchange(state, state + layout.split(b.count));
     }
     if (workers_ == nullptr) {
       return;
@@ -68,10 +68,10 @@ public:
       if (p.count == 0) {
         continue;
       }
-      for (auto* part : {p.m, p.v}) { threads.fill_zero(part, p.count, sizeof(float)); }
-      if constexpr (splits_master<T>) {
-        threads.fill_zero(p.low, p.count, sizeof(std::uint16_t));
-      }
+      with_arrays(p, [&](auto const& of) {
+        of.each(p.count,
+                [&](auto* array, std::int64_t count) { threads.fill_zero(array, count, sizeof(*array)); });
+      });
     }
     threads.synchronize();
   }
@@ -79,62 +79,71 @@ public:
   /// A step with its true factor. No other thread or copy may read the weights meanwhile.
   void update(std::size_t index, step_record const& record, T const* gradient) {
     auto const& p = pieces_[index];
-    workers_->each_piece(p.count, p.segments, [&](segment const& s) {
-      if (s.trainable) {
-        auto const at = s.offset;
-        cpu::run(kernel::adamw<T>{p.weights + at, p.low == nullptr ? nullptr : p.low + at, p.m + at, p.v + at,
-                                  gradient + at, s.count, record.numbers(s.decays)});
-      }
+    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+      workers_->each_piece(p.count, p.segments, [&](segment const& s) {
+        if (s.trainable) {
+          auto const at = s.offset;
+          cpu::run(kernel::adamw<T, T, F>{p.weights + at, of.low_at(at), of.m + at, of.v + at, gradient + at,
+                                          s.count, record.numbers(p.unit, s.decays), p.begin + at});
+        }
+      });
     });
   }
 
   /// Reads elements [first, first + size) of the bucket at `index`.
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) const {
     auto const& p = pieces_[index];
-    if (part == state_part::master) {
+    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+      if (part != state_part::master) {
+        read_moment<F>(part == state_part::m ? of.m : of.v, part, first, to);
+        return;
+      }
       for (std::size_t i = 0; i < to.size(); ++i) {
         auto const at = first + static_cast<std::int64_t>(i);
         if constexpr (splits_master<T>) {
-          to[i] = bfloat16::master_of(p.weights[at], p.low[at]);
+          to[i] = master_of(p.weights[at], of.low[at]);
         } else {
           to[i] = p.weights[at];
         }
       }
-      return;
-    }
-    auto const* const from = moment(p, part) + first;
-    std::copy(from, from + to.size(), to.begin());
+    });
   }
   /// Writes them. A written master also sets its working weight, which must not be read meanwhile.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[index];
-    if (part == state_part::master) {
+    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+      if (part != state_part::master) {
+        write_moment<F>(part == state_part::m ? of.m : of.v, part, first, from);
+        return;
+      }
       for (std::size_t i = 0; i < from.size(); ++i) {
         auto const at = first + static_cast<std::int64_t>(i);
         if constexpr (splits_master<T>) {
-          p.weights[at] = bfloat16::of_master(from[i]);
-          p.low[at] = bfloat16::low_of_master(from[i]);
+          split(from[i], p.weights[at], of.low[at]);
         } else {
           p.weights[at] = from[i];
         }
       }
-      return;
-    }
-    std::copy(from.begin(), from.end(), moment(p, part) + first);
+    });
   }
 
 private:
   struct piece {
     std::vector<segment> segments;
+    int unit = 0;
+    std::int64_t begin = 0;  // its first element's index in the unit
     std::int64_t count = 0;
     T* weights = nullptr;
-    std::uint16_t* low = nullptr;
-    float* m = nullptr;
-    float* v = nullptr;
+    std::byte* state = nullptr;
   };
-  static float* moment(piece const& p, state_part part) { return part == state_part::m ? p.m : p.v; }
+  /// Calls work(arrays) with those of the piece.
+  template <class Work>
+  void with_arrays(piece const& p, Work const& work) const {
+    with_format(format_, [&]<state_format F>() { work(split_arrays<T, F>::at(p.state, p.count)); });
+  }
 
   adam_workers* workers_;
+  state_format format_;
   cpu::state_memory memory_;
   std::vector<piece> pieces_;  // by bucket; empty if not kept here
 };

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/state_format.hpp>
+#include <superoffload/kernel/stored_state.hpp>
 #include <superoffload/offload/configuration.hpp>
 
 #include <algorithm>
@@ -10,23 +12,57 @@
 
 namespace superoffload::offload {
 
-/// Bytes of a parameter's whole optimizer state: master, m and v.
-inline constexpr std::size_t whole_state_bytes = 3 * sizeof(float);
-/// The same beside a working weight of `element_bytes`: m, v, and the part of the master that the weight does
-/// not hold.
-constexpr std::size_t split_state_bytes(std::size_t element_bytes) {
-  return 2 * sizeof(float) + (element_bytes == 2 ? 2 : 0);
-}
-/// Bytes of device memory that a parameter's update on the device reads and writes: weight and state are read
-/// and written, the gradient is read.
-constexpr std::size_t update_traffic_bytes(std::size_t element_bytes) {
-  return 2 * split_state_bytes(element_bytes) + 3 * element_bytes;
-}
-/// Bytes of a device-updated parameter that go to the device and come back: its state, and its weight if that
-/// lives on the host.
-constexpr std::size_t device_updated_bytes(std::size_t element_bytes, bool weight_on_host) {
-  return split_state_bytes(element_bytes) + (weight_on_host ? element_bytes : 0);
-}
+/// The form of optimizer state. Its functions give the bytes of `count` elements; a bucket's are allocated
+/// together.
+struct state_layout {
+  state_format format = state_format::float32;
+  std::size_t element_bytes = 2;  ///< of working weights: 2 or 4
+
+  /// Beside working weights: m, v, and the part of the master that the weight does not hold.
+  [[nodiscard]] constexpr std::size_t split(std::int64_t count) const {
+    auto const n = static_cast<std::size_t>(count);
+    auto const low = element_bytes != 2 ? 0 : format == state_format::int8 ? n : 2 * n;
+    return aligned(low + moments(n));
+  }
+  /// Whole state: master, m and v.
+  [[nodiscard]] constexpr std::size_t whole(std::int64_t count) const {
+    auto const n = static_cast<std::size_t>(count);
+    bool const is_short = format == state_format::int8 && element_bytes == 2;
+    return aligned((is_short ? 3 : sizeof(float)) * n + moments(n));
+  }
+  /// Of device memory that an update on the device reads and writes: weight and state are read and written,
+  /// the gradient is read.
+  [[nodiscard]] constexpr std::size_t update_traffic(std::int64_t count) const {
+    return 2 * split(count) + 3 * weights(count);
+  }
+  /// Of device-updated elements that go to the device and come back: their state, and their weights if these
+  /// live on the host.
+  [[nodiscard]] constexpr std::size_t device_updated(std::int64_t count, bool weights_on_host) const {
+    return split(count) + (weights_on_host ? weights(count) : 0);
+  }
+  /// Of working weights.
+  [[nodiscard]] constexpr std::size_t weights(std::int64_t count) const {
+    return static_cast<std::size_t>(count) * element_bytes;
+  }
+
+private:
+  [[nodiscard]] constexpr std::size_t moments(std::size_t n) const {
+    constexpr auto block = static_cast<std::size_t>(kernel::state_block);
+    switch (format) {
+      case state_format::bf16:
+        return 2 * sizeof(bfloat16) * n;
+      case state_format::int8:
+        return 2 * (n + (n + block - 1) / block);
+      case state_format::float32:
+        break;
+    }
+    return 2 * sizeof(float) * n;
+  }
+  /// Exponents would shift what follows them.
+  [[nodiscard]] constexpr std::size_t aligned(std::size_t bytes) const {
+    return format == state_format::int8 ? (bytes + 255) / 256 * 256 : bytes;
+  }
+};
 
 /// Bytes of optimizer state and of single buffers in a configuration.
 struct state_bytes {
@@ -39,31 +75,29 @@ struct state_bytes {
 };
 
 inline state_bytes bytes_of(placement const& buckets, zero::offloaded_units const& offloaded,
-                            std::size_t element_bytes) {
+                            state_layout const& layout) {
   state_bytes all;
-  auto const split = split_state_bytes(element_bytes);
   for (auto const& b : buckets) {
-    auto const n = static_cast<std::size_t>(b.count);
     bool const weight_on_host = offloaded.weights_of(b.unit);
     switch (b.where) {
       case tier::resident:
-        all.resident += n * split;
+        all.resident += layout.split(b.count);
         break;
       case tier::host:
-        (weight_on_host ? all.in_place : all.whole) += n * (weight_on_host ? split : whole_state_bytes);
-        all.pinned_buffer = std::max(all.pinned_buffer, n * element_bytes);
+        (weight_on_host ? all.in_place : all.whole) +=
+            weight_on_host ? layout.split(b.count) : layout.whole(b.count);
+        all.pinned_buffer = std::max(all.pinned_buffer, layout.weights(b.count));
         break;
       case tier::device_updated:
-        all.device_updated += n * split;
-        all.staging_buffer =
-            std::max(all.staging_buffer, n * device_updated_bytes(element_bytes, weight_on_host));
+        all.device_updated += layout.split(b.count);
+        all.staging_buffer = std::max(all.staging_buffer, layout.device_updated(b.count, weight_on_host));
         break;
     }
   }
   return all;
 }
 inline state_bytes bytes_of(configuration const& a, std::size_t element_bytes) {
-  return bytes_of(a.buckets, a.offloaded, element_bytes);
+  return bytes_of(a.buckets, a.offloaded, {a.format, element_bytes});
 }
 
 }  // namespace superoffload::offload

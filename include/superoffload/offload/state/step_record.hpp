@@ -17,9 +17,11 @@ struct step_record {
   std::int64_t t = 1;                ///< optimizer steps so far, this one included
   float factor = 1.0F;               ///< clip factor of the gradient
 
-  /// The scalars of the kernels. `decays`: does weight decay apply to the tensors?
-  [[nodiscard]] kernel::adamw_step numbers(bool decays) const {
-    return optim::make_step(settings, rate, t, factor, decays);
+  /// The scalars of the kernels, for tensors of a unit. `decays`: does weight decay apply to them?
+  [[nodiscard]] kernel::adamw_step numbers(int unit, bool decays) const {
+    auto step = optim::make_step(settings, rate, t, factor, decays);
+    step.noise = kernel::noise_key(t, unit);
+    return step;
   }
 };
 

@@ -31,6 +31,7 @@ struct deepspeed_config {
   said<std::int64_t> accumulation;      ///< micro-batches of a step
   said<double> gradient_clipping;       ///< 0: none
   said<bool> bf16;                      ///< false: float32
+  said<state_format> state;             ///< of the optimizer
   /// @{
   /// Of AdamW. `lr` is the peak; the scheduler may say it, too.
   said<double> lr, beta1, beta2, epsilon, weight_decay;

@@ -33,6 +33,7 @@ inline void expect_same_engines(comm::host_group const& ranks,
   comm::expect_same(ranks, "the settings of AdamW",
                     concat("betas ", o.adamw.beta1, " ", o.adamw.beta2, ", eps ", o.adamw.epsilon, ", decay ",
                            o.adamw.weight_decay));
+  comm::expect_same(ranks, "the format of the optimizer state", name_of(o.configuration.format));
   comm::expect_same(ranks, "accumulates", concat(o.accumulates));
   auto const& buffers = o.configuration.buffers;
   comm::expect_same(ranks, "gather buffers", concat(buffers.weights, " ", buffers.gradients));

@@ -18,6 +18,7 @@ SUPEROFFLOAD_INLINE std::string shown(offload::choice value) {
   constexpr char const* names[] = {"auto", "on", "off"};
   return names[static_cast<int>(value)];
 }
+SUPEROFFLOAD_INLINE std::string shown(state_format value) { return std::string{name_of(value)}; }
 SUPEROFFLOAD_INLINE std::string shown(optim::schedule::shape value) { return name_of(value); }
 SUPEROFFLOAD_INLINE std::string shown(on_nonfinite value) {
   return value == on_nonfinite::skip ? "skip" : "stop";

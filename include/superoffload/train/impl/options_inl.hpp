@@ -218,6 +218,7 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
       {"--packing", concat(o.packing)},
       {"--shuffle", concat(o.shuffle)},
       {"--activation_checkpointing", detail::shown(o.recompute)},
+      {"--state", detail::shown(s.state)},
       {"--offload", detail::shown(s.how)},
       {"--ratio", share(s.ratio)},
       {"--device_updated_share", share(s.device_updated_share)},

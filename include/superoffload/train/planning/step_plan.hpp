@@ -246,6 +246,7 @@ offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_
                                  .head_dim = static_cast<std::int32_t>(c.head_dim),
                                  .longest = static_cast<std::int32_t>(expected.positions),
                                  .scale = 1.0 / std::sqrt(static_cast<double>(c.head_dim))},
+                   .format = s.state,
                    .cores_share = s.cpuadam_cores_perc};
   auto const units = units_of_state(model.units(), shape);
   for (auto const& b : offload::buckets_of(units, s.bucket_bytes / static_cast<std::int64_t>(sizeof(T)))) {

@@ -4,9 +4,11 @@
 
 #include <superoffload/core/inline.hpp>
 #include <superoffload/offload/planning/machine.hpp>
+#include <superoffload/offload/state/state_bytes.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -19,6 +21,45 @@ SUPEROFFLOAD_INLINE double machine::adam_time(adam_task task, int threads, int d
   double const update = adam.links_idle[static_cast<std::size_t>(adam_task::update)];
   double const by_threads = adam.one_thread / update * adam.links_idle[i] / threads;
   return std::max(saturated, by_threads);
+}
+
+namespace detail {
+/// Bytes of host memory that a task reads and writes for each of many parameters.
+SUPEROFFLOAD_INLINE double adam_traffic(adam_task task, state_layout const& of) {
+  constexpr std::int64_t many = std::int64_t{1} << 20;
+  auto const each = [](std::size_t bytes) { return static_cast<double>(bytes) / many; };
+  double const state = each(of.whole(many)), number = each(of.weights(many));
+  switch (task) {
+    case adam_task::update:
+      return 2.0 * state + 2.0 * number;  // gradient and weight
+    case adam_task::speculate:
+      return state + 2.0 * number;
+    case adam_task::commit:
+      return 2.0 * state + number;
+    case adam_task::commit_speculate:
+    case adam_task::commit_update:
+      return 2.0 * state + 3.0 * number;
+    case adam_task::update_in_place:
+      break;
+  }
+  return 2.0 * each(of.split(many)) + 3.0 * number;
+}
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE machine with_state(machine m, state_format format, std::size_t element_bytes) {
+  auto const ratio = [&](std::size_t task) {
+    auto const of = [&](state_format f) {
+      return detail::adam_traffic(static_cast<adam_task>(task), {f, element_bytes});
+    };
+    return of(format) / of(m.adam.format);
+  };
+  for (std::size_t i = 0; i < adam_tasks; ++i) {
+    m.adam.links_idle[i] *= ratio(i);
+    m.adam.links_busy[i] *= ratio(i);
+  }
+  m.adam.one_thread *= ratio(static_cast<std::size_t>(adam_task::update));
+  m.adam.format = format;
+  return m;
 }
 
 SUPEROFFLOAD_INLINE machine within_budget(machine m, settings const& s) {

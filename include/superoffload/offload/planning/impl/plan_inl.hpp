@@ -69,8 +69,9 @@ private:
   void tell_of_state() {
     text_ += formatted(
         "  optimizer state: %.1f %% on the device, %.1f %% updated by the CPU, %.1f %% streamed to the "
-        "device\n",
-        100.0 * p_.resident, 100.0 * p_.host, 100.0 * p_.device_updated);
+        "device%s\n",
+        100.0 * p_.resident, 100.0 * p_.host, 100.0 * p_.device_updated,
+        p_.state.format == state_format::float32 ? "" : concat(", in ", name_of(p_.state.format)).c_str());
     if (p_.host > 0.0) {
       text_ += formatted("  CPU Adam: %d thread%s, %s\n", p_.state.workers, p_.state.workers == 1 ? "" : "s",
                          p_.state.immediate    ? "as gradients arrive"

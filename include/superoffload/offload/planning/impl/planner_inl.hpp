@@ -22,7 +22,11 @@ class search {
 public:
   search(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
          settings const& s)
-      : units_{units}, w_{w}, m_{m}, s_{s}, candidates_{units, w, m, s} {}
+      : units_{units},
+        w_{w},
+        m_{with_state(m, s.state, static_cast<std::size_t>(w.element_bytes))},
+        s_{s},
+        candidates_{units, w, m_, s} {}
 
   plan run() {
     auto const all = candidates_.kinds();
@@ -172,7 +176,7 @@ private:
 
   std::vector<autograd::unit_layout> const& units_;
   workload const& w_;
-  machine const& m_;
+  machine m_;
   settings const& s_;
   plan_candidates candidates_;
   std::optional<plan> best_;

@@ -4,6 +4,7 @@
 
 #include <superoffload/core/inline.hpp>
 #include <superoffload/offload/planning/step_bound.hpp>
+#include <superoffload/offload/state/state_bytes.hpp>
 
 #include <algorithm>
 
@@ -65,7 +66,8 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   // Parameters by their update: by CPU Adam with weights on the device (`beside`) or on the host
   // (`in_place`), or on the device. Of the latter some are device-updated, some of these with their weights
   // (`along`).
-  double beside = 0.0, in_place = 0.0, on_device = 0.0, device_updated = 0.0, along = 0.0, weights = 0.0;
+  double beside = 0.0, in_place = 0.0, along = 0.0, weights = 0.0;
+  std::int64_t on_device = 0, device_updated = 0;
   for (auto const& b : p.state.buckets) {
     auto const count = static_cast<double>(b.count);
     bool const offloaded = p.state.weights_offloaded(b);
@@ -73,28 +75,28 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
       (offloaded ? in_place : beside) += count;
       continue;
     }
-    on_device += count;
+    on_device += b.count;
     if (b.where == tier::device_updated) {
-      device_updated += count;
+      device_updated += b.count;
       along += offloaded ? count : 0.0;
     }
   }
   for (auto const n : p.offloaded_weights) { weights += static_cast<double>(n); }
-  double const e = w.element_bytes, state = static_cast<double>(w.state_bytes());
-  double const traffic = static_cast<double>(update_traffic_bytes(static_cast<std::size_t>(w.element_bytes)));
-  double const update = on_device * traffic / m.device.bandwidth;
+  double const e = w.element_bytes;
+  state_layout const layout{p.state.format, static_cast<std::size_t>(w.element_bytes)};
+  double const update = static_cast<double>(layout.update_traffic(on_device)) / m.device.bandwidth;
+  double const state = static_cast<double>(layout.split(device_updated));
   double activations = 0.0;
   for (auto const bytes : w.levels[p.level].leaving) { activations += w.micro_batches * bytes; }
   double const sums = (w.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
   int const workers = p.state.workers;
-  double const all_at_once =
-      detail::busiest(m, workers,
-                      {.compute = passes + update,
-                       .host = beside,
-                       .in_place = in_place,
-                       .down = (beside + in_place + along) * e + sums + activations + device_updated * state,
-                       .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + activations +
-                             device_updated * state});
+  double const all_at_once = detail::busiest(
+      m, workers,
+      {.compute = passes + update,
+       .host = beside,
+       .in_place = in_place,
+       .down = (beside + in_place + along) * e + sums + activations + state,
+       .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + activations + state});
   if (p.state.immediate) {
     return all_at_once;
   }
@@ -102,12 +104,9 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   // everything else on the host does, too.
   double const before = p.state.waits_for_all ? passes : passes - first_forward;
   auto const in_order = [&](double clipped) {
-    double const after = detail::busiest(m, workers,
-                                         {.compute = update,
-                                          .host = clipped,
-                                          .in_place = in_place,
-                                          .down = device_updated * state,
-                                          .up = clipped * e});
+    double const after = detail::busiest(
+        m, workers,
+        {.compute = update, .host = clipped, .in_place = in_place, .down = state, .up = clipped * e});
     return std::max(all_at_once, before + after);
   };
   bool const ahead = p.state.speculates && w.hit_rate >= p.state.least_hit_rate();

@@ -198,9 +198,11 @@ private:
 
 SUPEROFFLOAD_INLINE void read_bf16(section bf16, deepspeed_config& c) {
   c.bf16 = bf16.boolean("enabled");
-  bf16.only("bf16_master_weights_and_grads", false, "master weights are float32");
-  bf16.only("bf16_optimizer_states", false, "the optimizer's state is float32");
-  bf16.without_effect({"check_grad_overflow", "immediate_grad_update"});
+  auto const states = bf16.boolean("bf16_optimizer_states");
+  if (states) {
+    c.state = {*states.value ? state_format::bf16 : state_format::float32, states.where};
+  }
+  bf16.without_effect({"bf16_master_weights_and_grads", "check_grad_overflow", "immediate_grad_update"});
   bf16.expect_no_more();
 }
 

@@ -105,6 +105,7 @@ SUPEROFFLOAD_INLINE void settle_offload(deepspeed_config const& file, settlement
   if (!file.offload && !file.offload_is_open && !settle.given("--offload")) {
     s.how = offload::mode::none;
   }
+  settle(file.state, "--state", s.state);
   settle(file.ratio, "--ratio", s.ratio);
   settle(file.cpuadam_cores_perc, "--cpuadam_cores_perc", s.cpuadam_cores_perc);
   settle(file.offload_weights, "--offload_weights", s.offload_weights);

@@ -28,6 +28,7 @@ public:
     change_recompute();
     if (planner_.rates_of_offloading) {
       change_offloading();
+    change_state();
       change_memory();
     }
     return std::move(rows_);
@@ -99,6 +100,16 @@ private:
       o.max_grad_norm = 0.0;
       o.nonfinite = on_nonfinite::stop;
       add("--max_grad_norm 0 --on_nonfinite stop", o);
+    }
+  }
+
+  void change_state() {
+    for (auto const format : state_formats) {
+      if (format != asked_.offload.state) {
+        auto o = asked_;
+        o.offload.state = format;
+        add(concat("--state ", name_of(format)), o);
+      }
     }
   }
 

@@ -136,6 +136,13 @@ SUPEROFFLOAD_INLINE void read_adam(machine_section adam, offload::machine& m) {
   m.adam.one_thread = adam.positive("update_by_one_thread", 1e-9);
   m.adam.links_idle = adam_seconds(adam["links_idle"]);
   m.adam.links_busy = adam_seconds(adam["links_busy"]);
+  if (adam.has("state")) {
+    auto const state = adam["state"];
+    auto const format = state_format_of(state.text());
+    expect(format.has_value(), exit_code::bad_input, state.where(), " is '", printable(state.text()),
+           "', expected float32, bf16 or int8");
+    m.adam.format = *format;
+  }
   adam.expect_no_more();
 }
 
@@ -190,6 +197,7 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::machine const& m, std::string c
         {"task_us", 1e6 * m.adam.latency}}},
       {"adam_seconds_per_1e9",
        {{"threads", m.adam.threads},
+        {"state", std::string{name_of(m.adam.format)}},
         {"update_by_one_thread", 1e9 * m.adam.one_thread},
         {"links_idle", detail::json_of(m.adam.links_idle)},
         {"links_busy", detail::json_of(m.adam.links_busy)}}},

@@ -64,6 +64,7 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::plan const& p, std::string cons
       {"model_tflops", known(1e-12 * p.model_flops_per_second)},
       {"recompute", p.recompute},
       {"tiers", {{"resident", p.resident}, {"host", p.host}, {"device_updated", p.device_updated}}},
+      {"state", std::string{name_of(p.state.format)}},
       {"buckets", p.state.buckets.size()},
       {"pinned_buffers", p.state.pinned_buffers},
       {"staging_buffers", p.state.staging_buffers},

@@ -79,8 +79,8 @@ SUPEROFFLOAD_INLINE void expect_shares(training_options const& o, run_data const
 }
 
 inline constexpr std::array<std::string_view, 11> optimization_flags{
-    "--batch_size",      "--lr",         "--lr_scheduler", "the schedule of --deepspeed_config",
-    "--lr_warmup_steps", "--adam_beta1", "--adam_beta2",   "--adam_eps",
+    "--batch_size",      "--lr",         "--lr_scheduler",  "the schedule of --deepspeed_config",
+    "--lr_warmup_steps", "--adam_beta1", "--adam_beta2",    "--adam_eps",
     "--weight_decay",    "--no_decay",   "--max_grad_norm"};
 inline constexpr std::array<std::string_view, 3> tokenizer_files{"tokenizer.json", "tokenizer_config.json",
                                                                  "special_tokens_map.json"};
@@ -255,6 +255,9 @@ SUPEROFFLOAD_INLINE named_values settings_of(training_options const& o, io::mode
     if (detail::is_one_of(detail::optimization_flags, entry.first)) {
       settings.push_back(entry);
     }
+  }
+  if (o.offload.state != state_format::float32) {  // checkpoints without the name have float32
+    settings.emplace_back("--state", name_of(o.offload.state));
   }
   settings.emplace_back("--eval_dataset",
                         o.eval_dataset.empty() ? "none" : detail::text_of(data.held_out_set, data, o));

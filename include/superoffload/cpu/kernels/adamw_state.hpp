@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+// AdamW's state as its kernels hold it in registers, and how it is loaded and stored in each format.
+#pragma once
+
+#include <superoffload/cpu/kernels/simd.hpp>
+#include <superoffload/cpu/kernels/streaming.hpp>
+#include <superoffload/cpu/kernels/words.hpp>
+#include <superoffload/kernel/adamw.hpp>
+
+#include <cstdint>
+
+namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
+
+/// Vectors whose state is loaded and stored together: those of a block, or one.
+template <state_format F>
+inline constexpr int vectors_of_group =
+    F == state_format::int8 ? static_cast<int>(kernel::state_block) / lanes<float> : 1;
+
+// Prefetching
+// ----------------------------------------------------------------------------------------------------
+
+[[gnu::always_inline]] inline void prefetch(kernel::block_codes array, int64_t i) {
+  prefetch(array.codes, i);
+}
+[[gnu::always_inline]] inline void prefetch(kernel::short_masters array, int64_t i) {
+  prefetch(array.high, i);
+  prefetch(array.low, i);
+}
+
+/// As for_streamed_vectors: calls body(i, whole or part) for the groups of format F.
+template <state_format F, class Body, class... Inputs>
+[[gnu::always_inline]] inline void for_streamed_groups(int64_t first, int64_t last, int64_t count,
+                                                       Body const& body, Inputs... inputs) {
+  if constexpr (vectors_of_group<F> == 1 && F != state_format::int8) {
+    for_streamed_vectors(first, last, count, body, inputs...);
+  } else {
+    auto const mine = range_of(first, last, elements_of_item, count);
+    for (auto i = mine.begin; i < mine.end; i += kernel::state_block) {
+      for (auto ahead = elements_ahead; ahead < elements_ahead + kernel::state_block;
+           ahead += elements_of_round) {
+        (prefetch(inputs, i + ahead), ...);
+      }
+      body(i, whole{});
+    }
+  }
+}
+
+// Masters
+// --------------------------------------------------------------------------------------------------------
+
+/// The masters of weights whose low 8 of 24 bits are stored beside them.
+inline vector<float> load_master(bfloat16 const* weight, std::uint8_t const* low, whole) {
+  auto const byte = load_words(low);
+  auto const high = bits_of(load<float>(weight, whole{}));
+  return floats_of(high + (byte << 8) - ((byte >> 7) << 16));
+}
+inline void store_master(bfloat16* weight, std::uint8_t* low, vector<float> x, whole) {
+  store<rounding::half_away>(weight, x, whole{});
+  store_words(low, bits_of(x) >> 8);
+}
+inline vector<float> load_master(float const* weight, std::uint8_t const*, whole) {
+  return load<float>(weight, whole{});
+}
+inline void store_master(float* weight, std::uint8_t*, vector<float> x, whole) { store(weight, x, whole{}); }
+
+/// Whole masters.
+template <class Extent>
+vector<float> load_whole_master(float const* from, Extent extent) {
+  return load<float>(from, extent);
+}
+template <class Extent>
+void store_whole_master(float* to, vector<float> x, Extent extent) {
+  store(to, x, extent);
+}
+inline vector<float> load_whole_master(kernel::short_masters from, whole) {
+  return load_master(from.high, from.low, whole{});
+}
+inline void store_whole_master(kernel::short_masters to, vector<float> x, whole) {
+  store_master(to.high, to.low, x, whole{});
+}
+
+// Moments
+// --------------------------------------------------------------------------------------------------------
+
+/// A moment of a group.
+template <state_format F, kernel::moment Of>
+struct moment_group {
+  static constexpr int n = vectors_of_group<F>;
+  exact_floats values[n];
+
+  template <class Extent>
+  [[gnu::always_inline]] void load_from(kernel::moments<F> from, int64_t i, Extent extent) {
+    if constexpr (F == state_format::int8) {
+      using code = kernel::moment_code<F, Of>;
+      auto const base = code::base(words{std::uint32_t{from.exponents[i / kernel::state_block]}});
+      for (int k = 0; k < n; ++k) {
+        values[k] = floats_of(code::decoded(load_words(from.codes + i + k * lanes<float>), base));
+      }
+    } else {
+      values[0] = load<float>(from + i, extent);
+    }
+  }
+  /// Stores the values, and leaves them as they are stored. `noise` gives noise_of a vector.
+  template <class Noise, class Extent>
+  [[gnu::always_inline]] void store_to(kernel::moments<F> to, int64_t i, Noise const& noise, Extent extent) {
+    if constexpr (F == state_format::float32) {
+      store(to + i, vector<float>{values[0]}, extent);
+    } else if constexpr (F == state_format::bf16) {
+      auto const rounded = kernel::moment_code<F, Of>::rounded(bits_of(values[0]), noise(0));
+      values[0] = floats_of(rounded);
+      if constexpr (std::same_as<Extent, whole>) {
+        store_words(reinterpret_cast<std::uint16_t*>(to + i), rounded >> 16);
+      } else {
+        bfloat16 buffer[lanes<float>];
+        store_words(reinterpret_cast<std::uint16_t*>(buffer), rounded >> 16);
+        store_part<bfloat16, float>(to + i, buffer, extent);
+      }
+    } else {
+      using code = kernel::moment_code<F, Of>;
+      auto greatest = bits_of(values[0]) & words{0x7FFFFFFFU};
+      for (int k = 1; k < n; ++k) { greatest = greater(greatest, bits_of(values[k]) & words{0x7FFFFFFFU}); }
+      auto const exponent = code::exponent(greatest_of_lanes(greatest));
+      to.exponents[i / kernel::state_block] = static_cast<std::uint8_t>(exponent);
+      words const base{code::base(exponent)};
+      for (int k = 0; k < n; ++k) {
+        auto const stored = code::encoded(bits_of(values[k]), base, noise(k));
+        store_words(to.codes + i + k * lanes<float>, stored);
+        values[k] = floats_of(code::decoded(stored, base));
+      }
+    }
+  }
+};
+
+// All of it
+// ------------------------------------------------------------------------------------------------------
+
+/// The state of a group. Masters are always as they are stored, moments only after load_moments and
+/// store_moments: a step uses its moments before they are rounded.
+template <element T, state_format F>
+struct adamw_group {
+  static constexpr int n = vectors_of_group<F>;
+  exact_floats master[n];
+  moment_group<F, kernel::moment::m> m;
+  moment_group<F, kernel::moment::v> v;
+
+  template <class Extent>
+  [[gnu::always_inline]] void load_masters(kernel::masters<T, F> from, int64_t i, Extent extent) {
+    each([&](int k, int64_t at) { master[k] = load_whole_master(from + (i + at), extent); });
+  }
+  template <class Extent>
+  [[gnu::always_inline]] void store_masters(kernel::masters<T, F> to, int64_t i, Extent extent) const {
+    each([&](int k, int64_t at) { store_whole_master(to + (i + at), vector<float>{master[k]}, extent); });
+  }
+  template <class Arguments, class Extent>
+  [[gnu::always_inline]] void load_moments(Arguments const& a, int64_t i, Extent extent) {
+    m.load_from(a.m, i, extent);
+    v.load_from(a.v, i, extent);
+  }
+  template <class Arguments, class Extent>
+  [[gnu::always_inline]] void store_moments(Arguments const& a, int64_t i, kernel::adamw_step const& step,
+                                            Extent extent) {
+    m.store_to(a.m, i, noise(a.index + i, step), extent);
+    v.store_to(a.v, i, noise(a.index + i, step), extent);
+  }
+  /// A step with gradient_of(offset), the gradient of a vector. `index` is the group's in its unit.
+  template <class Gradient>
+  [[gnu::always_inline]] void advance(Gradient const& gradient_of, kernel::adamw_step const& step,
+                                      int64_t index) {
+    each([&](int k, int64_t at) {
+      kernel::adamw_rule(master[k], m.values[k], v.values[k], exact_floats{gradient_of(at)}, step,
+                         [](exact_floats x) { return sqrt(x); });
+      master[k] = without_nan_payload(master[k]);
+      m.values[k] = without_nan_payload(m.values[k]);
+      v.values[k] = without_nan_payload(v.values[k]);
+      if constexpr (kernel::short_master<T, F>) {
+        master[k] = floats_of(kernel::rounded_master<T, F>(bits_of(master[k]), noise(index, step)(k)));
+      }
+    });
+  }
+
+  /// Calls work(vector, its first element) for each vector of the group.
+  template <class Work>
+  [[gnu::always_inline]] static void each(Work const& work) {
+    for (int k = 0; k < n; ++k) { work(k, int64_t{k} * lanes<float>); }
+  }
+
+private:
+  /// The noise of a step, by vector of the group that begins at `index` of the unit.
+  static auto noise(int64_t index, kernel::adamw_step const& step) {
+    return [=](int k) {
+      return kernel::noise_of(counted_from(static_cast<std::uint32_t>(index + int64_t{k} * lanes<float>)),
+                              step.noise);
+    };
+  }
+};
+
+}  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET
