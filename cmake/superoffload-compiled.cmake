@@ -19,6 +19,7 @@ set(superoffload_kernel_flags_scalar)
 set(superoffload_kernel_flags_avx2 -mavx2 -mfma)
 set(superoffload_kernel_flags_avx512 -mavx2 -mfma -mavx512f -mavx512cd -mavx512dq -mavx512bw -mavx512vl
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # g++ 12 warns inside its own intrinsics
+set(superoffload_kernel_flags_avx512_bf16 ${superoffload_kernel_flags_avx512} -mavx512bf16)
 set(superoffload_kernel_flags_neon)
 
 
@@ -72,7 +73,7 @@ endfunction()
 
 function(superoffload_add_cpu_kernels target)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-    set(sets scalar avx2 avx512)
+    set(sets scalar avx2 avx512 avx512_bf16)
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     set(sets scalar neon)
   else()
@@ -83,7 +84,12 @@ function(superoffload_add_cpu_kernels target)
     if(set STREQUAL "scalar")
       list(APPEND lines "#define SUPEROFFLOAD_KERNEL_SCALAR")
     endif()
-    superoffload_write_source(source kernels_${set}.cpp ${lines} "#include <superoffload/cpu/kernels/set.hpp>")
+    set(header set)
+    if(set STREQUAL "avx512_bf16")
+      list(APPEND lines "#define SUPEROFFLOAD_BASE_SET avx512")
+      set(header set_over)
+    endif()
+    superoffload_write_source(source kernels_${set}.cpp ${lines} "#include <superoffload/cpu/kernels/${header}.hpp>")
     set_source_files_properties(${source} PROPERTIES
       COMPILE_OPTIONS "${superoffload_kernel_flags};${superoffload_kernel_flags_${set}}"
       COMPILE_DEFINITIONS "Eigen=superoffload_eigen_${set}")

@@ -24,8 +24,7 @@ void for_every_set(across_sets promise, Check check,
                    std::initializer_list<int> numbers_of_threads = {1, 2, 5}) {
   std::optional<std::uint64_t> of_all;
   auto const before = active_instruction_set();
-  for (auto const set :
-       {instruction_set::scalar, instruction_set::avx2, instruction_set::avx512, instruction_set::neon}) {
+  for (auto const set : instruction_sets) {
     if (!supported(set)) {
       continue;
     }

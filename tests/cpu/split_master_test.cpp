@@ -63,8 +63,7 @@ std::int64_t wrong_in(std::int64_t begin, std::int64_t end) {
 
 void check_patterns(std::int64_t stride) {
   auto const before = active_instruction_set();
-  for (auto const set :
-       {instruction_set::scalar, instruction_set::avx2, instruction_set::avx512, instruction_set::neon}) {
+  for (auto const set : instruction_sets) {
     if (!supported(set)) {
       continue;
     }

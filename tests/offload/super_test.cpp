@@ -328,9 +328,15 @@ TEST_CASE_TEMPLATE("weights in host memory give the bits of the simple path, in 
   }
 }
 
+/// Threads do the same in both.
+std::vector<state_format> formats_of_fewer_bytes() {
+  return test::under_thread_sanitizer ? std::vector{state_format::int8}
+                                      : std::vector{state_format::bf16, state_format::int8};
+}
+
 TEST_CASE_TEMPLATE("state of fewer bytes gives the bits of the simple path, in every mixture of tiers", T,
                    SUPEROFFLOAD_TEST_WEIGHTS) {
-  for (auto const format : {state_format::bf16, state_format::int8}) {
+  for (auto const format : formats_of_fewer_bytes()) {
     CAPTURE(std::string{name_of(format)});
     for (auto const* tiers : {"h", "s", "r", "hhsr"}) {
       for (double const max_norm : {never, sometimes, always}) {
@@ -346,11 +352,11 @@ TEST_CASE_TEMPLATE("state of fewer bytes gives the bits of the simple path, in e
   }
 }
 
-TEST_CASE("state of fewer bytes stays exact over hundreds of steps with every kind of update") {
-  for (auto const format : {state_format::bf16, state_format::int8}) {
+TEST_CASE("state of fewer bytes stays exact over many steps with every kind of update") {
+  for (auto const format : formats_of_fewer_bytes()) {
     CAPTURE(std::string{name_of(format)});
     auto const counts = check_exact<bfloat16, bfloat16>(configured("hhsr", 6, format),
-                                                        {sometimes, true, true}, 240 / slower, 4);
+                                                        {sometimes, true, true}, 120 / slower, 4);
     CHECK(counts.speculated > 0);
     CHECK(counts.committed > 0);
     CHECK(counts.updated > 0);
@@ -364,7 +370,7 @@ TEST_CASE("state of fewer bytes stays exact over hundreds of steps with every ki
 
 TEST_CASE_TEMPLATE("state of fewer bytes that is read can be written again without loss, in any pieces", T,
                    SUPEROFFLOAD_TEST_WEIGHTS) {
-  for (auto const format : {state_format::bf16, state_format::int8}) {
+  for (auto const format : formats_of_fewer_bytes()) {
     CAPTURE(std::string{name_of(format)});
     auto const run = [&](bool interrupted) {
       auto const a = configured("hsr", 4, format);

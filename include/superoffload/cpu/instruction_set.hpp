@@ -2,13 +2,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <string_view>
 
 namespace superoffload::cpu {
 
 /// The instruction sets that the kernels can be compiled for. With SUPEROFFLOAD_COMPILED they are compiled
 /// for all sets of the processor's kind, else for the one that the flags of the translation unit name.
-enum class instruction_set { scalar, avx2, avx512, neon };
+enum class instruction_set {
+  scalar,
+  avx2,
+  avx512,
+  avx512_bf16,  ///< avx512, with products of bfloat16 by its own instruction
+  neon
+};
+inline constexpr std::array instruction_sets{instruction_set::scalar, instruction_set::avx2,
+                                             instruction_set::avx512, instruction_set::avx512_bf16,
+                                             instruction_set::neon};
 
 constexpr std::string_view name_of(instruction_set set) {
   switch (set) {
@@ -18,6 +28,8 @@ constexpr std::string_view name_of(instruction_set set) {
       return "avx2";
     case instruction_set::avx512:
       return "avx512";
+    case instruction_set::avx512_bf16:
+      return "avx512_bf16";
     case instruction_set::neon:
       return "neon";
   }

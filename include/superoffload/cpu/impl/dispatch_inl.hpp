@@ -31,6 +31,7 @@ SUPEROFFLOAD_DECLARE_SET(scalar)
 #if defined(__x86_64__)
 SUPEROFFLOAD_DECLARE_SET(avx2)
 SUPEROFFLOAD_DECLARE_SET(avx512)
+SUPEROFFLOAD_DECLARE_SET(avx512_bf16)
 #elif defined(__aarch64__)
 SUPEROFFLOAD_DECLARE_SET(neon)
 #endif
@@ -56,6 +57,7 @@ inline choice const choices[] = {
 #if defined(__x86_64__)
     SUPEROFFLOAD_CHOICE(avx2),
     SUPEROFFLOAD_CHOICE(avx512),
+    SUPEROFFLOAD_CHOICE(avx512_bf16),
 #elif defined(__aarch64__)
     SUPEROFFLOAD_CHOICE(neon),
 #endif
@@ -75,6 +77,8 @@ SUPEROFFLOAD_INLINE bool processor_has([[maybe_unused]] instruction_set set) noe
       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
              __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    case instruction_set::avx512_bf16:
+      return processor_has(instruction_set::avx512) && __builtin_cpu_supports("avx512bf16");
 #elif defined(__aarch64__)
     case instruction_set::neon:
       return true;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/cpu/kernels/dot_gemm.hpp>
 #include <superoffload/cpu/kernels/tile_gemm.hpp>
 #include <superoffload/kernel/gemm.hpp>
 
@@ -28,9 +29,6 @@ constexpr tiling tiling_of(int64_t m, int64_t n, int64_t k) {
   return t;
 }
 
-/// Depth of the panels that are widened at a time.
-inline constexpr int64_t panel_depth = 256;
-
 template <element T, element Out>
 int64_t items(kernel::gemm<T, Out> const& g) {
   auto const t = tiling_of(g.m, g.n, g.k);
@@ -43,35 +41,34 @@ void run(kernel::gemm<T, Out> const& g, int64_t first, int64_t last) {
   auto const t = tiling_of(g.m, g.n, g.k);
   operand<T> const a{g.a, g.m, g.k, g.transpose_a ? g.m : g.k, g.transpose_a};
   operand<T> const b{g.b, g.k, g.n, g.transpose_b ? g.k : g.n, g.transpose_b};
-  constexpr bool widens = !std::same_as<T, W>;
-  auto const depth = widens ? panel_depth : g.k;
-  arrays scratch{arrays::bytes_of(t.rows * t.columns, sizeof(W)) +
-                 (widens ? arrays::bytes_of((t.rows + t.columns) * depth, sizeof(W)) : 0)};
-  auto* const tile = scratch.take<W>(t.rows * t.columns);
-  auto* const panels = widens ? scratch.take<W>((t.rows + t.columns) * depth) : nullptr;
+  using product = tile_product<T>;
+  auto const depth = product::depth_of(g.k);
+  auto const height = pieces_of(t.rows, product::row_grid) * product::row_grid;
+  auto const stride = pieces_of(t.columns, product::column_grid) * product::column_grid;
+  arrays scratch{arrays::bytes_of(height * stride, sizeof(W)) +
+                 product::scratch_bytes(t.rows, t.columns, depth)};
+  auto* const tile = scratch.take<W>(height * stride);
+  product const multiply_tile{scratch, t.rows, t.columns, depth};
 
   for (auto item = first; item < last; ++item) {
     auto const [row, row_end] = range_of(item % t.down, item % t.down + 1, t.rows, g.m);
     auto const [column, column_end] = range_of(item / t.down, item / t.down + 1, t.columns, g.n);
     auto const rows = row_end - row;
     auto const columns = column_end - column;
-    if constexpr (widens) {
-      for (int64_t from = 0; from < g.k || from == 0; from += depth) {
-        auto const length = g.k - from < depth ? g.k - from : depth;
-        auto const left = widened<T>(a.block(row, from, rows, length), panels);
-        auto const right = widened<T>(b.block(from, column, length, columns), panels + t.rows * depth);
-        multiply<W>(left, right, tile, columns, from > 0);
-      }
-    } else {
-      multiply<W>(a.block(row, 0, rows, g.k), b.block(0, column, g.k, columns), tile, columns, false);
-    }
+    int64_t from = 0;
+    do {
+      auto const length = g.k - from < depth ? g.k - from : depth;
+      multiply_tile(a.block(row, from, rows, length), b.block(from, column, length, columns), tile, stride,
+                    from > 0);
+      from += depth;
+    } while (from < g.k);
     for (int64_t r = 0; r < rows; ++r) {
-      auto const* const from = tile + r * columns;
+      auto const* const sums = tile + r * stride;
       auto* const to = g.c + (row + r) * g.n + column;
       auto const* const bias = g.bias == nullptr ? nullptr : g.bias + column;
       auto const* const addend = g.addend == nullptr ? nullptr : g.addend + (row + r) * g.n + column;
       for_vectors<W>(columns, [&](int64_t i, auto extent) {
-        auto x = load<W>(from + i, extent);
+        auto x = load<W>(sums + i, extent);
         if (bias != nullptr) {
           x = x + load<W>(bias + i, extent);
         }

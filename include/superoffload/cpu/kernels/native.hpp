@@ -7,7 +7,11 @@
 #ifndef SUPEROFFLOAD_KERNEL_SET
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
     defined(__FMA__)
+#if defined(__AVX512BF16__)
+#define SUPEROFFLOAD_KERNEL_SET avx512_bf16
+#else
 #define SUPEROFFLOAD_KERNEL_SET avx512
+#endif
 #elif defined(__AVX2__) && defined(__FMA__)
 #define SUPEROFFLOAD_KERNEL_SET avx2
 #elif defined(__aarch64__)

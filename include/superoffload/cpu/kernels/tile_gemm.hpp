@@ -98,4 +98,37 @@ operand<wide<T>> widened(operand<T> const& from, wide<T>* to, wide<T> factor = 1
   return {to, from.rows, from.columns, length, from.transposed};
 }
 
+/// The products of a tile of at most `rows` x `columns`, in panels of `depth`: of wide<T>, widened where T is
+/// not.
+template <element T>
+class tile_product {
+  using W = wide<T>;
+  static constexpr bool widens = !std::same_as<T, W>;
+
+public:
+  /// The tile's memory is a multiple of these.
+  static constexpr int64_t row_grid = 1, column_grid = 1;
+  static constexpr int64_t depth_of(int64_t k) { return widens && k > 256 ? 256 : k; }
+  static constexpr std::size_t scratch_bytes(int64_t rows, int64_t columns, int64_t depth) {
+    return widens ? arrays::bytes_of((rows + columns) * depth, sizeof(W)) : 0;
+  }
+
+  tile_product(arrays& scratch, int64_t rows, int64_t columns, int64_t depth)
+      : left_{widens ? scratch.take<W>((rows + columns) * depth) : nullptr},
+        right_{widens ? left_ + rows * depth : nullptr} {}
+
+  /// c (+)= a b.
+  void operator()(operand<T> const& a, operand<T> const& b, W* c, int64_t c_stride, bool accumulate) const {
+    if constexpr (widens) {
+      multiply<W>(widened<T>(a, left_), widened<T>(b, right_), c, c_stride, accumulate);
+    } else {
+      multiply<W>(a, b, c, c_stride, accumulate);
+    }
+  }
+
+private:
+  W* left_;
+  W* right_;
+};
+
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET
