@@ -129,15 +129,16 @@ inline constexpr int lanes = (std::is_same_v<T, bfloat16> || ...) ? 8
                              : (std::is_same_v<T, float> || ...)  ? 4
                                                                   : 2;
 
-/// What N elements are accessed as: pieces of 16 bytes, or one of 8.
+/// What N elements are accessed as: pieces of 16 bytes, or one of 8 or 4.
 template <int N, class T>
-using access = std::conditional_t<N * sizeof(T) % 16 == 0, uint4, uint2>;
+using access = std::conditional_t<N * sizeof(T) % 16 == 0, uint4,
+                                  std::conditional_t<N * sizeof(T) == 8, uint2, unsigned>>;
 template <int N, class T>
 inline constexpr int accesses = static_cast<int>(N * sizeof(T) / sizeof(access<N, T>));
 
 template <int N, class T>
 __device__ __forceinline__ bool aligned(T const* pointer) {
-  static_assert(N * sizeof(T) % 16 == 0 || N * sizeof(T) == 8);
+  static_assert(N * sizeof(T) % sizeof(access<N, T>) == 0);
   return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(access<N, T>) == 0;
 }
 
