@@ -69,6 +69,14 @@ struct normal_numbers {
 };
 normal_numbers const normal;
 
+/// A part of a unit's whole state.
+template <class State>
+std::vector<float> values_of(State& state, autograd::unit_layout const& unit, state_part part) {
+  std::vector<float> values(static_cast<std::size_t>(unit.elements()));
+  state.read(unit.id(), part, 0, values);
+  return values;
+}
+
 /// A state with its working weights and gradients. The CPU is the device.
 template <class State, class T, class G, class D = cpu::device>
 struct trained {
@@ -166,8 +174,7 @@ struct trained {
         continue;
       }
       for (auto const part : {state_part::master, state_part::m, state_part::v}) {
-        std::vector<float> values(static_cast<std::size_t>(unit.elements()));
-        state.read(unit.id(), part, 0, values);
+        auto const values = values_of(state, unit, part);
         all.insert(all.end(), values.begin(), values.end());
       }
     }
@@ -385,8 +392,7 @@ TEST_CASE_TEMPLATE("state of fewer bytes that is read can be written again witho
             continue;
           }
           for (auto const part : {state_part::m, state_part::v, state_part::master}) {
-            std::vector<float> values(static_cast<std::size_t>(unit.elements()));
-            before->state.read(unit.id(), part, 0, values);
+            auto const values = values_of(before->state, unit, part);
             std::size_t done = 0;
             for (std::size_t piece = 77; done < values.size(); piece = piece * 3 / 2) {
               auto const n = std::min(piece, values.size() - done);
@@ -447,8 +453,7 @@ TEST_CASE("the shards of any number of ranks have the bits of the whole state, i
             continue;
           }
           for (auto const part : {state_part::master, state_part::m, state_part::v}) {
-            std::vector<float> values(static_cast<std::size_t>(unit.elements()));
-            state.read(unit.id(), part, 0, values);
+            auto const values = values_of(state, unit, part);
             auto& to = all[static_cast<std::size_t>(3 * unit.id()) + static_cast<std::size_t>(part)];
             to.insert(to.end(), values.begin(), values.end());
           }

@@ -32,7 +32,7 @@ inline constexpr int vectors_of_group =
 template <state_format F, class Body, class... Inputs>
 [[gnu::always_inline]] inline void for_streamed_groups(int64_t first, int64_t last, int64_t count,
                                                        Body const& body, Inputs... inputs) {
-  if constexpr (vectors_of_group<F> == 1 && F != state_format::int8) {
+  if constexpr (F != state_format::int8) {
     for_streamed_vectors(first, last, count, body, inputs...);
   } else {
     auto const mine = range_of(first, last, elements_of_item, count);

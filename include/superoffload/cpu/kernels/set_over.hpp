@@ -4,7 +4,6 @@
 // all others of that set.
 #pragma once
 
-#include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/cpu/kernels/gemm.hpp>
 #include <superoffload/cpu/kernels/grouped_gemm.hpp>

@@ -127,19 +127,20 @@ public:
     update_.wait(*s.uploaded);
     update_.wait(is_final);
     record_span(times_, update_track_, update_, "update of ", p.bucket.unit, [&] {
-      with_format(format_, [&]<state_format F>() {
-        auto const of = split_arrays<T, F>::at(s.memory, p.bucket.count);
-        for (auto const& part : p.segments) {
-          if (part.trainable) {
-            auto const at = part.offset;
-            gradient.with_type<T>([&]<class G>(G const* g) {
-              launch(update_, kernel::adamw<T, G, F>{
-                                  weights + at, of.low_at(at), of.m + at, of.v + at, g + p.bucket.offset + at,
-                                  part.count, record.numbers(p.bucket.unit, part.decays), p.begin + at});
-            });
-          }
-        }
-      });
+      with_split_arrays<T>(
+          format_, s.memory, p.bucket.count, [&]<state_format F>(split_arrays<T, F> const& of) {
+            for (auto const& part : p.segments) {
+              if (part.trainable) {
+                auto const at = part.offset;
+                gradient.with_type<T>([&]<class G>(G const* g) {
+                  launch(update_,
+                         kernel::adamw<T, G, F>{weights + at, of.low_at(at), of.m + at, of.v + at,
+                                                g + p.bucket.offset + at, part.count,
+                                                record.numbers(p.bucket.unit, part.decays), p.begin + at});
+                });
+              }
+            }
+          });
     });
     update_.record(*p.updated);
     p.is_written = false;
@@ -213,22 +214,22 @@ public:
   /// Reads elements [first, first + size) of the bucket at `index`, after synchronize().
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     auto const& p = pieces_[index];
-    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+    with_split_arrays<T>(format_, p.host, p.bucket.count, [&]<state_format F>(split_arrays<T, F> const& of) {
       if (part == state_part::master) {
         read_masters(link_->up, p.weights + first, of.low_at(first), to);
       } else {
-        read_moment<F>(part == state_part::m ? of.m : of.v, part, first, to);
+        read_moment<F>(of.moment(part), part, first, to);
       }
     });
   }
   /// Writes them, after synchronize(). A written master also sets its working weight.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[index];
-    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+    with_split_arrays<T>(format_, p.host, p.bucket.count, [&]<state_format F>(split_arrays<T, F> const& of) {
       if (part == state_part::master) {
         write_masters(link_->up, p.weights + first, of.low_at(first), from);
       } else {
-        write_moment<F>(part == state_part::m ? of.m : of.v, part, first, from);
+        write_moment<F>(of.moment(part), part, first, from);
       }
     });
   }
@@ -276,11 +277,6 @@ private:
   }
   [[nodiscard]] std::size_t state_bytes_of(offload::bucket const& b) const {
     return state_layout{format_, sizeof(T)}.split(b.count);
-  }
-  /// Calls work(arrays) with those of the piece on the host.
-  template <class Work>
-  void with_arrays(piece const& p, Work const& work) const {
-    with_format(format_, [&]<state_format F>() { work(split_arrays<T, F>::at(p.host, p.bucket.count)); });
   }
 
   state_format format_;

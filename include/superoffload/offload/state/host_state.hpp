@@ -131,7 +131,7 @@ public:
       if (part == state_part::master) {
         read_masters(of.master, first, to);
       } else {
-        read_moment<F>(part == state_part::m ? of.m : of.v, part, first, to);
+        read_moment<F>(of.moment(part), part, first, to);
       }
     });
   }
@@ -141,7 +141,7 @@ public:
       if (part == state_part::master) {
         write_masters(of.master, first, from);
       } else {
-        write_moment<F>(part == state_part::m ? of.m : of.v, part, first, from);
+        write_moment<F>(of.moment(part), part, first, from);
       }
     });
   }

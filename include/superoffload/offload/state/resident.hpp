@@ -81,11 +81,11 @@ public:
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     auto const& p = pieces_[places_[index].piece];
     first += places_[index].offset;
-    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+    with_split_arrays<T>(format_, p.state, p.bucket.count, [&]<state_format F>(split_arrays<T, F> const& of) {
       if (part == state_part::master) {
         read_masters(*stream_, p.weights + first, of.low_at(first), to);
       } else {
-        read_moment<F>(*stream_, part == state_part::m ? of.m : of.v, part, first, to);
+        read_moment<F>(*stream_, of.moment(part), part, first, to);
       }
     });
   }
@@ -93,11 +93,11 @@ public:
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[places_[index].piece];
     first += places_[index].offset;
-    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+    with_split_arrays<T>(format_, p.state, p.bucket.count, [&]<state_format F>(split_arrays<T, F> const& of) {
       if (part == state_part::master) {
         write_masters(*stream_, p.weights + first, of.low_at(first), from);
       } else {
-        write_moment<F>(*stream_, part == state_part::m ? of.m : of.v, part, first, from);
+        write_moment<F>(*stream_, of.moment(part), part, first, from);
       }
     });
   }
@@ -121,13 +121,8 @@ private:
     return !pieces_.empty() && pieces_.back().bucket.unit == b.unit &&
            pieces_.back().bucket.offset + pieces_.back().bucket.count == b.offset;
   }
-  /// Calls work(arrays) with those of the piece.
-  template <class Work>
-  void with_arrays(piece const& p, Work const& work) const {
-    with_format(format_, [&]<state_format F>() { work(split_arrays<T, F>::at(p.state, p.bucket.count)); });
-  }
   void update(piece const& p, step_record const& record, zero::unit_gradient gradient) {
-    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+    with_split_arrays<T>(format_, p.state, p.bucket.count, [&]<state_format F>(split_arrays<T, F> const& of) {
       for (auto const& s : p.segments) {
         if (!s.trainable) {
           continue;

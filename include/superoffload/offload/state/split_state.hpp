@@ -68,7 +68,7 @@ public:
       if (p.count == 0) {
         continue;
       }
-      with_arrays(p, [&](auto const& of) {
+      with_split_arrays<T>(format_, p.state, p.count, [&](auto const& of) {
         of.each(p.count,
                 [&](auto* array, std::int64_t count) { threads.fill_zero(array, count, sizeof(*array)); });
       });
@@ -79,7 +79,7 @@ public:
   /// A step with its true factor. No other thread or copy may read the weights meanwhile.
   void update(std::size_t index, step_record const& record, T const* gradient) {
     auto const& p = pieces_[index];
-    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+    with_split_arrays<T>(format_, p.state, p.count, [&]<state_format F>(split_arrays<T, F> const& of) {
       workers_->each_piece(p.count, p.segments, [&](segment const& s) {
         if (s.trainable) {
           auto const at = s.offset;
@@ -93,9 +93,9 @@ public:
   /// Reads elements [first, first + size) of the bucket at `index`.
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) const {
     auto const& p = pieces_[index];
-    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+    with_split_arrays<T>(format_, p.state, p.count, [&]<state_format F>(split_arrays<T, F> const& of) {
       if (part != state_part::master) {
-        read_moment<F>(part == state_part::m ? of.m : of.v, part, first, to);
+        read_moment<F>(of.moment(part), part, first, to);
         return;
       }
       for (std::size_t i = 0; i < to.size(); ++i) {
@@ -111,9 +111,9 @@ public:
   /// Writes them. A written master also sets its working weight, which must not be read meanwhile.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
     auto const& p = pieces_[index];
-    with_arrays(p, [&]<state_format F>(split_arrays<T, F> const& of) {
+    with_split_arrays<T>(format_, p.state, p.count, [&]<state_format F>(split_arrays<T, F> const& of) {
       if (part != state_part::master) {
-        write_moment<F>(part == state_part::m ? of.m : of.v, part, first, from);
+        write_moment<F>(of.moment(part), part, first, from);
         return;
       }
       for (std::size_t i = 0; i < from.size(); ++i) {
@@ -136,11 +136,6 @@ private:
     T* weights = nullptr;
     std::byte* state = nullptr;
   };
-  /// Calls work(arrays) with those of the piece.
-  template <class Work>
-  void with_arrays(piece const& p, Work const& work) const {
-    with_format(format_, [&]<state_format F>() { work(split_arrays<T, F>::at(p.state, p.count)); });
-  }
 
   adam_workers* workers_;
   state_format format_;

@@ -66,6 +66,8 @@ struct split_arrays {
     }
     return a;
   }
+  /// m or v.
+  [[nodiscard]] kernel::moments<F> moment(state_part part) const { return part == state_part::m ? m : v; }
   /// Calls work(array, its elements) for each array of a bucket of `count` elements.
   template <class Work>
   void each(std::int64_t count, Work const& work) const {
@@ -80,6 +82,12 @@ struct split_arrays {
     return low == nullptr ? nullptr : low + first;
   }
 };
+
+/// Calls work(split_arrays) with those of `count` elements in memory that begins at `memory`.
+template <element T, class Work>
+void with_split_arrays(state_format format, std::byte* memory, std::int64_t count, Work const& work) {
+  with_format(format, [&]<state_format F>() { work(split_arrays<T, F>::at(memory, count)); });
+}
 
 /// The arrays of a bucket's whole state, in memory of state_layout::whole bytes.
 template <element T, state_format F>
@@ -106,6 +114,8 @@ struct whole_arrays {
     }
     return a;
   }
+  /// m or v.
+  [[nodiscard]] kernel::moments<F> moment(state_part part) const { return part == state_part::m ? m : v; }
   /// Calls work(array, its elements) for each array of a bucket of `count` elements.
   template <class Work>
   void each(std::int64_t count, Work const& work) const {
