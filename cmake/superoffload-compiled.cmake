@@ -84,12 +84,7 @@ function(superoffload_add_cpu_kernels target)
     if(set STREQUAL "scalar")
       list(APPEND lines "#define SUPEROFFLOAD_KERNEL_SCALAR")
     endif()
-    set(header set)
-    if(set STREQUAL "avx512_bf16")
-      list(APPEND lines "#define SUPEROFFLOAD_BASE_SET avx512")
-      set(header set_over)
-    endif()
-    superoffload_write_source(source kernels_${set}.cpp ${lines} "#include <superoffload/cpu/kernels/${header}.hpp>")
+    superoffload_write_source(source kernels_${set}.cpp ${lines} "#include <superoffload/cpu/kernels/set.hpp>")
     set_source_files_properties(${source} PROPERTIES
       COMPILE_OPTIONS "${superoffload_kernel_flags};${superoffload_kernel_flags_${set}}"
       COMPILE_DEFINITIONS "Eigen=superoffload_eigen_${set}")

@@ -5,14 +5,14 @@
 
 The linker keeps one copy of an inline function, whichever object it comes from. So every weak symbol in the object of
 kernels_<set>.cpp, as CMake makes it, must bear the name of the set; else a std::vector that was compiled with AVX-512
-serves all.
+serves all. Nor may the object initialize anything when the program starts, before a set is chosen.
 """
 
 import re
 import subprocess
 import sys
 
-MEMBER = re.compile(r"kernels_([a-z0-9]+)\.cpp\.o(bj)?:$")
+MEMBER = re.compile(r"kernels_([a-z0-9_]+)\.cpp\.o(bj)?:$")
 WEAK = re.compile(r"^[0-9a-fA-F]+ [VWu] (.*)$")
 
 
@@ -25,6 +25,8 @@ def main():
             member = MEMBER.search(line)
             current = member.group(1) if member else None
             seen.add(current)
+        elif current not in (None, "scalar") and "_GLOBAL__sub_I" in line:
+            strays.append(f"kernels_{current}.cpp: code that runs when the program starts")
         elif current and (weak := WEAK.match(line)):
             name = weak.group(1)
             named = f"cpu::{current}::" in name or f"eigen_{current}::" in name
@@ -34,7 +36,7 @@ def main():
     seen.discard(None)
     if not seen:
         strays.append(f"{archive}: no kernels in it")
-    print("\n".join(strays) or f"kernels of {', '.join(sorted(seen))}: every weak symbol bears the name of its set")
+    print("\n".join(strays) or f"kernels of {', '.join(sorted(seen))}: every weak symbol bears the name of its set, and none runs at the start")
     return 1 if strays else 0
 
 
