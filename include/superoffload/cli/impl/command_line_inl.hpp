@@ -163,7 +163,7 @@ SUPEROFFLOAD_INLINE void add_execution(CLI::App& app, command_line& c) {
       ->group(group);
   choice<precision_choice>(app, "--dtype", c.precision,
                            {{"float32", precision_choice::float32}, {"bf16", precision_choice::bf16}},
-                           "of weights, activations and gradients; the optimizer's state is float32")
+                           "of weights, activations and gradients")
       ->group(group);
   using attention = kernel::attention_implementation;
   choice<attention>(
