@@ -91,6 +91,10 @@ int main(int argc, char** argv) try {
   app.add_option("--offload_weights,--stream_weights", j.offload_weights,
                  "weights of blocks on the host; auto: as planned")
       ->transform(CLI::CheckedTransformer(weight_choices));
+  std::map<std::string, so::state_format> formats;
+  for (auto const format : so::state_formats) { formats.emplace(so::name_of(format), format); }
+  app.add_option("--state", j.state, "how optimizer state is stored")
+      ->transform(CLI::CheckedTransformer(formats));
   app.add_option("--hit_rate,--acceptance", j.hit_rate,
                  "share of steps that the plan expects not to be clipped")
       ->check(CLI::Range(0.0, 1.0))

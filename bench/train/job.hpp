@@ -37,6 +37,7 @@ struct job {
   std::optional<double> ratio, device_updated_share;  // none: as planned
   std::optional<double> device_memory, host_memory;   // GiB that a plan may take; none: what is there
   so::offload::choice offload_weights = so::offload::choice::automatic;
+  so::state_format state = so::state_format::float32;
   double max_grad_norm = 1.0;
   double hit_rate = 1.0;
   std::int64_t bucket_mib = 32;

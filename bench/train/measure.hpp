@@ -110,6 +110,7 @@ inline so::offload::settings settings_of(job const& j) {
   s.device_memory = budget(j.device_memory);
   s.host_memory = budget(j.host_memory);
   s.offload_weights = j.offload_weights;
+  s.state = j.state;
   s.speculation = j.speculation == "adaptive" ? so::offload::choice::automatic
                   : j.speculation == "on"     ? so::offload::choice::on
                                               : so::offload::choice::off;
@@ -286,7 +287,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   }
 #endif
   auto offloading =
-      so::concat(j.device_memory ? so::concat("\"device_memory_gib\": ", *j.device_memory, ", ") : "",
+      so::concat("\"state\": \"", so::name_of(j.state), "\", ",
+                 j.device_memory ? so::concat("\"device_memory_gib\": ", *j.device_memory, ", ") : "",
                  "\"planned_step_time_ms\": ", 1e3 * planned.step_time,
                  ", \"bound_ms\": ", 1e3 * planned.bound, ", \"measuring_ms\": ", 1e3 * made.measuring, ", ");
   if (ranks.ranks() > 1) {
