@@ -151,18 +151,22 @@ TEST_CASE("the noise differs by element, step and unit, and its bits are even") 
     keys.insert(kernel::noise_key(std::int64_t{1} << 33, unit));
   }
   CHECK(keys.size() == 100 * 101);
-  constexpr std::uint32_t draws = 1 << 18;
-  std::vector<int> ones(32);
-  std::vector<int> both(31);
-  for (std::uint32_t i = 0; i < draws; ++i) {
-    auto const noise = kernel::noise_of(i, 0xABCDU);
-    for (std::size_t bit = 0; bit < 32; ++bit) { ones[bit] += static_cast<int>(noise >> bit & 1U); }
-    for (std::size_t bit = 0; bit < 31; ++bit) {
-      both[bit] += static_cast<int>(noise >> bit & noise >> (bit + 1) & 1U);
+  constexpr int draws = 1 << 18;
+  auto const expect_even = [](auto const& noise_of_draw) {
+    std::vector<int> ones(32);
+    std::vector<int> both(31);
+    for (int i = 0; i < draws; ++i) {
+      std::uint32_t const noise = noise_of_draw(i);
+      for (std::size_t bit = 0; bit < 32; ++bit) { ones[bit] += static_cast<int>(noise >> bit & 1U); }
+      for (std::size_t bit = 0; bit < 31; ++bit) {
+        both[bit] += static_cast<int>(noise >> bit & noise >> (bit + 1) & 1U);
+      }
     }
-  }
-  for (auto const n : ones) { CHECK(std::abs(n - static_cast<int>(draws / 2)) < 5 * 256); }
-  for (auto const n : both) { CHECK(std::abs(n - static_cast<int>(draws / 4)) < 5 * 256); }
+    for (auto const n : ones) { CHECK(std::abs(n - draws / 2) < 5 * 256); }
+    for (auto const n : both) { CHECK(std::abs(n - draws / 4) < 5 * 256); }
+  };
+  expect_even([](int i) { return kernel::noise_of(static_cast<std::uint32_t>(i), 0xABCDU); });
+  expect_even([](int step) { return kernel::noise_of(4096U, kernel::noise_key(step, 3)); });
 }
 
 TEST_CASE("formats have names") {

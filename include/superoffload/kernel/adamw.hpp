@@ -30,8 +30,8 @@ struct adamw_step {
 ///   g *= factor;  w *= decay;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g g
 ///   w -= step_size * m / (sqrt(v) * inverse_root2 + epsilon)
 template <class Number, class SquareRoot>
-constexpr void adamw_rule(Number& w, Number& m, Number& v, Number g, adamw_step const& s,
-                          SquareRoot square_root) {
+[[gnu::always_inline]] constexpr void adamw_rule(Number& w, Number& m, Number& v, Number g,
+                                                 adamw_step const& s, SquareRoot square_root) {
   g = g * Number(s.factor);
   w = w * Number(s.decay);
   m = Number(s.beta1) * m + Number(s.one_minus_beta1) * g;

@@ -36,25 +36,34 @@ constexpr std::uint32_t lesser(std::uint32_t a, std::uint32_t b) { return a < b 
 constexpr std::uint32_t greater(std::uint32_t a, std::uint32_t b) { return a > b ? a : b; }
 /// @}
 
-/// 32 random bits of an element: a function of its index in its unit and of a key alone. Indices that differ
-/// by 2^32 share them. The finalizer is Wellons' lowbias32 (nullprogram.com/blog/2018/07/31).
+/// 32 random bits of an element: a function of its index in its unit and of the key of the step. Over keys,
+/// the bits of an element are uniform, and independent of one another: a key is random, and each operation
+/// is a permutation. Elements of one key share one product by the golden ratio, which spreads them evenly.
+/// Indices that differ by 2^32 share their bits.
 template <class Word>
 constexpr Word noise_of(Word index, std::uint32_t key) {
-  Word bits = index ^ Word(key);
-  bits = (bits ^ (bits >> 16)) * Word(0x7FEB352DU);
-  bits = (bits ^ (bits >> 15)) * Word(0x846CA68BU);
+  auto const bits = (index ^ Word(key)) * Word(0x9E3779B1U);
   return bits ^ (bits >> 16);
 }
-/// The key of a step in a unit.
+/// The key of a step in a unit: their words, each mixed in by Wellons' finalizer lowbias32
+/// (nullprogram.com/blog/2018/07/31).
 constexpr std::uint32_t noise_key(std::int64_t step, int unit) {
-  auto const low = static_cast<std::uint32_t>(step), high = static_cast<std::uint32_t>(step >> 32);
-  return noise_of(low, noise_of(high, noise_of(static_cast<std::uint32_t>(unit), 0x5EED5EEDU)));
+  std::uint32_t key = 0x5EED5EEDU;
+  for (auto const word : {static_cast<std::uint32_t>(unit), static_cast<std::uint32_t>(step >> 32),
+                          static_cast<std::uint32_t>(step)}) {
+    key ^= word;
+    key = (key ^ (key >> 16)) * 0x7FEB352DU;
+    key = (key ^ (key >> 15)) * 0x846CA68BU;
+    key ^= key >> 16;
+  }
+  return key;
 }
 
 /// Which of the moments.
 enum class moment { m, v };
 
-/// The storage of a moment in a format. `noise` is noise_of the element; m and v use different bits of it.
+/// The storage of a moment in a format. `noise` is noise_of the element; m, v and the master use different
+/// bits of it.
 template <state_format F, moment Of>
 struct moment_code;
 
@@ -92,10 +101,10 @@ struct moment_code<state_format::int8, Of> {
     auto const magnitude = bits & Word(0x7FFFFFFFU);
     auto const above = greater(magnitude, base) - base;
     if constexpr (Of == moment::m) {
-      auto const dither = ((noise & Word(0xFFFFU)) << 4) | Word(8);
+      auto const dither = ((noise << 8) & Word(0xFFF00U)) | Word(0x80U);
       return ((above + dither) >> shift) | ((bits >> 24) & Word(0x80U));
     } else {
-      auto const dither = ((noise >> 16) << 3) | Word(4);
+      auto const dither = ((noise >> 5) & Word(0x7FF80U)) | Word(0x40U);
       return greater((above + dither) >> shift, lesser(magnitude, Word(1)));
     }
   }
@@ -116,7 +125,7 @@ inline constexpr bool short_master = std::same_as<T, bfloat16> && F == state_for
 template <element T, state_format F, class Word>
 constexpr Word rounded_master(Word bits, Word noise) {
   if constexpr (short_master<T, F>) {
-    return (bits + ((noise * Word(0x9E3779B1U)) >> 24)) & Word(0xFFFFFF00U);
+    return (bits + (noise >> 24)) & Word(0xFFFFFF00U);
   } else {
     return bits;
   }

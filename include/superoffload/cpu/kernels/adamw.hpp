@@ -16,31 +16,24 @@ int64_t items(kernel::adamw<T, G, F> const& a) {
 template <element T, element G, state_format F>
 void run(kernel::adamw<T, G, F> const& a, int64_t first, int64_t last) {
   using group = adamw_group<T, F>;
-  auto const low_of = [&](int64_t i) -> kernel::low_bits<F>* {
+  auto const low_of = [=](int64_t i) -> kernel::low_bits<F>* {
     if constexpr (std::same_as<T, bfloat16>) {
       return a.low + i;
     } else {
       return nullptr;
     }
   };
-  auto const update = [&](int64_t i, auto extent) {
+  auto const update = [=](int64_t i, auto extent) __attribute__((always_inline)) {
     group state;
-    group::each(
-        [&](int k, int64_t at) { state.master[k] = load_master(a.weight + i + at, low_of(i + at), extent); });
+    for (int k = 0; k < group::n; ++k) {
+      state.master[k] = load_master(a.weight + i + group::at(k), low_of(i + group::at(k)), extent);
+    }
     state.load_moments(a, i, extent);
-    state.advance(
-        [&](int64_t at) {
-          auto const g = load<float>(a.gradient + i + at, extent);
-          if constexpr (std::same_as<T, G>) {
-            return g;
-          } else {
-            return rounded_to<T>(g);
-          }
-        },
-        a.step, a.index + i);
-    group::each([&](int k, int64_t at) {
-      store_master(a.weight + i + at, low_of(i + at), vector<float>{state.master[k]}, extent);
-    });
+    state.advance(a.gradient, i, a.step, a.index, extent);
+    for (int k = 0; k < group::n; ++k) {
+      store_master(a.weight + i + group::at(k), low_of(i + group::at(k)), vector<float>{state.master[k]},
+                   extent);
+    }
     state.store_moments(a, i, a.step, extent);
   };
   if constexpr (std::same_as<T, bfloat16>) {

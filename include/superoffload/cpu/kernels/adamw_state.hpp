@@ -51,9 +51,8 @@ template <state_format F, class Body, class... Inputs>
 
 /// The masters of weights whose low 8 of 24 bits are stored beside them.
 inline vector<float> load_master(bfloat16 const* weight, std::uint8_t const* low, whole) {
-  auto const byte = load_words(low);
   auto const high = bits_of(load<float>(weight, whole{}));
-  return floats_of(high + (byte << 8) - ((byte >> 7) << 16));
+  return floats_of(high + (load_signed_words(reinterpret_cast<std::int8_t const*>(low)) << 8));
 }
 inline void store_master(bfloat16* weight, std::uint8_t* low, vector<float> x, whole) {
   store<rounding::half_away>(weight, x, whole{});
@@ -83,6 +82,20 @@ inline void store_whole_master(kernel::short_masters to, vector<float> x, whole)
 // Moments
 // --------------------------------------------------------------------------------------------------------
 
+/// The noise of a group's vectors.
+template <state_format F>
+struct group_noise {
+  words values[vectors_of_group<F>];
+
+  /// `index` is the group's in its unit.
+  [[gnu::always_inline]] group_noise(int64_t index, kernel::adamw_step const& step) {
+    for (int k = 0; k < vectors_of_group<F>; ++k) {
+      auto const first = static_cast<std::uint32_t>(index + int64_t{k} * lanes<float>);
+      values[k] = kernel::noise_of(counted_from(first), step.noise);
+    }
+  }
+};
+
 /// A moment of a group.
 template <state_format F, kernel::moment Of>
 struct moment_group {
@@ -101,13 +114,14 @@ struct moment_group {
       values[0] = load<float>(from + i, extent);
     }
   }
-  /// Stores the values, and leaves them as they are stored. `noise` gives noise_of a vector.
-  template <class Noise, class Extent>
-  [[gnu::always_inline]] void store_to(kernel::moments<F> to, int64_t i, Noise const& noise, Extent extent) {
+  /// Stores the values, and leaves them as they are stored.
+  template <class Extent>
+  [[gnu::always_inline]] void store_to(kernel::moments<F> to, int64_t i, group_noise<F> const& noise,
+                                       Extent extent) {
     if constexpr (F == state_format::float32) {
       store(to + i, vector<float>{values[0]}, extent);
     } else if constexpr (F == state_format::bf16) {
-      auto const rounded = kernel::moment_code<F, Of>::rounded(bits_of(values[0]), noise(0));
+      auto const rounded = kernel::moment_code<F, Of>::rounded(bits_of(values[0]), noise.values[0]);
       values[0] = floats_of(rounded);
       if constexpr (std::same_as<Extent, whole>) {
         store_words(reinterpret_cast<std::uint16_t*>(to + i), rounded >> 16);
@@ -124,7 +138,7 @@ struct moment_group {
       to.exponents[i / kernel::state_block] = static_cast<std::uint8_t>(exponent);
       words const base{code::base(exponent)};
       for (int k = 0; k < n; ++k) {
-        auto const stored = code::encoded(bits_of(values[k]), base, noise(k));
+        auto const stored = code::encoded(bits_of(values[k]), base, noise.values[k]);
         store_words(to.codes + i + k * lanes<float>, stored);
         values[k] = floats_of(code::decoded(stored, base));
       }
@@ -137,6 +151,9 @@ struct moment_group {
 
 /// The state of a group. Masters are always as they are stored, moments only after load_moments and
 /// store_moments: a step uses its moments before they are rounded.
+///
+/// Kernels call these functions more than once. All is inlined, lambdas too: a call would pass the state in
+/// memory, which takes twice the time.
 template <element T, state_format F>
 struct adamw_group {
   static constexpr int n = vectors_of_group<F>;
@@ -146,11 +163,11 @@ struct adamw_group {
 
   template <class Extent>
   [[gnu::always_inline]] void load_masters(kernel::masters<T, F> from, int64_t i, Extent extent) {
-    each([&](int k, int64_t at) { master[k] = load_whole_master(from + (i + at), extent); });
+    for (int k = 0; k < n; ++k) { master[k] = load_whole_master(from + (i + at(k)), extent); }
   }
   template <class Extent>
   [[gnu::always_inline]] void store_masters(kernel::masters<T, F> to, int64_t i, Extent extent) const {
-    each([&](int k, int64_t at) { store_whole_master(to + (i + at), vector<float>{master[k]}, extent); });
+    for (int k = 0; k < n; ++k) { store_whole_master(to + (i + at(k)), vector<float>{master[k]}, extent); }
   }
   template <class Arguments, class Extent>
   [[gnu::always_inline]] void load_moments(Arguments const& a, int64_t i, Extent extent) {
@@ -160,39 +177,37 @@ struct adamw_group {
   template <class Arguments, class Extent>
   [[gnu::always_inline]] void store_moments(Arguments const& a, int64_t i, kernel::adamw_step const& step,
                                             Extent extent) {
-    m.store_to(a.m, i, noise(a.index + i, step), extent);
-    v.store_to(a.v, i, noise(a.index + i, step), extent);
+    group_noise<F> const noise{a.index + i, step};
+    m.store_to(a.m, i, noise, extent);
+    v.store_to(a.v, i, noise, extent);
   }
-  /// A step with gradient_of(offset), the gradient of a vector. `index` is the group's in its unit.
-  template <class Gradient>
-  [[gnu::always_inline]] void advance(Gradient const& gradient_of, kernel::adamw_step const& step,
-                                      int64_t index) {
-    each([&](int k, int64_t at) {
-      kernel::adamw_rule(master[k], m.values[k], v.values[k], exact_floats{gradient_of(at)}, step,
-                         [](exact_floats x) { return sqrt(x); });
-      master[k] = without_nan_payload(master[k]);
-      m.values[k] = without_nan_payload(m.values[k]);
-      v.values[k] = without_nan_payload(v.values[k]);
-      if constexpr (kernel::short_master<T, F>) {
-        master[k] = floats_of(kernel::rounded_master<T, F>(bits_of(master[k]), noise(index, step)(k)));
+  /// A step with the gradients from element `i` on. `index` is the index of element 0 in its unit.
+  template <element G, class Extent>
+  [[gnu::always_inline]] void advance(G const* gradients, int64_t i, kernel::adamw_step const& step,
+                                      int64_t index, Extent extent) {
+    for (int k = 0; k < n; ++k) {
+      auto gradient = load<float>(gradients + i + at(k), extent);
+      if constexpr (!std::same_as<T, G>) {
+        gradient = rounded_to<T>(gradient);
       }
-    });
+      // Of copies: g++ 12 fails on an inlined function that changes elements of arrays.
+      auto w = master[k], mean = m.values[k], square = v.values[k];
+      kernel::adamw_rule(w, mean, square, exact_floats{gradient}, step,
+                         [](exact_floats x) { return sqrt(x); });
+      master[k] = without_nan_payload(w);
+      m.values[k] = without_nan_payload(mean);
+      v.values[k] = without_nan_payload(square);
+    }
+    if constexpr (kernel::short_master<T, F>) {
+      group_noise<F> const noise{index + i, step};
+      for (int k = 0; k < n; ++k) {
+        master[k] = floats_of(kernel::rounded_master<T, F>(bits_of(master[k]), noise.values[k]));
+      }
+    }
   }
 
-  /// Calls work(vector, its first element) for each vector of the group.
-  template <class Work>
-  [[gnu::always_inline]] static void each(Work const& work) {
-    for (int k = 0; k < n; ++k) { work(k, int64_t{k} * lanes<float>); }
-  }
-
-private:
-  /// The noise of a step, by vector of the group that begins at `index` of the unit.
-  static auto noise(int64_t index, kernel::adamw_step const& step) {
-    return [=](int k) {
-      return kernel::noise_of(counted_from(static_cast<std::uint32_t>(index + int64_t{k} * lanes<float>)),
-                              step.noise);
-    };
-  }
+  /// The first element of a vector in its group.
+  static constexpr int64_t at(int vector) { return int64_t{vector} * lanes<float>; }
 };
 
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET

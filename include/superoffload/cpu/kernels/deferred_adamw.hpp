@@ -26,9 +26,9 @@ void store_weight(T* to, vector<float> master, Extent extent) {
 template <bool PastCaches, element T, state_format F, class Extent>
 [[gnu::always_inline]] inline void store_weights(T* to, adamw_group<T, F> const& state, int64_t i,
                                                  Extent extent) {
-  state.each([&](int k, int64_t at) {
-    store_weight<PastCaches>(to + i + at, vector<float>{state.master[k]}, extent);
-  });
+  for (int k = 0; k < state.n; ++k) {
+    store_weight<PastCaches>(to + i + state.at(k), vector<float>{state.master[k]}, extent);
+  }
 }
 
 /// Calls pass(std::true_type) when the weights at `to` are best stored around the caches, which they are not
@@ -51,11 +51,6 @@ template <element T, state_format F, class Arguments, class Extent>
   state.load_moments(a, i, extent);
   return state;
 }
-/// Gives advance() the gradients of the group at element `i`.
-template <element T, class Extent>
-auto gradients(T const* from, int64_t i, Extent extent) {
-  return [=](int64_t at) { return load<float>(from + i + at, extent); };
-}
 
 template <element T, state_format F>
 int64_t items(kernel::adamw_update<T, F> const& a) {
@@ -63,12 +58,12 @@ int64_t items(kernel::adamw_update<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_update<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, nullptr, a.gradient, [&](auto past_caches) {
+  choosing_stores<T>(a.weight, nullptr, a.gradient, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [&](int64_t i, auto extent) {
+        [=](int64_t i, auto extent) __attribute__((always_inline)) {
           auto state = loaded<T, F>(a, i, extent);
-          state.advance(gradients(a.gradient, i, extent), a.step, a.index + i);
+          state.advance(a.gradient, i, a.step, a.index, extent);
           state.store_masters(a.master, i, extent);
           state.store_moments(a, i, a.step, extent);
           store_weights<past_caches>(a.weight, state, i, extent);
@@ -83,12 +78,12 @@ int64_t items(kernel::adamw_speculate<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_speculate<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, nullptr, a.gradient, [&](auto past_caches) {
+  choosing_stores<T>(a.weight, nullptr, a.gradient, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [&](int64_t i, auto extent) {
+        [=](int64_t i, auto extent) __attribute__((always_inline)) {
           auto state = loaded<T, F>(a, i, extent);
-          state.advance(gradients(a.gradient, i, extent), a.step, a.index + i);
+          state.advance(a.gradient, i, a.step, a.index, extent);
           store_weights<past_caches>(a.weight, state, i, extent);
         },
         a.master, a.m, a.v, a.gradient);
@@ -103,9 +98,9 @@ template <element T, state_format F>
 void run(kernel::adamw_commit<T, F> const& a, int64_t first, int64_t last) {
   for_streamed_groups<F>(
       first, last, a.count,
-      [&](int64_t i, auto extent) {
+      [=](int64_t i, auto extent) __attribute__((always_inline)) {
         auto state = loaded<T, F>(a, i, extent);
-        state.advance(gradients(a.pending, i, extent), a.record, a.index + i);
+        state.advance(a.pending, i, a.record, a.index, extent);
         state.store_masters(a.master, i, extent);
         state.store_moments(a, i, a.record, extent);
       },
@@ -118,15 +113,15 @@ int64_t items(kernel::adamw_commit_speculate<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_commit_speculate<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, a.pending, a.gradient, [&](auto past_caches) {
+  choosing_stores<T>(a.weight, a.pending, a.gradient, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [&](int64_t i, auto extent) {
+        [=](int64_t i, auto extent) __attribute__((always_inline)) {
           auto state = loaded<T, F>(a, i, extent);
-          state.advance(gradients(a.pending, i, extent), a.record, a.index + i);
+          state.advance(a.pending, i, a.record, a.index, extent);
           state.store_masters(a.master, i, extent);
           state.store_moments(a, i, a.record, extent);
-          state.advance(gradients(a.gradient, i, extent), a.step, a.index + i);
+          state.advance(a.gradient, i, a.step, a.index, extent);
           store_weights<past_caches>(a.weight, state, i, extent);
         },
         a.master, a.m, a.v, a.pending, a.gradient);
@@ -139,16 +134,16 @@ int64_t items(kernel::adamw_commit_update<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_commit_update<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, a.pending, a.gradient, [&](auto past_caches) {
+  choosing_stores<T>(a.weight, a.pending, a.gradient, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [&](int64_t i, auto extent) {
+        [=](int64_t i, auto extent) __attribute__((always_inline)) {
           auto state = loaded<T, F>(a, i, extent);
-          state.advance(gradients(a.pending, i, extent), a.record, a.index + i);
+          state.advance(a.pending, i, a.record, a.index, extent);
           if constexpr (F != state_format::float32) {
             state.store_moments(a, i, a.record, extent);  // rounds them
           }
-          state.advance(gradients(a.gradient, i, extent), a.step, a.index + i);
+          state.advance(a.gradient, i, a.step, a.index, extent);
           state.store_masters(a.master, i, extent);
           state.store_moments(a, i, a.step, extent);
           store_weights<past_caches>(a.weight, state, i, extent);
@@ -163,10 +158,10 @@ int64_t items(kernel::resend_weights<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::resend_weights<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, nullptr, nullptr, [&](auto past_caches) {
+  choosing_stores<T>(a.weight, nullptr, nullptr, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [&](int64_t i, auto extent) {
+        [=](int64_t i, auto extent) __attribute__((always_inline)) {
           adamw_group<T, F> state;
           state.load_masters(a.master, i, extent);
           store_weights<past_caches>(a.weight, state, i, extent);

@@ -23,6 +23,7 @@ inline words counted_from(std::uint32_t first) { return first; }
 inline std::uint32_t greatest_of_lanes(words x) { return x; }
 
 inline words load_words(std::uint8_t const* from) { return *from; }
+inline words load_signed_words(std::int8_t const* from) { return static_cast<words>(std::int32_t{*from}); }
 inline void store_words(std::uint8_t* to, words x) { *to = static_cast<std::uint8_t>(x); }
 inline void store_words(std::uint16_t* to, words x) { *to = static_cast<std::uint16_t>(x); }
 
@@ -60,6 +61,9 @@ inline std::uint32_t greatest_of_lanes(words x) { return _mm512_reduce_max_epu32
 
 inline words load_words(std::uint8_t const* from) {
   return words{_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)))};
+}
+inline words load_signed_words(std::int8_t const* from) {
+  return words{_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<__m128i const*>(from)))};
 }
 /// The low bits of each word.
 inline void store_words(std::uint8_t* to, words x) {
@@ -103,6 +107,9 @@ inline std::uint32_t greatest_of_lanes(words x) {
 
 inline words load_words(std::uint8_t const* from) {
   return words{_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from)))};
+}
+inline words load_signed_words(std::int8_t const* from) {
+  return words{_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<__m128i const*>(from)))};
 }
 /// The words as halves; each is below 2^16.
 inline __m128i halves_of(__m256i x) {
@@ -149,6 +156,11 @@ inline words load_words(std::uint8_t const* from) {
   std::uint8_t bytes[8]{};
   for (int i = 0; i < 4; ++i) { bytes[i] = from[i]; }
   return words{vmovl_u16(vget_low_u16(vmovl_u8(vld1_u8(bytes))))};
+}
+inline words load_signed_words(std::int8_t const* from) {
+  std::int8_t bytes[8]{};
+  for (int i = 0; i < 4; ++i) { bytes[i] = from[i]; }
+  return words{vreinterpretq_u32_s32(vmovl_s16(vget_low_s16(vmovl_s8(vld1_s8(bytes)))))};
 }
 /// The low bits of each word.
 inline void store_words(std::uint16_t* to, words x) { vst1_u16(to, vmovn_u32(x.value)); }
