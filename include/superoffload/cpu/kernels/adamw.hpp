@@ -31,8 +31,7 @@ void run(kernel::adamw<T, G, F> const& a, int64_t first, int64_t last) {
     state.load_moments(a, i, extent);
     state.advance(a.gradient, i, a.step, a.index, extent);
     for (int k = 0; k < group::n; ++k) {
-      store_master(a.weight + i + group::at(k), low_of(i + group::at(k)), vector<float>{state.master[k]},
-                   extent);
+      store_master(a.weight + i + group::at(k), low_of(i + group::at(k)), state.stored_master(k), extent);
     }
     state.store_moments(a, i, a.step, extent);
   };

@@ -118,6 +118,7 @@ struct moment_group {
   template <class Extent>
   [[gnu::always_inline]] void store_to(kernel::moments<F> to, int64_t i, group_noise<F> const& noise,
                                        Extent extent) {
+    for (int k = 0; k < n; ++k) { values[k] = without_nan_payload(values[k]); }
     if constexpr (F == state_format::float32) {
       store(to + i, vector<float>{values[0]}, extent);
     } else if constexpr (F == state_format::bf16) {
@@ -149,7 +150,7 @@ struct moment_group {
 // All of it
 // ------------------------------------------------------------------------------------------------------
 
-/// The state of a group. Masters are always as they are stored, moments only after load_moments and
+/// The state of a group. Masters are always rounded as they are stored, moments only after load_moments and
 /// store_moments: a step uses its moments before they are rounded.
 ///
 /// Kernels call these functions more than once. All is inlined, lambdas too: a call would pass the state in
@@ -167,7 +168,7 @@ struct adamw_group {
   }
   template <class Extent>
   [[gnu::always_inline]] void store_masters(kernel::masters<T, F> to, int64_t i, Extent extent) const {
-    for (int k = 0; k < n; ++k) { store_whole_master(to + (i + at(k)), vector<float>{master[k]}, extent); }
+    for (int k = 0; k < n; ++k) { store_whole_master(to + (i + at(k)), stored_master(k), extent); }
   }
   template <class Arguments, class Extent>
   [[gnu::always_inline]] void load_moments(Arguments const& a, int64_t i, Extent extent) {
@@ -194,18 +195,27 @@ struct adamw_group {
       auto w = master[k], mean = m.values[k], square = v.values[k];
       kernel::adamw_rule(w, mean, square, exact_floats{gradient}, step,
                          [](exact_floats x) { return sqrt(x); });
-      master[k] = without_nan_payload(w);
-      m.values[k] = without_nan_payload(mean);
-      v.values[k] = without_nan_payload(square);
+      master[k] = w;
+      m.values[k] = mean;
+      v.values[k] = square;
     }
     if constexpr (kernel::short_master<T, F>) {
       group_noise<F> const noise{index + i, step};
       for (int k = 0; k < n; ++k) {
-        master[k] = floats_of(kernel::rounded_master<T, F>(bits_of(master[k]), noise.values[k]));
+        auto const bits = bits_of(without_nan_payload(master[k]));
+        master[k] = floats_of(kernel::rounded_master<T, F>(bits, noise.values[k]));
       }
     }
   }
 
+  /// A vector of masters, whose NaN are written in one way.
+  [[gnu::always_inline]] vector<float> stored_master(int k) const {
+    if constexpr (kernel::short_master<T, F>) {
+      return vector<float>{master[k]};
+    } else {
+      return vector<float>{without_nan_payload(master[k])};
+    }
+  }
   /// The first element of a vector in its group.
   static constexpr int64_t at(int vector) { return int64_t{vector} * lanes<float>; }
 };

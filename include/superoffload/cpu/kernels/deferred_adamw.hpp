@@ -27,7 +27,7 @@ template <bool PastCaches, element T, state_format F, class Extent>
 [[gnu::always_inline]] inline void store_weights(T* to, adamw_group<T, F> const& state, int64_t i,
                                                  Extent extent) {
   for (int k = 0; k < state.n; ++k) {
-    store_weight<PastCaches>(to + i + state.at(k), vector<float>{state.master[k]}, extent);
+    store_weight<PastCaches>(to + i + state.at(k), state.stored_master(k), extent);
   }
 }
 
@@ -164,7 +164,9 @@ void run(kernel::resend_weights<T, F> const& a, int64_t first, int64_t last) {
         [=](int64_t i, auto extent) __attribute__((always_inline)) {
           adamw_group<T, F> state;
           state.load_masters(a.master, i, extent);
-          store_weights<past_caches>(a.weight, state, i, extent);
+          for (int k = 0; k < state.n; ++k) {  // as they are, which advance() has not changed
+            store_weight<past_caches>(a.weight + i + state.at(k), vector<float>{state.master[k]}, extent);
+          }
         },
         a.master);
   });
