@@ -13,6 +13,9 @@ namespace superoffload::offload {
 /// then the work that must wait for the check and overlaps the next forward only.
 double step_bound(plan const& p, workload const& w, machine const& m);
 
+/// The seconds of a step in which the device computes: its simulation never takes less.
+double device_time(plan const& p, workload const& w, machine const& m);
+
 }  // namespace superoffload::offload
 
 #ifndef SUPEROFFLOAD_COMPILED
