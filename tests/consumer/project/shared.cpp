@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Compiled into two shared libraries, under two names.
-#include <superoffload/superoffload.hpp>
+#include <superoffload/text/tokenizer.hpp>
 
 #include <cstddef>
 #include <string>
