@@ -8,7 +8,8 @@
 # -ffp-contract=off, -fno-fast-math: every set must give the same bits, with any flags of the consumer.
 # -fno-math-errno: a square root is one instruction. -O3: Eigen without optimisation is 25 times slower.
 # Eigen=...: Eigen's functions are inline; under one name the linker would keep one set's code for all sets.
-# Under sanitizers -O3 takes minutes a source; -O1 finds the same errors.
+# Under sanitizers -O3 takes minutes a source; -O1 finds the same errors. UndefinedBehaviorSanitizer checks the scalar set
+# alone: the others are made from the same templates.
 set(superoffload_kernel_flags -ffp-contract=off -fno-fast-math -fno-math-errno)
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=")
   list(PREPEND superoffload_kernel_flags -O1)
@@ -21,6 +22,11 @@ set(superoffload_kernel_flags_avx512 -mavx2 -mfma -mavx512f -mavx512cd -mavx512d
   $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)  # g++ 12 warns inside its own intrinsics
 set(superoffload_kernel_flags_avx512_bf16 ${superoffload_kernel_flags_avx512} -mavx512bf16)
 set(superoffload_kernel_flags_neon)
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=.*undefined")
+  foreach(set avx2 avx512 avx512_bf16 neon)
+    list(APPEND superoffload_kernel_flags_${set} -fno-sanitize=undefined)
+  endforeach()
+endif()
 
 
 # superoffload_write_source(VARIABLE NAME LINES...): writes a source of these lines into the consuming build.

@@ -18,6 +18,7 @@
 #include <numeric>
 #include <random>
 #include <sstream>
+#include <string_view>
 #include <sys/resource.h>
 #include <thread>
 
@@ -125,13 +126,18 @@ TEST_CASE("ranks and micro-batches that share a step by its work train on the sa
                                {"--tokens_per_batch", "800", "--packing", "on", "--max_length", "256"}}) {
     CAPTURE(batches.back());
     CAPTURE(batches.front());
-    auto const flags =
-        joined({"--max_length", "64", "--lr", "1e-3", "--dtype", "float32", "--max_steps", "8"}, batches);
+    using superoffload::test::under_sanitizer;
+    auto const flags = joined({"--max_length", "64", "--lr", "1e-3", "--dtype", "float32", "--max_steps",
+                               under_sanitizer ? "3" : "8"},
+                              batches);
     scratch_directory const one;
     REQUIRE(finetune_run{"llama", flags}.run_in(one.path()).status == 0);
     for (auto const& [ranks, accumulation] : {std::pair{"1", "3"}, {"2", "1"}, {"2", "2"}, {"4", "1"}}) {
       CAPTURE(ranks);
       CAPTURE(accumulation);
+      if (under_sanitizer && std::string_view{accumulation} != "2") {  // it has both, ranks and micro-batches
+        continue;
+      }
       scratch_directory const output;
       auto const done =
           finetune_run{"llama",

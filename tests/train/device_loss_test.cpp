@@ -81,7 +81,7 @@ TEST_CASE(
 
   // The last wait is the engine's destructor's, after the run: nothing is lost.
   int named = 0;
-  for (int lost_after = 3; lost_after + 1 < waits; lost_after += test::under_sanitizer ? 13 : 7) {
+  for (int lost_after = 3; lost_after + 1 < waits; lost_after += test::under_sanitizer ? 23 : 7) {
     CAPTURE(lost_after);
     test::scratch_directory const output;
     fragile_device device{lost_after};

@@ -53,7 +53,7 @@ TEST_CASE_TEMPLATE(
     "them on the device",
     P, SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
-  int const steps = test::under_thread_sanitizer ? 12 : 40;
+  int const steps = test::under_sanitizer ? 12 : 40;
   for (double const max_norm : {1e9, 0.3, 0.05}) {
     for (bool const accumulates : {false, true}) {
       auto options = options_with(max_norm, accumulates);

@@ -56,7 +56,7 @@ train::engine_options options_with(double max_norm, bool accumulates) {
 }
 
 constexpr double never = 1e9, sometimes = 0.3, always = 0.05;
-constexpr int many_steps = test::under_thread_sanitizer ? 60 : 200;
+constexpr int many_steps = test::under_sanitizer ? 60 : 200;
 
 TEST_CASE_TEMPLATE("an engine with its weights in host memory trains bit for bit like one without", P,
                    SUPEROFFLOAD_TEST_PRECISIONS) {

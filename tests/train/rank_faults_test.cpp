@@ -100,7 +100,7 @@ void train_until(engine& e, bool is_victim, fault what, phase where, int when, i
 
 TEST_CASE("the end of a rank in training ends all others with its name") {
   std::mt19937 random{5};
-  int const cases = test::in_long_tests(840, test::under_sanitizer ? 32 : 64);
+  int const cases = test::in_long_tests(840, test::under_sanitizer ? 16 : 64);
   constexpr int ranks = 3;
   for (int i = 0; i < cases; ++i) {
     auto const where = static_cast<phase>(i % phases);

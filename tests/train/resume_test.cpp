@@ -46,6 +46,7 @@ struct variant {
   offload::mode offload = offload::mode::none;
   bool frozen = false;
   state_format format = state_format::float32;
+  bool is_part = false;  ///< another variant has all of it, and more
 };
 
 train::training_options options(fs::path const& output, std::int64_t steps, variant const& v) {
@@ -124,7 +125,7 @@ template <class P>
 void check_every_step(int ranks, variant const& v) {
   CAPTURE(ranks);
   CAPTURE(v.name);
-  constexpr std::int64_t steps = 20;
+  constexpr std::int64_t steps = test::under_sanitizer ? 8 : 20;
   std::vector<char const*> const numbers{"loss", "grad_norm", "lr", "epoch", "label_tokens", "tokens"};
   test::scratch_directory const whole;
   auto o = options(whole.path(), steps, v);
@@ -132,7 +133,7 @@ void check_every_step(int ranks, variant const& v) {
   auto const expected = run_on<P>(ranks, o);
   auto const expected_series = series(o, numbers);
   REQUIRE(expected_series.size() == steps);
-  std::int64_t const stride = test::under_sanitizer ? 19 : test::in_long_tests(1, 6);
+  std::int64_t const stride = test::under_sanitizer ? steps - 1 : test::in_long_tests(1, 6);
   for (std::int64_t step = 1; step <= steps; step += stride) {
     CAPTURE(step);
     test::fault_case const interrupted{"F13"};
@@ -161,9 +162,9 @@ TEST_CASE("a run that was interrupted after any step ends with the bits of one t
 constexpr std::array<variant, 6> variants{
     {{.name = "uneven shards"},
      {.name = "int8 state, off the device", .offload = offload::mode::super, .format = state_format::int8},
-     {.name = "tied", .model = "llama_tied"},
-     {.name = "frozen", .frozen = true},
-     {.name = "off the device", .offload = offload::mode::super},
+     {.name = "tied", .model = "llama_tied", .is_part = true},
+     {.name = "frozen", .frozen = true, .is_part = true},
+     {.name = "off the device", .offload = offload::mode::super, .is_part = true},
      {.name = "tied, frozen, off the device",
       .model = "llama_tied",
       .offload = offload::mode::super,
@@ -175,6 +176,9 @@ TEST_CASE("state that some ranks wrote is the same bits on any others") {
   for (std::size_t i = 0; i < variants.size(); ++i) {
     auto const& v = variants[i];
     CAPTURE(v.name);
+    if (test::under_sanitizer && v.is_part) {
+      continue;
+    }
     for (int const writers : numbers) {
       if (i >= some_variants && writers != numbers[i % numbers.size()]) {
         continue;
@@ -185,7 +189,7 @@ TEST_CASE("state that some ranks wrote is the same bits on any others") {
       auto const written = run_on<precision::bf16>(writers, o);
       CHECK(written.size() >= 4);  // weights or the master, both moments, and what is exported
       for (int const readers : numbers) {
-        if (i >= some_variants && readers == writers) {
+        if ((test::under_sanitizer || i >= some_variants) && readers == writers) {
           continue;
         }
         CAPTURE(writers);
@@ -207,7 +211,7 @@ TEST_CASE("state that some ranks wrote is the same bits on any others") {
 
 TEST_CASE("a run that goes from 1 rank to 4, to 2 and back to 1 loses no state and no sample") {
   auto const some_variants = test::in_long_tests(variants.size(), std::size_t{2});
-  for (std::size_t i = 0; i < some_variants; ++i) {
+  for (std::size_t i = test::under_sanitizer ? some_variants - 1 : 0; i < some_variants; ++i) {
     auto const& v = variants[i];
     CAPTURE(v.name);
     std::vector<char const*> const numbers{"label_tokens", "tokens", "epoch"};

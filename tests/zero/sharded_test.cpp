@@ -162,7 +162,7 @@ struct store_and_sink {
 };
 
 TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients are reduced in the order of the ranks", T,
-                   SUPEROFFLOAD_TEST_WEIGHTS, double) {
+                   SUPEROFFLOAD_TEST_ELEMENTS) {
   test::threads_of_a_process groups;
   groups.settings.piece_bytes = 1U << 20;
   for (int const ranks : test::numbers_of_ranks()) {

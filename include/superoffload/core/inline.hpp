@@ -14,3 +14,11 @@
 /// host code calls them.
 #define SUPEROFFLOAD_EMITTED [[gnu::used]] inline
 #endif
+
+/// For functions and lambdas of kernels, which would otherwise pass vectors in memory. Not under sanitizers,
+/// whose checks make such code too long to compile.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SUPEROFFLOAD_ALWAYS_INLINE
+#else
+#define SUPEROFFLOAD_ALWAYS_INLINE __attribute__((always_inline))
+#endif

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/core/inline.hpp>
 #include <superoffload/kernel/stored_state.hpp>
 
 #include <cstdint>
@@ -30,8 +31,8 @@ struct adamw_step {
 ///   g *= factor;  w *= decay;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g g
 ///   w -= step_size * m / (sqrt(v) * inverse_root2 + epsilon)
 template <class Number, class SquareRoot>
-[[gnu::always_inline]] constexpr void adamw_rule(Number& w, Number& m, Number& v, Number g,
-                                                 adamw_step const& s, SquareRoot square_root) {
+SUPEROFFLOAD_ALWAYS_INLINE constexpr void adamw_rule(Number& w, Number& m, Number& v, Number g,
+                                                     adamw_step const& s, SquareRoot square_root) {
   g = g * Number(s.factor);
   w = w * Number(s.decay);
   m = Number(s.beta1) * m + Number(s.one_minus_beta1) * g;

@@ -32,12 +32,12 @@ namespace {
 template <so::model::architecture Architecture>
 losses train(std::filesystem::path const& model_directory, std::filesystem::path const& instructions,
              std::filesystem::path const& export_to = {}) {
-  constexpr std::int64_t batch_size = 4;
+  constexpr std::int64_t batch_size = 2;
   constexpr std::int64_t steps = 10;
   auto rows = so::data::read_instructions(instructions);
   rows.resize(32);
   auto const tokenizer = so::text::tokenizer::load(model_directory);
-  auto const examples = so::data::encode_examples(rows, tokenizer, {.max_length = 192});
+  auto const examples = so::data::encode_examples(rows, tokenizer, {.max_length = 128});
   so::data::loader loader{examples, {.batch_size = batch_size, .seed = 1}};
 
   so::cpu::device device{2};

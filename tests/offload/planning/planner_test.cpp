@@ -43,6 +43,21 @@ TEST_CASE("state that fits the device stays there") {
   CHECK(p.model_flops_per_second == doctest::Approx(m.work.model_flops / p.step_time));
 }
 
+TEST_CASE("a plan within a limit is the one without, and beyond it there is none") {
+  model const m{};
+  for (auto const& s :
+       {settings{}, settings{.how = mode::super, .ratio = 0.9}, settings{.how = mode::zero}}) {
+    auto const p = make_plan(m.units, m.work, h200_machine(), s);
+    REQUIRE(p.fits);
+    auto const within = make_plan(m.units, m.work, h200_machine(), s, 1.01 * p.step_time);
+    CHECK(within.step_time == p.step_time);
+    CHECK(within.level == p.level);
+    CHECK(within.on_device.total() == p.on_device.total());
+    CHECK(within.on_host.total() == p.on_host.total());
+    CHECK_FALSE(make_plan(m.units, m.work, h200_machine(), s, 0.1 * p.step_time).fits);
+  }
+}
+
 TEST_CASE("grouped GEMMs have their own rate, which a machine for a model with experts must have") {
   model m{8};
   auto machine = h200_machine();

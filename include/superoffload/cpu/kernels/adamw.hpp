@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/kernels/adamw_state.hpp>
 #include <superoffload/cpu/kernels/simd.hpp>
 #include <superoffload/kernel/adamw.hpp>
@@ -23,7 +24,7 @@ void run(kernel::adamw<T, G, F> const& a, int64_t first, int64_t last) {
       return nullptr;
     }
   };
-  auto const update = [=](int64_t i, auto extent) __attribute__((always_inline)) {
+  auto const update = [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
     group state;
     for (int k = 0; k < group::n; ++k) {
       state.master[k] = load_master(a.weight + i + group::at(k), low_of(i + group::at(k)), extent);

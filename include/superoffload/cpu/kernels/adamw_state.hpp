@@ -3,6 +3,7 @@
 // AdamW's state as its kernels hold it in registers, and how it is loaded and stored in each format.
 #pragma once
 
+#include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/kernels/simd.hpp>
 #include <superoffload/cpu/kernels/streaming.hpp>
 #include <superoffload/cpu/kernels/words.hpp>
@@ -20,18 +21,18 @@ inline constexpr int vectors_of_group =
 // Prefetching
 // ----------------------------------------------------------------------------------------------------
 
-[[gnu::always_inline]] inline void prefetch(kernel::block_codes array, int64_t i) {
+SUPEROFFLOAD_ALWAYS_INLINE inline void prefetch(kernel::block_codes array, int64_t i) {
   prefetch(array.codes, i);
 }
-[[gnu::always_inline]] inline void prefetch(kernel::short_masters array, int64_t i) {
+SUPEROFFLOAD_ALWAYS_INLINE inline void prefetch(kernel::short_masters array, int64_t i) {
   prefetch(array.high, i);
   prefetch(array.low, i);
 }
 
 /// As for_streamed_vectors: calls body(i, whole or part) for the groups of format F.
 template <state_format F, class Body, class... Inputs>
-[[gnu::always_inline]] inline void for_streamed_groups(int64_t first, int64_t last, int64_t count,
-                                                       Body const& body, Inputs... inputs) {
+SUPEROFFLOAD_ALWAYS_INLINE inline void for_streamed_groups(int64_t first, int64_t last, int64_t count,
+                                                           Body const& body, Inputs... inputs) {
   if constexpr (F != state_format::int8) {
     for_streamed_vectors(first, last, count, body, inputs...);
   } else {
@@ -88,7 +89,7 @@ struct group_noise {
   words values[vectors_of_group<F>];
 
   /// `index` is the group's in its unit.
-  [[gnu::always_inline]] group_noise(int64_t index, kernel::adamw_step const& step) {
+  SUPEROFFLOAD_ALWAYS_INLINE group_noise(int64_t index, kernel::adamw_step const& step) {
     for (int k = 0; k < vectors_of_group<F>; ++k) {
       auto const first = static_cast<std::uint32_t>(index + int64_t{k} * lanes<float>);
       values[k] = kernel::noise_of(counted_from(first), step.noise);
@@ -103,7 +104,7 @@ struct moment_group {
   exact_floats values[n];
 
   template <class Extent>
-  [[gnu::always_inline]] void load_from(kernel::moments<F> from, int64_t i, Extent extent) {
+  SUPEROFFLOAD_ALWAYS_INLINE void load_from(kernel::moments<F> from, int64_t i, Extent extent) {
     if constexpr (F == state_format::int8) {
       using code = kernel::moment_code<F, Of>;
       auto const base = code::base(words{std::uint32_t{from.exponents[i / kernel::state_block]}});
@@ -116,8 +117,8 @@ struct moment_group {
   }
   /// Stores the values, and leaves them as they are stored.
   template <class Extent>
-  [[gnu::always_inline]] void store_to(kernel::moments<F> to, int64_t i, group_noise<F> const& noise,
-                                       Extent extent) {
+  SUPEROFFLOAD_ALWAYS_INLINE void store_to(kernel::moments<F> to, int64_t i, group_noise<F> const& noise,
+                                           Extent extent) {
     for (int k = 0; k < n; ++k) { values[k] = without_nan_payload(values[k]); }
     if constexpr (F == state_format::float32) {
       store(to + i, vector<float>{values[0]}, extent);
@@ -163,29 +164,29 @@ struct adamw_group {
   moment_group<F, kernel::moment::v> v;
 
   template <class Extent>
-  [[gnu::always_inline]] void load_masters(kernel::masters<T, F> from, int64_t i, Extent extent) {
+  SUPEROFFLOAD_ALWAYS_INLINE void load_masters(kernel::masters<T, F> from, int64_t i, Extent extent) {
     for (int k = 0; k < n; ++k) { master[k] = load_whole_master(from + (i + at(k)), extent); }
   }
   template <class Extent>
-  [[gnu::always_inline]] void store_masters(kernel::masters<T, F> to, int64_t i, Extent extent) const {
+  SUPEROFFLOAD_ALWAYS_INLINE void store_masters(kernel::masters<T, F> to, int64_t i, Extent extent) const {
     for (int k = 0; k < n; ++k) { store_whole_master(to + (i + at(k)), stored_master(k), extent); }
   }
   template <class Arguments, class Extent>
-  [[gnu::always_inline]] void load_moments(Arguments const& a, int64_t i, Extent extent) {
+  SUPEROFFLOAD_ALWAYS_INLINE void load_moments(Arguments const& a, int64_t i, Extent extent) {
     m.load_from(a.m, i, extent);
     v.load_from(a.v, i, extent);
   }
   template <class Arguments, class Extent>
-  [[gnu::always_inline]] void store_moments(Arguments const& a, int64_t i, kernel::adamw_step const& step,
-                                            Extent extent) {
+  SUPEROFFLOAD_ALWAYS_INLINE void store_moments(Arguments const& a, int64_t i, kernel::adamw_step const& step,
+                                                Extent extent) {
     group_noise<F> const noise{a.index + i, step};
     m.store_to(a.m, i, noise, extent);
     v.store_to(a.v, i, noise, extent);
   }
   /// A step with the gradients from element `i` on. `index` is the index of element 0 in its unit.
   template <element G, class Extent>
-  [[gnu::always_inline]] void advance(G const* gradients, int64_t i, kernel::adamw_step const& step,
-                                      int64_t index, Extent extent) {
+  SUPEROFFLOAD_ALWAYS_INLINE void advance(G const* gradients, int64_t i, kernel::adamw_step const& step,
+                                          int64_t index, Extent extent) {
     for (int k = 0; k < n; ++k) {
       auto gradient = load<float>(gradients + i + at(k), extent);
       if constexpr (!std::same_as<T, G>) {
@@ -209,7 +210,7 @@ struct adamw_group {
   }
 
   /// A vector of masters, whose NaN are written in one way.
-  [[gnu::always_inline]] vector<float> stored_master(int k) const {
+  SUPEROFFLOAD_ALWAYS_INLINE vector<float> stored_master(int k) const {
     if constexpr (kernel::short_master<T, F>) {
       return vector<float>{master[k]};
     } else {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/kernels/adamw_state.hpp>
 #include <superoffload/cpu/kernels/simd.hpp>
 #include <superoffload/cpu/kernels/streaming.hpp>
@@ -24,8 +25,8 @@ void store_weight(T* to, vector<float> master, Extent extent) {
 }
 /// The same for a group's weights, at element `i`.
 template <bool PastCaches, element T, state_format F, class Extent>
-[[gnu::always_inline]] inline void store_weights(T* to, adamw_group<T, F> const& state, int64_t i,
-                                                 Extent extent) {
+SUPEROFFLOAD_ALWAYS_INLINE inline void store_weights(T* to, adamw_group<T, F> const& state, int64_t i,
+                                                     Extent extent) {
   for (int k = 0; k < state.n; ++k) {
     store_weight<PastCaches>(to + i + state.at(k), state.stored_master(k), extent);
   }
@@ -45,7 +46,7 @@ void choosing_stores(T const* to, T const* pending, T const* gradient, Pass cons
 
 /// A group's state before the step.
 template <element T, state_format F, class Arguments, class Extent>
-[[gnu::always_inline]] inline adamw_group<T, F> loaded(Arguments const& a, int64_t i, Extent extent) {
+SUPEROFFLOAD_ALWAYS_INLINE inline adamw_group<T, F> loaded(Arguments const& a, int64_t i, Extent extent) {
   adamw_group<T, F> state;
   state.load_masters(a.master, i, extent);
   state.load_moments(a, i, extent);
@@ -61,7 +62,7 @@ void run(kernel::adamw_update<T, F> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, nullptr, a.gradient, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [=](int64_t i, auto extent) __attribute__((always_inline)) {
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
           auto state = loaded<T, F>(a, i, extent);
           state.advance(a.gradient, i, a.step, a.index, extent);
           state.store_masters(a.master, i, extent);
@@ -81,7 +82,7 @@ void run(kernel::adamw_speculate<T, F> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, nullptr, a.gradient, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [=](int64_t i, auto extent) __attribute__((always_inline)) {
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
           auto state = loaded<T, F>(a, i, extent);
           state.advance(a.gradient, i, a.step, a.index, extent);
           store_weights<past_caches>(a.weight, state, i, extent);
@@ -98,7 +99,7 @@ template <element T, state_format F>
 void run(kernel::adamw_commit<T, F> const& a, int64_t first, int64_t last) {
   for_streamed_groups<F>(
       first, last, a.count,
-      [=](int64_t i, auto extent) __attribute__((always_inline)) {
+      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
         auto state = loaded<T, F>(a, i, extent);
         state.advance(a.pending, i, a.record, a.index, extent);
         state.store_masters(a.master, i, extent);
@@ -116,7 +117,7 @@ void run(kernel::adamw_commit_speculate<T, F> const& a, int64_t first, int64_t l
   choosing_stores<T>(a.weight, a.pending, a.gradient, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [=](int64_t i, auto extent) __attribute__((always_inline)) {
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
           auto state = loaded<T, F>(a, i, extent);
           state.advance(a.pending, i, a.record, a.index, extent);
           state.store_masters(a.master, i, extent);
@@ -137,7 +138,7 @@ void run(kernel::adamw_commit_update<T, F> const& a, int64_t first, int64_t last
   choosing_stores<T>(a.weight, a.pending, a.gradient, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [=](int64_t i, auto extent) __attribute__((always_inline)) {
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
           auto state = loaded<T, F>(a, i, extent);
           state.advance(a.pending, i, a.record, a.index, extent);
           if constexpr (F != state_format::float32) {
@@ -161,7 +162,7 @@ void run(kernel::resend_weights<T, F> const& a, int64_t first, int64_t last) {
   choosing_stores<T>(a.weight, nullptr, nullptr, [=](auto past_caches) {
     for_streamed_groups<F>(
         first, last, a.count,
-        [=](int64_t i, auto extent) __attribute__((always_inline)) {
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
           adamw_group<T, F> state;
           state.load_masters(a.master, i, extent);
           for (int k = 0; k < state.n; ++k) {  // as they are, which advance() has not changed

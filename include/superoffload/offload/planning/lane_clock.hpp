@@ -52,18 +52,20 @@ public:
   }
   /// The same for a task of CPU Adam on `count` parameters. The latency of a task is added as parameters.
   void start_adam(adam_task task, int unit, int bucket, std::int64_t count) {
-    task_ = task;
+    for (int directions = 0; directions < 3; ++directions) {
+      adam_speeds_[static_cast<std::size_t>(directions)] = 1.0 / m_.adam_time(task, workers_, directions);
+    }
     double const fixed = m_.adam.latency / m_.adam_time(task, workers_, 0);  // in parameters
     start(lane::cpu, activity_of(task), unit, bucket, static_cast<double>(count) + fixed);
   }
 
   /// Seconds to the next end of an activity, or to `due`. \throws error(cannot_fit) for a deadlock.
-  [[nodiscard]] double next(double due) const {
+  [[nodiscard]] double next(double due) {
     double dt = due - now_;
-    for (int i = 0; i < lanes; ++i) {
-      double const speed = speed_of(static_cast<lane>(i));
-      if (speed > 0.0) {
-        dt = std::min(dt, at(static_cast<lane>(i)).left / speed);
+    for (std::size_t i = 0; i < speeds_.size(); ++i) {
+      speeds_[i] = speed_of(static_cast<lane>(i));
+      if (speeds_[i] > 0.0) {
+        dt = std::min(dt, lanes_[i].left / speeds_[i]);
       }
     }
     expect(std::isfinite(dt), exit_code::cannot_fit,
@@ -73,14 +75,12 @@ public:
   }
   /// Advances by the result of next(due). \returns which lanes have ended their work.
   std::array<bool, lanes> advance(double dt, double due) {
-    std::array<double, lanes> speeds{};
-    for (int i = 0; i < lanes; ++i) { speeds[static_cast<std::size_t>(i)] = speed_of(static_cast<lane>(i)); }
     std::array<bool, lanes> ended{};
     for (std::size_t i = 0; i < ended.size(); ++i) {
-      if (speeds[i] > 0.0) {
+      if (speeds_[i] > 0.0) {
         worked_[i] += dt;
-        ended[i] = lanes_[i].left <= speeds[i] * dt * (1.0 + 1e-12);
-        lanes_[i].left -= speeds[i] * dt;
+        ended[i] = lanes_[i].left <= speeds_[i] * dt * (1.0 + 1e-12);
+        lanes_[i].left -= speeds_[i] * dt;
       }
     }
     now_ = dt == due - now_ ? due : now_ + dt;
@@ -137,7 +137,7 @@ private:
       case lane::cpu:
         break;
     }
-    return 1.0 / m_.adam_time(task_, workers_, static_cast<int>(down) + static_cast<int>(up));
+    return adam_speeds_[(down ? 1U : 0U) + (up ? 1U : 0U)];
   }
   void note(lane l, work const& r) {
     if (now_ > r.begin) {
@@ -149,7 +149,8 @@ private:
   int workers_;
   double now_ = 0.0;
   std::array<work, lanes> lanes_{};
-  adam_task task_{};  // of CPU Adam
+  std::array<double, lanes> speeds_{};   // of the lanes, until the next end of an activity
+  std::array<double, 3> adam_speeds_{};  // parameters a second, while so many directions of the link are busy
   std::array<double, lanes> worked_{};
   std::vector<interval> done_;
 };

@@ -9,6 +9,7 @@
 #include <superoffload/offload/planning/workload.hpp>
 #include <superoffload/offload/settings.hpp>
 
+#include <limits>
 #include <vector>
 
 namespace superoffload::offload {
@@ -20,12 +21,14 @@ namespace superoffload::offload {
 /// State stays on the device as far as it fits beside the activations, in the order of place_by_share. The
 /// rest is split between CPU Adam and updates by the device. Gradients, or weights and gradients, of blocks
 /// are offloaded if nothing else fits or if a step then takes 3 % less time; of the gradient sums of several
-/// micro-batches, no more than the device lacks memory for. Every candidate is simulated. Among those within
-/// a third of a percent of the fastest, the one with less memory is preferred.
+/// micro-batches, no more than the device lacks memory for. Every candidate is simulated, unless the
+/// device's work alone takes too long. Among those within a third of a percent of the fastest, the one with
+/// less memory is preferred.
 ///
-/// A plan that does not fit says so, and what would help; see expect_fits.
+/// A plan that does not fit says so, and what would help; see expect_fits. `limit`: seconds of a step that
+/// the caller can use. If no plan is as fast, any is returned, or one that does not fit and says nothing.
 plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
-               settings const& s);
+               settings const& s, double limit = std::numeric_limits<double>::infinity());
 
 /// Is `a` faster by 3 %? Smaller differences are below the accuracy of plans.
 inline bool clearly_faster(plan const& a, plan const& b) { return a.step_time < 0.97 * b.step_time; }

@@ -78,7 +78,7 @@ struct planned_workload {
             offload::machine const& m, offload::settings const& s) {
     auto finer = work;
     finer.levels = {std::move(level)};
-    auto other = offload::make_plan(units, finer, m, s);
+    auto other = offload::make_plan(units, finer, m, s, limit);
     bool const better = other.fits && other.step_time <= limit;
     if (better) {
       plan = std::move(other);

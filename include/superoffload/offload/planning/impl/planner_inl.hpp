@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -21,11 +22,12 @@ namespace detail {
 class search {
 public:
   search(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
-         settings const& s)
+         settings const& s, double limit = std::numeric_limits<double>::infinity())
       : units_{units},
         w_{w},
         m_{with_state(m, s.state, static_cast<std::size_t>(w.element_bytes))},
         s_{s},
+        limit_{limit},
         candidates_{units, w, m_, s} {}
 
   plan run() {
@@ -36,6 +38,11 @@ public:
       if (!is_perfect()) {
         try_kind(what);
       }
+    }
+    if (!best_ && std::isfinite(limit_)) {
+      plan none;
+      none.fits = false;
+      return none;
     }
     return best_ ? *std::move(best_) : plan_refusal{candidates_, units_, w_, m_, s_}.make();
   }
@@ -69,6 +76,12 @@ private:
     if (!candidates_.budget().fits(p)) {
       return;
     }
+    // Not even in its least time? One that is this far beyond the limit keeps no other plan from being
+    // chosen.
+    p.step_time = (1.0 - 1e-9) * device_time(p, w_, m_);
+    if (worth_leaving * p.step_time > limit_ || (best_ && !is_better(p, *best_))) {
+      return;
+    }
     candidates_.widen(p);
     evaluate(p);
     if (!best_ || is_better(p, *best_)) {
@@ -97,7 +110,9 @@ private:
     try_all(what);
     if (best_) {
       refine_share(what);
-      save_memory();
+      if (worth_leaving * best_->step_time <= limit_) {  // fewer buffers make some steps a little faster
+        save_memory();
+      }
     }
     if (before && (!best_ || !clearly_faster(*best_, *before))) {
       best_ = std::move(before);
@@ -178,6 +193,7 @@ private:
   workload const& w_;
   machine m_;
   settings const& s_;
+  double limit_;  // s of a step; slower plans are not asked for
   plan_candidates candidates_;
   std::optional<plan> best_;
 };
@@ -219,9 +235,9 @@ SUPEROFFLOAD_INLINE void check(std::vector<autograd::unit_layout> const& units, 
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w,
-                                   machine const& m, settings const& s) {
+                                   machine const& m, settings const& s, double limit) {
   detail::check(units, w, m);
-  return detail::search{units, w, m, s}.run();
+  return detail::search{units, w, m, s, limit}.run();
 }
 
 SUPEROFFLOAD_INLINE bool can_fit(std::vector<autograd::unit_layout> const& units, workload const& w,

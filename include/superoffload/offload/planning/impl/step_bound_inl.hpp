@@ -114,4 +114,15 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   return hits * in_order(0.0) + (1.0 - hits) * in_order(beside);
 }
 
+SUPEROFFLOAD_INLINE double device_time(plan const& p, workload const& w, machine const& m) {
+  double passes = 0.0;
+  for (auto const& t : unit_times(m, w, w.levels[p.level])) {
+    passes += w.micro_batches * (t.forward + t.backward);
+  }
+  std::int64_t updated = 0;
+  for (auto const& b : p.state.buckets) { updated += b.where == tier::host ? 0 : b.count; }
+  state_layout const layout{p.state.format, static_cast<std::size_t>(w.element_bytes)};
+  return passes + static_cast<double>(layout.update_traffic(updated)) / m.device.bandwidth;
+}
+
 }  // namespace superoffload::offload
