@@ -25,9 +25,7 @@ public:
       : s_{s},
         clock_{clock},
         gradients_{gradients},
-        scheduler_{
-            configuration_of(s),
-            {.hit_rate = s.hit_rate, .oldest_first = s.imitates.oldest_first, .late_uploads_backward = true}},
+        scheduler_{configuration_of(s), {.hit_rate = s.hit_rate, .oldest_first = s.imitates.oldest_first}},
         of_unit_(s.units.size()),
         buckets_(s.state.buckets.size()),
         missing_(s.units.size()) {

@@ -47,9 +47,6 @@ public:
   struct options {
     double hit_rate = 1.0;      ///< the initial estimate
     bool oldest_first = false;  ///< the order of other systems
-    /// In the immediate mode, uploads after the check keep the order of the backward. The worker changes to
-    /// the order of the forward, which is a little faster; plans assume the former.
-    bool late_uploads_backward = false;
   };
 
   /// @{
@@ -243,7 +240,7 @@ public:
   }
   /// The bucket whose state is to be uploaded; `ahead`: also a bucket without a gradient.
   [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead) const {
-    return staging_.next_upload(ahead, !before_check() && !options_.late_uploads_backward);
+    return staging_.next_upload(ahead, !before_check());
   }
   /// The bucket that the device updates next, when updates are allowed.
   [[nodiscard]] std::optional<std::size_t> next_update() const { return staging_.next_update(); }
