@@ -89,7 +89,7 @@ TEST_CASE("a run is planned for a machine that is not there, from config.json al
 
   // What does not fit is told before anything is drawn, and in the file.
   std::filesystem::remove(root.path() / "step.svg");
-  auto const refused = plan_of(test::finetune_llama, "rtx4090.json", {});
+  auto const refused = plan_of(test::finetune_llama, "rtx4090.json", {"--host_memory", "58"});
   CHECK(refused.status == static_cast<int>(exit_code::cannot_fit));
   CHECK(refused.err.find("GiB") != std::string::npos);
   CHECK(written()["fits"] == false);

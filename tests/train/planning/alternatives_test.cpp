@@ -69,15 +69,27 @@ TEST_CASE("of a token budget, not of sequences") {
 }
 
 TEST_CASE("alternatives change one option at a time") {
-  CHECK(flags_of(of(options(8, 2))) ==
-        std::vector<std::string>{"", "--batch_size 16", "--batch_size 32", "--gradient_accumulation_steps 1",
-                                 "--gradient_accumulation_steps 4", "--gradient_accumulation_steps 8",
-                                 "--activation_checkpointing none", "--activation_checkpointing every_block",
-                                 "--activation_checkpointing offload", "--offload none", "--ratio .25",
-                                 "--ratio .5", "--ratio .75", "--ratio 1", "--offload_weights on",
-                                 "--max_grad_norm 0 --on_nonfinite stop", "--state bf16",
-                                 "--state int8", "--device_memory 12", "--device_memory 8",
-                                 "--device_memory 4"});
+  CHECK(flags_of(of(options(8, 2))) == std::vector<std::string>{"",
+                                                                "--batch_size 16",
+                                                                "--batch_size 32",
+                                                                "--gradient_accumulation_steps 1",
+                                                                "--gradient_accumulation_steps 4",
+                                                                "--gradient_accumulation_steps 8",
+                                                                "--activation_checkpointing none",
+                                                                "--activation_checkpointing every_block",
+                                                                "--activation_checkpointing offload",
+                                                                "--offload none",
+                                                                "--ratio .25",
+                                                                "--ratio .5",
+                                                                "--ratio .75",
+                                                                "--ratio 1",
+                                                                "--offload_weights on",
+                                                                "--max_grad_norm 0 --on_nonfinite stop",
+                                                                "--state bf16",
+                                                                "--state int8",
+                                                                "--device_memory 12",
+                                                                "--device_memory 8",
+                                                                "--device_memory 4"});
   auto o = options(2, 1);
   o.ranks = 2;  // a sequence for each rank: no smaller micro-batch
   o.recompute = recompute::choice::none;

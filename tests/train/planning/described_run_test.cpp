@@ -32,7 +32,8 @@ public:
   }
   train::training_options& options() { return options_; }
   [[nodiscard]] offload::plan on(char const* machine, offload::settings const& s = {}) const {
-    auto const m = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / machine);
+    auto const whole = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / machine);
+    auto const m = offload::within_budget(whole, s);
     return train::plan_on<model::llama, bfloat16>(m, s, options_);
   }
 
@@ -57,7 +58,8 @@ TEST_CASE("a config.json is enough to plan for a described machine") {
   CHECK(superchip.on_device.total() <= superchip.device_available);
   CHECK(superchip.on_host.total() <= superchip.host_available);
   CHECK(whole.on("gb200.json").step_time < superchip.step_time);
-  CHECK_FALSE(whole.on("rtx4090.json").fits);
+  CHECK(whole.on("rtx4090.json").fits);
+  CHECK_FALSE(whole.on("rtx4090.json", {.host_memory = std::size_t{58} << 30}).fits);
 }
 
 TEST_CASE("frozen tensors and the sizes of micro-batches reach the plan") {
