@@ -36,9 +36,9 @@ constexpr std::uint32_t lesser(std::uint32_t a, std::uint32_t b) { return a < b 
 constexpr std::uint32_t greater(std::uint32_t a, std::uint32_t b) { return a > b ? a : b; }
 /// @}
 
-/// 32 random bits of an element: a function of its index in its unit and of the key of the step. Over keys,
-/// the bits of an element are uniform, and independent of one another: a key is random, and each operation
-/// is a permutation. Elements of one key share one product by the golden ratio, which spreads them evenly.
+/// 32 random bits of an element: a function of its index in its unit and of the key of the step. Each
+/// operation is a permutation of words. So over random keys the bits of an element are uniform and
+/// independent. Within one key, multiplication by the golden ratio spreads the bits of neighbours evenly.
 /// Indices that differ by 2^32 share their bits.
 template <class Word>
 constexpr Word noise_of(Word index, std::uint32_t key) {
