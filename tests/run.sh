@@ -40,10 +40,13 @@ source cmake/bootstrap.sh
 if ! $sanitizers && [[ $(uname -m) == x86_64 ]]; then
   optional_packages=(g++-aarch64-linux-gnu:aarch64-linux-gnu-g++ qemu-user:qemu-aarch64)
 fi
+if ! $sanitizers; then
+  optional_packages+=(libopenmpi-dev:mpicxx openmpi-bin:mpirun iproute2:ip)
+fi
 ensure_build_packages doctest-dev@doctest/doctest.h python3:python3 pkg-config:pkg-config
 if ((${#optional_packages[@]} > 0)); then
   (ensure_packages "${optional_packages[@]}") ||
-    say "going on: without them the test for aarch64 is skipped"
+    say "going on: without them the tests for aarch64 or of several hosts are skipped"
 fi
 choose_cuda toolkit
 

@@ -7,6 +7,7 @@
 #include <superoffload/comm/communicator.hpp>
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/launcher.hpp>
+#include <superoffload/comm/membership.hpp>
 #include <superoffload/comm/rendezvous.hpp>
 #include <superoffload/comm/shared.hpp>
 #include <superoffload/core/buffer.hpp>

@@ -26,6 +26,7 @@ ALLOWED = {
     "cudnn": "core kernel cuda",
     "comm": "core kernel",
     "nccl": "core kernel cuda comm",
+    "mpi": "core comm",
     "io": "core",
     "text": "core io",
     "data": "core io text",
@@ -36,7 +37,7 @@ ALLOWED = {
     "nn": "core kernel autograd",
     "model": "core kernel autograd nn io",
     "train": "core kernel cpu comm io text data autograd optim zero offload nn model",
-    "cli": "core kernel cpu cuda cudnn comm nccl io text data autograd optim zero offload nn model train",
+    "cli": "core kernel cpu cuda cudnn comm nccl mpi io text data autograd optim zero offload nn model train",
 }
 # The same of sub-directories of one directory: what a step does knows nothing of what decides about it beforehand.
 ALLOWED_BESIDE = {

@@ -55,13 +55,13 @@ TEST_CASE("invalid settings are refused") {
 TEST_CASE("a rank is taken only once, and never again after it has left") {
   comm::shared_segment shared{{.ranks = 2}};
   {
-    comm::membership const first{shared, 1};
-    CHECK(says(refusal(exit_code::rank_failed, [&] { comm::membership{shared, 1}; }),
+    comm::shared_membership const first{shared, 1};
+    CHECK(says(refusal(exit_code::rank_failed, [&] { comm::shared_membership{shared, 1}; }),
                "rank 1 was already taken"));
   }
-  CHECK(says(refusal(exit_code::rank_failed, [&] { comm::membership{shared, 1}; }), "already taken"));
+  CHECK(says(refusal(exit_code::rank_failed, [&] { comm::shared_membership{shared, 1}; }), "already taken"));
   for (int const rank : {-1, 2}) {
-    CHECK(says(refusal(exit_code::bad_input, [&] { comm::membership{shared, rank}; }), "expected 0 to 1"));
+    CHECK(says(refusal(exit_code::bad_input, [&] { comm::shared_membership{shared, rank}; }), "expected 0 to 1"));
   }
 }
 
@@ -73,13 +73,13 @@ TEST_CASE("two processes cannot be the same rank, whether or not the first one l
   pid_t const child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    comm::membership const first{shared, 0};
+    comm::shared_membership const first{shared, 0};
     (void)!write(ends[1], "!", 1);
     while (true) { pause(); }
   }
   char byte = 0;
   REQUIRE(read(ends[0], &byte, 1) == 1);
-  auto const join = [&] { return refusal(exit_code::rank_failed, [&] { comm::membership{shared, 0}; }); };
+  auto const join = [&] { return refusal(exit_code::rank_failed, [&] { comm::shared_membership{shared, 0}; }); };
   CHECK(says(join(), "rank 0 is taken by another process"));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
@@ -162,7 +162,7 @@ TEST_CASE("the patience limits the wait for a rank that lives but does not come"
 
 TEST_CASE("a process outside of the group can fail it") {
   comm::shared_segment shared{{.ranks = 2}};
-  comm::membership rank{shared, 0};
+  comm::shared_membership rank{shared, 0};
   rank.check();
   shared.mark_failed(1, "was killed by signal 9");
   shared.mark_failed(0, "comes too late");
@@ -171,7 +171,7 @@ TEST_CASE("a process outside of the group can fail it") {
 
 TEST_CASE("a reason of any length is kept up to the limit") {
   comm::shared_segment shared{{.ranks = 2}};
-  comm::membership rank{shared, 0};
+  comm::shared_membership rank{shared, 0};
   shared.mark_failed(1, std::string(5000, 'x'), 0);
   auto const said = refusal(exit_code::rank_failed, [&] { rank.check(); });
   CHECK(said.size() > 400);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Devices that communicate by themselves, simulated on the host.
+#include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/comm/watchdog.hpp>
 #include <superoffload/core/error.hpp>
 
@@ -36,7 +37,7 @@ struct device final : comm::queueing_device {
 
 /// A rank: its membership, its device and the operations queued there.
 struct rank {
-  comm::membership member;
+  comm::shared_membership member;
   device exchanging;
   std::uint64_t queued = 0;
 

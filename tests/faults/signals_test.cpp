@@ -104,8 +104,9 @@ TEST_CASE(
     CHECK(resumed.status == 0);
     CHECK(weights_of(output.path()) == expected);
   }
-  MESSAGE(stopped + before + ended, " runs: ", stopped, " stopped, ", before,
-          " ended before they began or when they were done, ", ended, " had ended");
+  int const runs = stopped + before + ended;
+  MESSAGE(runs, " runs: ", stopped, " stopped, ", before, " ended before they began or when they were done, ",
+          ended, " had ended");
   CHECK(stopped >= all / 4);
 }
 

@@ -5,8 +5,6 @@
 #include <superoffload/cli/command_line.hpp>
 #include <superoffload/cli/ranks.hpp>
 #include <superoffload/comm/host_group.hpp>
-#include <superoffload/comm/rendezvous.hpp>
-#include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/numa.hpp>
 #include <superoffload/core/profile.hpp>
@@ -25,6 +23,7 @@
 #include <cstdio>
 #include <exception>
 #include <optional>
+#include <utility>
 
 namespace superoffload::cli {
 
@@ -60,8 +59,7 @@ int as_rank(Device& device, rank_group<Device>& group, Body const& body) {
 
 template <class Body>
 int with_cpu_rank(command_line const& command, Body const& body) {
-  auto shared = comm::rendezvous(*command.run);
-  rank_group<cpu::device> group{shared, command.run->rank};
+  rank_group<cpu::device> group{join(*command.run)};
   comm::host_group const ranks{group};
   if (command.bind_cores) {
     train::bind_cores(ranks, -1);
@@ -72,9 +70,9 @@ int with_cpu_rank(command_line const& command, Body const& body) {
 #ifdef SUPEROFFLOAD_HAS_NCCL
 template <class Body>
 int with_cuda_rank(command_line const& command, Body const& body) {
-  auto shared = comm::rendezvous(*command.run);
+  auto member = join(*command.run);
   cuda::device device{nccl::gpu_of(*command.run)};
-  rank_group<cuda::device> group{shared, command.run->rank, device};
+  rank_group<cuda::device> group{std::move(member), device};
   if (command.bind_cores) {
     train::bind_cores(comm::host_group{group}, node_of_pci(device.pci_address()));
   }

@@ -12,7 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace superoffload::comm {
@@ -21,9 +23,9 @@ namespace superoffload::comm {
 template <class D>
 concept host_device = device_policy<D> && requires(typename D::stream& stream) { stream.enqueue([] {}); };
 
-/// Ranks of one host that communicate through a shared-memory segment. An operation occupies its stream's
-/// thread until all ranks have come; data goes through the segment piece by piece, whatever its size. Each
-/// rank computes the sums that it needs.
+/// Ranks whose devices compute in host memory. An operation occupies its stream's thread until all ranks have
+/// come; data goes through the group's membership piece by piece, whatever its size. Each rank computes the
+/// sums that it needs.
 template <host_device D>
 class shared_communicator {
 public:
@@ -31,10 +33,13 @@ public:
 
   /// Becomes rank `rank` of the segment, which outlives this.
   shared_communicator(shared_segment& shared, int rank)
-      : member_{shared, rank}, parts_(static_cast<std::size_t>(shared.ranks())) {}
+      : shared_communicator{std::make_unique<shared_membership>(shared, rank)} {}
+  /// The rank of a membership.
+  explicit shared_communicator(std::unique_ptr<membership> member)
+      : member_{std::move(member)}, parts_(static_cast<std::size_t>(member_->ranks())) {}
 
-  [[nodiscard]] int rank() const noexcept { return member_.rank(); }    ///< from 0
-  [[nodiscard]] int ranks() const noexcept { return member_.ranks(); }  ///< those of the segment
+  [[nodiscard]] int rank() const noexcept { return member_->rank(); }    ///< from 0
+  [[nodiscard]] int ranks() const noexcept { return member_->ranks(); }  ///< of the group
 
   /// Returns once queued. The stream fails with error(rank_failed) when another rank is gone or makes another
   /// call.
@@ -50,7 +55,7 @@ public:
                     for (int r = 0; r < group.ranks(); ++r) {
                       auto* const to = at(a.to, static_cast<std::size_t>(r) * a.bytes + begin);
                       if (to != at(a.from, begin)) {  // unless it is in place already
-                        copy(to, group.piece(r), size);
+                        copy(to, group.run_of(r), size);
                       }
                     }
                   });
@@ -74,25 +79,25 @@ public:
                     group.write_for_each(own, a.from, bytes, begin, size);
                   },
                   [&](std::size_t begin, std::size_t size) {
-                    for (int r = 0; r < group.ranks(); ++r) { group.set_part(r, group.part_for_this(r)); }
+                    for (int r = 0; r < group.ranks(); ++r) { group.set_part(r, group.run_of(r)); }
                     group.template sum<From>(a.to + begin / sizeof(From), size / sizeof(From), a.accumulate);
                   });
             });
   }
-  /// 0: data goes through the segment, not through scratch memory.
+  /// 0: data goes through the membership, not through scratch memory.
   template <element From, element To>
   [[nodiscard]] static constexpr std::size_t scratch_bytes(reduce_scatter<From, To> const&) noexcept {
     return 0;
   }
 
   /// Waits for all ranks. \throws error(rank_failed) as membership::exchange.
-  void gather(void const* from, void* to, std::size_t bytes) { member_.gather(from, to, bytes); }
+  void gather(void const* from, void* to, std::size_t bytes) { member_->gather(from, to, bytes); }
   /// Waits for all ranks. \throws error(rank_failed) as membership::exchange.
-  void barrier() { member_.barrier(); }
+  void barrier() { member_->barrier(); }
   /// Fails the group: every wait of a rank ends with this rank and the reason.
-  void abort(std::string_view reason) noexcept { member_.abort(reason); }
+  void abort(std::string_view reason) noexcept { member_->abort(reason); }
   /// \throws error(rank_failed) when the group has failed.
-  void check() const { member_.check(); }
+  void check() const { member_->check(); }
 
 private:
   /// The ranks' parts begin at multiples of this in a piece, so that runs of bytes end at multiples of it,
@@ -132,15 +137,19 @@ private:
   void in_pieces(call const& c, std::size_t bytes, std::size_t element_bytes, int parts, Write&& write,
                  Read&& read) {
     static_assert(line % sizeof(double) == 0);
-    auto const piece = member_.piece_bytes(membership::lane::queued);
+    auto const piece = member_->piece_bytes(membership::lane::queued);
     stride_ = piece / static_cast<std::size_t>(parts) / line * line;
     expect(stride_ >= element_bytes, exit_code::bad_input, "pieces of ", piece, " bytes are too small for ",
            parts, " ranks");
     auto const rounds = std::max<std::size_t>(1, (bytes + stride_ - 1) / stride_);
     auto const size = [&](std::size_t begin) { return std::min(stride_, bytes - begin); };
-    member_.exchange(
+    member_->exchange(
         membership::lane::queued, c, rounds,
-        [&](std::byte* own, std::uint64_t round) { write(own, round * stride_, size(round * stride_)); },
+        [&](std::byte* own, std::uint64_t round) {
+          auto const begin = round * stride_;
+          write(own, begin, size(begin));
+          return membership::content{.bytes = size(begin), .distance = parts > 1 ? stride_ : 0};
+        },
         [&](std::uint64_t round) { read(round * stride_, size(round * stride_)); });
   }
 
@@ -151,12 +160,8 @@ private:
       copy(own + r * stride_, at(from, r * bytes + begin), size);
     }
   }
-  [[nodiscard]] std::byte const* piece(int r) const noexcept {
-    return member_.piece(membership::lane::queued, r);
-  }
-  /// The part of rank r's write_for_each that is for this rank.
-  [[nodiscard]] std::byte const* part_for_this(int r) const noexcept {
-    return piece(r) + static_cast<std::size_t>(rank()) * stride_;
+  [[nodiscard]] std::byte const* run_of(int r) const noexcept {
+    return member_->run_of(membership::lane::queued, r);
   }
   void set_part(int r, std::byte const* data) noexcept { parts_[static_cast<std::size_t>(r)] = data; }
   template <element From, element To>
@@ -164,7 +169,7 @@ private:
     sum_in_order<From>(parts_, to, static_cast<std::int64_t>(count), accumulate);
   }
 
-  membership member_;
+  std::unique_ptr<membership> member_;
   std::uint64_t queued_ = 0;  ///< operations; used by the calling thread
   // Used by the stream that runs an operation; events order several streams.
   std::uint64_t done_ = 0;

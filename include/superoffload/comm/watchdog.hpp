@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/comm/shared_segment.hpp>
+#include <superoffload/comm/membership.hpp>
 
 #include <condition_variable>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace superoffload::comm {
 
-/// A rank's device that communicates with the other ranks' devices by itself, not through the segment.
+/// A rank's device that communicates with the other ranks' devices by itself, not through the membership.
 class queueing_device {
 public:
   virtual ~queueing_device() = default;
@@ -29,7 +29,7 @@ public:
 /// Ensures that devices which communicate by themselves do not wait for each other for ever.
 ///
 /// A rank tells its watchdog every operation that it queues on its device. The first thread compares it with
-/// the operations of the other ranks: over the segment, on the lane of what is queued, behind the queueing
+/// the operations of the other ranks: by its membership, on the lane of what is queued, behind the queueing
 /// thread and without delaying it. The second thread aborts the device's operations when the group fails. It
 /// fails the group when the device fails, when the process of a rank ends for whose device this one may wait,
 /// and when no operation completes within the group's patience although all ranks have queued it.

@@ -51,9 +51,8 @@ struct options {
   std::size_t sum_part_bytes = gpu::sum_part_bytes;
 };
 
-/// Ranks of one host that have a GPU each and communicate by NCCL. The segment is for communication on the
-/// host and for a comm::watchdog: NCCL alone waits for ever for a rank that does not come, or makes another
-/// call.
+/// Ranks that have a GPU each and communicate by NCCL. Their membership is for communication on the host and
+/// for a comm::watchdog: NCCL alone waits for ever for a rank that does not come, or makes another call.
 ///
 /// Sums are computed on the GPU, in the order of the ranks (`sum.hpp`); NCCL transfers the parts. NCCL is
 /// used without blocking calls; it takes all its GPU memory in the constructor. When the group fails, every
@@ -62,17 +61,20 @@ class communicator {
 public:
   using stream = cuda::stream;  ///< of the rank's GPU
 
-  /// Becomes rank `rank` of the segment, which outlives this, as `device` does. All ranks call it, with the
-  /// same options. Throws `error`: bad_input for invalid options; device when a rank has no NCCL, another
+  /// Becomes the rank of a membership, with `device`, which outlives this. All ranks call it, with the same
+  /// options. Throws `error`: bad_input for invalid options; device when a rank has no NCCL, another
   /// version of it or the GPU of another rank; the errors of a membership; rank_failed when not all ranks
   /// come.
-  communicator(comm::shared_segment& shared, int rank, cuda::device& device, options const& o = {});
+  communicator(std::unique_ptr<comm::membership> member, cuda::device& device, options const& o = {});
+  /// The same with the membership of rank `rank` of a segment, which outlives this.
+  communicator(comm::shared_segment& shared, int rank, cuda::device& device, options const& o = {})
+      : communicator{std::make_unique<comm::shared_membership>(shared, rank), device, o} {}
   communicator(communicator const&) = delete;
   communicator& operator=(communicator const&) = delete;
   ~communicator();
 
-  [[nodiscard]] int rank() const noexcept;   ///< of the segment, from 0
-  [[nodiscard]] int ranks() const noexcept;  ///< those of the segment
+  [[nodiscard]] int rank() const noexcept;   ///< of the group, from 0
+  [[nodiscard]] int ranks() const noexcept;  ///< of the group
 
   /// Returns once queued; with options::compares_first it waits until all ranks queue the same. \throws
   /// error(rank_failed) when the group has failed.
@@ -87,9 +89,9 @@ public:
            part_bytes(std::min(static_cast<std::size_t>(a.count) * sizeof(From), sum_part_bytes_));
   }
 
-  /// On the host, by the segment. \throws error(rank_failed) as comm::membership::exchange.
+  /// On the host, by the membership. \throws error(rank_failed) as comm::membership::exchange.
   void gather(void const* from, void* to, std::size_t bytes);
-  /// On the host, by the segment. \throws error(rank_failed) as comm::membership::exchange.
+  /// On the host, by the membership. \throws error(rank_failed) as comm::membership::exchange.
   void barrier();
   /// Fails the group: waits of the other ranks, also those for their GPUs, end with this reason.
   void abort(std::string_view reason) noexcept;

@@ -300,6 +300,7 @@ void basic_trainer<Core>::load() {
     output_.resume(*loader_);
   }
   comm::together(setup_->ranks, [this] { output_.settle_directory(description()); });
+  output_.expect_shared();
 }
 
 /// What the reports say of the run.

@@ -106,47 +106,11 @@ SUPEROFFLOAD_INLINE bool is_stopped(int process) {
   return name_end != std::string_view::npos && name_end + 2 < sizeof text && text[name_end + 2] == 'T';
 }
 
-SUPEROFFLOAD_INLINE std::string_view name_of(call::kind what) {
-  switch (what) {
-    case call::kind::none:
-      return "nothing";
-    case call::kind::all_gather:
-      return "all_gather";
-    case call::kind::reduce_scatter:
-      return "reduce_scatter";
-    case call::kind::gather:
-      return "gather";
-    case call::kind::barrier:
-      return "barrier";
-  }
-  return "an unknown call";
-}
-
 }  // namespace detail
 
 using detail::rank_state;
 using detail::segment_head;
 using detail::segment_rank;
-
-SUPEROFFLOAD_INLINE std::string call::text() const {
-  auto out = std::string{detail::name_of(what)};
-  if (what != kind::none && what != kind::barrier) {
-    out += from == dtype::u8 ? concat(" of ", count, " bytes") : concat(" of ", count, " ", name_of(from));
-    if (what == kind::reduce_scatter && (to != from || accumulates)) {
-      out += concat(accumulates ? " added to " : " to ", name_of(to));
-    }
-  }
-  out += concat(" (call ", number + 1);
-  if (where[0] != 0) {
-    out += concat(", in ", printable({where, ::strnlen(where, sizeof where)}));
-  }
-  return out + ")";
-}
-
-SUPEROFFLOAD_INLINE void call::note_range() noexcept {
-  auto const range = last_range();
-  std::memcpy(where, range.data(), std::min(range.size(), sizeof where - 1));
-}
 
 SUPEROFFLOAD_INLINE shared_segment::shared_segment(settings const& s) {
   expect(s.ranks >= 1 && s.ranks <= most_ranks, exit_code::bad_input, "a group of ", s.ranks,
@@ -254,10 +218,12 @@ SUPEROFFLOAD_INLINE void shared_segment::check() const {
   }
 }
 
-SUPEROFFLOAD_INLINE membership::membership(shared_segment& shared, int rank)
-    : segment_{&shared}, rank_{rank}, ranks_{shared.ranks()}, piece_bytes_{shared.head_->piece_bytes} {
-  expect(rank >= 0 && rank < ranks_, exit_code::bad_input, "rank ", rank, " of ", ranks_, ": expected 0 to ",
-         ranks_ - 1);
+SUPEROFFLOAD_INLINE shared_membership::shared_membership(shared_segment& shared, int rank)
+    : membership{rank, shared.ranks(), shared.head_->piece_bytes,
+                 std::chrono::milliseconds{shared.head_->patience_ms}},
+      segment_{&shared} {
+  expect(rank >= 0 && rank < ranks(), exit_code::bad_input, "rank ", rank, " of ", ranks(),
+         ": expected 0 to ", ranks() - 1);
   auto lock = detail::rank_lock(rank);
   expect(::fcntl(segment_->descriptor_, F_SETLK, &lock) == 0, exit_code::rank_failed, "rank ", rank,
          " is taken by another process: were two started as the same rank?");
@@ -268,48 +234,52 @@ SUPEROFFLOAD_INLINE membership::membership(shared_segment& shared, int rank)
   own.process.store(::getpid(), std::memory_order_release);
 }
 
-SUPEROFFLOAD_INLINE void membership::leave() noexcept {
-  auto& own = segment_->line(rank_);
+SUPEROFFLOAD_INLINE void shared_membership::leave() noexcept {
+  auto& own = segment_->line(rank());
   own.state.store(rank_state::left, std::memory_order_release);
   for (auto& published : own.published) { detail::wake(published); }
 }
 
-SUPEROFFLOAD_INLINE std::byte* membership::piece_at(lane l, int r, std::uint32_t round) const noexcept {
-  auto const all = static_cast<std::size_t>(ranks_);
+SUPEROFFLOAD_INLINE std::byte* shared_membership::piece_at(lane l, int r,
+                                                           std::uint32_t round) const noexcept {
+  auto const all = static_cast<std::size_t>(ranks());
+  auto const of_queued = piece_bytes(lane::queued);
   auto* const pieces = reinterpret_cast<std::byte*>(segment_->head_ + 1) + all * sizeof(segment_rank);
   auto const index = static_cast<std::size_t>(r) * 2 + round % 2;
-  return l == lane::queued ? pieces + index * piece_bytes_
-                           : pieces + all * 2 * piece_bytes_ + index * detail::host_piece_bytes;
+  return l == lane::queued ? pieces + index * of_queued
+                           : pieces + all * 2 * of_queued + index * detail::host_piece_bytes;
 }
 
-SUPEROFFLOAD_INLINE std::byte const* membership::piece(lane l, int r) const noexcept {
-  return piece_at(l, r, rounds_[static_cast<int>(l)] - 1);
-}
-SUPEROFFLOAD_INLINE std::byte* membership::own_piece(lane l) const noexcept {
-  return piece_at(l, rank_, rounds_[static_cast<int>(l)]);
-}
-
-SUPEROFFLOAD_INLINE void membership::publish(lane l, call const& c) noexcept {
+SUPEROFFLOAD_INLINE std::byte const* shared_membership::run_of(lane l, int r) const noexcept {
   auto const at = static_cast<int>(l);
-  auto& own = segment_->line(rank_);
+  return piece_at(l, r, rounds_[at] - 1) + static_cast<std::size_t>(rank()) * distances_[at];
+}
+SUPEROFFLOAD_INLINE std::byte* shared_membership::own_piece(lane l) noexcept {
+  return piece_at(l, rank(), rounds_[static_cast<int>(l)]);
+}
+
+SUPEROFFLOAD_INLINE void shared_membership::publish(lane l, call const& c, content const& what) noexcept {
+  auto const at = static_cast<int>(l);
+  auto& own = segment_->line(rank());
   own.calls[at][rounds_[at] % 2] = c;
+  distances_[at] = what.distance;
   own.published[at].store(++rounds_[at], std::memory_order_release);
   detail::wake(own.published[at]);
 }
 
-SUPEROFFLOAD_INLINE bool membership::has_published(lane l, int r) const noexcept {
+SUPEROFFLOAD_INLINE bool shared_membership::has_published(lane l, int r) const noexcept {
   auto const at = static_cast<int>(l);
   auto const there = segment_->line(r).published[at].load(std::memory_order_acquire);
   return static_cast<std::int32_t>(there - rounds_[at]) >= 0;  // the numbers may wrap around
 }
 
-SUPEROFFLOAD_INLINE void membership::await_all(lane l, call const& mine) {
+SUPEROFFLOAD_INLINE void shared_membership::await_all(lane l, call const& mine) {
   using clock = std::chrono::steady_clock;
   auto const at = static_cast<int>(l);
   auto const patience = this->patience();
   auto const stopped_patience = std::chrono::milliseconds{segment_->head_->stopped_ms};
   clock::duration waited{0};
-  for (int r = 0; r < ranks_; ++r) {
+  for (int r = 0; r < ranks(); ++r) {
     auto& other = segment_->line(r);
     clock::duration stopped{0};
     while (!has_published(l, r)) {
@@ -329,35 +299,35 @@ SUPEROFFLOAD_INLINE void membership::await_all(lane l, call const& mine) {
           segment_->mark_failed(
               r,
               concat("(process ", process, ") has been stopped by a signal for ", stopped_patience.count(),
-                     " ms before ", mine.text(), ", where rank ", rank_, " waits for it"),
-              rank_);
+                     " ms before ", mine.text(), ", where rank ", rank(), " waits for it"),
+              rank());
         }
       }
       if (waited > patience && !has_published(l, r)) {
         segment_->mark_failed(
             r,
-            concat("did not come to ", mine.text(), " within ", patience.count(), " ms, where rank ", rank_,
+            concat("did not come to ", mine.text(), " within ", patience.count(), " ms, where rank ", rank(),
                    " waits for it: it hangs, or does something else"),
-            rank_);
+            rank());
       }
     }
     auto const& theirs = other.calls[at][(rounds_[at] - 1) % 2];
     if (!mine.same_as(theirs)) {
-      auto const text = concat("called ", theirs.text(), " where rank ", rank_, " called ", mine.text(),
+      auto const text = concat("called ", theirs.text(), " where rank ", rank(), " called ", mine.text(),
                                ": ranks must make the same calls in the same order");
-      segment_->mark_failed(r, text, rank_);
+      segment_->mark_failed(r, text, rank());
     }
   }
 }
 
-SUPEROFFLOAD_INLINE int membership::process_of(int r) const {
+SUPEROFFLOAD_INLINE int shared_membership::process_of(int r) const {
   auto const& other = segment_->line(r);
   auto const process = other.process.load(std::memory_order_acquire);
   bool const taken = other.state.load(std::memory_order_acquire) == rank_state::taken;
   return taken && process != ::getpid() ? process : 0;
 }
 
-SUPEROFFLOAD_INLINE int membership::ended_process_of(int r) const {
+SUPEROFFLOAD_INLINE int shared_membership::ended_process_of(int r) const {
   auto const& other = segment_->line(r);
   auto const process = process_of(r);
   if (process == 0) {
@@ -368,63 +338,35 @@ SUPEROFFLOAD_INLINE int membership::ended_process_of(int r) const {
   return free && other.state.load(std::memory_order_acquire) == rank_state::taken ? process : 0;
 }
 
-SUPEROFFLOAD_INLINE void membership::fail_if_rank_gone(lane l, call const& mine) const {
-  for (int r = 0; r < ranks_; ++r) {
+SUPEROFFLOAD_INLINE void shared_membership::fail_if_rank_gone(lane l, call const& mine) const {
+  for (int r = 0; r < ranks(); ++r) {
     auto const state = segment_->line(r).state.load(std::memory_order_acquire);
     if (state == rank_state::left && !has_published(l, r)) {
       segment_->mark_failed(
-          r, concat("has left before ", mine.text(), ", where rank ", rank_, " waits for it"), rank_);
+          r, concat("has left before ", mine.text(), ", where rank ", rank(), " waits for it"), rank());
     }
     if (auto const process = ended_process_of(r); process != 0 && !has_published(l, r)) {
       segment_->mark_failed(r,
                             concat("(process ", process, ") ended before ", mine.text(), ", where rank ",
-                                   rank_, " waits for it"),
-                            rank_);
+                                   rank(), " waits for it"),
+                            rank());
     }
   }
 }
 
-SUPEROFFLOAD_INLINE void membership::fail_if_process_ended(std::string_view before_what) const {
-  for (int r = 0; r < ranks_; ++r) {
+SUPEROFFLOAD_INLINE void shared_membership::fail_if_process_ended(std::string_view before_what) const {
+  for (int r = 0; r < ranks(); ++r) {
     if (auto const process = ended_process_of(r); process != 0) {
-      segment_->mark_failed(r, concat("(process ", process, ") ended ", before_what), rank_);
+      segment_->mark_failed(r, concat("(process ", process, ") ended ", before_what), rank());
     }
   }
 }
 
-SUPEROFFLOAD_INLINE void membership::gather(void const* from, void* to, std::size_t bytes) {
-  auto const most = piece_bytes(lane::host);
-  call c{.what = call::kind::gather, .count = bytes, .number = on_host_++};
-  c.note_range();
-  auto const size = [&](std::uint64_t round) { return std::min(most, bytes - round * most); };
-  exchange(
-      lane::host, c, std::max<std::size_t>(1, (bytes + most - 1) / most),
-      [&](std::byte* own, std::uint64_t round) {
-        std::copy_n(static_cast<std::byte const*>(from) + round * most, size(round), own);
-      },
-      [&](std::uint64_t round) {
-        for (int r = 0; r < ranks_; ++r) {
-          std::copy_n(piece(lane::host, r), size(round),
-                      static_cast<std::byte*>(to) + static_cast<std::size_t>(r) * bytes + round * most);
-        }
-      });
-}
-
-SUPEROFFLOAD_INLINE void membership::barrier() {
-  call c{.what = call::kind::barrier, .number = on_host_++};
-  c.note_range();
-  exchange(lane::host, c, 1, [](std::byte*, std::uint64_t) {}, [](std::uint64_t) {});
-}
-
-SUPEROFFLOAD_INLINE std::chrono::milliseconds membership::patience() const noexcept {
-  return std::chrono::milliseconds{segment_->head_->patience_ms};
-}
-
-SUPEROFFLOAD_INLINE void membership::abort(std::string_view reason) noexcept {
+SUPEROFFLOAD_INLINE void shared_membership::abort(std::string_view reason) noexcept {
   try {
-    segment_->mark_failed(rank_, concat("failed: ", printable(reason, 400)), rank_);
+    segment_->mark_failed(rank(), concat("failed: ", printable(reason, 400)), rank());
   } catch (...) {  // no memory for the text
-    segment_->mark_failed(rank_, "failed", rank_);
+    segment_->mark_failed(rank(), "failed", rank());
   }
 }
 

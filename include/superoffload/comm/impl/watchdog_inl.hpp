@@ -62,8 +62,7 @@ SUPEROFFLOAD_INLINE void watchdog::compare() {
     lock.unlock();
     bool same = false;
     try {
-      member_->exchange(
-          membership::lane::queued, next, 1, [](std::byte*, std::uint64_t) {}, [](std::uint64_t) {});
+      member_->compare(membership::lane::queued, next);
       same = true;
     } catch (error const&) {  // the group has failed, which watch() sees
     } catch (std::exception const& e) { member_->abort(e.what()); }

@@ -21,6 +21,7 @@
 #include <deque>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <memory>
 #include <mutex>
 #include <nccl.h>
 #include <optional>
@@ -186,8 +187,8 @@ SUPEROFFLOAD_INLINE int gpu_of(comm::environment const& run) {
 
 class communicator::group final : public comm::queueing_device {
 public:
-  group(comm::shared_segment& shared, int rank, cuda::device& device, options const& o)
-      : device_{&device}, member_{shared, rank}, compares_first_{o.compares_first} {
+  group(std::unique_ptr<comm::membership> member, cuda::device& device, options const& o)
+      : device_{&device}, member_{std::move(member)}, compares_first_{o.compares_first} {
     try {
       expect(o.sum_part_bytes > 0 && o.sum_part_bytes % sizeof(double) == 0, exit_code::bad_input, "sums of ",
              o.sum_part_bytes, " bytes at a time: expected a multiple of ", sizeof(double));
@@ -195,18 +196,18 @@ public:
              " thread blocks: expected 1 or more, or 0 for as many as NCCL likes");
       connect(rendezvous(), o);
     } catch (std::exception const& e) {
-      member_.abort(e.what());
+      member_->abort(e.what());
       release();
       throw;
     }
-    watchdog_.emplace(member_, *this);
+    watchdog_.emplace(*member_, *this);
   }
   group(group const&) = delete;
   group& operator=(group const&) = delete;
   ~group() override {
     watchdog_.reset();
     // NCCL's communicators end together: every wait for this rank has to fail.
-    member_.leave();
+    member_->leave();
     if (handle_ != nullptr && !cuda::detail::device_is_lost()) {
       try {
         device_->activate();
@@ -217,14 +218,14 @@ public:
     release();
   }
 
-  [[nodiscard]] comm::membership& member() noexcept { return member_; }
-  [[nodiscard]] int ranks() const noexcept { return member_.ranks(); }
-  [[nodiscard]] int rank() const noexcept { return member_.rank(); }
+  [[nodiscard]] comm::membership& member() noexcept { return *member_; }
+  [[nodiscard]] int ranks() const noexcept { return member_->ranks(); }
+  [[nodiscard]] int rank() const noexcept { return member_->rank(); }
 
   /// Lets `issue` queue the call `c` on the device.
   template <class Issue>
   void queue(cuda::stream& on, comm::call c, Issue&& issue) {
-    member_.check();
+    member_->check();
     c.number = queued_++;
     c.note_range();
     watchdog_->expect(c);  // before issue: other ranks may wait for it
@@ -243,13 +244,13 @@ public:
       spare_.pop_back();
     } catch (std::exception const& e) {
       try {
-        member_.fail_if_process_ended(concat("before ", c.text()));
+        member_->fail_if_process_ended(concat("before ", c.text()));
       } catch (std::exception const&) {}  // no memory for the text
-      member_.abort(e.what());
+      member_->abort(e.what());
       // A thread of NCCL may still be about to launch, on a stream and for memory that the caller is about to
       // free.
       abort();
-      member_.check();
+      member_->check();
       throw;
     }
   }
@@ -313,7 +314,7 @@ private:
   }
   void abort() noexcept override {
     try {
-      member_.check();
+      member_->check();
     } catch (error const& why) {
       try {
         device_->mark_failed(why);
@@ -352,12 +353,15 @@ private:
     own.version = detail::api().version;
     std::vector<greeting> all(static_cast<std::size_t>(ranks()));
     static_assert(sizeof(greeting) <= 4096 && std::is_trivially_copyable_v<greeting>);
-    member_.exchange(
+    member_->exchange(
         comm::membership::lane::queued, {.what = comm::call::kind::gather, .count = sizeof(greeting)}, 1,
-        [&](std::byte* to, std::uint64_t) { std::memcpy(to, &own, sizeof own); },
+        [&](std::byte* to, std::uint64_t) {
+          std::memcpy(to, &own, sizeof own);
+          return comm::membership::content{.bytes = sizeof own};
+        },
         [&](std::uint64_t) {
           for (int r = 0; r < ranks(); ++r) {
-            std::memcpy(&all[static_cast<std::size_t>(r)], member_.piece(comm::membership::lane::queued, r),
+            std::memcpy(&all[static_cast<std::size_t>(r)], member_->run_of(comm::membership::lane::queued, r),
                         sizeof own);
           }
         });
@@ -429,7 +433,7 @@ private:
       lock.lock();
     }
     if (released_) {
-      member_.check();
+      member_->check();
       fail(exit_code::internal, name, " after the end of the group");
     }
     if (status != ncclSuccess) {
@@ -442,21 +446,21 @@ private:
   void await(std::string_view what, Done&& done) {
     auto const began = detail::clock::now();
     for (int turn = 0; !done(); ++turn) {
-      member_.check();
+      member_->check();
       if (turn < 1000) {
         std::this_thread::yield();
         continue;
       }
-      member_.fail_if_process_ended(concat("during ", what));
-      if (detail::clock::now() - began > member_.patience()) {
-        member_.abort(concat(what, " took more than ", member_.patience().count(), " ms"));
+      member_->fail_if_process_ended(concat("during ", what));
+      if (detail::clock::now() - began > member_->patience()) {
+        member_->abort(concat(what, " took more than ", member_->patience().count(), " ms"));
       }
       std::this_thread::sleep_for(std::chrono::microseconds{100});
     }
   }
 
   cuda::device* device_;
-  comm::membership member_;
+  std::unique_ptr<comm::membership> member_;
   bool compares_first_;
   std::uint64_t queued_ = 0;
   std::mutex releasing_;
@@ -469,9 +473,9 @@ private:
   std::optional<comm::watchdog> watchdog_;
 };
 
-SUPEROFFLOAD_INLINE communicator::communicator(comm::shared_segment& shared, int rank, cuda::device& device,
+SUPEROFFLOAD_INLINE communicator::communicator(std::unique_ptr<comm::membership> member, cuda::device& device,
                                                options const& o)
-    : group_{std::make_unique<group>(shared, rank, device, o)}, sum_part_bytes_{o.sum_part_bytes} {}
+    : group_{std::make_unique<group>(std::move(member), device, o)}, sum_part_bytes_{o.sum_part_bytes} {}
 SUPEROFFLOAD_INLINE communicator::~communicator() = default;
 
 SUPEROFFLOAD_INLINE int communicator::rank() const noexcept { return group_->rank(); }

@@ -7,6 +7,7 @@
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/run/run_state.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -66,6 +67,13 @@ private:
   std::vector<io::found_checkpoint> checkpoints_;  ///< of other runs
   std::vector<std::filesystem::path> exports_;     ///< of other runs
 };
+
+/// For a rank that has no run_directory: checks that `output` is the directory where the first rank has
+/// recorded the run `run`, as it is for ranks of one host. `patience`: how long a shared file system may take
+/// to show it.
+/// \throws error(bad_input).
+void expect_shared(std::filesystem::path const& output, std::string const& run,
+                   std::chrono::milliseconds patience);
 
 }  // namespace superoffload::train
 

@@ -21,6 +21,7 @@
 #include <superoffload/train/run/run_setup.hpp>
 #include <superoffload/train/run/run_state.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -102,6 +103,16 @@ public:
     run.identity = directory_->run();
     report_->open_reports(saved_step_, run);
     directory_->record(*state_);
+  }
+
+  /// Checks that all ranks see the first one's output directory. \throws agreed_error(bad_input).
+  void expect_shared() const {
+    auto const identity = comm::gather_texts(setup_->ranks, run()).front();
+    comm::together(setup_->ranks, [&] {
+      if (!identity.empty() && !directory_) {
+        train::expect_shared(setup_->options.output, identity, std::chrono::seconds{20});
+      }
+    });
   }
 
   /// The hit rate of the resumed run; 1 if it is unknown or its checkpoint is not valid: resume() reports

@@ -17,6 +17,7 @@
 #include <limits>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 namespace superoffload::train {
@@ -227,6 +228,30 @@ SUPEROFFLOAD_INLINE void run_directory::remove_others() {
 SUPEROFFLOAD_INLINE void run_directory::record(run_state const& now) const {
   io::json const record{{"run", run_}, {"state", io::json::parse(to_json(now))}};
   io::replace_file(options_.output / record_name, record.dump(1) + "\n");
+}
+
+SUPEROFFLOAD_INLINE void expect_shared(std::filesystem::path const& output, std::string const& run,
+                                       std::chrono::milliseconds patience) {
+  using clock = std::chrono::steady_clock;
+  auto const sees = [&] {
+    std::error_code failure;
+    // To list a directory makes a network file system ask its server: it may still believe that a file is
+    // missing.
+    for (auto const& entry : std::filesystem::directory_iterator{output, failure}) {
+      if (entry.path().filename() == record_name) {
+        auto const found = detail::read_record(output);
+        return found && found->run == run;
+      }
+    }
+    return false;
+  };
+  for (auto const begin = clock::now(); !sees();) {
+    expect(clock::now() - begin < patience, exit_code::bad_input, io::shown(output), ": the ", record_name,
+           " of rank 0 is not here; expected a directory that all hosts share, for every rank writes its "
+           "part of "
+           "a checkpoint there");
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  }
 }
 
 }  // namespace superoffload::train

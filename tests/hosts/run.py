@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The superoffload authors
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks on several hosts, which are network namespaces of this machine, started by mpirun.
+
+run.py --program FINETUNE_LLAMA --mpirun MPIRUN --suite runs|faults [--plain FINETUNE_LLAMA] [--long]
+
+runs: weights are those of one host bit for bit; a run goes on with other numbers of hosts; what hosts have not in common is
+refused. faults: ranks and hosts end, stop and are cut off; all ranks end in time, and the last checkpoint is valid. --long:
+sixty of these. Prints one line a case, and at the end one line of JSON with the counts. Exit status: 0 all held, 1 not,
+77 skipped, with the reason.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import network
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODEL = ROOT / "examples/models/tiny_llama"
+DATA = ROOT / "examples/data/alpaca_en_demo.json"
+HOSTS = ["north", "east", "south"]
+# mpirun itself waits for ever for a host that is cut off, unless it looks for signs of life.
+NOTICES = ["--mca", "oob_tcp_keepalive_time", "4", "--mca", "oob_tcp_keepalive_intvl", "1", "--mca",
+           "oob_tcp_keepalive_probes", "4"]
+# Of the ranks, which mpirun passes on; it has its own for a rank that was killed and for a host that it lost.
+INTERRUPTED, RANK_FAILED, KILLED, LOST = 7, 10, 128 + signal.SIGKILL, 205
+MOST_SECONDS = 30
+
+
+class Bench:
+    """Hosts, and runs on them."""
+
+    def __init__(self, options, scratch):
+        self.options, self.scratch = options, scratch
+        self.program = pathlib.Path(options.program).resolve()
+        self.addresses = network.make(HOSTS)
+        self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+                            "SUPEROFFLOAD_NUM_THREADS": "1", "SUPEROFFLOAD_TEST_HOSTS": " ".join(HOSTS),
+                            "SUPEROFFLOAD_TEST_HOST": HOSTS[0]}
+
+    def arguments(self, output, steps, *more):
+        return ["--model", str(MODEL), "--dataset", str(DATA), "--dataset_percentage", "10", "--device", "cpu",
+                "--output_dir", str(output), "--max_length", "64", "--batch_size", "4", "--lr", "1e-3",
+                "--lr_scheduler", "constant", "--max_steps", str(steps), "--bind_cores_to_rank", "off", *more]
+
+    def on_one_host(self, output, steps, *more, ranks=4):
+        command = [self.program, *self.arguments(output, steps, "--ranks", str(ranks), *more)]
+        return subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False)
+
+    def command(self, slots, program_command):
+        """mpirun with so many ranks on each host; program_command is one list, or one a host."""
+        hostfile = self.scratch / "hosts"
+        names = list(slots)
+        hostfile.write_text("".join(f"{self.addresses[name]} slots={count}\n" for name, count in slots.items()))
+        if not isinstance(program_command, dict):
+            last = ["-n", str(sum(slots.values())), *map(str, program_command)]
+        else:  # one after the other, in the order of the hosts
+            last = []
+            for name in names:
+                last += [":"] * bool(last) + ["-n", str(slots[name]), *map(str, program_command[name])]
+        return network.on(names[0], [
+            self.options.mpirun, "--hostfile", str(hostfile), "--map-by", "slot", "--bind-to", "none", "--mca",
+            "plm_rsh_agent", str(ROOT / "tests/hosts/network.py"), *NOTICES, *last])
+
+    def start(self, slots, program_command):
+        self.log = open(self.scratch / "log", "w+", encoding="utf8", errors="replace")
+        return subprocess.Popen(self.command(slots, program_command), env=self.environment, stdin=subprocess.DEVNULL,
+                                stdout=self.log, stderr=subprocess.STDOUT)
+
+    def said(self):
+        return (self.scratch / "log").read_text(encoding="utf8", errors="replace")
+
+    def on_hosts(self, slots, output, steps, *more):
+        process = self.start(slots, [self.program, *self.arguments(output, steps, *more)])
+        process.wait(120)
+        return process.returncode
+
+
+def weights_of(output):
+    return hashlib.sha256((output / "model/model.safetensors").read_bytes()).hexdigest()
+
+
+def runs(bench, expect):
+    whole = bench.scratch / "whole"
+    done = bench.on_one_host(whole, 12)
+    expect(done.returncode == 0, "one host of four ranks", done.stderr)
+    layouts = [{"north": 2, "east": 2}, {"north": 2, "east": 2}, {"north": 2, "east": 1, "south": 1},
+               {"north": 3, "south": 1}]
+    for number, slots in enumerate(layouts):
+        output = bench.scratch / f"layout-{number}"
+        code = bench.on_hosts(slots, output, 12)
+        expect(code == 0 and weights_of(output) == weights_of(whole), f"{slots}: the weights of one host, bit for bit",
+               bench.said())
+
+    # One host, two, three, and one again.
+    chain = bench.scratch / "chain"
+    resumed = ["--resume", "auto", "--save_steps", "3"]
+    codes = [bench.on_one_host(chain, 3, *resumed).returncode,
+             bench.on_hosts({"north": 2, "east": 2}, chain, 6, *resumed),
+             bench.on_hosts({"north": 2, "east": 1, "south": 1}, chain, 9, *resumed),
+             bench.on_one_host(chain, 12, *resumed).returncode]
+    expect(codes == [0] * 4 and weights_of(chain) == weights_of(whole), "one host, two, three and one again", str(codes))
+
+    # What hosts have not in common.
+    slots = {"north": 1, "east": 1}
+    other = bench.scratch / "other_model"
+    shutil.copytree(MODEL, other)
+    config = json.loads((other / "config.json").read_text())
+    config["rms_norm_eps"] = config["rms_norm_eps"] * 2
+    (other / "config.json").write_text(json.dumps(config))
+    for what, changed, named in (
+            ("other flags", ["--lr", "2e-3"], "--lr"), ("another model", ["--model", str(other)], "config.json")):
+        output = bench.scratch / what.replace(" ", "_")
+        own = [bench.program, *bench.arguments(output, 4)]
+        theirs = list(own)
+        theirs[theirs.index(changed[0]) + 1] = changed[1]
+        process = bench.start(slots, {"north": own, "east": theirs})
+        process.wait(120)
+        said = bench.said()
+        expect(process.returncode == 2 and "rank 1" in said and named in said, f"{what} on one host are refused", said)
+    output = bench.scratch / "apart"
+    output.mkdir()
+    own = [bench.program, *bench.arguments(output, 4)]
+    elsewhere = ["sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', output, *own]
+    process = bench.start(slots, {"north": own, "east": elsewhere})
+    process.wait(120)
+    said = bench.said()
+    expect(process.returncode == 2 and "expected a directory that all hosts share" in said,
+           "an output directory that the hosts do not share is refused", said)
+    output = bench.scratch / "full"
+    own = [bench.program, *bench.arguments(output, 40, "--save_steps", "5")]
+    process = bench.start(slots, {"north": own, "east": ["sh", "-c", 'ulimit -f 100 && exec "$@"', "sh", *own]})
+    process.wait(120)
+    said = bench.said()
+    expect(process.returncode == 4 and "rank-00001.bin" in said and not list(output.glob("checkpoint-*")),
+           "a checkpoint that one host cannot write ends all ranks, and is none", said)
+    if bench.options.plain:
+        plain = [pathlib.Path(bench.options.plain).resolve(), *bench.arguments(bench.scratch / "plain", 4)]
+        process = bench.start(slots, plain)
+        process.wait(120)
+        expect(process.returncode == 2 and "built without MPI" in bench.said(),
+               "a program without MPI is refused by name", bench.said())
+
+
+def ranks_of(bench):
+    return network.processes(bench.program)
+
+
+class Fault:
+    """What happens to a run of two ranks on each of two hosts, mpirun's exit status after it, and a part of what is said."""
+
+    def __init__(self, name, act, codes, says):
+        self.name, self.act, self.codes, self.says = name, act, codes, says
+
+
+def kill(rank, number):
+    return lambda bench: os.kill(ranks_of(bench)[rank][0], number)
+
+
+def flap(bench):
+    """The cable is out for a moment, again and again; the run does not notice."""
+    for _ in range(5):
+        network.cut("east")
+        time.sleep(0.2)
+        network.cut("east", False)
+        time.sleep(0.8)
+    if len(ranks_of(bench)) != 4:
+        raise RuntimeError("a rank ended")
+    os.kill(ranks_of(bench)[0][0], signal.SIGTERM)
+
+
+def lose(bench):
+    """Packets are late and get lost, and the run goes on."""
+    network.disturb("east", "delay", "5ms", "loss", "3%")
+    time.sleep(5)
+    if len(ranks_of(bench)) != 4:
+        raise RuntimeError("a rank ended")
+    os.kill(ranks_of(bench)[0][0], signal.SIGTERM)
+
+
+def faults(long):
+    """In a short run a few of each kind."""
+    silent = "gave no sign of life"
+    found = [Fault(f"rank {rank} is killed", kill(rank, signal.SIGKILL), [KILLED], "exited on signal 9")
+             for rank in ([0, 1, 2, 3] * 5 if long else [0, 3])]
+    found += [Fault(f"rank {rank} is stopped", kill(rank, signal.SIGSTOP), [RANK_FAILED], silent)
+              for rank in ([0, 1, 2, 3] * 3 if long else [3])]
+    found += [Fault("the cable of a host is out", lambda bench: network.cut("east"), [LOST, RANK_FAILED],
+                    "lost communication")] * (16 if long else 1)
+    found += [Fault("the cable of a host is out for a moment, again and again; then SIGTERM", flap, [INTERRUPTED],
+                    "saved")] * (8 if long else 1)
+    if network.disturbs():
+        found += [Fault("packets are late and get lost; then SIGTERM", lose, [INTERRUPTED], "saved")] * (4 if long else 1)
+    else:
+        print("not tried: packets that are late or lost; this kernel has no netem", flush=True)
+    found += [Fault(f"SIGTERM to rank {rank}", kill(rank, signal.SIGTERM), [INTERRUPTED], "saved")
+              for rank in ([0, 1, 2, 3] if long else [1])]
+    return found
+
+
+def fault(bench, expect, number, one):
+    bench.addresses = network.make(HOSTS)
+    output = bench.scratch / f"fault-{number}"
+    slots = {"north": 2, "east": 2}
+    saving = ["--save_steps", "20", "--save_total_limit", "2", "--log_interval", "1000"]
+    process = bench.start(slots, [bench.program, *bench.arguments(output, 1_000_000, *saving)])
+    trains = network.wait_for(lambda: len(ranks_of(bench)) == 4 and len(list(output.glob("checkpoint-*"))) >= 2, 60)
+    begin = time.monotonic()
+    try:
+        if trains:
+            one.act(bench)
+            begin = time.monotonic()
+        network.wait_for(lambda: process.poll() is not None and not ranks_of(bench), MOST_SECONDS)
+        seconds, code, left = time.monotonic() - begin, process.poll(), ranks_of(bench)
+    finally:
+        process.kill()
+        for name in ("orted", "mpirun"):
+            subprocess.run(["pkill", "-9", "-x", name], check=False)
+        process.wait()
+    said = bench.said()
+    checkpoints = sorted(int(path.name.split("-")[1]) for path in output.glob("checkpoint-*"))
+    goes_on = bench.on_one_host(output, checkpoints[-1] + 2, "--resume", "auto", ranks=2) if checkpoints else None
+    valid = goes_on is not None and goes_on.returncode == 0
+    expect(trains and code in one.codes and not left and one.says in said and valid,
+           f"{one.name}: all ended within {seconds:.1f} s, exit status {code}; the last checkpoint is valid",
+           f"trained: {trains}, left: {left}, {goes_on}\n{said}")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--mpirun", required=True)
+    parser.add_argument("--suite", choices=["runs", "faults"], required=True)
+    parser.add_argument("--plain")
+    parser.add_argument("--long", action="store_true")
+    options = parser.parse_args()
+    if why := network.enter():
+        print(f"skipped: {why}")
+        sys.exit(77)
+    counts = {"tried": 0, "survived": 0}
+
+    def expect(holds, what, otherwise):
+        counts["tried"] += 1
+        counts["survived"] += bool(holds)
+        print(("held: " if holds else "FAILED: ") + what, flush=True)
+        if not holds:
+            print(otherwise, flush=True)
+
+    with tempfile.TemporaryDirectory(prefix="superoffload-hosts-") as scratch:
+        bench = Bench(options, pathlib.Path(scratch))
+        if options.suite == "runs":
+            runs(bench, expect)
+        else:
+            for number, one in enumerate(faults(options.long)):
+                fault(bench, expect, number, one)
+    print(json.dumps(counts))
+    sys.exit(0 if counts["tried"] == counts["survived"] else 1)
+
+
+if __name__ == "__main__":
+    main()
