@@ -62,8 +62,8 @@ TEST_CASE("every machine file of the project can be read and has plausible numbe
     CHECK(m.adam_time(adam_task::update, 1, 0) == doctest::Approx(m.adam.one_thread));
     CHECK(m.adam_time(adam_task::speculate, 1, 0) < m.adam_time(adam_task::update, 1, 0));
   }
-  CHECK(files == 5);
-  CHECK(with_peers == 3);
+  CHECK(files == 6);
+  CHECK(with_peers == 4);
 }
 
 TEST_CASE("figures are converted to SI units") {
@@ -82,6 +82,23 @@ TEST_CASE("figures are converted to SI units") {
   CHECK(m.adam_time(offload::adam_task::update, 15, 1) == doctest::Approx(.1645e-9));
   CHECK(m.adam_time(offload::adam_task::commit_speculate, 15, 2) == doctest::Approx(.201e-9));
   CHECK(m.adam_time(offload::adam_task::update_in_place, 15, 2) == doctest::Approx(.161e-9));
+}
+
+TEST_CASE("rates of ranks on several hosts are bounded by the network that each host has") {
+  auto const of = [](int ranks) { return train::read_machine(hardware / "h200_hosts.json", ranks).peers; };
+  CHECK(of(8).all_gather == doctest::Approx(330e9));
+  CHECK(of(8).reduce_scatter == doctest::Approx(260e9));
+  CHECK(of(8).latency == doctest::Approx(35e-6));
+  // Of 16 ranks, 8 parts reach a host in an all-gather: 340 GB/s bound the 15 that leave a rank to 637.
+  CHECK(of(16).all_gather == doctest::Approx(330e9));
+  CHECK(of(16).reduce_scatter == doctest::Approx(340e9 * 15 / 8 / 8));
+  CHECK(of(16).latency == doctest::Approx(55e-6));
+  auto const within = of(8);
+  offload::network const slow{.ranks_of_host = 8, .rate = 42.5e9};
+  CHECK(offload::across_hosts(within, slow, 8).all_gather == within.all_gather);
+  CHECK(offload::across_hosts(within, slow, 24).all_gather == doctest::Approx(42.5e9 * 23 / 16));
+  CHECK(offload::across_hosts(within, slow, 24).reduce_scatter == doctest::Approx(42.5e9 * 23 / 16 / 8));
+  CHECK(offload::across_hosts(within, slow, 24).compute_beside == within.compute_beside);
 }
 
 TEST_CASE("a written description is read back unchanged") {

@@ -93,6 +93,17 @@ inline machine with_memory(machine m, std::size_t on_device, std::size_t on_host
   return m;
 }
 
+/// What joins hosts: a description's `peers.network`.
+struct network {
+  int ranks_of_host = 1;  ///< so many ranks share it on each host
+  double rate = 0.0;      ///< bytes/s that reach a host, and as many that leave it at the same time
+  double latency = 0.0;   ///< s of a collective beside that within a host
+};
+/// The rates of collectives of `ranks` ranks on as many hosts as they need, from those within a host. Per
+/// part of p bytes, of n ranks with L on a host, an all-gather brings (n - L) p bytes to each host. A sum in
+/// the order of the ranks brings each rank the other ranks' terms, L (n - L) p bytes to each host.
+machine::peers_part across_hosts(machine::peers_part within, network const& between, int ranks);
+
 /// `m` with CPU Adam's times for state in a format, beside working weights of `element_bytes`: as measured,
 /// or in proportion to the bytes of host memory that a task reads and writes.
 machine with_state(machine m, state_format format, std::size_t element_bytes);

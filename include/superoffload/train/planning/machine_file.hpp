@@ -10,7 +10,8 @@
 namespace superoffload::train {
 
 /// Reads the description of a machine (bench/hardware/README.md): JSON, with every field and no unknown ones.
-/// The rates of collectives are needed only for a plan of several `ranks`.
+/// The rates of collectives are needed only for a plan of several `ranks`; with `peers.network` they are
+/// those of as many hosts as the ranks need.
 /// \throws error(bad_input) that names file and field.
 offload::machine read_machine(std::filesystem::path const& file, int ranks = 1);
 

@@ -74,4 +74,18 @@ SUPEROFFLOAD_INLINE machine within_budget(machine m, settings const& s) {
   return with_memory(std::move(m), device, host);
 }
 
+SUPEROFFLOAD_INLINE machine::peers_part across_hosts(machine::peers_part within, network const& between,
+                                                     int ranks) {
+  if (ranks <= between.ranks_of_host) {
+    return within;
+  }
+  auto const others = static_cast<double>(ranks - 1);
+  auto const elsewhere = static_cast<double>(ranks - between.ranks_of_host);
+  auto const all_gather = between.rate * others / elsewhere;
+  within.all_gather = std::min(within.all_gather, all_gather);
+  within.reduce_scatter = std::min(within.reduce_scatter, all_gather / between.ranks_of_host);
+  within.latency += between.latency;
+  return within;
+}
+
 }  // namespace superoffload::offload

@@ -114,12 +114,23 @@ SUPEROFFLOAD_INLINE void read_link(machine_section link, offload::machine& m) {
   link.expect_no_more();
 }
 
-SUPEROFFLOAD_INLINE void read_peers(machine_section peers, offload::machine& m) {
+SUPEROFFLOAD_INLINE offload::network network_of(machine_section network) {
+  offload::network const read{.ranks_of_host = static_cast<int>(network["ranks_of_host"].integer(1, 1 << 20)),
+                              .rate = network.positive("gb_per_s", 1e9),
+                              .latency = network["latency_us"].number(0.0, 1e6) * 1e-6};
+  network.expect_no_more();
+  return read;
+}
+
+SUPEROFFLOAD_INLINE void read_peers(machine_section peers, int ranks, offload::machine& m) {
   m.peers.all_gather = peers.positive("all_gather_gb_per_s", 1e9);
   m.peers.reduce_scatter = peers.positive("reduce_scatter_gb_per_s", 1e9);
   m.peers.latency = peers["latency_us"].number(0.0, 1e6) * 1e-6;
   m.peers.beside_compute = peers.share("share_beside_compute");
   m.peers.compute_beside = peers.share("compute_share_beside");
+  if (peers.has("network")) {
+    m.peers = offload::across_hosts(m.peers, network_of(machine_section{peers["network"]}), ranks);
+  }
   peers.expect_no_more();
 }
 
@@ -160,7 +171,7 @@ SUPEROFFLOAD_INLINE offload::machine read_machine(std::filesystem::path const& f
   expect(ranks == 1 || all.has("peers"), exit_code::bad_input, all.where(),
          ": field 'peers' is missing: expected the rates of collectives, for a plan of ", ranks, " ranks");
   if (all.has("peers")) {
-    detail::read_peers(machine_section{all["peers"]}, m);
+    detail::read_peers(machine_section{all["peers"]}, ranks, m);
   }
   detail::read_host(machine_section{all["host"]}, m);
   detail::read_adam(machine_section{all["adam_seconds_per_1e9"]}, m);
