@@ -8,9 +8,9 @@
 //
 // Bytes per second are those that leave or reach a GPU: of a unit, all but one part. A reduce-scatter is
 // compared with the bare exchange of its parts, and with NCCL's own, which rounds at every hop.
+#include <superoffload/cli/join.hpp>
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/launcher.hpp>
-#include <superoffload/comm/rendezvous.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/cpu/topology.hpp>
@@ -35,6 +35,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -254,9 +255,9 @@ private:
 };
 
 void measure(so::comm::environment const& run, int ctas) {
-  auto shared = so::comm::rendezvous(run);
+  auto member = so::cli::join(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
-  so::nccl::communicator group{shared, run.rank, device, {.max_ctas = ctas}};
+  so::nccl::communicator group{std::move(member), device, {.max_ctas = ctas}};
   auto config = so::bench::shapes.at("llama-8b");
   config.layers = 1;  // plus the embedding and the head
   auto const model = so::train::lay_out<so::model::llama>(config, {}, {});

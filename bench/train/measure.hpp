@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/cli/join.hpp>
 #include <superoffload/comm/communicator.hpp>
 #include <superoffload/comm/environment.hpp>
 #include <superoffload/comm/host_group.hpp>
-#include <superoffload/comm/rendezvous.hpp>
 #include <superoffload/core/numa.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/instruction_set.hpp>
@@ -47,6 +47,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace superoffload::bench {
@@ -442,12 +443,12 @@ void measure_as_rank(job const& j, so::comm::environment const& run) {
   using so::train::engine;
   using sharded = so::zero::sharded<so::nccl::gpus>;
   using offloads_gradients = so::zero::offloaded_or_sharded<so::nccl::gpus>;
-  auto shared = so::comm::rendezvous(run);
+  auto member = so::cli::join(run);
   so::cuda::device device{so::nccl::gpu_of(run)};
   choose_attention(j, device);
   so::nccl::options o;
   o.max_ctas = j.ctas.value_or(o.max_ctas);
-  so::nccl::communicator group{shared, run.rank, device, o};
+  so::nccl::communicator group{std::move(member), device, o};
   so::train::bind_cores(so::comm::host_group{group}, so::node_of_pci(device.pci_address()));
   with_precision<Architecture>(j, [&]<class P>(P) {
     if constexpr (std::is_same_v<Architecture, so::model::llama>) {

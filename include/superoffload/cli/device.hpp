@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/cli/command_line.hpp>
+#include <superoffload/cli/join.hpp>
 #include <superoffload/cli/ranks.hpp>
 #include <superoffload/comm/host_group.hpp>
 #include <superoffload/core/error.hpp>
