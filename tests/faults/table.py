@@ -55,6 +55,7 @@ FAULTS = [
     Fault("F18", "SIGTERM, SIGINT or SIGHUP at any time", "P1 P4", 100),
     Fault("F21", "an input of a fuzzer", "P8", 0),
     Fault("F22", "a malformed file, refused by name and field", "P8", 0),
+    Fault("hosts", "of two hosts a rank is killed or stopped, or gets SIGTERM, or a cable is out", "P1 P4 P7", 60),
     Fault("soak", "a step of one long run: memory, descriptors, threads and files stay; the same in pieces", "P4", 100_000),
 ]
 
@@ -130,13 +131,15 @@ def run_tests(programs, run, counts, long):
 
 
 def run_script(count, name, *arguments):
-    """Runs a script whose last line is a count."""
+    """Runs a script of tests/ whose last line is a count."""
     begin = time.monotonic()
-    done = subprocess.run([ROOT / "tests/faults" / name, *arguments], stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([ROOT / "tests" / name, *arguments], stdout=subprocess.PIPE, text=True)
     say(done.stdout)
     last = done.stdout.splitlines()[-1] if done.stdout else ""
+    if done.returncode == 77:  # skipped
+        return
     count.add(json.loads(last) if last.startswith("{") else {"tried": 0, "survived": 0})
-    count.tests.append(f"tests/faults/{name}")
+    count.tests.append(f"tests/{name}")
     count.seconds += time.monotonic() - begin
     if done.returncode != 0:
         count.failed.append(name)
@@ -232,10 +235,14 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:  # of programs
         list(pool.map(lambda run: run_tests(programs, run, counts, arguments.long), chosen))
     if arguments.long and "F4" in only:
-        run_script(counts["F4"], "mutants.py")
+        run_script(counts["F4"], "faults/mutants.py")
     if "soak" in only:
-        run_script(counts["soak"], "soak.py", programs / "finetune_llama", ROOT / "tests/data/models/llama",
+        run_script(counts["soak"], "faults/soak.py", programs / "finetune_llama", ROOT / "tests/data/models/llama",
                    ROOT / "tests/data/alpaca_64_rows.json", "100000" if arguments.long else "2000")
+    if "hosts" in only:
+        with_mpi = programs / "finetune_llama_mpi"  # unless all programs have it
+        run_script(counts["hosts"], "hosts/run.py", "--program", with_mpi if with_mpi.exists() else programs / "finetune_llama",
+                   "--suite", "faults", *(["--long"] if arguments.long else []))
     if "F21" in only:
         add_fuzzing(counts)
     result = rows_of(counts, arguments.long)

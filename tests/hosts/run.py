@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ranks on several hosts, which are network namespaces of this machine, started by mpirun.
 
-run.py --program FINETUNE_LLAMA --mpirun MPIRUN --suite runs|faults [--plain FINETUNE_LLAMA] [--long]
+run.py --program FINETUNE_LLAMA [--mpirun MPIRUN] --suite runs|faults [--plain FINETUNE_LLAMA] [--long]
 
 runs: weights are those of one host bit for bit; a run goes on with other numbers of hosts; what hosts have not in common is
 refused. faults: ranks and hosts end, stop and are cut off; all ranks end in time, and the last checkpoint is valid. --long:
@@ -239,7 +239,7 @@ def fault(bench, expect, number, one):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
-    parser.add_argument("--mpirun", required=True)
+    parser.add_argument("--mpirun", default="mpirun")
     parser.add_argument("--suite", choices=["runs", "faults"], required=True)
     parser.add_argument("--plain")
     parser.add_argument("--long", action="store_true")
