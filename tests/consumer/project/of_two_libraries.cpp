@@ -3,7 +3,8 @@
 
 // of_two_libraries MODEL: two shared libraries and this program each contain the header-only library, and
 // agree.
-#include <superoffload/superoffload.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/text/tokenizer.hpp>
 
 #include <cstdint>
 #include <cstdio>

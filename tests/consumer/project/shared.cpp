@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Compiled into two shared libraries, under two names.
-#include <superoffload/superoffload.hpp>
-
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-/// The tokens of `text` for the model in `directory`.
+std::vector<std::int32_t> tokens_of(std::string const& directory, std::string const& text);
+
 std::vector<std::int32_t> NAME(std::string const& directory, std::string const& text) {
-  return superoffload::text::tokenizer::load(directory).encode(text);
+  return tokens_of(directory, text);
 }

@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+
+// The header-only library, compiled once and linked into two shared libraries.
+#include <superoffload/superoffload.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+/// The tokens of `text` for the model in `directory`. Each library has its own.
+[[gnu::visibility("hidden")]] std::vector<std::int32_t> tokens_of(std::string const& directory,
+                                                                  std::string const& text) {
+  return superoffload::text::tokenizer::load(directory).encode(text);
+}
