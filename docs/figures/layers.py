@@ -13,7 +13,7 @@ from picture import ROOT, svg, write_or_check
 
 WIDTH, BOX, GAP, STEP = 860, 54, 14, 84
 COLORS = {"core": "#e5e7eb", "kernel": "#e5e7eb", "io": "#d9f0dd", "text": "#d9f0dd", "data": "#d9f0dd",
-          "cpu": "#fde8cf", "cuda": "#fde8cf", "cudnn": "#fde8cf", "comm": "#f3d9ea", "nccl": "#f3d9ea",
+          "cpu": "#fde8cf", "cuda": "#fde8cf", "cudnn": "#fde8cf", "comm": "#f3d9ea", "nccl": "#f3d9ea", "mpi": "#f3d9ea",
           "autograd": "#dbe7fb", "nn": "#dbe7fb", "model": "#dbe7fb", "optim": "#e6dffa", "zero": "#e6dffa",
           "offload": "#e6dffa", "train": "#fdf3c4", "cli": "#fdf3c4"}
 LEGEND = {"common": "#e5e7eb", "files, text, data": "#d9f0dd", "devices": "#fde8cf", "ranks": "#f3d9ea",
