@@ -135,12 +135,12 @@ public:
         }
         auto const at = static_cast<std::size_t>(r);
         receive(reinterpret_cast<std::byte*>(&one.calls[at]), sizeof(comm::call), r, detail::call_tag,
-                request(one, 0, r));
-        send(call_bytes, sizeof(comm::call), r, detail::call_tag, request(one, 1, r));
+                request(one, message::call_in, r));
+        send(call_bytes, sizeof(comm::call), r, detail::call_tag, request(one, message::call_out, r));
         if (own.bytes != 0) {
           receive(one.received.get() + at * one.piece_bytes, own.bytes, r, detail::run_tag,
-                  request(one, 2, r));
-          send(run_for(one, r), own.bytes, r, detail::run_tag, request(one, 3, r));
+                  request(one, message::run_in, r));
+          send(run_for(one, r), own.bytes, r, detail::run_tag, request(one, message::run_out, r));
         }
       }
     }
@@ -176,13 +176,17 @@ public:
   }
 
 private:
+  /// The messages of a round between two ranks.
+  enum class message : std::uint8_t { call_in, call_out, run_in, run_out };
+  static constexpr std::size_t messages = 4;
+
   struct lane_state {
     lane_state(std::size_t piece, std::size_t ranks)
         : piece_bytes{piece},
           own{detail::new_buffer(piece)},
           received{detail::new_buffer(ranks * piece)},
           calls(ranks),
-          requests(4 * ranks, MPI_REQUEST_NULL) {}
+          requests(messages * ranks, MPI_REQUEST_NULL) {}
 
     MPI_Comm through = MPI_COMM_NULL;
     std::size_t piece_bytes;
@@ -191,7 +195,7 @@ private:
     comm::call mine;
     content what;
     std::vector<comm::call> calls;            ///< of the other ranks
-    std::vector<MPI_Request> requests;        ///< [4, ranks]: calls that come and go, runs that come and go
+    std::vector<MPI_Request> requests;        ///< [messages, ranks]
     std::atomic<std::uint64_t> published{0};  ///< rounds
   };
   static std::unique_ptr<lane_state> new_lane(MPI_Comm of, std::size_t piece, int ranks) {
@@ -201,8 +205,8 @@ private:
     return made;
   }
   [[nodiscard]] lane_state& of_lane(lane l) noexcept { return *lanes_[static_cast<std::size_t>(l)]; }
-  [[nodiscard]] MPI_Request& request(lane_state& one, int kind, int r) const noexcept {
-    return one.requests[static_cast<std::size_t>(kind) * static_cast<std::size_t>(ranks_) +
+  [[nodiscard]] MPI_Request& request(lane_state& one, message m, int r) const noexcept {
+    return one.requests[static_cast<std::size_t>(m) * static_cast<std::size_t>(ranks_) +
                         static_cast<std::size_t>(r)];
   }
   static std::byte const* run_for(lane_state const& one, int r) noexcept {
@@ -219,9 +223,9 @@ private:
   void abandon(std::unique_ptr<lane_state>& one) noexcept {
     bool sends = false;
     for (int r = 0; r < ranks_; ++r) {
-      for (int const kind : {0, 2}) { detail::give_up(request(*one, kind, r)); }
-      for (int const kind : {1, 3}) {
-        if (auto& going = request(*one, kind, r); going != MPI_REQUEST_NULL) {
+      for (auto const m : {message::call_in, message::run_in}) { detail::give_up(request(*one, m, r)); }
+      for (auto const m : {message::call_out, message::run_out}) {
+        if (auto& going = request(*one, m, r); going != MPI_REQUEST_NULL) {
           sends = true;
           MPI_Request_free(&going);
         }
@@ -239,13 +243,13 @@ private:
     std::string why;
     {
       std::lock_guard const lock{detail::calling()};
-      for (int kind = 0; kind < 4; ++kind) {
+      for (auto const m : {message::call_in, message::call_out, message::run_in, message::run_out}) {
         for (int r = 0; r < ranks_ && failing < 0; ++r) {
-          auto& going = request(one, kind, r);
+          auto& going = request(one, m, r);
           if (going == MPI_REQUEST_NULL) {
             continue;
           }
-          if (kind == 2 && request(one, 0, r) != MPI_REQUEST_NULL) {
+          if (m == message::run_in && request(one, message::call_in, r) != MPI_REQUEST_NULL) {
             all = false;
             continue;  // a run is looked at when its call has been compared: it may have another size
           }
@@ -253,7 +257,7 @@ private:
           note(MPI_Test(&going, &done, MPI_STATUS_IGNORE), r, failing, why);
           all = all && done != 0;
           auto const& theirs = one.calls[static_cast<std::size_t>(r)];
-          if (kind == 0 && done != 0 && !one.mine.same_as(theirs)) {
+          if (m == message::call_in && done != 0 && !one.mine.same_as(theirs)) {
             failing = r;
             why = concat("called ", theirs.text(), " where rank ", rank_, " called ", one.mine.text(),
                          ": ranks must make the same calls in the same order");
@@ -268,9 +272,9 @@ private:
     return all;
   }
   [[nodiscard]] int first_missing(lane_state& one) const {
-    for (int const kind : {0, 2, 1, 3}) {
+    for (auto const m : {message::call_in, message::run_in, message::call_out, message::run_out}) {
       for (int r = 0; r < ranks_; ++r) {
-        if (request(one, kind, r) != MPI_REQUEST_NULL) {
+        if (request(one, m, r) != MPI_REQUEST_NULL) {
           return r;
         }
       }
