@@ -49,14 +49,20 @@ struct options {
   /// The bytes of each rank's part of a sum that are transferred at a time, a multiple of 8. Scratch memory
   /// of that size holds the part of each other rank.
   std::size_t sum_part_bytes = gpu::sum_part_bytes;
+  /// Where hosts are joined by a network: that each has so many ranks, r / ranks_of_host being the host of
+  /// rank r. Sums are then computed within the hosts first, which takes less of the network. 0 or 1: all
+  /// ranks alike.
+  int ranks_of_host = 0;
 };
 
 /// Ranks that have a GPU each and communicate by NCCL. Their membership is for communication on the host and
 /// for a comm::watchdog: NCCL alone waits for ever for a rank that does not come, or makes another call.
 ///
-/// Sums are computed on the GPU, in the order of the ranks (`sum.hpp`); NCCL transfers the parts. NCCL is
-/// used without blocking calls; it takes all its GPU memory in the constructor. When the group fails, every
-/// wait for the device throws (cuda::device::mark_failed): the device is lost for its other users, too.
+/// Sums are computed on the GPU, in the order of the ranks (`sum.hpp`); NCCL transfers the parts. With
+/// options::ranks_of_host the ranks of each host are summed in wide<From>, then the hosts in their order, and
+/// what `to` holds is added last; the result is rounded once. NCCL is used without blocking calls; it takes
+/// all its GPU memory in the constructor. When the group fails, every wait for the device throws
+/// (cuda::device::mark_failed): the device is lost for its other users, too.
 class communicator {
 public:
   using stream = cuda::stream;  ///< of the rank's GPU
@@ -82,11 +88,18 @@ public:
   /// The same for a sum: NCCL transfers the parts and a kernel adds them in the order of the ranks.
   template <element From, element To>
   void queue(stream& on, comm::reduce_scatter<From, To> const& a);
-  /// Bytes for the parts of all other ranks, about options::sum_part_bytes of each at most.
+  /// Bytes for the parts of all other ranks, about options::sum_part_bytes of each at most; and for the sums
+  /// of the hosts.
   template <element From, element To>
   [[nodiscard]] std::size_t scratch_bytes(comm::reduce_scatter<From, To> const& a) const noexcept {
-    return static_cast<std::size_t>(ranks() - 1) *
-           part_bytes(std::min(static_cast<std::size_t>(a.count) * sizeof(From), sum_part_bytes_));
+    auto const bytes = std::min(static_cast<std::size_t>(a.count) * sizeof(From), sum_part_bytes_);
+    auto const part = part_bytes(bytes);
+    auto const all = static_cast<std::size_t>(ranks());
+    if (ranks_of_host_ == ranks()) {
+      return (all - 1) * part;
+    }
+    auto const hosts = all / static_cast<std::size_t>(ranks_of_host_);
+    return (all - hosts) * part + (2 * hosts - 1) * part_bytes(bytes / sizeof(From) * sizeof(wide<From>));
   }
 
   /// On the host, by the membership. \throws error(rank_failed) as comm::membership::exchange.
@@ -104,8 +117,15 @@ private:
   /// Distance in bytes between the parts of other ranks.
   static constexpr std::size_t part_bytes(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
+  /// Queues the transfers and kernels of a sum over all ranks alike, or within hosts first.
+  template <element From, element To>
+  void sum_over_ranks(stream& on, comm::reduce_scatter<From, To> const& a);
+  template <element From, element To>
+  void sum_over_hosts(stream& on, comm::reduce_scatter<From, To> const& a);
+
   std::unique_ptr<group> group_;
   std::size_t sum_part_bytes_;  ///< options::sum_part_bytes
+  int ranks_of_host_;           ///< that of all ranks where sums are over all alike
 };
 
 static_assert(comm::communicator<communicator, cuda::device>);

@@ -21,6 +21,7 @@
 #include <deque>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <nccl.h>
@@ -194,6 +195,9 @@ public:
              o.sum_part_bytes, " bytes at a time: expected a multiple of ", sizeof(double));
       expect(o.max_ctas >= 0, exit_code::bad_input, "collectives in ", o.max_ctas,
              " thread blocks: expected 1 or more, or 0 for as many as NCCL likes");
+      expect(o.ranks_of_host >= 0 && (o.ranks_of_host == 0 || ranks() % o.ranks_of_host == 0),
+             exit_code::bad_input, ranks(), " ranks, ", o.ranks_of_host,
+             " on each host: expected as many on every host, or 0 for all ranks alike");
       connect(rendezvous(), o);
     } catch (std::exception const& e) {
       member_->abort(e.what());
@@ -261,22 +265,28 @@ public:
            [&] { return detail::api().AllGather(from, to, bytes, ncclUint8, handle_, on.handle()); });
     }
   }
-  /// Sends `bytes` at from(r) to every other rank r, and receives what it sends at to(r).
+  /// So many ranks first, first + step, ...; this one among them.
+  struct subset {
+    int first, step, number;
+    [[nodiscard]] int rank(int i) const { return first + i * step; }
+  };
+  /// Sends each other rank i of the subset `times` parts of `bytes`, at from(i, 0), from(i, 1), ..., and
+  /// receives what it sends at to(i, 0), ...
   template <class From, class To>
-  void exchange(cuda::stream& on, std::size_t bytes, From&& from, To&& to) {
-    if (bytes == 0 || ranks() == 1) {
+  void exchange(cuda::stream& on, subset const& among, int times, std::size_t bytes, From&& from, To&& to) {
+    if (bytes == 0 || among.number == 1) {
       return;
     }
     call("ncclSend and ncclRecv", [&] {
       auto const fails = [](ncclResult_t s) { return s != ncclSuccess && s != ncclInProgress; };
       auto status = detail::api().GroupStart();
-      for (int r = 0; r < ranks() && !fails(status); ++r) {
-        if (r == rank()) {
-          continue;
-        }
-        status = detail::api().Send(from(r), bytes, ncclUint8, r, handle_, on.handle());
-        if (!fails(status)) {
-          status = detail::api().Recv(to(r), bytes, ncclUint8, r, handle_, on.handle());
+      for (int i = 0; i < among.number; ++i) {
+        int const r = among.rank(i);
+        for (int k = 0; k < times && r != rank() && !fails(status); ++k) {
+          status = detail::api().Send(from(i, k), bytes, ncclUint8, r, handle_, on.handle());
+          if (!fails(status)) {
+            status = detail::api().Recv(to(i, k), bytes, ncclUint8, r, handle_, on.handle());
+          }
         }
       }
       auto const ended = detail::api().GroupEnd();
@@ -289,6 +299,8 @@ private:
   struct greeting {
     char refused[512]{};
     char gpu[32]{};
+    char
+        machine[64]{};  ///< the number of its start; hosts of different machines have GPUs of equal addresses
     int version = 0;
     ncclUniqueId id{};
   };
@@ -350,6 +362,9 @@ private:
     }
     put(own.refused, why);
     put(own.gpu, device_->pci_address());
+    std::string machine;
+    std::getline(std::ifstream{"/proc/sys/kernel/random/boot_id"}, machine);
+    put(own.machine, machine);
     own.version = detail::api().version;
     std::vector<greeting> all(static_cast<std::size_t>(ranks()));
     static_assert(sizeof(greeting) <= 4096 && std::is_trivially_copyable_v<greeting>);
@@ -372,9 +387,10 @@ private:
              detail::text_of(all[0].version), " and rank ", r, " has ", detail::text_of(all[r].version),
              ": expected the same on all");
       for (std::size_t other = 0; other < r; ++other) {
-        expect(std::strcmp(all[r].gpu, all[other].gpu) != 0 || all[r].gpu[0] == 0, exit_code::device,
-               "ranks ", other, " and ", r, " have the same GPU (", std::string_view{all[r].gpu},
-               "): expected one for each rank");
+        expect(std::strcmp(all[r].gpu, all[other].gpu) != 0 || all[r].gpu[0] == 0 ||
+                   std::strcmp(all[r].machine, all[other].machine) != 0,
+               exit_code::device, "ranks ", other, " and ", r, " have the same GPU (",
+               std::string_view{all[r].gpu}, "): expected one for each rank");
       }
     }
     return all[0].id;
@@ -395,10 +411,20 @@ private:
     auto* const pieces = memory.as<std::byte>();
     cuda::stream first{*device_};
     auto const piece = [&](int r) { return pieces + static_cast<std::size_t>(r) * piece_bytes; };
+    auto const exchange_among = [&](subset const& among) {
+      exchange(
+          first, among, 1, piece_bytes, [&](int, int) { return piece(rank()); },
+          [&](int i, int) { return piece(among.rank(i)); });
+    };
     cuda::event done{*device_};
     try {
       all_gather(first, piece(rank()), pieces, piece_bytes);
-      exchange(first, piece_bytes, [&](int) { return piece(rank()); }, piece);
+      if (int const of_host = o.ranks_of_host; of_host > 1) {
+        exchange_among({.first = rank() / of_host * of_host, .step = 1, .number = of_host});
+        exchange_among({.first = rank() % of_host, .step = of_host, .number = ranks() / of_host});
+      } else {
+        exchange_among({.first = 0, .step = 1, .number = ranks()});
+      }
       first.record(done);
       await("the first exchange by NCCL", [&] { return done.done(); });
     } catch (...) {
@@ -475,7 +501,9 @@ private:
 
 SUPEROFFLOAD_INLINE communicator::communicator(std::unique_ptr<comm::membership> member, cuda::device& device,
                                                options const& o)
-    : group_{std::make_unique<group>(std::move(member), device, o)}, sum_part_bytes_{o.sum_part_bytes} {}
+    : group_{std::make_unique<group>(std::move(member), device, o)},
+      sum_part_bytes_{o.sum_part_bytes},
+      ranks_of_host_{o.ranks_of_host > 1 ? o.ranks_of_host : group_->ranks()} {}
 SUPEROFFLOAD_INLINE communicator::~communicator() = default;
 
 SUPEROFFLOAD_INLINE int communicator::rank() const noexcept { return group_->rank(); }
@@ -488,34 +516,83 @@ SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_gather const&
 
 template <element From, element To>
 void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
-  auto const most = static_cast<std::int64_t>(sum_part_bytes_ / sizeof(From));
-  auto* const others = static_cast<std::byte*>(a.scratch);
   group_->queue(on,
                 {.what = comm::call::kind::reduce_scatter,
                  .from = dtype_of<From>,
                  .to = dtype_of<To>,
                  .accumulates = a.accumulate,
                  .count = static_cast<std::uint64_t>(a.count)},
-                [&] {
-                  for (std::int64_t begin = 0; begin < a.count; begin += most) {
-                    auto const count = std::min(most, a.count - begin);
-                    auto const bytes = static_cast<std::size_t>(count) * sizeof(From);
-                    auto const part = [&](int r) {
-                      return a.from + static_cast<std::int64_t>(r) * a.count + begin;
-                    };
-                    group_->exchange(on, bytes, part, [&](int r) {
-                      return others + static_cast<std::size_t>(r < rank() ? r : r - 1) * part_bytes(bytes);
-                    });
-                    launch(on, sum_of_parts<From, To>{.others = others,
-                                                      .part_bytes = part_bytes(bytes),
-                                                      .own = part(rank()),
-                                                      .rank = rank(),
-                                                      .ranks = ranks(),
-                                                      .to = a.to + begin,
-                                                      .count = count,
-                                                      .accumulate = a.accumulate});
-                  }
-                });
+                [&] { ranks_of_host_ == ranks() ? sum_over_ranks(on, a) : sum_over_hosts(on, a); });
+}
+
+template <element From, element To>
+void communicator::sum_over_ranks(stream& on, comm::reduce_scatter<From, To> const& a) {
+  auto const most = static_cast<std::int64_t>(sum_part_bytes_ / sizeof(From));
+  auto* const others = static_cast<std::byte*>(a.scratch);
+  for (std::int64_t begin = 0; begin < a.count; begin += most) {
+    auto const count = std::min(most, a.count - begin);
+    auto const bytes = static_cast<std::size_t>(count) * sizeof(From);
+    auto const part = [&](int r, int) { return a.from + static_cast<std::int64_t>(r) * a.count + begin; };
+    group_->exchange(on, {.first = 0, .step = 1, .number = ranks()}, 1, bytes, part, [&](int r, int) {
+      return others + static_cast<std::size_t>(r < rank() ? r : r - 1) * part_bytes(bytes);
+    });
+    launch(on, sum_of_parts<From, To>{.others = others,
+                                      .part_bytes = part_bytes(bytes),
+                                      .own = part(rank(), 0),
+                                      .rank = rank(),
+                                      .ranks = ranks(),
+                                      .to = a.to + begin,
+                                      .count = count,
+                                      .accumulate = a.accumulate});
+  }
+}
+
+// Rank (h, i) is number i of host h. Within a host, i gets from each j what j has for all ranks (k, i), and
+// sums it for each k; then (h, i) gets these sums for itself from all (k, i).
+template <element From, element To>
+void communicator::sum_over_hosts(stream& on, comm::reduce_scatter<From, To> const& a) {
+  using total = wide<From>;
+  int const hosts = ranks() / ranks_of_host_, host = rank() / ranks_of_host_, own = rank() % ranks_of_host_;
+  auto const most = static_cast<std::int64_t>(sum_part_bytes_ / sizeof(From));
+  auto const without = [](int i, int left_out) { return static_cast<std::size_t>(i < left_out ? i : i - 1); };
+  for (std::int64_t begin = 0; begin < a.count; begin += most) {
+    auto const count = std::min(most, a.count - begin);
+    auto const part = part_bytes(static_cast<std::size_t>(count) * sizeof(From));
+    auto const sum = part_bytes(static_cast<std::size_t>(count) * sizeof(total));
+    auto* const parts = static_cast<std::byte*>(a.scratch);  // [hosts, ranks_of_host - 1, part]
+    auto* const sums = parts + static_cast<std::size_t>(ranks() - hosts) * part;  // [hosts, sum]
+    auto* const arrived = sums + static_cast<std::size_t>(hosts) * sum;           // [hosts - 1, sum]
+    auto const parts_for = [&](int k) {
+      return parts + static_cast<std::size_t>(k * (ranks_of_host_ - 1)) * part;
+    };
+    auto const part_for = [&](int i, int k) {
+      return a.from + static_cast<std::int64_t>(k * ranks_of_host_ + i) * a.count + begin;
+    };
+    auto const sum_for = [&](int k, int = 0) { return sums + static_cast<std::size_t>(k) * sum; };
+    group_->exchange(on, {.first = host * ranks_of_host_, .step = 1, .number = ranks_of_host_}, hosts,
+                     static_cast<std::size_t>(count) * sizeof(From), part_for,
+                     [&](int i, int k) { return parts_for(k) + without(i, own) * part; });
+    for (int k = 0; k < hosts; ++k) {
+      launch(on, sum_of_parts<From, total>{.others = parts_for(k),
+                                           .part_bytes = part,
+                                           .own = part_for(own, k),
+                                           .rank = own,
+                                           .ranks = ranks_of_host_,
+                                           .to = reinterpret_cast<total*>(sum_for(k)),
+                                           .count = count});
+    }
+    group_->exchange(on, {.first = own, .step = ranks_of_host_, .number = hosts}, 1,
+                     static_cast<std::size_t>(count) * sizeof(total), sum_for,
+                     [&](int k, int) { return arrived + without(k, host) * sum; });
+    launch(on, sum_of_parts<total, To>{.others = arrived,
+                                       .part_bytes = sum,
+                                       .own = reinterpret_cast<total const*>(sum_for(host)),
+                                       .rank = host,
+                                       .ranks = hosts,
+                                       .to = a.to + begin,
+                                       .count = count,
+                                       .accumulate = a.accumulate});
+  }
 }
 
 #ifdef SUPEROFFLOAD_COMPILED
