@@ -256,8 +256,9 @@ private:
 
 void measure(so::comm::environment const& run, int ctas) {
   auto member = so::cli::join(run);
+  so::nccl::options const o{.max_ctas = ctas, .ranks_of_host = so::cli::ranks_of_host(run, *member)};
   so::cuda::device device{so::nccl::gpu_of(run)};
-  so::nccl::communicator group{std::move(member), device, {.max_ctas = ctas}};
+  so::nccl::communicator group{std::move(member), device, o};
   auto config = so::bench::shapes.at("llama-8b");
   config.layers = 1;  // plus the embedding and the head
   auto const model = so::train::lay_out<so::model::llama>(config, {}, {});

@@ -448,6 +448,7 @@ void measure_as_rank(job const& j, so::comm::environment const& run) {
   choose_attention(j, device);
   so::nccl::options o;
   o.max_ctas = j.ctas.value_or(o.max_ctas);
+  o.ranks_of_host = so::cli::ranks_of_host(run, *member);
   so::nccl::communicator group{std::move(member), device, o};
   so::train::bind_cores(so::comm::host_group{group}, so::node_of_pci(device.pci_address()));
   with_precision<Architecture>(j, [&]<class P>(P) {

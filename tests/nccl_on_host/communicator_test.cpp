@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <type_traits>
+#include <vector>
 
 extern "C" void break_links_of(int rank);
 extern "C" void launch_within(std::chrono::milliseconds time);
@@ -58,6 +60,85 @@ TEST_CASE("sums are computed in pieces that fit the memory for the other ranks' 
       conformance::require(taken(1024) == others * 4096 && taken(1 << 20) == taken(1024), taken(1 << 20),
                            " bytes for many");
     }));
+  }
+}
+
+/// Ranks on hosts of `of_host` ranks each.
+template <int of_host, std::size_t sum_part_bytes>
+struct rank_of_hosts {
+  template <class Body>
+  static void run(comm::shared_segment& shared, int rank, Body& body) {
+    cuda::device own{rank};
+    nccl::communicator group{shared, rank, own, {.sum_part_bytes = sum_part_bytes, .ranks_of_host = of_host}};
+    body(own, group);
+  }
+};
+
+/// The ranks of each host are summed, then the hosts, then what was there; it is rounded once.
+template <element From, element To>
+void sums_over_hosts(cuda::device& device, nccl::communicator& group, int of_host, std::uint32_t seed,
+                     std::size_t count) {
+  cuda::stream stream{device};
+  auto const ranks = static_cast<std::size_t>(group.ranks());
+  auto const own = static_cast<std::size_t>(group.rank());
+  std::vector<std::vector<From>> all;
+  for (int r = 0; r < group.ranks(); ++r) {
+    all.push_back(conformance::numbers_of<From>(r, seed, ranks * count));
+  }
+  conformance::array<cuda::device, From> const from{device, stream, all[own]};
+  for (bool const accumulate : {false, true}) {
+    auto const before = conformance::numbers_of<To>(group.rank() + 50, seed, count);
+    conformance::array<cuda::device, To> to{device, stream, before};
+    comm::reduce_scatter<From, To> sum{.from = from.data(),
+                                       .to = to.data(),
+                                       .count = static_cast<std::int64_t>(count),
+                                       .accumulate = accumulate};
+    buffer<cuda::device> const scratch{device, group.scratch_bytes(sum)};
+    sum.scratch = scratch.data();
+    group.queue(stream, sum);
+    std::vector<To> expected;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::vector<wide<From>> hosts;
+      for (std::size_t r = 0; r < ranks; ++r) {
+        auto const value = static_cast<wide<From>>(all[r][own * count + i]);
+        if (r % static_cast<std::size_t>(of_host) == 0) {
+          hosts.push_back(value);
+        } else {
+          hosts.back() += value;
+        }
+      }
+      expected.push_back(conformance::sum_of<To>(hosts, accumulate ? &before[i] : nullptr));
+    }
+    conformance::require(to.holds(expected), "a sum of ", count, " ", name_of(dtype_of<From>), " to ",
+                         name_of(dtype_of<To>), accumulate ? ", added" : "");
+  }
+}
+
+TEST_CASE_TEMPLATE("ranks of several hosts are summed within their hosts first", Ranks,
+                   test::threads_of<rank_of_hosts<2, gpu::sum_part_bytes>>,
+                   test::threads_of<rank_of_hosts<2, 4096>>, test::threads_of<rank_of_hosts<3, 4096>>) {
+  constexpr int of_host = std::is_same_v<Ranks, test::threads_of<rank_of_hosts<3, 4096>>> ? 3 : 2;
+  for (int const hosts : {1, 2, 3}) {
+    Ranks groups;
+    CAPTURE(hosts);
+    conformance::all_succeeded(groups.run(hosts * of_host, [](auto& device, auto& group) {
+      std::uint32_t seed = 1;
+      for (std::size_t const count : {0UL, 1UL, 64UL, 1000UL, 4097UL}) {
+        sums_over_hosts<float, float>(device, group, of_host, seed++, count);
+        sums_over_hosts<float, bfloat16>(device, group, of_host, seed++, count);
+        sums_over_hosts<bfloat16, bfloat16>(device, group, of_host, seed++, count);
+        sums_over_hosts<bfloat16, float>(device, group, of_host, seed++, count);
+        sums_over_hosts<double, double>(device, group, of_host, seed++, count);
+      }
+    }));
+    conformance::communicator_agrees_on_the_host(groups, hosts * of_host);
+  }
+}
+
+TEST_CASE("hosts with different numbers of ranks are refused") {
+  test::threads_of<rank_of_hosts<3, 4096>> groups;
+  for (auto const& said : groups.run(4, [](auto&, auto&) {})) {
+    CHECK(said.find("4 ranks, 3 on each host: expected as many on every host") != std::string::npos);
   }
 }
 

@@ -72,8 +72,9 @@ int with_cpu_rank(command_line const& command, Body const& body) {
 template <class Body>
 int with_cuda_rank(command_line const& command, Body const& body) {
   auto member = join(*command.run);
+  nccl::options const options{.ranks_of_host = ranks_of_host(*command.run, *member)};
   cuda::device device{nccl::gpu_of(*command.run)};
-  rank_group<cuda::device> group{std::move(member), device};
+  rank_group<cuda::device> group{std::move(member), device, options};
   if (command.bind_cores) {
     train::bind_cores(comm::host_group{group}, node_of_pci(device.pci_address()));
   }

@@ -12,7 +12,9 @@
 #include <superoffload/mpi/membership.hpp>
 #endif
 
+#include <cstddef>
 #include <memory>
+#include <vector>
 
 namespace superoffload::cli {
 
@@ -33,6 +35,25 @@ inline std::unique_ptr<comm::membership> join(comm::environment const& run) {
              "or all ranks on one host"),
       run.rank == 0};
 #endif
+}
+
+/// How many ranks each host has, if all have as many, in the order of the ranks; 0 for one host, or
+/// otherwise. All ranks call it.
+inline int ranks_of_host(comm::environment const& run, comm::membership& member) {
+  struct place {
+    int local_rank, local_ranks;
+  };
+  place const own{run.local_rank, run.local_ranks};
+  std::vector<place> all(static_cast<std::size_t>(run.ranks));
+  member.gather(&own, all.data(), sizeof own);
+  int const each = all[0].local_ranks;
+  for (int r = 0; r < run.ranks; ++r) {
+    auto const& one = all[static_cast<std::size_t>(r)];
+    if (one.local_ranks != each || one.local_rank != r % each) {
+      return 0;
+    }
+  }
+  return each < run.ranks && run.ranks % each == 0 ? each : 0;
 }
 
 }  // namespace superoffload::cli

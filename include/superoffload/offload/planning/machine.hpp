@@ -52,6 +52,7 @@ struct machine {
     double latency = 0.0;         ///< s of one collective, however small
     double beside_compute = 1.0;  ///< share of these rates that remains while the device computes
     double compute_beside = 1.0;  ///< share of the device's speed that remains during a collective
+    int ranks_of_host = 0;        ///< where ranks of several hosts sum within the hosts first; else 0
 
     /// Can several ranks be planned for?
     [[nodiscard]] bool known() const { return all_gather > 0.0 && reduce_scatter > 0.0; }
@@ -100,8 +101,9 @@ struct network {
   double latency = 0.0;   ///< s of a collective beside that within a host
 };
 /// The rates of collectives of `ranks` ranks on as many hosts as they need, from those within a host. Per
-/// part of p bytes, of n ranks with L on a host, an all-gather brings (n - L) p bytes to each host. A sum in
-/// the order of the ranks brings each rank the other ranks' terms, L (n - L) p bytes to each host.
+/// part of p bytes, of n ranks with L on a host, an all-gather brings (n - L) p bytes to each host. A sum
+/// that is computed within the hosts first (nccl::options) brings it as many elements, each of twice the
+/// bytes as float instead of bfloat16; with one rank on a host as many bytes.
 machine::peers_part across_hosts(machine::peers_part within, network const& between, int ranks);
 
 /// `m` with CPU Adam's times for state in a format, beside working weights of `element_bytes`: as measured,

@@ -21,15 +21,19 @@ namespace superoffload::train {
 
 /// The steps that the options ask for, of an engine on a machine that is described.
 template <element T>
-step_shape shape_on(model::view<described_device, T> model, training_options const& o) {
+step_shape shape_on(model::view<described_device, T> model, offload::machine const& m,
+                    training_options const& o) {
   auto shape = shape_of(o);
   if (shape.ranks > 1) {
     auto const buffers =
         zero::buffers_of_rank<T>(model.units(), shape.ranks, {.tied_embeddings = model.settings().tied_head});
-    // A reduction also holds the parts that have arrived from other ranks.
+    // A reduction also holds the parts that have arrived from other ranks, and the sums of hosts.
     auto const ranks = static_cast<std::size_t>(shape.ranks);
-    auto const parts = (ranks - 1) * std::min(buffers.gradients.largest() / ranks, gpu::sum_part_bytes);
-    shape.whole_gradients = buffers.gradients.total() + parts;
+    auto const part = std::min(buffers.gradients.largest() / ranks, gpu::sum_part_bytes);
+    auto const of_host = static_cast<std::size_t>(m.peers.ranks_of_host);
+    auto const hosts = of_host > 1 ? (ranks + of_host - 1) / of_host : 1;
+    auto const sums = hosts > 1 ? (2 * hosts - 1) * part * sizeof(wide<T>) / sizeof(T) : 0;
+    shape.whole_gradients = buffers.gradients.total() + (ranks - hosts) * part + sums;
   }
   return shape;
 }
@@ -43,10 +47,10 @@ template <element T>
 offload::plan plan_on(model::view<described_device, T> model, offload::machine const& m,
                       offload::settings const& s, training_options const& o) {
   auto const device = device_of(m);
-  auto plan = plan_step<T>(device, model, shape_on(model, o), m, s);
+  auto plan = plan_step<T>(device, model, shape_on(model, m, o), m, s);
   if (!plan.fits) {
     plan.refusal = refusal_of(plan, m.name, o, [&](training_options const& other) {
-      return step_fits<T>(device, model, shape_on(model, other), m, s);
+      return step_fits<T>(device, model, shape_on(model, m, other), m, s);
     });
   }
   return plan;
@@ -61,12 +65,12 @@ alternatives alternatives_on(model::view<described_device, T> model, offload::ma
                          {.plan =
                               [&](training_options const& other) {
                                 auto const within = within_budget(m, other.offload);
-                                return plan_step<T>(device_of(within), model, shape_on(model, other), within,
-                                                    other.offload);
+                                return plan_step<T>(device_of(within), model, shape_on(model, m, other),
+                                                    within, other.offload);
                               },
                           .fits_in =
                               [&](std::size_t on_device, std::size_t on_host) {
-                                return step_fits<T>(device, model, shape_on(model, o),
+                                return step_fits<T>(device, model, shape_on(model, m, o),
                                                     with_memory(m, on_device, on_host), o.offload);
                               },
                           .one_memory = m.device.is_the_host});

@@ -83,8 +83,9 @@ SUPEROFFLOAD_INLINE machine::peers_part across_hosts(machine::peers_part within,
   auto const elsewhere = static_cast<double>(ranks - between.ranks_of_host);
   auto const all_gather = between.rate * others / elsewhere;
   within.all_gather = std::min(within.all_gather, all_gather);
-  within.reduce_scatter = std::min(within.reduce_scatter, all_gather / between.ranks_of_host);
+  within.reduce_scatter = std::min(within.reduce_scatter, all_gather / std::min(2, between.ranks_of_host));
   within.latency += between.latency;
+  within.ranks_of_host = between.ranks_of_host;
   return within;
 }
 
