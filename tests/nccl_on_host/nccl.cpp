@@ -25,12 +25,12 @@
 
 namespace {
 
-/// An operation of one rank: the data for and from each rank; null: none.
+/// An operation of one rank: the data for and from each rank, one part after the other.
 struct operation {
   enum class kind { gather, exchange } what;
   std::size_t bytes;
-  std::vector<void const*> from;
-  std::vector<void*> to;
+  std::vector<std::vector<void const*>> from;
+  std::vector<std::vector<void*>> to;
 
   [[nodiscard]] bool matches(operation const& other) const {
     return what == other.what && bytes == other.bytes;
@@ -100,10 +100,16 @@ void run(member& m, std::uint64_t number, operation const& own) {
   w.changed.wait(lock, [&] { return m.aborted || all_there(); });
   if (!m.aborted) {
     for (int r = 0; r < w.ranks; ++r) {
-      auto const* const from = s.there[static_cast<std::size_t>(r)]->from[static_cast<std::size_t>(m.rank)];
-      auto* const to = own.to[static_cast<std::size_t>(r)];
-      if (from != nullptr && to != nullptr && from != to) {
-        std::memcpy(to, from, own.bytes);
+      auto const& from = s.there[static_cast<std::size_t>(r)]->from[static_cast<std::size_t>(m.rank)];
+      auto const& to = own.to[static_cast<std::size_t>(r)];
+      if (from.size() != to.size()) {
+        std::fputs("NCCL was given another number of sends than of receives\n", stderr);
+        std::abort();
+      }
+      for (std::size_t k = 0; k < to.size(); ++k) {
+        if (from[k] != to[k]) {
+          std::memcpy(to[k], from[k], own.bytes);
+        }
       }
     }
     ++s.done;
@@ -234,8 +240,8 @@ ncclResult_t ncclAllGather(void const* from, void* to, std::size_t count, ncclDa
   }
   operation op{operation::kind::gather, count, {}, {}};
   for (std::size_t r = 0; r < count_of(comm); ++r) {
-    op.from.push_back(from);
-    op.to.push_back(static_cast<std::byte*>(to) + r * count);
+    op.from.push_back({from});
+    op.to.push_back({static_cast<std::byte*>(to) + r * count});
   }
   return queue(comm, stream, op);
 }
@@ -253,13 +259,13 @@ static void add(std::size_t count, ncclComm_t comm, cudaStream_t stream) {
 ncclResult_t ncclSend(void const* from, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
   add(count, comm, stream);
-  group->from[static_cast<std::size_t>(peer)] = from;
+  group->from[static_cast<std::size_t>(peer)].push_back(from);
   return ncclSuccess;
 }
 ncclResult_t ncclRecv(void* to, std::size_t count, ncclDataType_t, int peer, ncclComm_t comm,
                       cudaStream_t stream) {
   add(count, comm, stream);
-  group->to[static_cast<std::size_t>(peer)] = to;
+  group->to[static_cast<std::size_t>(peer)].push_back(to);
   return ncclSuccess;
 }
 ncclResult_t ncclGroupEnd() {
