@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/data/source.hpp>
+#include <superoffload/io/directory.hpp>
 #include <superoffload/io/file.hpp>
 #include <superoffload/io/model_directory.hpp>
 #include <superoffload/io/unpacked_stream.hpp>
@@ -52,17 +53,13 @@ SUPEROFFLOAD_INLINE std::vector<std::filesystem::path> files_of(std::filesystem:
     return {path};
   }
   std::vector<std::filesystem::path> files;
-  std::filesystem::directory_iterator entry{path, status};
-  for (std::filesystem::directory_iterator const end; !status && entry != end; entry.increment(status)) {
-    if (detail::is_shard(entry->path().filename().native())) {
-      files.push_back(entry->path());
+  for (auto const& name : io::list_directory(path)) {
+    if (detail::is_shard(name)) {
+      files.push_back(path / name);
     }
   }
-  expect(!status, exit_code::bad_input, io::shown(path),
-         ": the directory cannot be read: ", status.message());
   expect(!files.empty(), exit_code::bad_input, io::shown(path),
          ": a directory without data; expected files .json or .jsonl");
-  std::ranges::sort(files);
   if (!follow_links) {
     for (auto const& file : files) { io::expect_inside(path, file.filename().native()); }
   }

@@ -13,10 +13,13 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits>
+#include <memory>
 #include <random>
 #include <stdio.h>
+#include <string_view>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <system_error>
@@ -76,22 +79,38 @@ SUPEROFFLOAD_INLINE void sync_directory(std::filesystem::path const& path) {
   detail::expect_done(synced, path, "syncing the directory");
 }
 
+namespace detail {
+/// Adds the names in a directory, in any order; returns 0, or the errno of what failed. Not by
+/// std::filesystem::directory_iterator, which ends the program where memory is refused.
+SUPEROFFLOAD_INLINE int add_names_in(fs::path const& path, std::vector<std::string>& names) {
+  if (int const injected = injected_fault(operation::list, path); injected > 0) {
+    return injected;
+  }
+  std::unique_ptr<DIR, int (*)(DIR*)> const opened{::opendir(path.c_str()), ::closedir};
+  while (opened) {
+    errno = 0;
+    auto const* const entry = ::readdir(opened.get());
+    if (entry == nullptr) {
+      break;
+    }
+    std::string_view const name{entry->d_name};
+    if (name != "." && name != "..") {
+      names.emplace_back(name);
+    }
+  }
+  return errno;
+}
+}  // namespace detail
+
 SUPEROFFLOAD_INLINE std::vector<std::string> list_directory(std::filesystem::path const& path) {
   std::vector<std::string> names;
-  std::error_code failure;
+  int reason = 0;
   do {
     names.clear();
-    failure.assign(std::max(0, injected_fault(operation::list, path)), std::generic_category());
-    if (failure) {
-      continue;
-    }
-    for (std::filesystem::directory_iterator entry{path, failure}, end; !failure && entry != end;
-         entry.increment(failure)) {
-      names.push_back(entry->path().filename());
-    }
-  } while (failure == std::errc::interrupted);
-  expect(!failure || failure == std::errc::no_such_file_or_directory, exit_code::io_failure, shown(path),
-         ": listing the directory failed: ", failure.message());
+    reason = detail::add_names_in(path, names);
+  } while (reason == EINTR);
+  expect(reason == 0 || reason == ENOENT, reason == ENOMEM ? exit_code::cannot_fit : exit_code::io_failure,
+         shown(path), ": listing the directory failed: ", std::strerror(reason));
   std::ranges::sort(names);
   return names;
 }

@@ -4,6 +4,7 @@
 
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/masters.hpp>
+#include <superoffload/io/directory.hpp>
 #include <superoffload/io/hub.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/io/mxfp4.hpp>
@@ -30,9 +31,8 @@ SUPEROFFLOAD_INLINE bool is_pickled(std::filesystem::path const& name) {
   std::error_code failure;
   expect(std::filesystem::is_directory(directory, failure), exit_code::bad_input, shown(directory),
          ": expected a directory in the layout of the Hugging Face hub");
-  for (std::filesystem::directory_iterator entry{directory, failure}, end; !failure && entry != end;
-       entry.increment(failure)) {
-    expect(!is_pickled(entry->path()), exit_code::bad_input, shown(entry->path()),
+  for (auto const& name : list_directory(directory)) {
+    expect(!is_pickled(name), exit_code::bad_input, shown(directory / name),
            ": pickled weights can run code and are not read; expected ", single_file,
            ": save the model again with transformers' save_pretrained(safe_serialization=True)");
   }

@@ -51,9 +51,8 @@ SUPEROFFLOAD_INLINE named_paths inputs_of(training_options const& o) {
   directories.insert(directories.end(), inputs.begin(), inputs.end());
   for (auto const& [flag, directory] : directories) {
     std::error_code failure;
-    for (fs::directory_iterator entry{directory, failure}, end; !failure && entry != end;
-         entry.increment(failure)) {
-      add(flag, entry->path());
+    if (fs::is_directory(directory, failure)) {
+      for (auto const& name : io::list_directory(directory)) { add(flag, directory / name); }
     }
   }
   return inputs;

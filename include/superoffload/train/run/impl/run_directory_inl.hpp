@@ -234,22 +234,19 @@ SUPEROFFLOAD_INLINE void expect_shared(std::filesystem::path const& output, std:
                                        std::chrono::milliseconds patience) {
   using clock = std::chrono::steady_clock;
   auto const sees = [&] {
-    std::error_code failure;
     // To list a directory makes a network file system ask its server: it may still believe that a file is
     // missing.
-    for (auto const& entry : std::filesystem::directory_iterator{output, failure}) {
-      if (entry.path().filename() == record_name) {
-        auto const found = detail::read_record(output);
-        return found && found->run == run;
-      }
+    auto const names = io::list_directory(output);
+    if (!std::ranges::binary_search(names, record_name)) {
+      return false;
     }
-    return false;
+    auto const found = detail::read_record(output);
+    return found && found->run == run;
   };
   for (auto const begin = clock::now(); !sees();) {
     expect(clock::now() - begin < patience, exit_code::bad_input, io::shown(output), ": the ", record_name,
-           " of rank 0 is not here; expected a directory that all hosts share, for every rank writes its "
-           "part of "
-           "a checkpoint there");
+           " of rank 0 is not here; expected a directory that all hosts share, where every rank writes its "
+           "part of a checkpoint");
     std::this_thread::sleep_for(std::chrono::milliseconds{50});
   }
 }
