@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
+#include <superoffload/io/write_behind.hpp>
 
 #include <doctest/doctest.h>
 
