@@ -92,24 +92,24 @@ TEST_CASE("ranks end together") {
 
 TEST_CASE("a rank that does not come is named when patience ends") {
   processes groups;
-  groups.settings.patience = 300ms;
+  groups.settings.patience = 2s;  // of a machine with other work
   int const ranks = number_of(MPI_Comm_size);
   auto const outcomes = groups.run(ranks, [&](auto&, auto& group) {
     if (group.rank() == ranks - 1) {
-      std::this_thread::sleep_for(2s);
+      std::this_thread::sleep_for(6s);
     }
     group.barrier();
   });
   for (auto const& said : outcomes) {
     CAPTURE(said);
     CHECK(said.find(concat("rank ", ranks - 1, " did not come to barrier")) != std::string::npos);
-    CHECK(said.find("within 300 ms") != std::string::npos);
+    CHECK(said.find("within 2000 ms") != std::string::npos);
   }
 }
 
 TEST_CASE("a rank that gives no sign of life is named, with its process and host, while the others compute") {
   processes groups;
-  groups.settings.silence = 500ms;
+  groups.settings.silence = 2s;
   int const ranks = number_of(MPI_Comm_size);
   auto const outcomes = groups.run(ranks, [&](auto&, auto& group) {
     group.barrier();
@@ -118,13 +118,13 @@ TEST_CASE("a rank that gives no sign of life is named, with its process and host
       pid_t const own = getpid();
       pid_t const waker = fork();
       if (waker == 0) {
-        ::usleep(3000000);
+        ::sleep(8);
         ::kill(own, SIGCONT);
         _exit(0);
       }
       ::raise(SIGSTOP);
     }
-    for (int i = 0; i < 600; ++i) {
+    for (int i = 0; i < 1000; ++i) {
       group.check();
       std::this_thread::sleep_for(10ms);
     }
@@ -136,7 +136,7 @@ TEST_CASE("a rank that gives no sign of life is named, with its process and host
     CAPTURE(said);
     CHECK(said.find(concat("rank ", ranks - 1, " (process ")) == 0);
     CHECK(said.find(concat("on host ", static_cast<char const*>(host))) != std::string::npos);
-    CHECK(said.find("gave no sign of life for 500 ms") != std::string::npos);
+    CHECK(said.find("gave no sign of life for 2000 ms") != std::string::npos);
   }
 }
 
