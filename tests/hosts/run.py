@@ -31,7 +31,7 @@ DATA = ROOT / "examples/data/alpaca_en_demo.json"
 HOSTS = ["north", "east", "south"]
 # mpirun itself waits for ever for a host that is cut off, unless it looks for signs of life.
 NOTICES = ["--mca", "oob_tcp_keepalive_time", "4", "--mca", "oob_tcp_keepalive_intvl", "1", "--mca",
-           "oob_tcp_keepalive_probes", "4"]
+           "oob_tcp_keepalive_probes", "8"]
 # Of the ranks, which mpirun passes on; it has its own for a rank that was killed and for a host that it lost.
 INTERRUPTED, RANK_FAILED, KILLED, LOST = 7, 10, 128 + signal.SIGKILL, 205
 MOST_SECONDS = 30

@@ -67,8 +67,8 @@ struct notice {
 
 /// How often notices are looked for.
 inline constexpr std::chrono::milliseconds notice_interval{20};
-/// How long a rank of a failed group tries to tell others.
-inline constexpr std::chrono::seconds farewell{2};
+/// How long a rank of a failed group tries to tell the others, and waits for them to leave.
+inline constexpr std::chrono::milliseconds farewell{500};
 
 /// Sleeps longer and longer: what comes soon is seen soon, and a core is not kept busy.
 class backoff {
@@ -120,7 +120,8 @@ public:
       for (backoff sleep; !done() && waited < at_most;) { waited += sleep(); }
     };
     waits(patience, [&] { return failed_ || all_have_left(); });
-    waits(farewell, [&] { return all_told(); });
+    // Who ends first may take the others with it: mpirun gives them a second.
+    waits(farewell, [&] { return all_told() && all_have_left(); });
     {
       std::lock_guard const lock{mutex_};
       ending_ = true;
