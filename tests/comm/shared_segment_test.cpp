@@ -61,7 +61,8 @@ TEST_CASE("a rank is taken only once, and never again after it has left") {
   }
   CHECK(says(refusal(exit_code::rank_failed, [&] { comm::shared_membership{shared, 1}; }), "already taken"));
   for (int const rank : {-1, 2}) {
-    CHECK(says(refusal(exit_code::bad_input, [&] { comm::shared_membership{shared, rank}; }), "expected 0 to 1"));
+    CHECK(says(refusal(exit_code::bad_input, [&] { comm::shared_membership{shared, rank}; }),
+               "expected 0 to 1"));
   }
 }
 
@@ -79,7 +80,9 @@ TEST_CASE("two processes cannot be the same rank, whether or not the first one l
   }
   char byte = 0;
   REQUIRE(read(ends[0], &byte, 1) == 1);
-  auto const join = [&] { return refusal(exit_code::rank_failed, [&] { comm::shared_membership{shared, 0}; }); };
+  auto const join = [&] {
+    return refusal(exit_code::rank_failed, [&] { comm::shared_membership{shared, 0}; });
+  };
   CHECK(says(join(), "rank 0 is taken by another process"));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);

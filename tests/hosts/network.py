@@ -22,7 +22,8 @@ def enter():
         for command in (["mount", "-t", "tmpfs", "tmpfs", "/run/netns"], ["ip", "link", "set", "lo", "up"]):
             subprocess.run(command, check=True)
         return None
-    os.makedirs("/run/netns", exist_ok=True) if os.access("/run", os.W_OK) else None
+    if os.access("/run", os.W_OK):
+        os.makedirs("/run/netns", exist_ok=True)
     own = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     for tried in (own + ["mount", "-t", "tmpfs", "tmpfs", "/run/netns"], ["ip", "-V"], ["tc", "-V"]):
         try:

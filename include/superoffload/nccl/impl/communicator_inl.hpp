@@ -299,8 +299,7 @@ private:
   struct greeting {
     char refused[512]{};
     char gpu[32]{};
-    char
-        machine[64]{};  ///< the number of its start; hosts of different machines have GPUs of equal addresses
+    char machine[64]{};  ///< its boot id: GPUs of different machines may have equal addresses
     int version = 0;
     ncclUniqueId id{};
   };
