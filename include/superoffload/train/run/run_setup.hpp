@@ -44,7 +44,8 @@ struct run_setup {
   /// `own` is the family that the architecture declares.
   run_setup(training_options o, comm::host_group group, model::family const* own = nullptr)
       : ranks{std::move(group)}, options{std::move(o)} {
-    check(options);
+    // It looks at files, which a single rank may fail to.
+    comm::together(ranks, [&] { check(options); });
     expect(options.rank == ranks.rank() && options.ranks == ranks.ranks(), exit_code::internal,
            "options of rank ", options.rank, " of ", options.ranks, " for rank ", ranks.rank(), " of ",
            ranks.ranks());
