@@ -62,17 +62,19 @@ inline void place_by_share(placement& buckets, double ratio, double device_updat
   }
   auto const first = buckets.front().unit;
   auto const last = buckets.back().unit;
-  auto const rank = [&](bucket const& b) {
-    return b.unit == first ? first - 2 : b.unit == last ? first - 1 : b.unit;
-  };
   std::vector<bucket*> order;
+  auto const add = [&](auto const& is_of) {
+    for (auto& b : buckets) {
+      if (is_of(b.unit)) {
+        order.push_back(&b);
+      }
+    }
+  };
+  add([&](int unit) { return unit == first; });
+  add([&](int unit) { return unit == last && unit != first; });
+  add([&](int unit) { return unit != last && unit != first; });
   double elements = 0.0;
-  for (auto& b : buckets) {
-    order.push_back(&b);
-    elements += static_cast<double>(b.count);
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](bucket const* a, bucket const* b) { return rank(*a) < rank(*b); });
+  for (auto const& b : buckets) { elements += static_cast<double>(b.count); }
   double const resident = (1.0 - ratio) * elements;
   double before = 0.0, off = 0.0, device_updated = 0.0;
   for (auto* b : order) {

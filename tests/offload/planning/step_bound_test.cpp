@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
 #include <superoffload/offload/planning/planner.hpp>
+#include <superoffload/offload/planning/step_bound.hpp>
 
 #include <doctest/doctest.h>
 
@@ -116,6 +117,31 @@ TEST_CASE("the bound includes work that waits for the check and overlaps the nex
       passes + adam);
   CHECK_THROWS_WITH_AS(check(settings{.how = mode::zero, .speculation = choice::on}),
                        doctest::Contains("--speculation"), error);
+}
+
+TEST_CASE("no simulation takes less than the least time of its plan") {
+  model m{};
+  int mixed = 0;
+  for (double const hit_rate : {1.0, 0.5}) {
+    m.work.hit_rate = hit_rate;
+    for (double const ratio : {0.25, 0.5, 1.0}) {
+      for (double const share : {0.0, 0.5, 0.9, 1.0}) {
+        for (choice const weights : {choice::off, choice::on}) {
+          CAPTURE(hit_rate);
+          CAPTURE(ratio);
+          CAPTURE(share);
+          CAPTURE(weights == choice::on);
+          settings const s{.ratio = ratio, .device_updated_share = share, .offload_weights = weights};
+          auto const p = make_plan(m.units, m.work, h200_machine(), s);
+          if (p.fits) {
+            CHECK(p.step_time >= (1.0 - 1e-9) * least_step_time(p, m.work, h200_machine()));
+            mixed += p.device_updated > 0.0 && p.host > 0.0 ? 1 : 0;
+          }
+        }
+      }
+    }
+  }
+  CHECK(mixed > 10);
 }
 
 }  // namespace

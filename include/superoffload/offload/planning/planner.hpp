@@ -21,8 +21,8 @@ namespace superoffload::offload {
 /// State stays on the device as far as it fits beside the activations, in the order of place_by_share. The
 /// rest is split between CPU Adam and updates by the device. Gradients, or weights and gradients, of blocks
 /// are offloaded if nothing else fits or if a step then takes 3 % less time; of the gradient sums of several
-/// micro-batches, no more than the device lacks memory for. Every candidate is simulated, unless the
-/// device's work alone takes too long. Among those within a third of a percent of the fastest, the one with
+/// micro-batches, no more than the device lacks memory for. Candidates are simulated, unless even
+/// their least time is too long. Among those within a third of a percent of the fastest, the one with
 /// less memory is preferred.
 ///
 /// A plan that does not fit says so, and what would help; see expect_fits. `limit`: seconds of a step that

@@ -11,11 +11,11 @@ namespace superoffload::offload {
 /// The least seconds of a step at the rates of `m`, without collectives. It is the larger of two: the time of
 /// the busiest of device, CPU Adam and link, slowed by the others as if they worked all the time; and the
 /// passes before the check, then the work that must wait for the check and overlaps the next forward only.
-/// Others may work less than that: a simulated step with hundreds of staging buffers took 6 % less.
+/// Others may work less than that.
 double step_bound(plan const& p, workload const& w, machine const& m);
 
-/// The seconds of a step in which the device computes: its simulation never takes less.
-double device_time(plan const& p, workload const& w, machine const& m);
+/// The same where device, CPU Adam and link do not slow each other: no simulation of the plan takes less.
+double least_step_time(plan const& p, workload const& w, machine m);
 
 }  // namespace superoffload::offload
 

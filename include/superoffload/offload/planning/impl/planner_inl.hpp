@@ -12,8 +12,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
+#include <vector>
 
 namespace superoffload::offload {
 namespace detail {
@@ -71,21 +73,43 @@ private:
     p.step_time = p.step.step_time;
   }
 
-  /// Simulates a candidate, and keeps it if it is the best.
-  void consider(plan p) {
-    if (!candidates_.budget().fits(p)) {
-      return;
+  /// A candidate that fits, with the least time of its steps.
+  struct bounded {
+    plan p;
+    double least = 0.0;  // s
+  };
+
+  void collect(std::vector<plan> all, std::vector<bounded>& into) const {
+    for (auto& p : all) {
+      if (candidates_.budget().fits(p)) {
+        candidates_.widen(p);
+        double const least = (1.0 - 1e-9) * least_step_time(p, w_, m_);
+        into.push_back({std::move(p), least});
+      }
     }
-    // Not even in its least time? One that is this far beyond the limit keeps no other plan from being
-    // chosen.
-    p.step_time = (1.0 - 1e-9) * device_time(p, w_, m_);
-    if (worth_leaving * p.step_time > limit_ || (best_ && !is_better(p, *best_))) {
-      return;
-    }
-    candidates_.widen(p);
-    evaluate(p);
-    if (!best_ || is_better(p, *best_)) {
-      best_ = std::move(p);
+  }
+
+  /// Keeps the best of the candidates and of the best so far; of equal ones, the first. Simulates those with
+  /// the least bounds first, so that most of the others need no simulation.
+  void choose(std::vector<bounded> const& all) {
+    std::vector<std::size_t> order(all.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return all[i].least; });
+    std::optional<std::size_t> chosen;
+    for (auto const i : order) {
+      auto p = all[i].p;
+      p.step_time = all[i].least;
+      // One that is this far beyond the limit keeps no other plan from being chosen.
+      if (worth_leaving * p.step_time > limit_ || (best_ && !is_better(p, *best_))) {
+        continue;
+      }
+      evaluate(p);
+      bool const ties = best_ && chosen && i < *chosen && p.step_time == best_->step_time &&
+                        (p.state.off_the_device() > 0) == (best_->state.off_the_device() > 0);
+      if (!best_ || is_better(p, *best_) || ties) {
+        best_ = std::move(p);
+        chosen = i;
+      }
     }
   }
 
@@ -120,16 +144,18 @@ private:
   }
 
   void try_all(offloading what) {
+    std::vector<bounded> all;
     for (std::size_t level = 0; level < w_.levels.size(); ++level) {
       for (double const share : candidates_.shares(what)) {
-        auto all = candidates_.of(level, share, what);
-        bool const all_resident = all.front().state.off_the_device() == 0;
-        for (auto& p : all) { consider(std::move(p)); }
+        auto some = candidates_.of(level, share, what);
+        bool const all_resident = some.front().state.off_the_device() == 0;
+        collect(std::move(some), all);
         if (all_resident) {
           break;  // the share of device-updated state makes no difference
         }
       }
     }
+    choose(all);
   }
 
   void refine_share(offloading what) {
@@ -139,11 +165,13 @@ private:
     for (double const by : {0.05, 0.025}) {
       double const off = best_->host + best_->device_updated;
       double const now = off > 0.0 ? best_->device_updated / off : 0.0;
+      std::vector<bounded> around;
       for (double const share : {now - by, now + by}) {
         if (share > 0.0 && share < 1.0) {
-          for (auto& p : candidates_.of(best_->level, share, what)) { consider(std::move(p)); }
+          collect(candidates_.of(best_->level, share, what), around);
         }
       }
+      choose(around);
     }
   }
   /// Takes fewer pinned and staging buffers if that costs next to no time.
@@ -152,19 +180,28 @@ private:
     double const limit = best_->step_time * (1.0 + worth);
     bool const hold = plan_candidates::holds(*best_);
     auto const shrink = [&](int configuration::* number, int least) {
-      auto const with = [&](double share) {
+      int const most = best_->state.*number;
+      auto const share_of = [&](double share) {
+        return std::max(least, static_cast<int>(std::ceil(share * most)));
+      };
+      auto const with = [&](int count) {
         auto p = *best_;
-        p.state.*number = std::max(least, static_cast<int>(std::ceil(share * (p.state.*number))));
+        p.state.*number = count;
         candidates_.budget().count(p);
         evaluate(p);
         return p;
       };
       // A real step is less even than a simulated one: it gets half as many more.
       constexpr double more = 1.5;
+      int tried = 0;
       for (double const share : {0.05, 0.1, 0.2, 0.35, 0.5}) {
-        if (with(share).step_time <= limit) {
-          if (auto p = with(more * share); p.state.*number < best_->state.*number) {
-            best_ = std::move(p);
+        int const count = share_of(share);
+        if (count >= most) {
+          return;
+        }
+        if (count != std::exchange(tried, count) && with(count).step_time <= limit) {
+          if (int const taken = share_of(more * share); taken < most) {
+            best_ = with(taken);
           }
           return;
         }

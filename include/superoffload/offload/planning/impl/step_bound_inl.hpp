@@ -86,6 +86,11 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   state_layout const layout{p.state.format, static_cast<std::size_t>(w.element_bytes)};
   double const update = static_cast<double>(layout.update_traffic(on_device)) / m.device.bandwidth;
   double const state = static_cast<double>(layout.split(device_updated));
+  // What stays in the staging buffers need not leave before the next step, unless its weights leave with it.
+  auto const staged =
+      p.state.staging_buffers * static_cast<double>(layout.split(p.state.largest(tier::device_updated)));
+  double const leaves =
+      std::max(static_cast<double>(layout.split(static_cast<std::int64_t>(along))), state - staged);
   double activations = 0.0;
   for (auto const bytes : w.levels[p.level].leaving) { activations += w.micro_batches * bytes; }
   double const sums = (w.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
@@ -106,7 +111,7 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   auto const in_order = [&](double clipped) {
     double const after = detail::busiest(
         m, workers,
-        {.compute = update, .host = clipped, .in_place = in_place, .down = state, .up = clipped * e});
+        {.compute = update, .host = clipped, .in_place = in_place, .down = leaves, .up = clipped * e});
     return std::max(all_at_once, before + after);
   };
   bool const ahead = p.state.speculates && w.hit_rate >= p.state.least_hit_rate();
@@ -114,15 +119,11 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   return hits * in_order(0.0) + (1.0 - hits) * in_order(beside);
 }
 
-SUPEROFFLOAD_INLINE double device_time(plan const& p, workload const& w, machine const& m) {
-  double passes = 0.0;
-  for (auto const& t : unit_times(m, w, w.levels[p.level])) {
-    passes += w.micro_batches * (t.forward + t.backward);
-  }
-  std::int64_t updated = 0;
-  for (auto const& b : p.state.buckets) { updated += b.where == tier::host ? 0 : b.count; }
-  state_layout const layout{p.state.format, static_cast<std::size_t>(w.element_bytes)};
-  return passes + static_cast<double>(layout.update_traffic(updated)) / m.device.bandwidth;
+SUPEROFFLOAD_INLINE double least_step_time(plan const& p, workload const& w, machine m) {
+  m.link.both = m.link.alone;
+  m.link.beside_adam = {1.0, 1.0};
+  m.adam.links_busy = m.adam.links_idle;
+  return step_bound(p, w, m);
 }
 
 }  // namespace superoffload::offload
