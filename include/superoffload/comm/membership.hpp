@@ -7,7 +7,10 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 namespace superoffload::comm {
 
@@ -66,6 +69,25 @@ public:
   /// What rank r has published for this rank in the round that `read` is called for.
   [[nodiscard]] virtual std::byte const* run_of(lane l, int r) const noexcept = 0;
 
+  /// What every rank has, in order of rank: the first exchange on a lane.
+  template <class T>
+    requires std::is_trivially_copyable_v<T>
+  [[nodiscard]] std::vector<T> greet(lane l, T const& own) {
+    static_assert(sizeof(T) <= 4096, "pieces may be this small");
+    std::vector<T> all(static_cast<std::size_t>(ranks_));
+    exchange(
+        l, {.what = call::kind::gather, .count = sizeof(T)}, 1,
+        [&](std::byte* to, std::uint64_t) {
+          std::memcpy(to, &own, sizeof own);
+          return content{.bytes = sizeof own};
+        },
+        [&](std::uint64_t) {
+          for (std::size_t r = 0; r < all.size(); ++r) {
+            std::memcpy(&all[r], run_of(l, static_cast<int>(r)), sizeof own);
+          }
+        });
+    return all;
+  }
   /// On the host's lane: to[r] = rank r's `from`, of any number of bytes.
   void gather(void const* from, void* to, std::size_t bytes);
   /// On the host's lane: returns when all ranks have called it. \throws error(rank_failed) as exchange().
@@ -75,7 +97,7 @@ public:
   /// wait for others.
   virtual void leave() noexcept = 0;
   /// Fails the group with "rank <own> failed: <reason>"; the first failure counts.
-  virtual void abort(std::string_view reason) noexcept = 0;
+  void abort(std::string_view reason) noexcept;
   /// \throws error(rank_failed) when the group has failed.
   virtual void check() const = 0;
   /// Fails the group if the process of a rank is known to have ended, at any point: for ranks whose devices
@@ -86,6 +108,8 @@ protected:
   membership(int rank, int ranks, std::size_t piece_bytes, std::chrono::milliseconds patience)
       : rank_{rank}, ranks_{ranks}, piece_bytes_{piece_bytes}, patience_{patience} {}
 
+  /// Fails the group with "rank <r> <what>", unless it has failed.
+  virtual void mark_failed(int r, std::string_view what) const noexcept = 0;
   /// Where this rank writes in the next round.
   [[nodiscard]] virtual std::byte* own_piece(lane l) noexcept = 0;
   /// Begins the next round: tells the other ranks of the call and of what is written.

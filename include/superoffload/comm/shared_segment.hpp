@@ -96,7 +96,6 @@ public:
 
   [[nodiscard]] std::byte const* run_of(lane l, int r) const noexcept override;
   void leave() noexcept override;
-  void abort(std::string_view reason) noexcept override;
   void check() const override { segment_->check(); }
   void fail_if_process_ended(std::string_view before_what) const override;
 
@@ -105,6 +104,9 @@ private:
     owned_ = std::move(owned);
   }
 
+  void mark_failed(int r, std::string_view what) const noexcept override {
+    segment_->mark_failed(r, what, rank());
+  }
   [[nodiscard]] std::byte* own_piece(lane l) noexcept override;
   void publish(lane l, call const& c, content const& own) noexcept override;
   void await_all(lane l, call const& mine) override;

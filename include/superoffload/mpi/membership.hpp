@@ -39,7 +39,6 @@ public:
 
   [[nodiscard]] std::byte const* run_of(lane l, int r) const noexcept override;
   void leave() noexcept override;
-  void abort(std::string_view reason) noexcept override;
   void check() const override;
   /// MPI's launcher knows of processes; here only check() is done.
   void fail_if_process_ended(std::string_view) const override { check(); }
@@ -51,9 +50,10 @@ private:
 
   membership(MPI_Comm group, settings const& s, std::unique_ptr<session> keeps);
   /// Compares what the ranks must have in common.
-  void greet(settings const& s);
+  void meet(settings const& s);
   void end() noexcept;
 
+  void mark_failed(int r, std::string_view what) const noexcept override;
   [[nodiscard]] std::byte* own_piece(lane l) noexcept override;
   void publish(lane l, comm::call const& c, content const& own) override;
   void await_all(lane l, comm::call const& mine) override;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/comm/membership.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 
 #include <algorithm>
@@ -32,6 +33,14 @@ SUPEROFFLOAD_INLINE void membership::barrier() {
   call c{.what = call::kind::barrier, .number = on_host_++};
   c.note_range();
   compare(lane::host, c);
+}
+
+SUPEROFFLOAD_INLINE void membership::abort(std::string_view reason) noexcept {
+  try {
+    mark_failed(rank_, concat("failed: ", printable(reason, 400)));
+  } catch (...) {  // no memory for the text
+    mark_failed(rank_, "failed");
+  }
 }
 
 }  // namespace superoffload::comm

@@ -296,26 +296,21 @@ SUPEROFFLOAD_INLINE void shared_membership::await_all(lane l, call const& mine) 
         auto const process = process_of(r);
         stopped = detail::is_stopped(process) ? stopped + slept : clock::duration{0};
         if (stopped > stopped_patience && !has_published(l, r)) {
-          segment_->mark_failed(
-              r,
-              concat("(process ", process, ") has been stopped by a signal for ", stopped_patience.count(),
-                     " ms before ", mine.text(), ", where rank ", rank(), " waits for it"),
-              rank());
+          mark_failed(
+              r, concat("(process ", process, ") has been stopped by a signal for ", stopped_patience.count(),
+                        " ms before ", mine.text(), ", where rank ", rank(), " waits for it"));
         }
       }
       if (waited > patience && !has_published(l, r)) {
-        segment_->mark_failed(
-            r,
-            concat("did not come to ", mine.text(), " within ", patience.count(), " ms, where rank ", rank(),
-                   " waits for it: it hangs, or does something else"),
-            rank());
+        mark_failed(r, concat("did not come to ", mine.text(), " within ", patience.count(),
+                              " ms, where rank ", rank(), " waits for it: it hangs, or does something else"));
       }
     }
     auto const& theirs = other.calls[at][(rounds_[at] - 1) % 2];
     if (!mine.same_as(theirs)) {
       auto const text = concat("called ", theirs.text(), " where rank ", rank(), " called ", mine.text(),
                                ": ranks must make the same calls in the same order");
-      segment_->mark_failed(r, text, rank());
+      mark_failed(r, text);
     }
   }
 }
@@ -342,14 +337,11 @@ SUPEROFFLOAD_INLINE void shared_membership::fail_if_rank_gone(lane l, call const
   for (int r = 0; r < ranks(); ++r) {
     auto const state = segment_->line(r).state.load(std::memory_order_acquire);
     if (state == rank_state::left && !has_published(l, r)) {
-      segment_->mark_failed(
-          r, concat("has left before ", mine.text(), ", where rank ", rank(), " waits for it"), rank());
+      mark_failed(r, concat("has left before ", mine.text(), ", where rank ", rank(), " waits for it"));
     }
     if (auto const process = ended_process_of(r); process != 0 && !has_published(l, r)) {
-      segment_->mark_failed(r,
-                            concat("(process ", process, ") ended before ", mine.text(), ", where rank ",
-                                   rank(), " waits for it"),
-                            rank());
+      mark_failed(r, concat("(process ", process, ") ended before ", mine.text(), ", where rank ", rank(),
+                            " waits for it"));
     }
   }
 }
@@ -357,16 +349,8 @@ SUPEROFFLOAD_INLINE void shared_membership::fail_if_rank_gone(lane l, call const
 SUPEROFFLOAD_INLINE void shared_membership::fail_if_process_ended(std::string_view before_what) const {
   for (int r = 0; r < ranks(); ++r) {
     if (auto const process = ended_process_of(r); process != 0) {
-      segment_->mark_failed(r, concat("(process ", process, ") ended ", before_what), rank());
+      mark_failed(r, concat("(process ", process, ") ended ", before_what));
     }
-  }
-}
-
-SUPEROFFLOAD_INLINE void shared_membership::abort(std::string_view reason) noexcept {
-  try {
-    segment_->mark_failed(rank(), concat("failed: ", printable(reason, 400)), rank());
-  } catch (...) {  // no memory for the text
-    segment_->mark_failed(rank(), "failed", rank());
   }
 }
 

@@ -315,7 +315,7 @@ SUPEROFFLOAD_INLINE membership::membership(MPI_Comm of, settings const& s, std::
          s.patience.count(), " ms and ", s.silence.count(), " ms of silence: expected more than 0");
   group_ = std::make_unique<group>(of, s, rank(), ranks());
   try {
-    greet(s);
+    meet(s);
   } catch (std::exception const& e) {
     abort(e.what());
     end();
@@ -323,24 +323,13 @@ SUPEROFFLOAD_INLINE membership::membership(MPI_Comm of, settings const& s, std::
   }
 }
 
-SUPEROFFLOAD_INLINE void membership::greet(settings const& s) {
+SUPEROFFLOAD_INLINE void membership::meet(settings const& s) {
   detail::greeting own{.piece_bytes = s.piece_bytes,
                        .patience_ms = s.patience.count(),
                        .silence_ms = s.silence.count(),
                        .process = ::getpid()};
   ::gethostname(own.host, sizeof own.host - 1);
-  std::vector<detail::greeting> all(static_cast<std::size_t>(ranks()));
-  exchange(
-      lane::host, {.what = comm::call::kind::gather, .count = sizeof own}, 1,
-      [&](std::byte* to, std::uint64_t) {
-        std::memcpy(to, &own, sizeof own);
-        return content{.bytes = sizeof own};
-      },
-      [&](std::uint64_t) {
-        for (int r = 0; r < ranks(); ++r) {
-          std::memcpy(&all[static_cast<std::size_t>(r)], run_of(lane::host, r), sizeof own);
-        }
-      });
+  auto const all = comm::membership::greet(lane::host, own);
   std::vector<std::string> names;
   for (std::size_t r = 0; r < all.size(); ++r) {
     auto const& other = all[r];
@@ -371,12 +360,8 @@ SUPEROFFLOAD_INLINE void membership::publish(lane l, comm::call const& c, conten
 SUPEROFFLOAD_INLINE void membership::await_all(lane l, comm::call const&) { group_->await_all(l); }
 SUPEROFFLOAD_INLINE void membership::leave() noexcept { group_->leave(); }
 SUPEROFFLOAD_INLINE void membership::check() const { group_->notices().check(); }
-SUPEROFFLOAD_INLINE void membership::abort(std::string_view reason) noexcept {
-  try {
-    group_->notices().mark_failed(rank(), concat("failed: ", printable(reason, 400)));
-  } catch (...) {  // no memory for the text
-    group_->notices().mark_failed(rank(), "failed");
-  }
+SUPEROFFLOAD_INLINE void membership::mark_failed(int r, std::string_view what) const noexcept {
+  group_->notices().mark_failed(r, what);
 }
 
 SUPEROFFLOAD_INLINE std::unique_ptr<comm::membership> join(comm::environment const& run,

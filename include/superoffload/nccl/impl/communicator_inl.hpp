@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/comm/watchdog.hpp>
+#include <superoffload/core/boot_id.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
@@ -21,7 +22,6 @@
 #include <deque>
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <nccl.h>
@@ -29,7 +29,6 @@
 #include <string>
 #include <sys/wait.h>
 #include <thread>
-#include <type_traits>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -361,24 +360,9 @@ private:
     }
     put(own.refused, why);
     put(own.gpu, device_->pci_address());
-    std::string machine;
-    std::getline(std::ifstream{"/proc/sys/kernel/random/boot_id"}, machine);
-    put(own.machine, machine);
+    put(own.machine, boot_id());
     own.version = detail::api().version;
-    std::vector<greeting> all(static_cast<std::size_t>(ranks()));
-    static_assert(sizeof(greeting) <= 4096 && std::is_trivially_copyable_v<greeting>);
-    member_->exchange(
-        comm::membership::lane::queued, {.what = comm::call::kind::gather, .count = sizeof(greeting)}, 1,
-        [&](std::byte* to, std::uint64_t) {
-          std::memcpy(to, &own, sizeof own);
-          return comm::membership::content{.bytes = sizeof own};
-        },
-        [&](std::uint64_t) {
-          for (int r = 0; r < ranks(); ++r) {
-            std::memcpy(&all[static_cast<std::size_t>(r)], member_->run_of(comm::membership::lane::queued, r),
-                        sizeof own);
-          }
-        });
+    auto const all = member_->greet(comm::membership::lane::queued, own);
     for (std::size_t r = 0; r < all.size(); ++r) {
       expect(all[r].refused[0] == 0, exit_code::device, "rank ", r,
              " has no NCCL: ", std::string_view{all[r].refused});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/boot_id.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/cores.hpp>
 #include <superoffload/cpu/topology.hpp>
@@ -39,7 +40,7 @@ SUPEROFFLOAD_INLINE std::vector<whereabouts> all_of(comm::host_group const& rank
   ::gethostname(name, sizeof name - 1);
   auto const allowed = cpu::allowed_processors();
   whereabouts const own{
-      hash_of(cpu::detail::text_in("/proc/sys/kernel/random/boot_id"), hash_of(name)),
+      hash_of(boot_id(), hash_of(name)),
       hash_of({reinterpret_cast<char const*>(allowed.data()), allowed.size() * sizeof(int)}), node};
   std::vector<whereabouts> all(static_cast<std::size_t>(ranks.ranks()));
   ranks.gather(&own, all.data(), sizeof own);
