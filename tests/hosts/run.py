@@ -128,6 +128,15 @@ def runs(bench, expect):
         process.wait(120)
         said = bench.said()
         expect(process.returncode == 2 and "rank 1" in said and named in said, f"{what} on one host are refused", said)
+    build = bench.scratch / "other_build"
+    build.write_bytes(bench.program.read_bytes() + b"\0")  # what comes after an executable's parts is not loaded
+    build.chmod(0o755)
+    arguments = bench.arguments(bench.scratch / "builds", 4)
+    process = bench.start(slots, {"north": [bench.program, *arguments], "east": [build, *arguments]})
+    process.wait(120)
+    said = bench.said()
+    expect(process.returncode == 2 and "ranks differ in the program: rank 0" in said and "rank 1 has" in said,
+           "another build on one host is refused", said)
     output = bench.scratch / "apart"
     output.mkdir()
     own = [bench.program, *bench.arguments(output, 4)]

@@ -9,6 +9,7 @@
 #include <superoffload/comm/shared_segment.hpp>
 #include <superoffload/core/error.hpp>
 #ifdef SUPEROFFLOAD_HAS_MPI
+#include <superoffload/data/fingerprint.hpp>
 #include <superoffload/mpi/membership.hpp>
 #endif
 
@@ -19,14 +20,17 @@
 namespace superoffload::cli {
 
 /// The membership of this process in its run: by shared memory where all ranks are of this host, else by MPI.
-/// Throws `error`: bad_input for several hosts in a program that was built without MPI; as comm::rendezvous
-/// and mpi::join.
+/// Throws `error`: bad_input for several hosts in a program that was built without MPI, or if hosts run
+/// different programs, whose sums might differ; as comm::rendezvous and mpi::join.
 inline std::unique_ptr<comm::membership> join(comm::environment const& run) {
   if (run.local_ranks == run.ranks) {
     return std::make_unique<comm::shared_membership>(comm::rendezvous(run), run.rank);
   }
 #ifdef SUPEROFFLOAD_HAS_MPI
-  return mpi::join(run);
+  auto member = mpi::join(run);
+  auto const program = data::fingerprint_of("/proc/self/exe");
+  comm::expect_same(*member, "the program", concat(program.bytes, " bytes, FNV-1a ", program.fnv1a));
+  return member;
 #else
   throw comm::agreed_error{
       exit_code::bad_input,
