@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 """superoffload for Conan 2, with the components of the CMake package. Header-only; with the option `compiled`, or with
-device code (`cuda`), a static library. `cli` is the command line of a fine-tuner. `cudnn` and `nccl` need `cuda`. The CUDA
-toolkit, cuDNN and NCCL are the machine's."""
+device code (`cuda`), a static library. `cli` is the command line of a fine-tuner; with `mpi` its ranks may be on several
+hosts. `cudnn` and `nccl` need `cuda`. The CUDA toolkit, cuDNN, NCCL and MPI are the machine's."""
 
 import os
 import re
@@ -26,7 +26,7 @@ class Superoffload(ConanFile):
     topics = ("deep-learning", "llm", "fine-tuning", "offloading", "cuda")
     package_type = "header-library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {name: [True, False] for name in ("cli", "compiled", "cuda", "cudnn", "nccl")}
+    options = {name: [True, False] for name in ("cli", "compiled", "cuda", "cudnn", "mpi", "nccl")}
     default_options = {name: False for name in options}
     exports = "cmake/superoffload-targets.cmake"
     exports_sources = "CMakeLists.txt", "LICENSE", "cmake/*", "include/*"
@@ -68,7 +68,7 @@ class Superoffload(ConanFile):
         toolchain.blocks.remove("cppstd")  # the targets say it themselves; CMake 3.25 would try nvcc with it, too
         toolchain.cache_variables["SUPEROFFLOAD_BUILD_EXAMPLES"] = False
         toolchain.cache_variables["SUPEROFFLOAD_CUDA"] = bool(self.options.cuda)
-        for option in "cudnn", "nccl":
+        for option in "cudnn", "mpi", "nccl":
             toolchain.cache_variables[f"SUPEROFFLOAD_{option.upper()}"] = bool(self.options.get_safe(option))
         toolchain.generate()
 
@@ -79,6 +79,8 @@ class Superoffload(ConanFile):
             libraries["compiled"] = "superoffload_compiled"
             if self.options.cli:
                 libraries["compiled_cli"] = "superoffload_compiled_cli"
+            if self.options.mpi:
+                libraries["compiled_mpi"] = "superoffload_compiled_mpi"
         for option in "cuda", "nccl":
             if self.options.get_safe(option):
                 if self.options.compiled:
@@ -139,6 +141,9 @@ class Superoffload(ConanFile):
         self.cpp_info.components["core"].builddirs = ["cmake"]  # our find modules
         # AdamW gives the same bits on every processor; where a product and a sum are rounded once, it does not.
         self.cpp_info.components["cpu"].cxxflags = ["-ffp-contract=off"]
+        if self.options.mpi:
+            # Without MPI's own C++ functions, which newer versions do not have.
+            self.cpp_info.components["mpi"].defines = ["SUPEROFFLOAD_HAS_MPI", "OMPI_SKIP_MPICXX", "MPICH_SKIP_MPICXX"]
         self._component("superoffload", headers)
 
         libraries = self._libraries()
@@ -146,6 +151,8 @@ class Superoffload(ConanFile):
             self._component("compiled", ["train"], libraries["compiled"]).defines = ["SUPEROFFLOAD_COMPILED"]
             if self.options.cli:
                 self._component("compiled_cli", ["cli", "compiled"], libraries["compiled_cli"])
+            if self.options.mpi:
+                self._component("compiled_mpi", ["mpi", "compiled"], libraries["compiled_mpi"])
         if self.options.cuda:
             finds.append("CUDAToolkit")
             toolkit = ["CUDA::cudart", "CUDA::cublasLt"]

@@ -26,7 +26,7 @@ class Test(ConanFile):
     def test(self):
         if not can_run(self):
             return
-        programs = {"trainer": [self.source_folder], "cuda": [""], "cudnn": [""], "nccl": [""],
+        programs = {"trainer": [self.source_folder], "cuda": [""], "cudnn": [""], "mpi": [""], "nccl": [""],
                     "cli": ["--help", f"--model {self.source_folder} --max_length 128 --device cpu --dry_run"]}
         for name, calls in programs.items():
             program = os.path.join(self.cpp.build.bindir, name)

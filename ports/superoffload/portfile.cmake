@@ -9,6 +9,7 @@ vcpkg_check_features(OUT_FEATURE_OPTIONS FEATURE_OPTIONS
     FEATURES
         cuda  SUPEROFFLOAD_CUDA
         cudnn SUPEROFFLOAD_CUDNN
+        mpi   SUPEROFFLOAD_MPI
         nccl  SUPEROFFLOAD_NCCL
         tools SUPEROFFLOAD_BUILD_EXAMPLES
 )

@@ -11,7 +11,7 @@ Runs `conan create`, whose test_package trains a step of a small Llama, with the
 
   (nothing)  header-only
   --all      also as a static library; both again with the command line (cli); and where there is a CUDA toolkit, as a
-             static library with CUDA and NCCL
+             static library with CUDA and NCCL; where there is an MPI, as a static library with it
 
 Conan is the one of PyPI, in a virtual environment that is kept in ${XDG_CACHE_HOME:-~/.cache}/superoffload; where it cannot
 be had, the test is skipped.
@@ -27,6 +27,9 @@ case $#:${1:-} in
     cases+=('header-only, with cli' compiled 'compiled, with cli')
     if command -v nvcc >/dev/null; then
       cases+=('with CUDA')
+    fi
+    if command -v mpicxx >/dev/null; then
+      cases+=('compiled, with MPI')
     fi
     ;;
   1:-h | 1:--help) usage && exit 0 ;;
@@ -95,6 +98,9 @@ for name in "${cases[@]}"; do
     options+=(-o cli=True)
     create tests/packages/cli11
     expected+=('^  --offload_weights' '^plan for llama')
+  elif [[ $name == *' with MPI' ]]; then
+    options+=(-o mpi=True)
+    expected+=('^1 rank$')
   fi
   begin=$SECONDS
   if create . "${options[@]}" && printed "${expected[@]}"; then

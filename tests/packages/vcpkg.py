@@ -18,8 +18,8 @@ import tempfile
 # Features that are a dependency alone: the portfile does nothing for them.
 DEPENDENCY_ALONE = {"cli"}
 # The ports of the registry that the manifest may name, as of 2026-08: each is in microsoft/vcpkg's ports under this name.
-REGISTRY = {"cli11", "cuda", "cudnn", "cudnn-frontend", "eigen3", "nccl", "nlohmann-json", "utf8proc", "vcpkg-cmake",
-            "vcpkg-cmake-config", "xsimd"}
+REGISTRY = {"cli11", "cuda", "cudnn", "cudnn-frontend", "eigen3", "mpi", "nccl", "nlohmann-json", "utf8proc",
+            "vcpkg-cmake", "vcpkg-cmake-config", "xsimd"}
 HELPERS = {"vcpkg-cmake", "vcpkg-cmake-config"}
 NAME = r"[a-z0-9]+(-[a-z0-9]+)*"
 # In the order in which `vcpkg format-manifest` writes them.
@@ -117,10 +117,11 @@ def check_installed(packages, port, places, forbidden):
 
 
 def check_usage(cmake, port, packages, directory):
-    """The usage's ways, in a project each. That of the feature cuda needs a CUDA toolkit."""
-    first, compiled, cli, *_ = re.findall(r"((?:^    .*\n)+)", (port / "usage").read_text(), re.MULTILINE)
+    """The usage's ways, in a project each. That of the feature cuda needs a CUDA toolkit; that of mpi is
+    checked where there is an MPI."""
+    first, compiled, cli, _, mpi = re.findall(r"((?:^    .*\n)+)", (port / "usage").read_text(), re.MULTILINE)
     find_package = first.splitlines(keepends=True)[0]
-    expect("find_package" in find_package and "::compiled_cli" in cli, f"{port}/usage: expected code")
+    expect("find_package" in find_package and "::compiled_cli" in cli and "::compiled_mpi" in mpi, f"{port}/usage: expected code")
 
     def project(name, kind, source, code, *options):
         """A target `main` with this code of the usage; built as a library, it does not wait for those that it links."""
@@ -136,9 +137,12 @@ def check_usage(cmake, port, packages, directory):
     error = "#include <superoffload/core/error.hpp>\n"
     declared = "#ifndef SUPEROFFLOAD_COMPILED\n#error expected declarations only\n#endif\n"
     flags = "#include <superoffload/cli/run.hpp>\n"
-    for name, kind, source, code in (("header_only", "add_executable", error, first),
-                                     ("compiled", "add_library", declared + error, find_package + compiled),
-                                     ("cli", "add_library", declared + flags, cli)):
+    ways = [("header_only", "add_executable", error, first),
+            ("compiled", "add_library", declared + error, find_package + compiled),
+            ("cli", "add_library", declared + flags, cli)]
+    if shutil.which("mpicxx"):
+        ways.append(("mpi", "add_library", declared + "#include <superoffload/mpi/membership.hpp>\n", mpi))
+    for name, kind, source, code in ways:
         run(project(name, kind, version + source, code))
         run([cmake, "--build", directory / name / "build"])
         cache = (directory / name / "build/CMakeCache.txt").read_text()
@@ -165,7 +169,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         packages, build = scratch / "packages", scratch / "build"
-        features = "core;cli" + (";tools" if options.tools else "")
+        features = "core;cli" + (";tools" if options.tools else "") + (";mpi" if shutil.which("mpicxx") else "")
         if shutil.which("ccache"):
             os.environ.setdefault("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
             os.environ.update({"CCACHE_BASEDIR": "/", "CCACHE_NOHASHDIR": "1"})
