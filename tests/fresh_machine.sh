@@ -5,7 +5,7 @@ set -uo pipefail
 
 usage() {
   cat <<'END'
-Usage: tests/fresh_machine.sh [--tests]
+Usage: tests/fresh_machine.sh [--tests] [--keep-objects]
 
 Runs the README's first commands on a bare Debian 12, each from scratch: a minimal root, a clone of the current
 commit, no compiler, no ccache store. A package that a command uses and does not install fails it.
@@ -13,8 +13,9 @@ commit, no compiler, no ccache store. A package that a command uses and does not
   (nothing)  examples/quickstart.sh: as root, and then CMake configures with the release preset and without one; and as a
              user without sudo: the command ends with exit code 4 and the line to run; root runs that line, and the user's
              next run reaches compilation
-  --tests    tests/run.sh in the same way, too
-  --help     this text
+  --tests         tests/run.sh in the same way, too
+  --keep-objects  what was compiled goes into this machine's ccache store, so that its next build compiles the rest
+  --help          this text
 
 Needs root, mmdebstrap (installed with apt where it is missing) or debootstrap, and the network; without them it is
 skipped. It uses this machine's package sources, proxies and resolver. The bare root is kept in
@@ -25,9 +26,11 @@ END
 }
 
 commands=(examples/quickstart.sh)
+keeps_objects=false
 for argument in "$@"; do
   case $argument in
     --tests) commands+=(tests/run.sh) ;;
+    --keep-objects) keeps_objects=true ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
   esac
@@ -72,13 +75,22 @@ new_clone() {
 # in_clone UID SECONDS SCRIPT
 in_clone() { on_machine "$1" "$2" "cd superoffload && { $3; }"; }
 
+# Names in a store are hashes of what was compiled, with which compiler and how.
+keep_objects() {
+  local store=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}
+  if $keeps_objects && [[ -d $machine/home/user/.cache/ccache ]]; then
+    mkdir -p "$store" && cp -rn "$machine/home/user/.cache/ccache/." "$store"
+  fi
+}
+
 # as_root COMMAND SECONDS: checks that it succeeds, and that its output shows it.
 as_root() {
   new_clone 0 && in_clone 0 "$2" "$1" || return
   case $1 in
     examples/quickstart.sh)
       grep -q '^exported to quickstart-output/model' "$log" &&
-        in_clone 0 120 'cmake --preset release && cmake -S . -B build'
+        in_clone 0 120 'cmake --preset release && cmake -S . -B build' &&
+        keep_objects
       ;;
     # Any other skipped test means that a package is missing.
     tests/run.sh)
