@@ -113,8 +113,9 @@ build() {
   if command -v ccache >/dev/null 2>&1; then
     export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
     export CMAKE_CUDA_COMPILER_LAUNCHER=${CMAKE_CUDA_COMPILER_LAUNCHER-ccache}
-    # Other clones of the project use what one has compiled.
+    # Other clones of the project use what one has compiled, whatever language the compiler's messages have.
     export CCACHE_BASEDIR=${CCACHE_BASEDIR-$PWD} CCACHE_NOHASHDIR=${CCACHE_NOHASHDIR-1}
+    export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-locale}
   fi
   say "configuring the '$preset' preset"
   cmake --preset "$preset" --log-level=NOTICE "${cuda_options[@]}"
