@@ -86,8 +86,8 @@ public:
     now_ = dt == due - now_ ? due : now_ + dt;
     return ended;
   }
-  /// Ends the lane's work. \returns it.
-  work end(lane l) {
+  /// Ends the lane's work. \returns it, until the lane starts again.
+  work const& end(lane l) {
     auto& r = lanes_[static_cast<std::size_t>(l)];
     r.on = false;
     note(l, r);

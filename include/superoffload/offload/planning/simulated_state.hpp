@@ -161,7 +161,10 @@ public:
     return true;
   }
   bool start_cpu() {
-    auto const t = clock_.is_busy(lane::cpu) ? std::nullopt : scheduler_.next_task();
+    if (clock_.is_busy(lane::cpu)) {
+      return false;
+    }
+    auto const t = scheduler_.next_task();
     if (!t) {
       return false;
     }

@@ -121,7 +121,7 @@ private:
     }
   }
   void finish(lane l) {
-    auto const done = clock_.end(l);
+    auto const& done = clock_.end(l);
     auto const bucket = static_cast<std::size_t>(done.bucket);
     switch (done.what) {
       case activity::forward:
