@@ -11,7 +11,8 @@
 namespace so = superoffload;
 
 int main() try {
-  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, nullptr);
+  int level = 0;
+  MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
   {
     so::mpi::membership group{MPI_COMM_WORLD, {}};
     group.barrier();

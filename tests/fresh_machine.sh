@@ -79,7 +79,8 @@ in_clone() { on_machine "$1" "$2" "cd superoffload && { $3; }"; }
 keep_objects() {
   local store=${CCACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/ccache}
   if $keeps_objects && [[ -d $machine/home/user/.cache/ccache ]]; then
-    mkdir -p "$store" && cp -rn "$machine/home/user/.cache/ccache/." "$store"
+    mkdir -p "$store"
+    cp -rn "$machine/home/user/.cache/ccache/." "$store" || true  # some versions fail where a file is there already
   fi
 }
 
