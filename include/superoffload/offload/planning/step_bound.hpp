@@ -11,7 +11,7 @@ namespace superoffload::offload {
 /// The least seconds of a step at the rates of `m`, without collectives. It is the larger of two: the time of
 /// the busiest of device, CPU Adam and link, slowed by the others as if they worked all the time; and the
 /// passes before the check, then the work that must wait for the check and overlaps the next forward only.
-/// Others may work less than that.
+/// A simulated step may take less where one of these works for a part of the time only.
 double step_bound(plan const& p, workload const& w, machine const& m);
 
 /// The same where device, CPU Adam and link do not slow each other: no simulation of the plan takes less.

@@ -73,32 +73,26 @@ private:
     p.step_time = p.step.step_time;
   }
 
-  /// A candidate that fits, with the least time of its steps.
-  struct bounded {
-    plan p;
-    double least = 0.0;  // s
-  };
-
-  void collect(std::vector<plan> all, std::vector<bounded>& into) const {
+  /// Adds those that fit, with their least times as step times.
+  void collect(std::vector<plan> all, std::vector<plan>& into) const {
     for (auto& p : all) {
       if (candidates_.budget().fits(p)) {
         candidates_.widen(p);
-        double const least = (1.0 - 1e-9) * least_step_time(p, w_, m_);
-        into.push_back({std::move(p), least});
+        p.step_time = (1.0 - 1e-9) * least_step_time(p, w_, m_);
+        into.push_back(std::move(p));
       }
     }
   }
 
-  /// Keeps the best of the candidates and of the best so far; of equal ones, the first. Simulates those with
-  /// the least bounds first, so that most of the others need no simulation.
-  void choose(std::vector<bounded> const& all) {
+  /// Keeps the best of the collected candidates and of the best so far; of equal ones, the first. Simulates
+  /// those with the least times first, so that most of the others need no simulation.
+  void choose(std::vector<plan> all) {
     std::vector<std::size_t> order(all.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return all[i].least; });
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return all[i].step_time; });
     std::optional<std::size_t> chosen;
     for (auto const i : order) {
-      auto p = all[i].p;
-      p.step_time = all[i].least;
+      auto& p = all[i];
       // One that is this far beyond the limit keeps no other plan from being chosen.
       if (worth_leaving * p.step_time > limit_ || (best_ && !is_better(p, *best_))) {
         continue;
@@ -144,7 +138,7 @@ private:
   }
 
   void try_all(offloading what) {
-    std::vector<bounded> all;
+    std::vector<plan> all;
     for (std::size_t level = 0; level < w_.levels.size(); ++level) {
       for (double const share : candidates_.shares(what)) {
         auto some = candidates_.of(level, share, what);
@@ -155,7 +149,7 @@ private:
         }
       }
     }
-    choose(all);
+    choose(std::move(all));
   }
 
   void refine_share(offloading what) {
@@ -165,13 +159,13 @@ private:
     for (double const by : {0.05, 0.025}) {
       double const off = best_->host + best_->device_updated;
       double const now = off > 0.0 ? best_->device_updated / off : 0.0;
-      std::vector<bounded> around;
+      std::vector<plan> around;
       for (double const share : {now - by, now + by}) {
         if (share > 0.0 && share < 1.0) {
           collect(candidates_.of(best_->level, share, what), around);
         }
       }
-      choose(around);
+      choose(std::move(around));
     }
   }
   /// Takes fewer pinned and staging buffers if that costs next to no time.
@@ -199,7 +193,11 @@ private:
         if (count >= most) {
           return;
         }
-        if (count != std::exchange(tried, count) && with(count).step_time <= limit) {
+        if (count == tried) {
+          continue;
+        }
+        tried = count;
+        if (with(count).step_time <= limit) {
           if (int const taken = share_of(more * share); taken < most) {
             best_ = with(taken);
           }
