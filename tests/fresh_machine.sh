@@ -10,9 +10,9 @@ Usage: tests/fresh_machine.sh [--tests] [--keep-objects]
 Runs the README's first commands on a bare Debian 12, each from scratch: a minimal root, a clone of the current
 commit, no compiler, no ccache store. A package that a command uses and does not install fails it.
 
-  (nothing)  examples/quickstart.sh: as root, and then CMake configures with the release preset and without one; and as a
-             user without sudo: the command ends with exit code 4 and the line to run; root runs that line, and the user's
-             next run reaches compilation
+  (nothing)       examples/quickstart.sh: as root, and then CMake configures with the release preset and without one; and
+                  as a user without sudo: the command ends with exit code 4 and the line to run; root runs that line, and
+                  the user's next run reaches compilation
   --tests         tests/run.sh in the same way, too
   --keep-objects  what was compiled goes into this machine's ccache store, so that its next build compiles the rest
   --help          this text
