@@ -22,6 +22,7 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   train_4_gpus     the same with four
   models_2_gpus    steps of the published shapes for two GPUs, as planned: gpu_model_<shape>_2_gpus.json
   train_70b        steps of the Llama-70B shape on four, as planned: without clipping and with it
+  faults           faults of GPUs, with the last four stages among them: docs/reliability.md; all of it needs four GPUs
   memcheck racecheck initcheck synccheck
                    compute-sanitizer over the suites of the library's own kernels, one by one
   train_8_layers train_32_layers train_accumulated train_8192 train_32768
@@ -43,7 +44,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 build=${SUPEROFFLOAD_GPU_BUILD:-build/gpu}
 measuring=(train_8_layers train_32_layers train_accumulated train_8192 train_32768 offload_8_layers offload_32_layers
   offload_planned offload_14b offload_largest models_1_gpu kernels attention)
-known=" build tests examples nccl_tests collectives collectives_4_gpus train_2_gpus train_4_gpus models_2_gpus train_70b memcheck racecheck initcheck synccheck ${measuring[*]} "
+known=" build tests examples nccl_tests collectives collectives_4_gpus train_2_gpus train_4_gpus models_2_gpus train_70b faults memcheck racecheck initcheck synccheck ${measuring[*]} "
 stages=()
 cmake_arguments=()
 while (($# > 0)); do
@@ -105,22 +106,20 @@ models() {
 
 # Test cases whose kernels finish under a sanitizer, one after the other.
 kernel_cases=(adamw attention cross_entropy dropout elementwise embedding expert_swiglu gemm grouped_gemm head_norm
-  load_balancing reduction rms_norm rotary routing swiglu 'groups as models have them'
+  load_balancing reduction rms_norm rotary routing stored_adamw swiglu 'groups as models have them'
   'attention in bfloat16 on the matrix units is that in float')
 
-# sanitized TOOL SECONDS_FOR_A_CASE: only the library's own kernels.
+# sanitized TOOL SECONDS_FOR_A_CASE: only the library's own kernels. Prints a count as tests/faults/table.py reads it.
 sanitized() {
-  local tool=$1 seconds=$2 name status=0
+  local tool=$1 seconds=$2 name clean=0
   for name in "${kernel_cases[@]}"; do
     say "$tool: $name"
     limited "$seconds" compute-sanitizer --tool "$tool" --error-exitcode 1 --kernel-name kns=superoffload \
-      "$build/bin/cuda_tests" -tc="$name" >"$build/$tool.log" 2>&1 || {
-      status=1
-      tail -30 "$build/$tool.log"
-    }
+      "$build/bin/cuda_tests" -tc="$name" >"$build/$tool.log" 2>&1 && ((++clean)) || tail -30 "$build/$tool.log"
     grep -E 'SUMMARY|Status:' "$build/$tool.log"
   done
-  return $status
+  printf '{"fault": "G5", "tried": %d, "survived": %d}\n' "${#kernel_cases[@]}" "$clean"
+  ((clean == ${#kernel_cases[@]}))
 }
 
 stage() {
@@ -158,6 +157,10 @@ stage() {
         measured "${1}_clipped_at_$norm" 540 "$build/bin/bench_train" --device cuda --shape llama-70b --gpus 4 \
           --offload auto --batch $((4 - 2 * norm)) --seq 4096 --steps 3 --max_grad_norm "$norm" || return 1
       done
+      ;;
+    faults)
+      limited 900 cmake --build "$build" --target examples_tests finetune finetune_llama &&
+        python3 bench/record.py gpu_faults tests/faults/table.py --build "$build" --gpus "$(nvidia-smi -L | grep -c ^GPU)" --json
       ;;
     memcheck) sanitized memcheck 120 ;;
     racecheck) sanitized racecheck 300 ;;

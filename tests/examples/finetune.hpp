@@ -31,6 +31,12 @@ inline std::string test_device() {
   return device == nullptr ? "cpu" : device;
 }
 
+/// How many GPUs runs may take: 1, or what the environment variable SUPEROFFLOAD_TEST_GPUS says.
+inline int test_gpus() {
+  char const* const gpus = std::getenv("SUPEROFFLOAD_TEST_GPUS");
+  return gpus == nullptr ? 1 : std::atoi(gpus);
+}
+
 /// The arguments with each flag but --dataset and --freeze once, as it is given last: programs refuse two
 /// values.
 inline std::vector<std::string> last_of_each(std::vector<std::string> const& arguments) {

@@ -328,42 +328,56 @@ TEST_CASE("a signal stops all ranks after the same step, and any number of them 
 
 // Of the engine, at many more points: tests/train/rank_faults_test.cpp.
 TEST_CASE("the end of a rank in mid-run ends the program, which names it, and leaves no process") {
+  using std::chrono::milliseconds, std::chrono::seconds, std::chrono::steady_clock;
   std::mt19937 random{11};
   enum class fault { killed, full, stopped };
-  for (int i = 0; i < in_long_tests(60, 10); ++i) {
+  bool const on_gpus = test_device() == "cuda";
+  int const number = on_gpus ? test_gpus() : 3;
+  REQUIRE(number > 1);
+  for (int i = 0; i < in_long_tests(on_gpus ? 30 : 60, 10); ++i) {
     auto const what = i % 10 == 4 ? fault::stopped : i % 3 == 2 ? fault::full : fault::killed;
-    auto const culprit =
-        what == fault::full ? 0 : static_cast<std::size_t>(random() % 3);  // who has something to save
+    auto const culprit = what == fault::full  // who has something to save
+                             ? 0
+                             : random() % static_cast<unsigned>(number);
     CAPTURE(i);
     CAPTURE(culprit);
     fault_case const injected{"F16"};
     scratch_directory const output;
-    program p{finetune_llama,
-              finetune_run{"llama",
-                           {"--max_steps", "100000", "--batch_size", "4", "--max_length", "64", "--dtype",
-                            "bf16", "--ranks", "3", "--save_steps", "2", "--save_total_limit", "1",
-                            "--offload", i % 2 == 0 ? "none" : "super"}}
-                  .arguments(output.path())};
+    finetune_run const r{"llama",
+                         {"--max_steps", "100000", "--batch_size", "4", "--max_length", "64", "--dtype",
+                          "bf16", "--ranks", std::to_string(number), "--save_steps", "2",
+                          "--save_total_limit", "1", "--offload", i % 2 == 0 ? "none" : "super"}};
+    program p{finetune_llama, r.arguments(output.path())};
     std::vector<pid_t> ranks;
-    while (p.running() && (ranks = ranks_of(p.id())).size() < 3) {
-      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+    while (p.running() && (ranks = ranks_of(p.id())).size() < static_cast<std::size_t>(number)) {
+      std::this_thread::sleep_for(milliseconds{1});
     }
-    REQUIRE(ranks.size() == 3);
+    REQUIRE(ranks.size() == static_cast<std::size_t>(number));
     if (what == fault::full) {  // a disk that is: the limit is met by its next checkpoint
       while (p.running() && series(output.path(), "loss").empty()) {
-        std::this_thread::sleep_for(std::chrono::milliseconds{2});
+        std::this_thread::sleep_for(milliseconds{2});
       }
       rlimit const none{1000, 1000};
       REQUIRE(::prlimit(ranks[culprit], RLIMIT_FSIZE, &none, nullptr) == 0);
-    } else {  // anywhere from its start on
-      std::this_thread::sleep_for(std::chrono::milliseconds{random() % 400});
+    } else {  // anywhere from its start on, which takes seconds on GPUs
+      std::this_thread::sleep_for(milliseconds{random() % (on_gpus ? 8000 : 400)});
       ::kill(ranks[culprit], what == fault::killed ? SIGKILL : SIGSTOP);
     }
+    auto const begin = steady_clock::now();
     auto const done = p.wait();
     CAPTURE(done.err);
     CHECK(done.status == (what == fault::full ? 4 : 10));
-    CHECK(contains(done.err, "rank " + std::to_string(culprit) + " of 3 "));
+    CHECK(contains(done.err, "rank " + std::to_string(culprit) + " of " + std::to_string(number) + " "));
     for (auto const id : ranks) { CHECK((::kill(id, 0) != 0 && errno == ESRCH)); }
+    if (on_gpus) {
+      CHECK(steady_clock::now() - begin < seconds{what == fault::killed ? 10 : 40});
+      // The GPUs are free again.
+      auto const flags = joined(r.flags, {"--max_steps", "3"});
+      scratch_directory const next;
+      auto const later = finetune_run{"llama", flags}.run_in(next.path());
+      CAPTURE(later.err);
+      CHECK(later.status == 0);
+    }
   }
 }
 

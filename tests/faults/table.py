@@ -3,12 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Injects faults and prints a table of what is survived.
 
-table.py [--build DIR] [--long] [--json] [--jobs N] [--only F1,F3...] | --check | --page
+table.py [--build DIR] [--gpus N] [--long] [--json] [--jobs N] [--only F1,F3...] | --check | --page
 
-Runs the tests that inject faults, from a build with the preset `test` (build/release), and counts. --long takes the long
-counts (hours), and breaks the sources (mutants.py). --json prints the result as bench/record.py keeps it; the table goes to
-standard error then. --check only sees that each test exists. --page writes the table of bench/results/faults.json into
-docs/reliability.md. Exit status: 0 if all faults are survived and happened, 1 if not.
+Runs the tests that inject faults, from a build with the preset `test` (build/release), and counts. --gpus takes those of N
+GPUs, one after the other, instead of those of the CPU. --long takes the long counts (an hour), and breaks the sources
+(mutants.py). --json prints the result as bench/record.py keeps it; the table goes to standard error then. --check only sees
+that each test exists. --page writes the tables of bench/results/faults.json and gpu_faults.json into docs/reliability.md.
+Exit status: 0 if all faults are survived and happened, 1 if not.
 """
 
 import argparse
@@ -24,10 +25,12 @@ import time
 from typing import NamedTuple
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-RESULT = ROOT / "bench/results/faults.json"
+RESULTS = ROOT / "bench/results"
+TABLES = ("faults", "gpu_faults")  # files of RESULTS
 FUZZ = ROOT / "bench/results/fuzz.json"
 PAGE = ROOT / "docs/reliability.md"
-BEGIN, END = "<!-- faults.json: begin -->\n", "<!-- faults.json: end -->\n"
+
+SKIPPED = 77  # the status of a test that cannot run here
 
 
 class Fault(NamedTuple):
@@ -35,6 +38,7 @@ class Fault(NamedTuple):
     what: str
     promises: str
     aim: int  # how many a long run has at least; 0: no such number
+    counted: str = ""  # what tests call it, which run on the CPU as well; otherwise its name
 
 
 FAULTS = [
@@ -57,6 +61,18 @@ FAULTS = [
     Fault("F22", "a malformed file, refused by name and field", "P8", 0),
     Fault("hosts", "of two hosts a rank is killed or stopped, or gets SIGTERM, or a cable is out", "P1 P4 P7", 60),
     Fault("soak", "a step of one long run: memory, descriptors, threads and files stay; the same in pieces", "P4", 100_000),
+]
+
+GPU_FAULTS = [
+    Fault("G1", "F13 on 1, 2 and 4 GPUs, 40 steps", "P4", 0, "F13"),
+    Fault("G2", "100 steps again, on 1, 2 and 4 GPUs, with other algorithms and protocols of NCCL", "P4", 0),
+    Fault("G3", "F16 with a GPU for each rank: it is killed, ends, throws, stops or hangs", "P7", 0, "F16"),
+    Fault("G4", "copies, kernels and events come late, and a copy's destination is NaN until then", "P4", 0),
+    Fault("G5", "a test of kernels under a tool of compute-sanitizer", "P8", 0),
+    Fault("G6", "F8 of the GPU's memory and of pinned memory, and a GPU that others fill", "P8", 0, "F8"),
+    Fault("G7", "F12 on a GPU, and on several with an overflow on one of them", "P6", 0, "F12"),
+    Fault("G8", "F14 between 1, 2 and 4 GPUs", "P5", 0, "F14"),
+    Fault("lost", "the GPU is lost at any time", "P1 P4", 0),
 ]
 
 
@@ -89,6 +105,19 @@ RUNS = [
     Run("examples_tests", "--source-file=*bad_input_test.cpp", "F22"),
 ]
 
+GPU_RUNS = [
+    Run("nccl_tests", "-tc=a run that was interrupted on GPUs*", "G1"),
+    Run("examples_tests", "-tc=two identical runs on GPUs*", "G2"),
+    Run("nccl_tests", "-tc=when a rank with a GPU ends*", "G3"),
+    Run("examples_tests", "-tc=the end of a rank in mid-run*", "G3"),
+    Run("examples_tests", "-tc=copies, kernels and events that come late*", "G4"),
+    Run("examples_tests", "-tc=memory of the GPU or of pinned*,with little memory left on the GPU*", "G6"),
+    Run("cuda_tests", "--source-file=*offloaded_test.cpp", "G7"),
+    Run("nccl_tests", "-tc=a gradient that overflows on one rank's GPU*", "G7"),
+    Run("nccl_tests", "-tc=state that some GPUs wrote*,a run that goes from one GPU to all*", "G8"),
+    Run("examples_tests", "-tc=a GPU that is lost in mid-run*", "lost"),
+]
+
 
 class Counts:
     def __init__(self):
@@ -103,27 +132,32 @@ def say(text):
     print(text, file=sys.stderr, flush=True)
 
 
-def run_tests(programs, run, counts, long):
-    """Runs one of RUNS."""
-    faults = run.faults.split()
+def run_tests(programs, run, counts, long, gpus):
+    """Runs one of RUNS or GPU_RUNS."""
+    faults = {fault.counted or fault.name: fault.name for fault in FAULTS + GPU_FAULTS if fault.name in run.faults.split()}
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         lines = pathlib.Path(scratch) / "counts"
         environment = {**os.environ, "SUPEROFFLOAD_FAULT_COUNTS": str(lines)}
         if long:
             environment["SUPEROFFLOAD_LONG_TESTS"] = "1"
+        if gpus:
+            environment.update(SUPEROFFLOAD_TEST_DEVICE="cuda", SUPEROFFLOAD_TEST_GPUS=str(gpus))
         command = [programs / run.program, run.test]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
         counted = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
     seconds = time.monotonic() - begin
-    for name in faults:
+    if done.returncode == SKIPPED:
+        say(f"{run.program} {run.test}: {done.stdout.strip()}")
+        return
+    for name in faults.values():
         counts[name].tests.append(f"{run.program} {run.test}")
         counts[name].seconds += seconds / len(faults)
         if done.returncode != 0:
             counts[name].failed.append(run.test)
     for line in counted:
         if line["fault"] in faults:
-            counts[line["fault"]].add(line)
+            counts[faults[line["fault"]]].add(line)
     if done.returncode != 0:
         say(done.stdout[-6000:] + done.stderr[-2000:])
     said = ", ".join(f"{line['fault']} {line['survived']}/{line['tried']}" for line in counted if line["fault"] in faults)
@@ -136,7 +170,7 @@ def run_script(count, name, *arguments):
     done = subprocess.run([ROOT / "tests" / name, *arguments], stdout=subprocess.PIPE, text=True)
     say(done.stdout)
     last = done.stdout.splitlines()[-1] if done.stdout else ""
-    if done.returncode == 77:  # skipped
+    if done.returncode == SKIPPED:
         return
     count.add(json.loads(last) if last.startswith("{") else {"tried": 0, "survived": 0})
     count.tests.append(f"tests/{name}")
@@ -155,9 +189,24 @@ def add_fuzzing(counts):
         counts["F21"].tests.append(f"{recorded['command']}: {FUZZ.relative_to(ROOT)}")
 
 
-def rows_of(counts, long):
+def add_sanitizers(count):
+    """compute-sanitizer, as tests/gpu.sh runs it on the kernels' tests."""
+    begin = time.monotonic()
+    tools = ("memcheck", "racecheck", "initcheck", "synccheck")
+    done = subprocess.run(["bash", ROOT / "tests/gpu.sh", *tools], stdout=subprocess.PIPE, text=True)
+    say(done.stdout)
+    for line in done.stdout.splitlines():
+        if line.startswith("{"):
+            count.add(json.loads(line))
+    count.tests.append(f"tests/gpu.sh {' '.join(tools)}")
+    count.seconds += time.monotonic() - begin
+    if done.returncode != 0:
+        count.failed.append("tests/gpu.sh")
+
+
+def rows_of(faults, counts, long):
     rows = []
-    for fault in FAULTS:
+    for fault in faults:
         count = counts[fault.name]
         if count.tests:
             rows.append({"fault": fault.name, "what": fault.what, "tried": count.tried, "survived": count.survived,
@@ -182,30 +231,39 @@ def page_table(result):
     return "\n".join(lines) + "\n"
 
 
-def page_with(table):
-    before, rest = PAGE.read_text(encoding="utf-8").split(BEGIN)
-    return before + BEGIN + "\n" + table + "\n" + END + rest.split(END)[1]
+def page_with_tables():
+    page = PAGE.read_text(encoding="utf-8")
+    for name in TABLES:
+        begin, end = f"<!-- {name}.json: begin -->\n", f"<!-- {name}.json: end -->\n"
+        before, rest = page.split(begin)
+        table = page_table(json.loads((RESULTS / f"{name}.json").read_text())["results"])
+        page = before + begin + "\n" + table + "\n" + end + rest.split(end)[1]
+    return page
 
 
 def check(programs):
     """Whether each test of RUNS exists."""
     wrong = 0
-    for run in RUNS:
+    for run in RUNS + GPU_RUNS:
+        if run in GPU_RUNS and not (programs / run.program).exists():
+            continue  # a build without CUDA
         if not (programs / run.program).exists():
             say(f"{programs / run.program}: is not built")
             wrong += 1
             continue
         listed = subprocess.run([programs / run.program, "--list-test-cases", run.test], capture_output=True, text=True)
+        if run in GPU_RUNS and listed.returncode == SKIPPED:
+            continue  # a machine without GPUs
         filters = run.test.split("=", 1)[1].count(",") + 1
         if int(re.search(r"filters: (\d+)", listed.stdout)[1]) < filters:
             say(f"{run.program} {run.test}: there is no such test")
             wrong += 1
-    names = {fault.name for fault in FAULTS}
-    for name in {name for run in RUNS for name in run.faults.split()} - names:
+    names = {fault.name for fault in FAULTS + GPU_FAULTS}
+    for name in {name for run in RUNS + GPU_RUNS for name in run.faults.split()} - names:
         say(f"{name} is not in the table")
         wrong += 1
-    if page_with(page_table(json.loads(RESULT.read_text())["results"])) != PAGE.read_text(encoding="utf-8"):
-        say(f"{PAGE.relative_to(ROOT)}: the table is not that of {RESULT.relative_to(ROOT)}; write it with --page")
+    if page_with_tables() != PAGE.read_text(encoding="utf-8"):
+        say(f"{PAGE.relative_to(ROOT)}: its tables are not those of {RESULTS.relative_to(ROOT)}; write them with --page")
         wrong += 1
     return 1 if wrong else 0
 
@@ -213,6 +271,7 @@ def check(programs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
+    parser.add_argument("--gpus", type=int, default=0)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests at once")
@@ -224,16 +283,20 @@ def main():
     if arguments.check:
         return check(programs)
     if arguments.page:
-        PAGE.write_text(page_with(page_table(json.loads(RESULT.read_text())["results"])), encoding="utf-8")
+        PAGE.write_text(page_with_tables(), encoding="utf-8")
         return 0
-    names = [fault.name for fault in FAULTS]
+    gpus = arguments.gpus
+    faults, runs = (GPU_FAULTS, GPU_RUNS) if gpus else (FAULTS, RUNS)
+    names = [fault.name for fault in faults]
     only = set(arguments.only.split(",")) if arguments.only else set(names)
     if not only <= set(names):
         parser.error(f"--only: expected some of {', '.join(names)}")
     counts = {name: Counts() for name in names}
-    chosen = [run for run in RUNS if only & set(run.faults.split())]
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:  # of programs
-        list(pool.map(lambda run: run_tests(programs, run, counts, arguments.long), chosen))
+    chosen = [run for run in runs if only & set(run.faults.split())]
+    with concurrent.futures.ThreadPoolExecutor(1 if gpus else arguments.jobs) as pool:  # of programs
+        list(pool.map(lambda run: run_tests(programs, run, counts, arguments.long, gpus), chosen))
+    if "G5" in only:
+        add_sanitizers(counts["G5"])
     if arguments.long and "F4" in only:
         run_script(counts["F4"], "faults/mutants.py")
     if "soak" in only:
@@ -245,7 +308,7 @@ def main():
                    "--suite", "faults", *(["--long"] if arguments.long else []))
     if "F21" in only:
         add_fuzzing(counts)
-    result = rows_of(counts, arguments.long)
+    result = rows_of(faults, counts, arguments.long)
     result["faults"] = [row for row in result["faults"] if row["fault"] in only]
     show(result)
     if arguments.json:

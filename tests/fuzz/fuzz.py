@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""Searches for inputs that break the parsers, with clang's libFuzzer: fuzz.py [--seconds N] [TARGET...]
+"""Searches for inputs that break the parsers, with clang's libFuzzer.
 
-Builds the targets in build/fuzz under AddressSanitizer and UndefinedBehaviorSanitizer, and lets each run for N seconds
-(60), from the corpus of the tests and from what earlier runs found (build/fuzz/corpus). An input may take 10 seconds and
-1 GiB.
+fuzz.py [--seconds N] [--long] [--jobs N] [--built] [TARGET...]
+
+Builds the targets in build/fuzz under AddressSanitizer and UndefinedBehaviorSanitizer (--built: they are there), and lets
+each run for N seconds (60), from the corpus of the tests and from what earlier runs found (build/fuzz/corpus). --long: each
+runs the inputs of its aim instead, in parts, so many at once as there are jobs (as processors), for N seconds at most in all.
+An input may take 10 seconds and 1 GiB.
 Prints one line of JSON for each target: how many inputs it ran, and how many of them it survived. A run ends at the first
 input that breaks a promise, which is kept in build/fuzz/found; then the exit status is 1.
 """
 
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -18,6 +22,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = ROOT / "build/fuzz"
@@ -38,6 +43,14 @@ SEEDS = {
     "segment": [],
 }
 
+AIMS = dict.fromkeys(SEEDS, 10_000_000) | {
+    "safetensors": 50_000_000,
+    # What these compute takes longer than reading it.
+    "regular_expression": 1_000_000,
+    "chat": 1_000_000,
+}
+PART = 250_000  # inputs of a process
+
 
 def build(targets):
     launcher = ["-D", "CMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
@@ -51,8 +64,8 @@ def build(targets):
     subprocess.run(["cmake", "--build", BUILD, "--target", *(f"fuzz_{t}" for t in targets)], **quiet)
 
 
-def corpus_of(target):
-    """The directory that the fuzzer reads and adds to, with the seeds in it."""
+def fill_corpus(target):
+    """Puts the seeds into the directory that the fuzzer reads and adds to."""
     corpus = BUILD / "corpus" / target
     corpus.mkdir(parents=True, exist_ok=True)
     for place in [ROOT / "tests/fuzz/corpus" / target, *SEEDS[target]]:
@@ -60,17 +73,17 @@ def corpus_of(target):
             name = f"{file.parent.name}-{file.name}"
             if not (corpus / name).exists():
                 shutil.copy(file, corpus / name)
-    return corpus
 
 
-def search(target, seconds):
+def search(target, seconds, inputs=-1, number=0):
+    """Runs a target for so many seconds and inputs at most. Returns how many it ran and survived, and the edges it reached."""
     found = BUILD / "found" / target
     found.mkdir(parents=True, exist_ok=True)
-    log = BUILD / f"{target}.log"
+    log = BUILD / f"{target}{number or ''}.log"
     with log.open("w") as out:
         done = subprocess.run(
-            [BUILD / "bin" / f"fuzz_{target}", corpus_of(target), f"-max_total_time={seconds}", "-timeout=10",
-             "-rss_limit_mb=4096", "-malloc_limit_mb=1024", "-max_len=65536", "-print_final_stats=1",
+            [BUILD / "bin" / f"fuzz_{target}", BUILD / "corpus" / target, f"-max_total_time={seconds}", f"-runs={inputs}",
+             "-timeout=10", "-rss_limit_mb=4096", "-malloc_limit_mb=1024", "-max_len=65536", "-print_final_stats=1",
              f"-artifact_prefix={found}/"],
             stdout=out, stderr=subprocess.STDOUT, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
         )
@@ -81,25 +94,61 @@ def search(target, seconds):
     broken = 0 if done.returncode == 0 else 1
     if broken:
         print(f"fuzz.py: {target} broke: {log}", file=sys.stderr)
-    return {"fault": "F21", "target": target, "tried": tried, "survived": tried - broken, "seconds": seconds,
-            "covered_edges": int(covered[-1]) if covered else 0}
+    elif number:
+        log.unlink()
+    return tried, tried - broken, int(covered[-1]) if covered else 0
+
+
+def search_long(targets, seconds, jobs):
+    """The parts of all targets, so many at once as there are jobs. Returns for each target what its parts did."""
+    end = time.monotonic() + seconds
+    # In turns: if the time is too short, it is for all of them.
+    parts = sorted((number / (AIMS[t] // PART), t) for t in targets for number in range(AIMS[t] // PART))
+    results = {target: [] for target in targets}
+
+    def one(number, target):
+        left = int(end - time.monotonic())
+        if left > 0:
+            results[target].append(search(target, left, PART, number + 1))
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(lambda part: one(part[0], part[1][1]), enumerate(parts)))
+    return results
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--built", action="store_true")
     parser.add_argument("targets", nargs="*", metavar="TARGET")
     arguments = parser.parse_args()
     targets = arguments.targets or list(SEEDS)
     unknown = set(targets) - set(SEEDS)
     if unknown:
         parser.error(f"unknown targets: {', '.join(sorted(unknown))}; there are {', '.join(SEEDS)}")
-    build(targets)
-    results = []
+    if not arguments.built:
+        build(targets)
+    good = True
+
+    def say(target, runs, seconds):
+        nonlocal good
+        tried, survived = (sum(run[i] for run in runs) for i in (0, 1))
+        good = good and 0 < tried == survived
+        print(json.dumps({"fault": "F21", "target": target, "tried": tried, "survived": survived, "seconds": seconds,
+                          "covered_edges": max((run[2] for run in runs), default=0)}), flush=True)
+
     for target in targets:
-        results.append(search(target, arguments.seconds))
-        print(json.dumps(results[-1]), flush=True)
-    return 0 if all(r["tried"] == r["survived"] and r["tried"] > 0 for r in results) else 1
+        fill_corpus(target)
+        if not arguments.long:
+            say(target, [search(target, arguments.seconds)], arguments.seconds)
+    if arguments.long:
+        begin = time.monotonic()
+        results = search_long(targets, arguments.seconds, arguments.jobs)
+        for target in targets:
+            say(target, results[target], round(time.monotonic() - begin))
+    return 0 if good else 1
 
 
 if __name__ == "__main__":

@@ -7,9 +7,11 @@
 #include <doctest/doctest.h>
 
 #include "nccl/groups.hpp"
+#include "support/fault_case.hpp"
 #include "support/rank_fault.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <thread>
 
@@ -37,6 +39,70 @@ TEST_SUITE("one_gpu") {
     for (auto const& said : groups.run(2, 0)) {
       CAPTURE(said);
       CHECK(said.find("ranks 0 and 1 have the same GPU (") == 0);
+    }
+  }
+}
+
+/// The other ranks end in time, with a message that names the victim.
+void check_end_of_rank(test::fault what, int victim, int phase) {
+  using test::fault;
+  bool const lives = what == fault::stops || what == fault::hangs;
+  auto const bound = lives ? 30s : 10s;
+  test::fault_case const injected{"F16"};
+  test::gpu_processes groups;
+  groups.stops = lives ? victim : -1;
+  if (lives) {
+    groups.settings.patience = 15s;
+  }
+  CAPTURE(static_cast<int>(what));
+  CAPTURE(phase);
+  CAPTURE(victim);
+  auto const outcomes = groups.run(test::gpus(), [=](auto& device, auto& group) {
+    constexpr std::size_t count = std::size_t{1} << 20;
+    cuda::stream compute{device};
+    cuda::stream exchange{device};
+    cuda::event ready{device};
+    auto const all = count * static_cast<std::size_t>(group.ranks());
+    buffer<cuda::device> const from{device, all * sizeof(float)};
+    buffer<cuda::device> const to{device, count * sizeof(float)};
+    comm::reduce_scatter<float> sum{.from = from.template as<float>(),
+                                    .to = to.template as<float>(),
+                                    .count = static_cast<std::int64_t>(count)};
+    buffer<cuda::device> const scratch{device, group.scratch_bytes(sum)};
+    sum.scratch = scratch.data();
+    comm::abort_on_exception const guard{group};
+    auto const at = [&](int here, int now) {
+      if (group.rank() == victim && now == 7 && here == phase) {
+        commit(what);
+      }
+    };
+    auto last = std::chrono::steady_clock::now();
+    try {
+      for (int now = 0;; ++now) {
+        at(0, now);
+        group.queue(exchange, sum);
+        at(1, now);
+        group.queue(exchange, comm::all_gather{to.data(), from.data(), count * sizeof(float)});
+        exchange.record(ready);
+        compute.wait(ready);
+        at(2, now);
+        compute.synchronize();
+        last = std::chrono::steady_clock::now();
+      }
+    } catch (error const& e) {
+      bool const late = std::chrono::steady_clock::now() - last > bound;
+      fail(e.code(), e.what(), late ? ", too late" : "");
+    }
+  });
+  for (int r = 0; r < test::gpus(); ++r) {
+    auto const& said = outcomes[static_cast<std::size_t>(r)];
+    CAPTURE(r);
+    CAPTURE(said);
+    if (r != victim) {
+      CHECK(said.find(concat("rank ", victim, " ")) == 0);
+      CHECK(said.find("too late") == std::string::npos);
+    } else {
+      CHECK(said == (what == fault::throws ? "the disk is gone" : "ended"));
     }
   }
 }
@@ -93,59 +159,17 @@ TEST_SUITE("gpus") {
 
   TEST_CASE("when a rank with a GPU ends, all others end with a message that names it") {
     using test::fault;
-    for (auto const what : {fault::killed, fault::exits, fault::throws, fault::stops, fault::hangs}) {
-      for (int const phase : {0, 1, 2}) {
-        bool const lives = what == fault::stops || what == fault::hangs;
-        if (lives && phase != 1) {
-          continue;  // these cost the patience
+    for (int phase = 0; phase < 3; ++phase) {
+      for (int victim = 0; victim < test::gpus(); ++victim) {
+        if (!test::long_tests() && victim != phase % 2) {
+          continue;
         }
-        int const victim = phase % 2;
-        test::gpu_processes groups;
-        groups.stops = lives ? victim : -1;
-        if (lives) {
-          groups.settings.patience = 15s;
+        for (auto const what : {fault::killed, fault::exits, fault::throws}) {
+          check_end_of_rank(what, victim, phase);
         }
-        CAPTURE(static_cast<int>(what));
-        CAPTURE(phase);
-        auto const outcomes = groups.run(test::gpus(), [=](auto& device, auto& group) {
-          constexpr std::size_t count = std::size_t{1} << 20;
-          cuda::stream compute{device};
-          cuda::stream exchange{device};
-          cuda::event ready{device};
-          auto const all = count * static_cast<std::size_t>(group.ranks());
-          buffer<cuda::device> const from{device, all * sizeof(float)};
-          buffer<cuda::device> const to{device, count * sizeof(float)};
-          comm::reduce_scatter<float> sum{.from = from.template as<float>(),
-                                          .to = to.template as<float>(),
-                                          .count = static_cast<std::int64_t>(count)};
-          buffer<cuda::device> const scratch{device, group.scratch_bytes(sum)};
-          sum.scratch = scratch.data();
-          comm::abort_on_exception const guard{group};
-          auto const at = [&](int here, int now) {
-            if (group.rank() == victim && now == 7 && here == phase) {
-              commit(what);
-            }
-          };
-          for (int now = 0;; ++now) {
-            at(0, now);
-            group.queue(exchange, sum);
-            at(1, now);
-            group.queue(exchange, comm::all_gather{to.data(), from.data(), count * sizeof(float)});
-            exchange.record(ready);
-            compute.wait(ready);
-            at(2, now);
-            compute.synchronize();
-          }
-        });
-        for (int r = 0; r < test::gpus(); ++r) {
-          auto const& said = outcomes[static_cast<std::size_t>(r)];
-          CAPTURE(r);
-          CAPTURE(said);
-          if (r != victim) {
-            CHECK(said.find(concat("rank ", victim, " ")) == 0);
-          } else {
-            CHECK(said == (what == fault::throws ? "the disk is gone" : "ended"));
-          }
+        if (phase == 1) {  // these cost the patience
+          check_end_of_rank(fault::stops, victim, phase);
+          check_end_of_rank(fault::hangs, victim, phase);
         }
       }
     }

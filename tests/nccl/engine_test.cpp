@@ -13,6 +13,7 @@
 #include <doctest/doctest.h>
 
 #include "nccl/groups.hpp"
+#include "support/fault_case.hpp"
 #include "support/ranked_training.hpp"
 
 #include <algorithm>
@@ -143,6 +144,28 @@ TEST_SUITE("gpus") {
         }
       }
     });
+  }
+
+  TEST_CASE_TEMPLATE("a gradient that overflows on one rank's GPU alone leaves nothing behind on any", P,
+                     precision::fp32, precision::bf16) {
+    for (int rank = 0; rank < test::gpus(); ++rank) {
+      CAPTURE(rank);
+      test::fault_case const overflow{"F12"};
+      on_gpus([rank](auto& device, auto& group) {
+        if (rank >= group.ranks()) {
+          return;
+        }
+        for (double const max_grad_norm : {1.0, 1e6}) {
+          ranked::settings const none{.micro_batches = 2, .max_grad_norm = max_grad_norm};
+          auto some = none;
+          some.overflows_on = rank;
+          auto const expected = sharded<P>(device, group, none);
+          require(sharded<P>(device, group, some) == expected, "it changed something");
+          require(sharded<P, offload::super>(device, group, some) == expected,
+                  "it changed something of offloaded state");
+        }
+      });
+    }
   }
 
   TEST_CASE("threads with a GPU each train as processes do") {

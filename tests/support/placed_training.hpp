@@ -14,6 +14,7 @@
 #include <doctest/doctest.h>
 
 #include "support/engine_cores.hpp"
+#include "support/fault_case.hpp"
 #include "support/small_inputs.hpp"
 
 #include <cstddef>
@@ -152,6 +153,7 @@ history check_same_bits(Device& device, model::config const& config, train::engi
     CAPTURE(how.gradient_buffers);
     CAPTURE(how.activations.buffers);
     CAPTURE(how.activations.kept);
+    fault_case const with_bad_steps{"F12", faults ? steps : 0};
     options.configuration = configure(simple.model().units(), how);
     Placed placed{device, config, options};
     placed.initialize(some_weights);

@@ -47,13 +47,16 @@ inline void some_weights(std::string const& name, std::int64_t first, std::span<
   }
 }
 
+/// The token of no sequence of sequences_of().
+inline constexpr std::int32_t rare_token = 700;
+
 /// A step's sequences, of odd lengths; some have no targets at all.
 inline std::vector<std::vector<std::int32_t>> sequences_of(int step) {
   std::vector<std::vector<std::int32_t>> all;
   for (int s = 0; s < 5; ++s) {
     auto& tokens = all.emplace_back();
     for (int i = 0; i < 3 + (s * 5 + step) % 11; ++i) {
-      tokens.push_back((s * 131 + i * i * 17 + step * 7) % 701);
+      tokens.push_back((s * 131 + i * i * 17 + step * 7) % rare_token);
     }
   }
   return all;
@@ -89,6 +92,9 @@ struct settings {
   bool immediate = false;
   int layers = 2;
   int weight_buffers = 3;  ///< units that are gathered at once
+  /// Before every other step comes one in which this rank alone has a gradient that is not finite. It must be
+  /// skipped and leave nothing behind. Not for a tied embedding; -1: there is none.
+  int overflows_on = -1;
 };
 
 struct record {
@@ -109,12 +115,46 @@ inline superoffload::train::engine_options options_of(settings const& s) {
 
 inline constexpr int steps = under_sanitizer ? 3 : 6;
 
+/// Sets the first number of rare_token's embedding.
+template <class Engine>
+void set_rare_weight(Engine& e, float value) {
+  for (auto const& field : e.state_fields()) {
+    auto const offset = std::size_t{rare_token} * 128 * sizeof(float);
+    auto const kept = e.kept_here(field);
+    if (field.name == "unit0.master" && kept.offset <= offset && offset < kept.offset + kept.bytes) {
+      e.write_state(field, offset, std::as_bytes(std::span{&value, 1}));
+    }
+  }
+}
+
+/// A step that every rank must skip, because one rank's sequence has a weight that is infinite.
+template <class Engine>
+void overflow(Engine& e, settings const& s, int step, int rank) {
+  set_rare_weight(e, std::numeric_limits<float>::infinity());
+  e.begin_step(label_tokens_of(step), s.micro_batches, s.immediate ? std::optional{2e-4} : std::nullopt);
+  for (int b = 0; b < s.micro_batches; ++b) {
+    auto batch = batch_of(step, 0, 1);
+    if (rank == s.overflows_on) {
+      batch.tokens.front() = rare_token;
+    }
+    auto const loss = e.forward(batch);
+    conformance::require(!std::isfinite(loss), "the loss is ", loss, " with an infinite weight");
+    e.backward();
+  }
+  conformance::require(!e.step(2e-4).accepted, "step ", step, " was accepted with an infinite weight");
+  set_rare_weight(e, 0.0F);
+}
+
 /// Trains the engine of rank `rank` of `ranks`.
 template <class Engine>
 record train(Engine& e, settings const& s, int rank, int ranks) {
   record r;
   e.initialize(some_weights);
+  set_rare_weight(e, 0.0F);
   for (int step = 0; step < steps; ++step) {
+    if (s.overflows_on >= 0 && step % 2 == 1) {
+      overflow(e, s, step, rank);
+    }
     e.begin_step(label_tokens_of(step), s.micro_batches, s.immediate ? std::optional{2e-4} : std::nullopt);
     double loss = 0.0;
     for (int b = 0; b < s.micro_batches; ++b) {

@@ -116,6 +116,21 @@ TEST_CASE_TEMPLATE("state off the device gives the same bits on every rank", P,
   }
 }
 
+TEST_CASE_TEMPLATE("a gradient that overflows on one rank alone leaves nothing behind on any", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
+  constexpr int ranks = 3;
+  for (auto s : {settings{}, settings{.micro_batches = 2, .max_grad_norm = 1e6}}) {
+    CAPTURE(s.micro_batches);
+    auto const expected = sharded<P>(ranks, s);
+    for (int const rank : test::under_sanitizer ? std::vector{1} : std::vector{0, 1, 2}) {
+      CAPTURE(rank);
+      s.overflows_on = rank;
+      CHECK((sharded<P>(ranks, s) == expected));
+      CHECK((sharded<P, offload::super>(ranks, s) == expected));
+    }
+  }
+}
+
 std::vector<int> const numbers_of_ranks = test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 3};
 
 TEST_CASE_TEMPLATE("weights that stay gathered from forward to backward change no bit", P,
