@@ -160,7 +160,8 @@ stage() {
       ;;
     faults)
       limited 900 cmake --build "$build" --target examples_tests finetune finetune_llama &&
-        python3 bench/record.py gpu_faults tests/faults/table.py --build "$build" --gpus "$(nvidia-smi -L | grep -c ^GPU)" --json
+        python3 bench/record.py gpu_faults tests/faults/table.py --build "$build" \
+          --gpus "$(nvidia-smi -L | grep -c ^GPU)" --jobs 6 --json
       ;;
     memcheck) sanitized memcheck 120 ;;
     racecheck) sanitized racecheck 300 ;;

@@ -6,7 +6,7 @@
 table.py [--build DIR] [--gpus N] [--long] [--json] [--jobs N] [--only F1,F3...] | --check | --page
 
 Runs the tests that inject faults, from a build with the preset `test` (build/release), and counts. --gpus takes those of N
-GPUs, one after the other, instead of those of the CPU. --long takes the long counts (an hour), and breaks the sources
+GPUs instead of those of the CPU. --long takes the long counts (an hour), and breaks the sources
 (mutants.py). --json prints the result as bench/record.py keeps it; the table goes to standard error then. --check only sees
 that each test exists. --page writes the tables of bench/results/faults.json and gpu_faults.json into docs/reliability.md.
 Exit status: 0 if all faults are survived and happened, 1 if not.
@@ -80,6 +80,7 @@ class Run(NamedTuple):
     program: str
     test: str  # a filter of doctest
     faults: str
+    alone: bool = False  # it fills the GPU's memory
 
 
 RUNS = [
@@ -110,13 +111,16 @@ GPU_RUNS = [
     Run("examples_tests", "-tc=two identical runs on GPUs*", "G2"),
     Run("nccl_tests", "-tc=when a rank with a GPU ends*", "G3"),
     Run("examples_tests", "-tc=the end of a rank in mid-run*", "G3"),
-    Run("examples_tests", "-tc=copies, kernels and events that come late*", "G4"),
-    Run("examples_tests", "-tc=memory of the GPU or of pinned*,with little memory left on the GPU*", "G6"),
+    Run("examples_tests", "-tc=work that comes late on its stream*", "G4"),
+    Run("examples_tests", "-tc=memory of the GPU or of pinned*", "G6"),
+    Run("examples_tests", "-tc=with little memory left on the GPU*", "G6", alone=True),
     Run("cuda_tests", "--source-file=*offloaded_test.cpp", "G7"),
     Run("nccl_tests", "-tc=a gradient that overflows on one rank's GPU*", "G7"),
     Run("nccl_tests", "-tc=state that some GPUs wrote*,a run that goes from one GPU to all*", "G8"),
     Run("examples_tests", "-tc=a GPU that is lost in mid-run*", "lost"),
 ]
+
+SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 
 class Counts:
@@ -189,19 +193,20 @@ def add_fuzzing(counts):
         counts["F21"].tests.append(f"{recorded['command']}: {FUZZ.relative_to(ROOT)}")
 
 
-def add_sanitizers(count):
-    """compute-sanitizer, as tests/gpu.sh runs it on the kernels' tests."""
+def run_sanitizer(build, tool, count):
+    """A tool of compute-sanitizer, as tests/gpu.sh runs it on the kernels' tests."""
     begin = time.monotonic()
-    tools = ("memcheck", "racecheck", "initcheck", "synccheck")
-    done = subprocess.run(["bash", ROOT / "tests/gpu.sh", *tools], stdout=subprocess.PIPE, text=True)
-    say(done.stdout)
-    for line in done.stdout.splitlines():
-        if line.startswith("{"):
-            count.add(json.loads(line))
-    count.tests.append(f"tests/gpu.sh {' '.join(tools)}")
+    done = subprocess.run(["bash", ROOT / "tests/gpu.sh", tool], stdout=subprocess.PIPE, text=True,
+                          env={**os.environ, "SUPEROFFLOAD_GPU_BUILD": str(build)})
+    counted = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    for line in counted:
+        count.add(line)
+    count.tests.append(f"tests/gpu.sh {tool}")
     count.seconds += time.monotonic() - begin
-    if done.returncode != 0:
-        count.failed.append("tests/gpu.sh")
+    if done.returncode != 0 or not counted:
+        count.failed.append(f"tests/gpu.sh {tool}")
+        say(done.stdout)
+    say(f"{tool}: {counted} in {time.monotonic() - begin:.0f} s")
 
 
 def rows_of(faults, counts, long):
@@ -293,10 +298,15 @@ def main():
         parser.error(f"--only: expected some of {', '.join(names)}")
     counts = {name: Counts() for name in names}
     chosen = [run for run in runs if only & set(run.faults.split())]
-    with concurrent.futures.ThreadPoolExecutor(1 if gpus else arguments.jobs) as pool:  # of programs
-        list(pool.map(lambda run: run_tests(programs, run, counts, arguments.long, gpus), chosen))
-    if "G5" in only:
-        add_sanitizers(counts["G5"])
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:  # of programs
+        waits = [pool.submit(run_tests, programs, run, counts, arguments.long, gpus) for run in chosen if not run.alone]
+        if "G5" in only:
+            waits += [pool.submit(run_sanitizer, arguments.build, tool, counts["G5"]) for tool in SANITIZERS]
+    for wait in waits:
+        wait.result()  # an exception, if there was one
+    for run in chosen:
+        if run.alone:
+            run_tests(programs, run, counts, arguments.long, gpus)
     if arguments.long and "F4" in only:
         run_script(counts["F4"], "faults/mutants.py")
     if "soak" in only:

@@ -34,9 +34,11 @@ public:
   }
 
 private:
-  static std::string gib(std::size_t bytes) {
+  static std::string memory(std::size_t bytes) {
+    constexpr std::size_t gib = std::size_t{1} << 30;
     char text[40];
-    std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1 << 30));
+    std::snprintf(text, sizeof text, bytes < gib ? "%.1f MiB" : "%.1f GiB",
+                  static_cast<double>(bytes) / (bytes < gib ? 1 << 20 : 1 << 30));
     return text;
   }
 
@@ -65,11 +67,12 @@ private:
 
   [[nodiscard]] std::string device_refusal(plan const& p) const {
     auto const need = budget_.on_device(p);
-    auto text = concat("the plan needs ", gib(need),
-                       m_.device.is_the_host ? " of memory, but " : " of device memory, but ",
-                       gib(budget_.device()), limit(budget_.device(), s_.device_memory, "--device_memory"));
+    auto text =
+        concat("the plan needs ", memory(need),
+               m_.device.is_the_host ? " of memory, but " : " of device memory, but ",
+               memory(budget_.device()), limit(budget_.device(), s_.device_memory, "--device_memory"));
     if (m_.device.is_the_host) {
-      return text + concat(with_fewer_bytes(), "it takes ", gib(need - budget_.device()),
+      return text + concat(with_fewer_bytes(), "it takes ", memory(need - budget_.device()),
                            " more, shorter sequences, --freeze or a smaller model");
     }
     if (s_.how == mode::none || (s_.ratio && *s_.ratio < 1.0)) {
@@ -78,8 +81,8 @@ private:
     if (s_.offload_weights == choice::off && w_.weights_may_leave) {
       return text + "let weights live on the host (--offload_weights auto)";
     }
-    return text + concat(without_check(), with_fewer_bytes(), "it takes a device with ", gib(need - budget_.device()),
-                         " more, shorter sequences or a smaller model");
+    return text + concat(without_check(), with_fewer_bytes(), "it takes a device with ",
+                         memory(need - budget_.device()), " more, shorter sequences or a smaller model");
   }
   /// Advice to leave the gradient check out, if that helps: no gradient is held for it then.
   [[nodiscard]] std::string without_check() const {
@@ -97,7 +100,8 @@ private:
     for (auto const format : state_formats) {
       fewer.state = format;
       if (format > s_.state && plan_candidates{units_, w_, m_, fewer}.any_fits()) {
-        return concat("store the optimizer's state in fewer bytes (--state ", name_of(format), "); otherwise ");
+        return concat("store the optimizer's state in fewer bytes (--state ", name_of(format),
+                      "); otherwise ");
       }
     }
     return {};
@@ -105,9 +109,9 @@ private:
 
   [[nodiscard]] std::string host_refusal(plan const& p) const {
     auto const need = budget_.on_host(p);
-    auto text = concat("the plan needs ", gib(need), " of host memory, but ", gib(budget_.host()),
+    auto text = concat("the plan needs ", memory(need), " of host memory, but ", memory(budget_.host()),
                        limit(budget_.host(), s_.host_memory, "--host_memory"));
-    auto const more = gib(need - budget_.host());
+    auto const more = memory(need - budget_.host());
     if (s_.ratio && *s_.ratio > 0.0) {
       return text +
              concat("keep more of the optimizer's state on the device (no --ratio), or use a host with ",
@@ -123,7 +127,7 @@ private:
     auto const activations = p.on_device.activations;
     return text + concat(without_check(), with_fewer_bytes(), "use a host with ", more,
                          " more, freeze tensors, or a smaller micro-batch: its activations take ",
-                         gib(activations), " of the device, which state could use");
+                         memory(activations), " of the device, which state could use");
   }
 
   plan_candidates const& candidates_;
