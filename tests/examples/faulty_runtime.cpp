@@ -12,6 +12,8 @@
 //   DELAY_STREAMS=seed      one of three copies, kernels and events comes up to .3 ms late, and the
 //   destination of a copy is NaN
 //                           until the copy arrives
+//   DELAYS=file             has how many delays there were, when the program has ended; each of several
+//   processes adds a line
 #include "examples/faulty_kernels.hpp"
 
 #include <atomic>
@@ -50,6 +52,19 @@ bool refused() {
 
 thread_local bool delaying = false;  // the delay itself is a kernel
 
+struct delay_count {
+  std::atomic<int> delays{0};
+
+  ~delay_count() {
+    if (char const* const file = std::getenv("DELAYS"); file != nullptr && delays > 0) {
+      if (std::FILE* const out = std::fopen(file, "a")) {
+        std::fprintf(out, "%d\n", delays.load());
+        std::fclose(out);
+      }
+    }
+  }
+} count;
+
 /// Whether this operation is to come late; then its stream has the delay.
 bool delays(cudaStream_t stream) {
   static char const* const seed = std::getenv("DELAY_STREAMS");
@@ -67,6 +82,7 @@ bool delays(cudaStream_t stream) {
   delaying = true;
   superoffload::test::queue_wait(stream, (random >> 8) % 500000);
   delaying = false;
+  ++count.delays;
   return true;
 }
 

@@ -27,7 +27,6 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "bench/results"
 TABLES = ("faults", "gpu_faults")  # files of RESULTS
-FUZZ = ROOT / "bench/results/fuzz.json"
 PAGE = ROOT / "docs/reliability.md"
 
 SKIPPED = 77  # the status of a test that cannot run here
@@ -185,12 +184,12 @@ def run_script(count, name, *arguments):
 
 def add_fuzzing(counts):
     """What bench/record.py has kept of tests/fuzz/fuzz.py."""
-    if FUZZ.exists():
-        recorded = json.loads(FUZZ.read_text())
+    for file in sorted(RESULTS.glob("fuzz*.json")):
+        recorded = json.loads(file.read_text())
         for line in recorded["results"]:
             counts["F21"].add(line)
             counts["F21"].seconds += line["seconds"]
-        counts["F21"].tests.append(f"{recorded['command']}: {FUZZ.relative_to(ROOT)}")
+        counts["F21"].tests.append(f"{recorded['command']}: {file.relative_to(ROOT)}")
 
 
 def run_sanitizer(build, tool, count):

@@ -3,11 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Searches for inputs that break the parsers, with clang's libFuzzer.
 
-fuzz.py [--seconds N] [--long] [--jobs N] [--built] [TARGET...]
+fuzz.py [--seconds N] [--long] [--counted FILE] [--jobs N] [--built] [TARGET...]
 
 Builds the targets in build/fuzz under AddressSanitizer and UndefinedBehaviorSanitizer (--built: they are there), and lets
 each run for N seconds (60), from the corpus of the tests and from what earlier runs found (build/fuzz/corpus). --long: each
 runs the inputs of its aim instead, in parts, so many at once as there are jobs (as processors), for N seconds at most in all.
+--counted: without those that this file of bench/results counts.
 An input may take 10 seconds and 1 GiB.
 Prints one line of JSON for each target: how many inputs it ran, and how many of them it survived. A run ends at the first
 input that breaks a promise, which is kept in build/fuzz/found; then the exit status is 1.
@@ -49,7 +50,7 @@ AIMS = dict.fromkeys(SEEDS, 10_000_000) | {
     "regular_expression": 1_000_000,
     "chat": 1_000_000,
 }
-PART = 250_000  # inputs of a process
+PARTS = 40  # processes that run the inputs of an aim
 
 
 def build(targets):
@@ -99,20 +100,27 @@ def search(target, seconds, inputs=-1, number=0):
     return tried, tried - broken, int(covered[-1]) if covered else 0
 
 
-def search_long(targets, seconds, jobs):
-    """The parts of all targets, so many at once as there are jobs. Returns for each target what its parts did."""
+def search_long(inputs, seconds, jobs):
+    """So many inputs of each target, in parts of which so many run at once as there are jobs. Returns for each target what its
+    parts did."""
     end = time.monotonic() + seconds
-    # In turns: if the time is too short, it is for all of them.
-    parts = sorted((number / (AIMS[t] // PART), t) for t in targets for number in range(AIMS[t] // PART))
-    results = {target: [] for target in targets}
+    parts = []
+    for target, all_inputs in inputs.items():
+        part = AIMS[target] // PARTS
+        sizes = [min(part, all_inputs - begin) for begin in range(0, all_inputs, part)]
+        parts += [(number / len(sizes), target, size) for number, size in enumerate(sizes)]
+    parts.sort()  # in turns: if the time is too short, it is for all of them
+    results = {target: [] for target in inputs}
 
-    def one(number, target):
+    def one(number, target, size):
         left = int(end - time.monotonic())
         if left > 0:
-            results[target].append(search(target, left, PART, number + 1))
+            results[target].append(search(target, left, size, number))
 
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-        list(pool.map(lambda part: one(part[0], part[1][1]), enumerate(parts)))
+        waits = [pool.submit(one, number, target, size) for number, (_, target, size) in enumerate(parts, 1)]
+    for wait in waits:
+        wait.result()  # an exception, if there was one
     return results
 
 
@@ -120,6 +128,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--long", action="store_true")
+    parser.add_argument("--counted", type=pathlib.Path)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--built", action="store_true")
     parser.add_argument("targets", nargs="*", metavar="TARGET")
@@ -144,8 +153,12 @@ def main():
         if not arguments.long:
             say(target, [search(target, arguments.seconds)], arguments.seconds)
     if arguments.long:
+        inputs = {target: AIMS[target] for target in targets}
+        for line in json.loads(arguments.counted.read_text())["results"] if arguments.counted else []:
+            if line["target"] in inputs:
+                inputs[line["target"]] = max(0, inputs[line["target"]] - line["survived"])
         begin = time.monotonic()
-        results = search_long(targets, arguments.seconds, arguments.jobs)
+        results = search_long(inputs, arguments.seconds, arguments.jobs)
         for target in targets:
             say(target, results[target], round(time.monotonic() - begin))
     return 0 if good else 1
