@@ -277,6 +277,25 @@ TEST_CASE("where the file is silent, DeepSpeed's own defaults hold, and lines sa
       "ds.json: zero_optimization.offload_param.device: cpu, but each of the 2 ranks keeps its shard of the "
       "weights on its device");
   CHECK(o.offload.offload_weights == offload::choice::automatic);
+
+  for (char const* const optimizer : {"", R"("offload_optimizer": {"device": "none"}, )"}) {
+    auto const weights_alone = concat(R"({"zero_optimization": {"stage": 3, )", optimizer,
+                                      R"("offload_param": {"device": "cpu"}}})");
+    CAPTURE(weights_alone);
+    o = {};
+    auto const three = notes(weights_alone, quiet, 1, o);
+    REQUIRE(three.size() == 1);
+    CHECK(three[0] ==
+          "ds.json: zero_optimization.offload_param.device: cpu, so the CPU also updates these weights, "
+          "where DeepSpeed has the GPU update them");
+    CHECK(o.offload.how == offload::mode::automatic);
+    CHECK(o.offload.offload_weights == offload::choice::on);
+    offload::check(o.offload);
+    o = {};
+    notes(weights_alone, quiet, 2, o);
+    CHECK(o.offload.how == offload::mode::none);
+    offload::check(o.offload);
+  }
 }
 
 TEST_CASE("a token budget replaces the batch, and the file may not have one, too") {

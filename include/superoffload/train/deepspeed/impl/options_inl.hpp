@@ -133,15 +133,24 @@ SUPEROFFLOAD_INLINE void settle_silence(deepspeed_config const& file, settlement
   }
 }
 
-/// Several ranks have sharded weights, which stay on their devices.
-SUPEROFFLOAD_INLINE void settle_weights_of_ranks(deepspeed_config const& file, settlement const& settle,
-                                                 std::int64_t ranks, offload::settings& s,
-                                                 std::vector<std::string>& notes) {
+/// Several ranks have sharded weights, which stay on their devices. Otherwise, state of weights on the host
+/// is there, too.
+SUPEROFFLOAD_INLINE void settle_offloaded_weights(deepspeed_config const& file, settlement const& settle,
+                                                  std::int64_t ranks, offload::settings& s,
+                                                  std::vector<std::string>& notes) {
   bool const asked = file.offload_weights && *file.offload_weights.value == offload::choice::on;
-  if (asked && ranks > 1 && !settle.given("--offload_weights")) {
+  if (!asked || settle.given("--offload_weights")) {
+    return;
+  }
+  if (ranks > 1) {
     s.offload_weights = offload::choice::automatic;
     notes.push_back(concat(file.offload_weights.where, ": cpu, but each of the ", ranks,
                            " ranks keeps its shard of the weights on its device"));
+  } else if (s.how == offload::mode::none && !settle.given("--offload")) {
+    s.how = offload::mode::automatic;
+    notes.push_back(
+        concat(file.offload_weights.where,
+               ": cpu, so the CPU also updates these weights, where DeepSpeed has the GPU update them"));
   }
 }
 
@@ -161,7 +170,7 @@ SUPEROFFLOAD_INLINE std::vector<std::string> apply(deepspeed_config const& file,
   detail::settle_offload(file, settle, o.offload);
   settle(file.wall_clock_breakdown, "--wall_clock_breakdown", o.wall_clock_breakdown);
   detail::settle_silence(file, settle, o, notes);
-  detail::settle_weights_of_ranks(file, settle, ranks, o.offload, notes);
+  detail::settle_offloaded_weights(file, settle, ranks, o.offload, notes);
   return notes;
 }
 
