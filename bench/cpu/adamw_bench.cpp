@@ -58,6 +58,7 @@ struct arrays : offload::whole_arrays<T, F> {
   T* pending;
   T* gradient;
   T* weight;
+  offload::whole_arrays<T, F> next;  // another copy of the state
 };
 
 enum class order { by_array, at_once };
@@ -142,14 +143,18 @@ void measure(benchmark::State& state, traffic const& does, Make const& make) {
     threads.fill_zero(elements, parameters, sizeof(T));
     return elements;
   };
-  auto* const of_state =
-      take.template operator()<std::byte>(offload::state_layout{F, sizeof(T)}.whole(parameters));
+  auto const bytes_of_state = offload::state_layout{F, sizeof(T)}.whole(parameters);
+  auto* const of_state = take.template operator()<std::byte>(bytes_of_state);
+  auto* const of_next = take.template operator()<std::byte>(bytes_of_state);
   arrays<T, F> const a{{offload::whole_arrays<T, F>::at(of_state, parameters)},
                        take_elements(),
                        take_elements(),
-                       take_elements()};
-  a.each(parameters,
-         [&](auto* array, std::int64_t count) { threads.fill_zero(array, count, sizeof(*array)); });
+                       take_elements(),
+                       offload::whole_arrays<T, F>::at(of_next, parameters)};
+  for (auto const& copy : {offload::whole_arrays<T, F>{a}, a.next}) {
+    copy.each(parameters,
+              [&](auto* array, std::int64_t count) { threads.fill_zero(array, count, sizeof(*array)); });
+  }
   threads.run([&](int thread, int of) {
     auto const mine = cpu::slice_of(parameters, thread, of);
     std::minstd_rand random{static_cast<unsigned>(thread + 1)};
@@ -207,6 +212,14 @@ void update_in_place(benchmark::State& state) {
   });
 }
 template <element T, state_format F = state_format::float32>
+void next_state(benchmark::State& state) {
+  constexpr traffic does{true, false, true, true};
+  measure<T, F>(state, does, [](arrays<T, F> const& a) {
+    return kernel::adamw_next_state<T, F>{a.master, a.m,      a.v,      a.gradient, a.next.master,
+                                          a.next.m, a.next.v, a.weight, parameters, step};
+  });
+}
+template <element T, state_format F = state_format::float32>
 void speculate(benchmark::State& state) {
   constexpr traffic does{false, false, true, true};
   measure<T, F>(state, does, [](arrays<T, F> const& a) {
@@ -257,6 +270,7 @@ void on_threads(benchmark::internal::Benchmark* benchmark) {
   BENCHMARK(name<bfloat16, state_format::int8>)->Name("adamw/" #name "<bf16>, int8 state")->Apply(on_threads)
 SUPEROFFLOAD_BOTH(update);
 SUPEROFFLOAD_BOTH(update_in_place);
+SUPEROFFLOAD_BOTH(next_state);
 SUPEROFFLOAD_BOTH(speculate);
 SUPEROFFLOAD_BOTH(commit);
 SUPEROFFLOAD_BOTH(commit_speculate);

@@ -109,6 +109,8 @@ int main(int argc, char** argv) try {
   app.add_option("--weight_buffers,--weight_rooms", j.weight_buffers,
                  "units that a rank gathers at once; 0: as planned")
       ->check(CLI::Range(0, 100000));
+  app.add_option("--double_buffered", j.double_buffered,
+                 "keep state on the host twice; left out: as planned");
   app.add_option("--speculation", j.speculation)
       ->check(CLI::IsMember({"on", "off", "adaptive"}))
       ->capture_default_str();

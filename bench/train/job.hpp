@@ -45,6 +45,7 @@ struct job {
   int workers = 0;         // 0: as planned
   int weight_buffers = 0;  // of a rank; 0: as planned
   std::string speculation = "adaptive";
+  std::optional<bool> double_buffered;  // none: as planned
 };
 
 /// Times training steps of one architecture and prints one line of JSON. `run`: of several ranks, this

@@ -124,6 +124,7 @@ inline so::offload::configuration configured(job const& j, so::offload::configur
   a.pinned_buffers = j.pinned_buffers > 0 ? j.pinned_buffers : a.pinned_buffers;
   a.workers = j.workers > 0 ? j.workers : a.workers;
   a.buffers.weights = j.weight_buffers > 0 ? j.weight_buffers : a.buffers.weights;
+  a.double_buffered = j.double_buffered.value_or(a.double_buffered);
   return a;
 }
 
@@ -315,8 +316,9 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
         ", \"activation_bytes_on_host\": ", allocated.activations_on_host,
         ", \"activation_buffers\": ", a.activations.buffers, ", \"max_grad_norm\": ", j.max_grad_norm,
         ", \"buckets\": ", a.buckets.size(), ", \"pinned_buffers\": ", a.pinned_buffers,
-        ", \"staging_buffers\": ", a.staging_buffers, ", \"workers\": ", a.workers, ", \"speculation\": \"",
-        j.speculation, "\", \"hit_rate\": ", engine.state().hit_rate(),
+        ", \"staging_buffers\": ", a.staging_buffers,
+        ", \"double_buffered\": ", a.double_buffered ? "true" : "false", ", \"workers\": ", a.workers,
+        ", \"speculation\": \"", j.speculation, "\", \"hit_rate\": ", engine.state().hit_rate(),
         ", \"speculated\": ", counts.speculated, ", \"committed\": ", counts.committed,
         ", \"updated\": ", counts.updated, ", \"resent\": ", counts.resent,
         ", \"machine\": ", so::train::to_json(machine, "measured when this run began"), ", ");

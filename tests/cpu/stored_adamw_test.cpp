@@ -117,6 +117,18 @@ void check_all(lab& in, std::int64_t count) {
     s.check(after_second);
   }
   {
+    INFO("next_state");
+    auto const a = made();
+    auto const& s = a.state;
+    whole_state<T, F> const next{in, after_second};  // of other values
+    launch(in.stream, kernel::adamw_next_state<T, F>{s.master.data(), s.m.data(), s.v.data(),
+                                                     a.pending.data(), next.master.data(), next.m.data(),
+                                                     next.v.data(), a.weight.data(), count, record, index});
+    s.check(start);
+    next.check(after_first);
+    check_weights(a.weight, after_first.weights());
+  }
+  {
     INFO("speculate, commit");
     auto const a = made();
     auto const& s = a.state;

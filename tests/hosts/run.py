@@ -80,10 +80,14 @@ class Bench:
     def said(self):
         return (self.scratch / "log").read_text(encoding="utf8", errors="replace")
 
-    def on_hosts(self, slots, output, steps, *more):
-        process = self.start(slots, [self.program, *self.arguments(output, steps, *more)])
+    def run(self, slots, program_command):
+        """The exit status, and what was said."""
+        process = self.start(slots, program_command)
         process.wait(120)
-        return process.returncode
+        return process.returncode, self.said()
+
+    def on_hosts(self, slots, output, steps, *more):
+        return self.run(slots, [self.program, *self.arguments(output, steps, *more)])[0]
 
 
 def weights_of(output):
@@ -124,42 +128,32 @@ def runs(bench, expect):
         own = [bench.program, *bench.arguments(output, 4)]
         theirs = list(own)
         theirs[theirs.index(changed[0]) + 1] = changed[1]
-        process = bench.start(slots, {"north": own, "east": theirs})
-        process.wait(120)
-        said = bench.said()
-        expect(process.returncode == 2 and "rank 1" in said and named in said, f"{what} on one host are refused", said)
+        code, said = bench.run(slots, {"north": own, "east": theirs})
+        expect(code == 2 and "rank 1" in said and named in said, f"{what} on one host are refused", said)
     build = bench.scratch / "other_build"
     build.write_bytes(bench.program.read_bytes() + b"\0")  # what comes after an executable's parts is not loaded
     build.chmod(0o755)
     arguments = bench.arguments(bench.scratch / "builds", 4)
-    process = bench.start(slots, {"north": [bench.program, *arguments], "east": [build, *arguments]})
-    process.wait(120)
-    said = bench.said()
-    expect(process.returncode == 2 and "ranks differ in the program: rank 0" in said and "rank 1 has" in said,
+    code, said = bench.run(slots, {"north": [bench.program, *arguments], "east": [build, *arguments]})
+    expect(code == 2 and "ranks differ in the program: rank 0" in said and "rank 1 has" in said,
            "another build on one host is refused", said)
     output = bench.scratch / "apart"
     output.mkdir()
     own = [bench.program, *bench.arguments(output, 4)]
     elsewhere = ["sh", "-c", 'mount -t tmpfs tmpfs "$0" && exec "$@"', output, *own]
-    process = bench.start(slots, {"north": own, "east": elsewhere})
-    process.wait(120)
-    said = bench.said()
-    expect(process.returncode == 2 and "expected a directory that all hosts share" in said,
+    code, said = bench.run(slots, {"north": own, "east": elsewhere})
+    expect(code == 2 and "expected a directory that all hosts share" in said,
            "an output directory that the hosts do not share is refused", said)
     output = bench.scratch / "full"
     own = [bench.program, *bench.arguments(output, 40, "--save_steps", "5")]
-    process = bench.start(slots, {"north": own, "east": ["sh", "-c", 'ulimit -f 100 && exec "$@"', "sh", *own]})
-    process.wait(120)
-    said = bench.said()
+    code, said = bench.run(slots, {"north": own, "east": ["sh", "-c", 'ulimit -f 100 && exec "$@"', "sh", *own]})
     # mpirun has the status of the process that ends first: 4 of the rank that failed, or 10 of one that heard of it.
-    expect(process.returncode in (4, 10) and "rank-00001.bin" in said and not list(output.glob("checkpoint-*")),
+    expect(code in (4, 10) and "rank-00001.bin" in said and not list(output.glob("checkpoint-*")),
            "a checkpoint that one host cannot write ends all ranks, and is none", said)
     if bench.options.plain:
         plain = [pathlib.Path(bench.options.plain).resolve(), *bench.arguments(bench.scratch / "plain", 4)]
-        process = bench.start(slots, plain)
-        process.wait(120)
-        expect(process.returncode == 2 and "built without MPI" in bench.said(),
-               "a program without MPI is refused by name", bench.said())
+        code, said = bench.run(slots, plain)
+        expect(code == 2 and "built without MPI" in said, "a program without MPI is refused by name", said)
 
 
 def ranks_of(bench):

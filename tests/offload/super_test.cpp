@@ -381,39 +381,86 @@ TEST_CASE("state of fewer bytes stays exact over many steps with every kind of u
   }
 }
 
+/// The same with double-buffered state.
+offload::configuration doubled(offload::configuration a) {
+  a.double_buffered = true;
+  return a;
+}
+
+TEST_CASE_TEMPLATE(
+    "double-buffered state gives the bits of the simple path, in every format and mixture of tiers", T,
+    SUPEROFFLOAD_TEST_WEIGHTS) {
+  auto formats = formats_of_fewer_bytes();
+  formats.push_back(state_format::float32);
+  for (auto const format : formats) {
+    CAPTURE(std::string{name_of(format)});
+    for (auto const* tiers : {"h", "hs", "hhsr"}) {
+      for (double const max_norm : norms_of_mixtures()) {
+        CAPTURE(std::string{tiers});
+        CAPTURE(max_norm);
+        check_exact<T, T>(doubled(configured(tiers, 4, format)), {max_norm, true, true}, 12 / slower);
+        check_exact<T, T>(doubled(offloading(tiers, "0100", true, format)), {max_norm, true, true},
+                          12 / slower);
+      }
+    }
+  }
+}
+
+TEST_CASE(
+    "double-buffered state needs no commit, and stays exact over many steps with every kind of update") {
+  for (auto const format : {state_format::float32, state_format::int8}) {
+    CAPTURE(std::string{name_of(format)});
+    auto const counts = check_exact<bfloat16, bfloat16>(doubled(configured("hhsr", 6, format)),
+                                                        {sometimes, true, true}, 120 / slower, 4);
+    CHECK(counts.speculated > 0);
+    CHECK(counts.committed == 0);
+    CHECK(counts.updated > 0);
+    CHECK(counts.resent > 0);
+    check_exact<bfloat16, float>(doubled(configured("hsr", 3, format)), {sometimes, true, true}, 30);
+    check_exact<bfloat16, bfloat16>(doubled(configured("hr", 2, format)), {never, true, true}, 30);
+    auto at_once = doubled(configured("hhr", 4, format));
+    at_once.immediate = true;
+    check_exact<bfloat16, bfloat16>(at_once, {never, false, true}, 30);
+  }
+}
+
 TEST_CASE_TEMPLATE("state of fewer bytes that is read can be written again without loss, in any pieces", T,
                    SUPEROFFLOAD_TEST_WEIGHTS) {
   for (auto const format : formats_of_fewer_bytes()) {
     CAPTURE(std::string{name_of(format)});
-    auto const run = [&](bool interrupted) {
-      auto const a = configured("hsr", 4, format);
-      auto before = std::make_unique<trained<offload::placed_state<cpu::device, T>, T, T>>(a);
-      for (int t = 1; t <= 5; ++t) { before->step(t, sometimes, 0.0F, true); }
-      if (interrupted) {
-        auto after = std::make_unique<trained<offload::placed_state<cpu::device, T>, T, T>>(a);
-        after->steps_done = before->steps_done;
-        for (auto const& unit : before->units) {
-          if (!unit.trainable()) {
-            continue;
-          }
-          for (auto const part : {state_part::m, state_part::v, state_part::master}) {
-            auto const values = values_of(before->state, unit, part);
-            std::size_t done = 0;
-            for (std::size_t piece = 77; done < values.size(); piece = piece * 3 / 2) {
-              auto const n = std::min(piece, values.size() - done);
-              after->state.write(unit.id(), part, static_cast<std::int64_t>(done),
-                                 std::span{values}.subspan(done, n));
-              done += n;
+    for (bool const twice : {false, true}) {
+      CAPTURE(twice);
+      auto const run = [&](bool interrupted) {
+        auto a = configured("hsr", 4, format);
+        a.double_buffered = twice;
+        auto before = std::make_unique<trained<offload::placed_state<cpu::device, T>, T, T>>(a);
+        for (int t = 1; t <= 5; ++t) { before->step(t, sometimes, 0.0F, true); }
+        if (interrupted) {
+          auto after = std::make_unique<trained<offload::placed_state<cpu::device, T>, T, T>>(a);
+          after->steps_done = before->steps_done;
+          for (auto const& unit : before->units) {
+            if (!unit.trainable()) {
+              continue;
+            }
+            for (auto const part : {state_part::m, state_part::v, state_part::master}) {
+              auto const values = values_of(before->state, unit, part);
+              std::size_t done = 0;
+              for (std::size_t piece = 77; done < values.size(); piece = piece * 3 / 2) {
+                auto const n = std::min(piece, values.size() - done);
+                after->state.write(unit.id(), part, static_cast<std::int64_t>(done),
+                                   std::span{values}.subspan(done, n));
+                done += n;
+              }
             }
           }
+          CHECK(same_bits(before->everything(), after->everything()));
+          before = std::move(after);
         }
-        CHECK(same_bits(before->everything(), after->everything()));
-        before = std::move(after);
-      }
-      for (int t = 6; t <= 9; ++t) { before->step(t, sometimes, 0.0F, true); }
-      return before->everything();
-    };
-    CHECK(same_bits(run(false), run(true)));
+        for (int t = 6; t <= 9; ++t) { before->step(t, sometimes, 0.0F, true); }
+        return before->everything();
+      };
+      CHECK(same_bits(run(false), run(true)));
+    }
   }
 }
 

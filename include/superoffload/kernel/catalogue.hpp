@@ -55,8 +55,9 @@ using of_the_optimizer =
     list<adamw<bfloat16, bfloat16, F>, adamw<bfloat16, float, F>, adamw<float, float, F>>;
 
 template <element T, state_format F>
-using of_host_state = list<adamw_commit<T, F>, adamw_commit_speculate<T, F>, adamw_commit_update<T, F>,
-                           adamw_speculate<T, F>, adamw_update<T, F>, resend_weights<T, F>>;
+using of_host_state =
+    list<adamw_commit<T, F>, adamw_commit_speculate<T, F>, adamw_commit_update<T, F>, adamw_next_state<T, F>,
+         adamw_speculate<T, F>, adamw_update<T, F>, resend_weights<T, F>>;
 template <state_format F>
 using of_host_states = decltype(of_host_state<bfloat16, F>{} + of_host_state<float, F>{});
 

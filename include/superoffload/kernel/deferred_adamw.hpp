@@ -12,6 +12,7 @@
 // is written afterwards.
 //
 //   update             a step of which everything is known
+//   next_state         the state and the weights that the step would give, beside a state that is unchanged
 //   speculate          only the weights that the step would give; the state is unchanged
 //   commit             the state of a speculated step: `pending` is its gradient, `record` holds its scalars
 //   commit_speculate   a commit, then a speculate of the next step, in one pass
@@ -44,6 +45,38 @@ struct adamw_update {
   [[nodiscard]] constexpr adamw_update slice(std::int64_t first, std::int64_t size) const {
     return {master + first, m + first, v + first, gradient + first,
             weight + first, size,      step,      index + first};
+  }
+};
+
+/// The state and the working weights that an AdamW step would give, written to other arrays. The state stays
+/// as it is.
+template <element T, state_format F = state_format::float32>
+struct adamw_next_state {
+  masters<T, F> master;       ///< before the step; not changed
+  moments<F> m;               ///< before the step; not changed
+  moments<F> v;               ///< before the step; not changed
+  T const* gradient;          ///< of this step; a clipped step needs it again
+  masters<T, F> next_master;  ///< overwritten with the state after the step
+  moments<F> next_m;          ///< likewise
+  moments<F> next_v;          ///< likewise
+  T* weight;                  ///< overwritten with the new working weights
+  std::int64_t count;         ///< elements of each array
+  adamw_step step;            ///< the scalars, with the clip factor that is expected
+  std::int64_t index = 0;     ///< of the first element in its unit, for stochastic rounding
+
+  /// The kernel for elements `first` to `first + size - 1`.
+  [[nodiscard]] constexpr adamw_next_state slice(std::int64_t first, std::int64_t size) const {
+    return {master + first,
+            m + first,
+            v + first,
+            gradient + first,
+            next_master + first,
+            next_m + first,
+            next_v + first,
+            weight + first,
+            size,
+            step,
+            index + first};
   }
 };
 

@@ -37,6 +37,10 @@ struct configuration {
   int workers = 1;             ///< threads of CPU Adam, each pinned to its own processor
   std::string resource_group;  ///< of the host's cache and bandwidth control, for these threads; empty: none
   bool speculates = true;      ///< make new weights before the gradient check
+  /// Is whole state on the host kept twice? A speculative update then writes the new state, too, beside the
+  /// current one, which the check replaces by it or not. So each step takes one pass over the state, and not
+  /// two.
+  bool double_buffered = false;
   bool adapts = true;          ///< stop doing so while most steps are clipped
   bool immediate = false;      ///< update without a check; a step that is not finite ends the run
   bool waits_for_all = false;  ///< the next step begins when every weight is back

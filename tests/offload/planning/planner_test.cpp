@@ -142,6 +142,33 @@ TEST_CASE("the plan's bytes are those that state and store take") {
   }
 }
 
+TEST_CASE("state of fewer bytes is kept twice where that is faster and fits the host") {
+  model const m{};
+  settings s{.how = mode::super, .ratio = 1.0, .device_updated_share = 0.0};
+  s.state = state_format::int8;
+  auto const planned = [&](machine const& on) { return make_plan(m.units, m.work, on, s); };
+  auto const twice = planned(h200_machine());
+  REQUIRE(twice.fits);
+  CHECK(twice.state.double_buffered);
+  CHECK(twice.step.speculated > 0.0);
+  CHECK(twice.step.committed == 0.0);
+  CHECK(twice.on_host.state == bytes_of(twice.state, 2).whole);
+  auto little = h200_machine();
+  little.host.memory = little.host.reserve + twice.on_host.total() - twice.on_host.state / 4;
+  auto const once = planned(little);
+  REQUIRE(once.fits);
+  CHECK_FALSE(once.state.double_buffered);
+  CHECK(once.step.committed > 0.0);
+  CHECK(once.on_host.state == twice.on_host.state / 2);
+  CHECK(twice.step_time < once.step_time);
+  s.state = state_format::float32;
+  CHECK_FALSE(planned(h200_machine()).state.double_buffered);
+  s.state = state_format::int8;
+  auto unchecked = m.work;
+  unchecked.checks_gradient = false;
+  CHECK_FALSE(make_plan(m.units, unchecked, h200_machine(), s).state.double_buffered);
+}
+
 TEST_CASE("a plan obeys the settings") {
   model const m{};
   auto const plan_with = [&](settings const& s) { return make_plan(m.units, m.work, h200_machine(), s); };

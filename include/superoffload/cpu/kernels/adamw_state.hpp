@@ -179,9 +179,13 @@ struct adamw_group {
   template <class Arguments, class Extent>
   SUPEROFFLOAD_ALWAYS_INLINE void store_moments(Arguments const& a, int64_t i, kernel::adamw_step const& step,
                                                 Extent extent) {
-    group_noise<F> const noise{a.index + i, step};
-    m.store_to(a.m, i, noise, extent);
-    v.store_to(a.v, i, noise, extent);
+    store_moments_to(a.m, a.v, i, group_noise<F>{a.index + i, step}, extent);
+  }
+  template <class Extent>
+  SUPEROFFLOAD_ALWAYS_INLINE void store_moments_to(kernel::moments<F> to_m, kernel::moments<F> to_v,
+                                                   int64_t i, group_noise<F> const& noise, Extent extent) {
+    m.store_to(to_m, i, noise, extent);
+    v.store_to(to_v, i, noise, extent);
   }
   /// A step with the gradients from element `i` on. `index` is the index of element 0 in its unit.
   template <element G, class Extent>

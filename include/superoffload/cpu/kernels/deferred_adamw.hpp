@@ -5,6 +5,7 @@
 #include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/kernels/adamw_state.hpp>
 #include <superoffload/cpu/kernels/simd.hpp>
+#include <superoffload/cpu/kernels/staged_state.hpp>
 #include <superoffload/cpu/kernels/streaming.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
 
@@ -71,6 +72,41 @@ void run(kernel::adamw_update<T, F> const& a, int64_t first, int64_t last) {
         },
         a.master, a.m, a.v, a.gradient);
   });
+}
+
+template <element T, state_format F>
+int64_t items(kernel::adamw_next_state<T, F> const& a) {
+  return pieces_of(a.count, elements_of_item);
+}
+template <element T, state_format F>
+void run(kernel::adamw_next_state<T, F> const& a, int64_t first, int64_t last) {
+  staged<kernel::masters<T, F>> master;
+  staged<kernel::moments<F>> m, v;
+  auto const mine = range_of(first, last, elements_of_item, a.count);
+  auto begin = mine.begin;  // the first element that is staged
+  auto const leave = [&](int64_t end) {
+    master.leave(a.next_master + begin, end - begin);
+    m.leave(a.next_m + begin, end - begin);
+    v.leave(a.next_v + begin, end - begin);
+    begin = end;
+  };
+  choosing_stores<T>(a.weight, nullptr, a.gradient, [&](auto past_caches) {
+    for_streamed_groups<F>(
+        first, last, a.count,
+        [&](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+          if (i - begin == staged_elements) {
+            leave(i);
+          }
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(a.gradient, i, a.step, a.index, extent);
+          state.store_masters(master.data(), i - begin, extent);
+          state.store_moments_to(m.data(), v.data(), i - begin, group_noise<F>{a.index + i, a.step}, extent);
+          store_weights<past_caches>(a.weight, state, i, extent);
+        },
+        a.master, a.m, a.v, a.gradient);
+    leave(mine.end);
+  });
+  finish_stores();
 }
 
 template <element T, state_format F>

@@ -5,7 +5,9 @@
 
 #include <superoffload/cpu/kernels/simd.hpp>
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
@@ -70,6 +72,22 @@ bool stores_past_caches(T const* to) {
 #else
   store<rounding::half_away>(to, x, whole{});
 #endif
+}
+/// Copies around the caches, where the processor can and `to` is aligned to a cache line. `from` is aligned
+/// to one. Needs finish_stores() before other threads may read.
+inline void copy_past_caches(void* to, void const* from, std::size_t bytes) {
+  std::size_t done = 0;
+#if defined(__AVX2__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+  if (stores_past_caches(static_cast<std::byte*>(to))) {
+    for (; done + 64 <= bytes; done += 64) {
+      auto* const there = reinterpret_cast<__m256i*>(static_cast<std::byte*>(to) + done);
+      auto const* const here = reinterpret_cast<__m256i const*>(static_cast<std::byte const*>(from) + done);
+      _mm256_stream_si256(there, _mm256_load_si256(here));
+      _mm256_stream_si256(there + 1, _mm256_load_si256(here + 1));
+    }
+  }
+#endif
+  std::memcpy(static_cast<std::byte*>(to) + done, static_cast<std::byte const*>(from) + done, bytes - done);
 }
 inline void finish_stores() {
 #if (defined(__AVX512F__) || defined(__AVX2__)) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)

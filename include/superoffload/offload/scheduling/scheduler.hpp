@@ -28,19 +28,21 @@ namespace superoffload::offload {
 /// A step begins with the first gradient and ends with its check. Between the two, if the step was announced,
 /// buckets get speculative updates, newest first: their new weights are made and sent, and their state stays.
 /// If the check confirms them, their state is pending. It is committed in one pass with the next step, or in
-/// idle time. After the check the other buckets are updated, in the order of the forward. In the immediate
-/// mode, buckets of an announced step are updated as soon as their gradients arrive.
+/// idle time. Double-buffered state is never pending: a speculative update writes its other copy, which the
+/// check makes the current one. After the check the other buckets are updated, in the order of the forward.
+/// In the immediate mode, buckets of an announced step are updated as soon as their gradients arrive.
 ///
 /// Buckets are identified by their index in the configuration, pinned buffers by their number.
 class scheduler {
 public:
   static constexpr int no_buffer = pinned_buffers::none;  ///< stands for a buffer that a task does not use
-  /// The pinned buffers of a task.
+  /// The pinned buffers of a task, and the copy of the state that is current.
   struct buffers {
     /// @{
     /// The gradient, the kept gradient of the pending step, and the new weights, which may overwrite either.
     int gradient = no_buffer, kept = no_buffer, weights = no_buffer;
     /// @}
+    int current = 0;  ///< as current()
   };
 
   /// For the simulator.
@@ -54,6 +56,7 @@ public:
   explicit scheduler(configuration const& a) : scheduler{a, options{}} {}
   scheduler(configuration const& a, options const& o)
       : immediate_{a.immediate},
+        double_buffered_{a.double_buffered},
         options_{o},
         step_{a, o.hit_rate},
         staging_{a},
@@ -158,7 +161,10 @@ public:
       return {.kept = b.kept};
     }
     stages_.move(t.bucket, bucket_stage::serving);
-    buffers uses{.gradient = b.gradient, .kept = t.commits ? b.kept : no_buffer, .weights = b.gradient};
+    buffers uses{.gradient = b.gradient,
+                 .kept = t.commits ? b.kept : no_buffer,
+                 .weights = b.gradient,
+                 .current = b.current};
     if (t.what == service::speculate) {
       uses.weights = t.commits ? b.kept : pinned_.take();
     }
@@ -257,6 +263,8 @@ public:
   [[nodiscard]] bool before_check() const { return step_.before(); }
   /// For buckets of the host tier; the others stay idle.
   [[nodiscard]] bucket_stage stage(std::size_t index) const { return stages_[index]; }
+  /// Which copy of a double-buffered state is current: 0 or 1.
+  [[nodiscard]] int current(std::size_t index) const { return buckets_[index].current; }
   /// Are the bucket's weights of the last step made? Their copy may still run.
   [[nodiscard]] bool weights_made(std::size_t index) const {
     auto const stage = stages_[index];
@@ -299,6 +307,7 @@ private:
     bool dropped = false;  // the gradient of a skipped step is still being copied
     int gradient = no_buffer;
     int kept = no_buffer;  // holds the gradient of the pending step
+    int current = 0;       // copy of a double-buffered state
   };
   std::vector<std::size_t> const& of_unit(int unit) const {
     static std::vector<std::size_t> const none;
@@ -311,7 +320,11 @@ private:
     bool const skipped = step_.skipped();
     switch (stages_[index]) {
       case bucket_stage::speculated:
-        if (step_.came_true()) {
+        if (step_.came_true() && double_buffered_) {
+          b.current = 1 - b.current;
+          pinned_.give(b.gradient);
+          stages_.move(index, bucket_stage::idle);
+        } else if (step_.came_true()) {
           b.kept = std::exchange(b.gradient, no_buffer);
           pending_.insert(index);
           stages_.move(index, bucket_stage::idle);
@@ -362,10 +375,12 @@ private:
     return first;
   }
   [[nodiscard]] worker_task task(service what, std::size_t index) const {
-    return {what, index, pending_.contains(index), buckets_[index].in_place};
+    return {what, index, pending_.contains(index), buckets_[index].in_place,
+            what == service::speculate && double_buffered_};
   }
 
   bool immediate_;
+  bool double_buffered_;
   options options_;
   step_check step_;
   staging_schedule staging_;

@@ -18,10 +18,11 @@ enum class service {
 
 /// A task of CPU Adam, which all its threads do together.
 struct worker_task {
-  service what;           ///< its kind
-  std::size_t bucket;     ///< index in the configuration
-  bool commits = false;   ///< also commits the pending step, in the same pass
-  bool in_place = false;  ///< the weights live on the host, beside the state: nothing is sent
+  service what;              ///< its kind
+  std::size_t bucket;        ///< index in the configuration
+  bool commits = false;      ///< also commits the pending step, in the same pass
+  bool in_place = false;     ///< the weights live on the host, beside the state: nothing is sent
+  bool writes_next = false;  ///< a speculative update that also writes the state, beside the current one
 
   /// Are weights copied to the device afterwards?
   [[nodiscard]] bool sends() const { return what != service::commit && !in_place; }
@@ -31,7 +32,9 @@ struct worker_task {
       case service::commit:
         return adam_task::commit;
       case service::speculate:
-        return commits ? adam_task::commit_speculate : adam_task::speculate;
+        return commits       ? adam_task::commit_speculate
+               : writes_next ? adam_task::update  // as much work
+                             : adam_task::speculate;
       default:
         return commits ? adam_task::commit_update : in_place ? adam_task::update_in_place : adam_task::update;
     }

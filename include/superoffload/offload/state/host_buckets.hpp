@@ -158,6 +158,8 @@ public:
       case service::speculate:
         if (t.commits) {
           host_.commit_speculate(index, p.speculated, buffer_of(with.kept), record, buffer_of(with.gradient));
+        } else if (t.writes_next) {
+          host_.write_next(index, with.current, record, buffer_of(with.gradient), buffer_of(with.weights));
         } else {
           host_.speculate(index, record, buffer_of(with.gradient), buffer_of(with.weights));
         }
@@ -169,11 +171,11 @@ public:
         } else if (t.commits) {
           host_.commit_update(index, p.speculated, buffer_of(with.kept), record, buffer_of(with.gradient));
         } else {
-          host_.update(index, record, buffer_of(with.gradient));
+          host_.update(index, with.current, record, buffer_of(with.gradient));
         }
         break;
       case service::resend:
-        host_.weights(index, buffer_of(with.weights));
+        host_.weights(index, with.current, buffer_of(with.weights));
         break;
     }
   }
@@ -181,12 +183,12 @@ public:
   // Access from outside, while nothing is under way
   // -------------------------------------------------------------------------
 
-  /// Reads elements [first, first + size) of the bucket's state.
-  void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
+  /// Reads elements [first, first + size) of the bucket's state, of which the copy `current` is current.
+  void read(std::size_t index, int current, state_part part, std::int64_t first, std::span<float> to) {
     if (pieces_[index].in_place) {
       split_.read(index, part, first, to);
     } else {
-      host_.read(index, part, first, to);
+      host_.read(index, current, part, first, to);
     }
   }
   /// Working weights of written masters are up to date after refresh().
@@ -202,14 +204,16 @@ public:
   /// Does refresh() have anything to do?
   [[nodiscard]] bool any_stale() const noexcept { return any_stale_; }
   /// Makes the working weights of buckets with written masters, copies them to the device, and waits.
-  void refresh() {
+  /// current(index) says which copy of a bucket's state is current.
+  template <class Current>
+  void refresh(Current const& current) {
     any_stale_ = false;
     for (std::size_t i = 0; i < pieces_.size(); ++i) {
       auto& p = pieces_[i];
       if (p.stale) {
         p.stale = false;
         working_on_ = {"weights of ", p.bucket.unit};
-        host_.weights(i, buffer_of(0));
+        host_.weights(i, current(i), buffer_of(0));
         link_->up.copy(p.weights, buffer_of(0), weight_bytes(p.bucket.count));
         link_->up.synchronize();
       }

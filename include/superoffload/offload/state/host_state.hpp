@@ -14,6 +14,7 @@
 #include <superoffload/offload/state/state_bytes.hpp>
 #include <superoffload/offload/state/step_record.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,9 +24,10 @@
 namespace superoffload::offload {
 
 /// Whole optimizer state in host memory: master, m and v, updated by CPU Adam. Each thread prefers its own
-/// slice of a bucket, which it touched first. Gradients and weights are buffers of a whole bucket. Calls
-/// return when the work is done; one call at a time. After an exception in a thread, every later call throws
-/// it again.
+/// slice of a bucket, which it touched first. Gradients and weights are buffers of a whole bucket. Of a
+/// double-buffered configuration there are two copies of the state, and calls say which one is current: 0
+/// or 1. Calls return when the work is done; one call at a time. After an exception in a thread, every later
+/// call throws it again.
 template <device_policy D, element T>
 class host_state {
 public:
@@ -41,6 +43,7 @@ public:
              adam_workers* workers)
       : workers_{workers},
         format_{a.format},
+        copies_{a.double_buffered ? 2 : 1},
         memory_{adam_workers::memory(workers, device.host_account(), bytes(a))} {
     state_layout const layout{format_, sizeof(T)};
     auto* state = memory_.template as<std::byte>();
@@ -54,7 +57,9 @@ public:
       p.unit = b.unit;
       p.begin = unit.begin() + b.offset;
       p.count = b.count;
-      p.state = std::exchange(state, state + layout.whole(b.count));
+      for (int copy = 0; copy < copies_; ++copy) {
+        p.state[static_cast<std::size_t>(copy)] = std::exchange(state, state + layout.whole(b.count));
+      }
     }
     if (workers_ == nullptr) {
       return;
@@ -62,8 +67,8 @@ public:
     auto& threads = workers_->threads();
     drain_at_end const drained{threads};
     for (auto const& p : pieces_) {  // first touch: memory comes from the node of the thread that works on it
-      if (p.count > 0) {
-        with_arrays(p, [&]<state_format F>(whole_arrays<T, F> const& of) {
+      for (int copy = 0; copy < copies_ && p.count > 0; ++copy) {
+        with_arrays(p, copy, [&]<state_format F>(whole_arrays<T, F> const& of) {
           of.each(p.count,
                   [&](auto* array, std::int64_t count) { threads.fill_zero(array, count, sizeof(*array)); });
         });
@@ -73,25 +78,39 @@ public:
   }
 
   /// A step with its true factor. The new weights overwrite the gradient.
-  void update(std::size_t index, step_record const& record, T* gradient) {
-    each_piece(index, gradient, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
-      auto const at = s.offset;
-      cpu::run(kernel::adamw_update<T, F>{of.master + at, of.m + at, of.v + at, gradient + at, gradient + at,
-                                          s.count, record.numbers(p.unit, s.decays), p.begin + at});
-    });
+  void update(std::size_t index, int current, step_record const& record, T* gradient) {
+    each_piece(index, current, gradient,
+               [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
+                 auto const at = s.offset;
+                 cpu::run(kernel::adamw_update<T, F>{of.master + at, of.m + at, of.v + at, gradient + at,
+                                                     gradient + at, s.count, record.numbers(p.unit, s.decays),
+                                                     p.begin + at});
+               });
   }
   /// Makes the weights that a step would give; the state stays.
   void speculate(std::size_t index, step_record const& record, T const* gradient, T* weights) {
-    each_piece(index, weights, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
+    each_piece(index, 0, weights, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
       auto const at = s.offset;
       cpu::run(kernel::adamw_speculate<T, F>{of.master + at, of.m + at, of.v + at, gradient + at,
                                              weights + at, s.count, record.numbers(p.unit, s.decays),
                                              p.begin + at});
     });
   }
+  /// Makes the state and the weights that a step would give. The other copy of the state gets the former; the
+  /// current one stays.
+  void write_next(std::size_t index, int current, step_record const& record, T const* gradient, T* weights) {
+    each_piece(index, current, weights,
+               [=, this]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
+                 auto const at = s.offset;
+                 auto const next = arrays<F>::at(p.state[static_cast<std::size_t>(1 - current)], p.count);
+                 cpu::run(kernel::adamw_next_state<T, F>{
+                     of.master + at, of.m + at, of.v + at, gradient + at, next.master + at, next.m + at,
+                     next.v + at, weights + at, s.count, record.numbers(p.unit, s.decays), p.begin + at});
+               });
+  }
   /// Writes the state of a confirmed speculative update.
   void commit(std::size_t index, step_record const& pending, T const* kept) {
-    each_piece(index, nullptr, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
+    each_piece(index, 0, nullptr, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
       auto const at = s.offset;
       cpu::run(kernel::adamw_commit<T, F>{of.master + at, of.m + at, of.v + at, kept + at, s.count,
                                           pending.numbers(p.unit, s.decays), p.begin + at});
@@ -101,7 +120,7 @@ public:
   /// gradient.
   void commit_speculate(std::size_t index, step_record const& pending, T* kept, step_record const& record,
                         T const* gradient) {
-    each_piece(index, kept, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
+    each_piece(index, 0, kept, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
       auto const at = s.offset;
       cpu::run(kernel::adamw_commit_speculate<T, F>{
           of.master + at, of.m + at, of.v + at, kept + at, gradient + at, kept + at, s.count,
@@ -111,23 +130,24 @@ public:
   /// commit() of the pending step and update() of this one. The weights overwrite this step's gradient.
   void commit_update(std::size_t index, step_record const& pending, T const* kept, step_record const& record,
                      T* gradient) {
-    each_piece(index, gradient, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
-      auto const at = s.offset;
-      cpu::run(kernel::adamw_commit_update<T, F>{
-          of.master + at, of.m + at, of.v + at, kept + at, gradient + at, gradient + at, s.count,
-          pending.numbers(p.unit, s.decays), record.numbers(p.unit, s.decays), p.begin + at});
-    });
+    each_piece(index, 0, gradient,
+               [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
+                 auto const at = s.offset;
+                 cpu::run(kernel::adamw_commit_update<T, F>{
+                     of.master + at, of.m + at, of.v + at, kept + at, gradient + at, gradient + at, s.count,
+                     pending.numbers(p.unit, s.decays), record.numbers(p.unit, s.decays), p.begin + at});
+               });
   }
   /// Makes the weights of the state as it is.
-  void weights(std::size_t index, T* to) {
-    on_threads(index, [=]<state_format F>(piece const&, arrays<F> const& of, segment const& s) {
+  void weights(std::size_t index, int current, T* to) {
+    on_threads(index, current, [=]<state_format F>(piece const&, arrays<F> const& of, segment const& s) {
       plain_weights(of, s, to);
     });
   }
 
   /// Reads elements [first, first + size) of the bucket at `index`.
-  void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) const {
-    with_arrays(pieces_[index], [&]<state_format F>(arrays<F> const& of) {
+  void read(std::size_t index, int current, state_part part, std::int64_t first, std::span<float> to) const {
+    with_arrays(pieces_[index], current, [&]<state_format F>(arrays<F> const& of) {
       if (part == state_part::master) {
         read_masters(of.master, first, to);
       } else {
@@ -135,15 +155,18 @@ public:
       }
     });
   }
-  /// Writes them. Working weights do not change: weights() makes the new ones.
+  /// Writes them, to all copies: updates leave out what is frozen. Working weights do not change: weights()
+  /// makes the new ones.
   void write(std::size_t index, state_part part, std::int64_t first, std::span<float const> from) {
-    with_arrays(pieces_[index], [&]<state_format F>(arrays<F> const& of) {
-      if (part == state_part::master) {
-        write_masters(of.master, first, from);
-      } else {
-        write_moment<F>(of.moment(part), part, first, from);
-      }
-    });
+    for (int copy = 0; copy < copies_; ++copy) {
+      with_arrays(pieces_[index], copy, [&]<state_format F>(arrays<F> const& of) {
+        if (part == state_part::master) {
+          write_masters(of.master, first, from);
+        } else {
+          write_moment<F>(of.moment(part), part, first, from);
+        }
+      });
+    }
   }
 
 private:
@@ -155,19 +178,21 @@ private:
     int unit = 0;
     std::int64_t begin = 0;  // its first element's index in the unit
     std::int64_t count = 0;
-    std::byte* state = nullptr;
+    std::array<std::byte*, 2> state{};  // the copies
   };
 
-  /// Calls work(arrays) with those of the piece.
+  /// Calls work(arrays) with those of a copy of the piece.
   template <class Work>
-  void with_arrays(piece const& p, Work const& work) const {
-    with_format(format_, [&]<state_format F>() { work(arrays<F>::at(p.state, p.count)); });
+  void with_arrays(piece const& p, int copy, Work const& work) const {
+    with_format(format_, [&]<state_format F>() {
+      work(arrays<F>::at(p.state[static_cast<std::size_t>(copy)], p.count));
+    });
   }
   /// Calls update(piece, arrays, segment) for trainable segments. The others only write their weights, unless
   /// `weights` is null.
   template <class Update>
-  void each_piece(std::size_t index, T* weights, Update const& update) {
-    on_threads(index,
+  void each_piece(std::size_t index, int current, T* weights, Update const& update) {
+    on_threads(index, current,
                [&update, weights]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
                  if (s.trainable) {
                    update(p, of, s);
@@ -178,9 +203,9 @@ private:
   }
   /// Calls work(piece, arrays, segment) on all threads.
   template <class Work>
-  void on_threads(std::size_t index, Work const& work) {
+  void on_threads(std::size_t index, int current, Work const& work) {
     auto const& p = pieces_[index];
-    with_arrays(p, [&]<state_format F>(arrays<F> const& of) {
+    with_arrays(p, current, [&]<state_format F>(arrays<F> const& of) {
       workers_->each_piece(p.count, p.segments, [&](segment const& s) { work(p, of, s); });
     });
   }
@@ -191,6 +216,7 @@ private:
 
   adam_workers* workers_;
   state_format format_;
+  int copies_;
   cpu::state_memory memory_;
   std::vector<piece> pieces_;  // by bucket; empty if not kept here
 };

@@ -97,7 +97,9 @@ inline state_bytes bytes_of(placement const& buckets, zero::offloaded_units cons
   return all;
 }
 inline state_bytes bytes_of(configuration const& a, std::size_t element_bytes) {
-  return bytes_of(a.buckets, a.offloaded, {a.format, element_bytes});
+  auto all = bytes_of(a.buckets, a.offloaded, {a.format, element_bytes});
+  all.whole *= a.double_buffered ? 2 : 1;
+  return all;
 }
 
 }  // namespace superoffload::offload

@@ -34,8 +34,8 @@ namespace superoffload::offload {
 ///
 /// A step is announce(record), if the record is known; ready(unit) as gradients become final;
 /// conclude(record) or conclude(nothing) after the check; and await(unit) before the unit's weights are used
-/// again. State is never written for a step before its check, so nothing is ever rolled back and the bits are
-/// those of the simple path (none.hpp).
+/// again. Current state is never written for a step before its check, so nothing is ever rolled back and the
+/// bits are those of the simple path (none.hpp).
 ///
 /// Weights that live in host memory (configuration::offloaded) are updated there. Their gradients are held in
 /// pinned buffers until the check, and no weights are sent.
@@ -124,7 +124,7 @@ public:
   void await(int unit, typename D::stream& stream) {
     std::unique_lock lock{mutex_};
     if (copies_.host().any_stale()) {
-      copies_.host().refresh();
+      copies_.host().refresh([this](std::size_t i) { return scheduler_.current(i); });
     }
     each_bucket(unit, [&](std::size_t i, tier where) {
       bool const device_updated = where == tier::device_updated;
@@ -200,7 +200,8 @@ public:
   /// Reads elements [first, first + size) of the bucket at `index`, after flush().
   void read(std::size_t index, state_part part, std::int64_t first, std::span<float> to) {
     if (buckets_[index].where == tier::host) {
-      copies_.host().read(index, part, first, to);
+      std::lock_guard const lock{mutex_};
+      copies_.host().read(index, scheduler_.current(index), part, first, to);
     } else {
       copies_.device_updated().read(index, part, first, to);
     }

@@ -71,7 +71,9 @@ private:
         "  optimizer state: %.1f %% on the device, %.1f %% updated by the CPU, %.1f %% streamed to the "
         "device%s\n",
         100.0 * p_.resident, 100.0 * p_.host, 100.0 * p_.device_updated,
-        p_.state.format == state_format::float32 ? "" : concat(", in ", name_of(p_.state.format)).c_str());
+        concat(p_.state.format == state_format::float32 ? "" : concat(", in ", name_of(p_.state.format)),
+               p_.state.double_buffered ? ", twice on the host" : "")
+            .c_str());
     if (p_.host > 0.0) {
       text_ += formatted("  CPU Adam: %d thread%s, %s\n", p_.state.workers, p_.state.workers == 1 ? "" : "s",
                          p_.state.immediate    ? "as gradients arrive"

@@ -107,12 +107,15 @@ private:
     }
   }
 
-  /// Is it faster, and if state leaves the device, is that worth_leaving?
+  /// Is it faster, and if state leaves the device, is that worth_leaving? A second copy of state must be
+  /// worth its memory.
   static bool is_better(plan const& p, plan const& than) {
     bool const leaves = p.state.off_the_device() > 0, left = than.state.off_the_device() > 0;
-    return leaves == left ? p.step_time < than.step_time
-           : leaves       ? p.step_time < worth_leaving * than.step_time
-                          : than.step_time >= worth_leaving * p.step_time;
+    double const copy = 1.01;
+    return leaves == left ? (p.state.double_buffered ? copy : 1.0) * p.step_time <
+                                (than.state.double_buffered ? copy : 1.0) * than.step_time
+           : leaves ? p.step_time < worth_leaving * than.step_time
+                    : than.step_time >= worth_leaving * p.step_time;
   }
 
   /// Nothing leaves the device and nothing is recomputed: no plan is faster.

@@ -70,6 +70,7 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::plan const& p, std::string cons
       {"staging_buffers", p.state.staging_buffers},
       {"cpu_adam_threads", p.state.workers},
       {"speculates", p.state.speculates},
+      {"double_buffered", p.state.double_buffered},
       {"immediate", p.state.immediate},
       {"units_with_offloaded_weights", std::count_if(p.offloaded_weights.begin(), p.offloaded_weights.end(),
                                                      [](std::int64_t elements) { return elements > 0; })},
