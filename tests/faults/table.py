@@ -68,9 +68,10 @@ GPU_FAULTS = [
     Fault("G3", "F16 with a GPU for each rank: it is killed, ends, throws, stops or hangs", "P7", 0, "F16"),
     Fault("G4", "copies, kernels and events come late, and a copy's destination is NaN until then", "P4", 0),
     Fault("G5", "a test of kernels under a tool of compute-sanitizer", "P8", 0),
-    Fault("G6", "F8 of the GPU's memory and of pinned memory, and a GPU that others fill", "P8", 0, "F8"),
+    Fault("G6", "F8 of the GPU's memory and of pinned memory", "P8", 0, "F8"),
     Fault("G7", "F12 on a GPU, and on several with an overflow on one of them", "P6", 0, "F12"),
     Fault("G8", "F14 between 1, 2 and 4 GPUs", "P5", 0, "F14"),
+    Fault("full", "other programs leave little of the GPU's memory", "P8", 0, "F8"),
     Fault("lost", "the GPU is lost at any time", "P1 P4", 0),
 ]
 
@@ -112,7 +113,7 @@ GPU_RUNS = [
     Run("examples_tests", "-tc=the end of a rank in mid-run*", "G3"),
     Run("examples_tests", "-tc=work that comes late on its stream*", "G4"),
     Run("examples_tests", "-tc=memory of the GPU or of pinned*", "G6"),
-    Run("examples_tests", "-tc=with little memory left on the GPU*", "G6", alone=True),
+    Run("examples_tests", "-tc=with little memory left on the GPU*", "full", alone=True),
     Run("cuda_tests", "--source-file=*offloaded_test.cpp", "G7"),
     Run("nccl_tests", "-tc=a gradient that overflows on one rank's GPU*", "G7"),
     Run("nccl_tests", "-tc=state that some GPUs wrote*,a run that goes from one GPU to all*", "G8"),

@@ -143,7 +143,7 @@ TEST_CASE_TEMPLATE("weights that stay gathered from forward to backward change n
       CAPTURE(ranks);
       s.weight_buffers = 3;
       auto const expected = sharded<P>(ranks, s);
-      for (int const buffers : {5, 99}) {
+      for (int const buffers : test::under_thread_sanitizer ? std::vector{5} : std::vector{5, 99}) {
         CAPTURE(buffers);
         s.weight_buffers = buffers;
         CHECK((sharded<P>(ranks, s) == expected));

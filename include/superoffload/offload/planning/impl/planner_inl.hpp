@@ -111,7 +111,7 @@ private:
   /// worth its memory.
   static bool is_better(plan const& p, plan const& than) {
     bool const leaves = p.state.off_the_device() > 0, left = than.state.off_the_device() > 0;
-    double const copy = 1.01;
+    double const copy = 1.03;
     return leaves == left ? (p.state.double_buffered ? copy : 1.0) * p.step_time <
                                 (than.state.double_buffered ? copy : 1.0) * than.step_time
            : leaves ? p.step_time < worth_leaving * than.step_time
