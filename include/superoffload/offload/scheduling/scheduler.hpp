@@ -36,14 +36,7 @@ namespace superoffload::offload {
 class scheduler {
 public:
   static constexpr int no_buffer = pinned_buffers::none;  ///< stands for a buffer that a task does not use
-  /// The pinned buffers of a task, and the copy of the state that is current.
-  struct buffers {
-    /// @{
-    /// The gradient, the kept gradient of the pending step, and the new weights, which may overwrite either.
-    int gradient = no_buffer, kept = no_buffer, weights = no_buffer;
-    /// @}
-    int current = 0;  ///< as current()
-  };
+  using buffers = task_buffers;                           ///< of a task
 
   /// For the simulator.
   struct options {
@@ -161,10 +154,7 @@ public:
       return {.kept = b.kept};
     }
     stages_.move(t.bucket, bucket_stage::serving);
-    buffers uses{.gradient = b.gradient,
-                 .kept = t.commits ? b.kept : no_buffer,
-                 .weights = b.gradient,
-                 .current = b.current};
+    buffers uses{b.gradient, t.commits ? b.kept : no_buffer, b.gradient, b.current};
     if (t.what == service::speculate) {
       uses.weights = t.commits ? b.kept : pinned_.take();
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/offload/scheduling/adam_task.hpp>
+#include <superoffload/offload/scheduling/pinned_buffers.hpp>
 
 #include <cstddef>
 
@@ -40,6 +41,15 @@ struct worker_task {
     }
   }
   friend bool operator==(worker_task const&, worker_task const&) = default;  ///< of all fields
+};
+
+/// The pinned buffers of a task, by number, and the copy of double-buffered state that is current.
+struct task_buffers {
+  /// @{
+  /// The gradient, the kept gradient of the pending step, and the new weights, which may overwrite either.
+  int gradient = pinned_buffers::none, kept = pinned_buffers::none, weights = pinned_buffers::none;
+  /// @}
+  int current = 0;  ///< 0 or 1
 };
 
 }  // namespace superoffload::offload
