@@ -99,14 +99,14 @@ public:
   /// Makes the state and the weights that a step would give. The other copy of the state gets the former; the
   /// current one stays.
   void write_next(std::size_t index, int current, step_record const& record, T const* gradient, T* weights) {
-    each_piece(index, current, weights,
-               [=, this]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
-                 auto const at = s.offset;
-                 auto const next = arrays<F>::at(p.state[static_cast<std::size_t>(1 - current)], p.count);
-                 cpu::run(kernel::adamw_next_state<T, F>{
-                     of.master + at, of.m + at, of.v + at, gradient + at, next.master + at, next.m + at,
-                     next.v + at, weights + at, s.count, record.numbers(p.unit, s.decays), p.begin + at});
-               });
+    each_piece(
+        index, current, weights, [=]<state_format F>(piece const& p, arrays<F> const& of, segment const& s) {
+          auto const at = s.offset;
+          auto const next = arrays<F>::at(p.state[static_cast<std::size_t>(1 - current)], p.count);
+          cpu::run(kernel::adamw_next_state<T, F>{of.master + at, of.m + at, of.v + at, gradient + at,
+                                                  next.master + at, next.m + at, next.v + at, weights + at,
+                                                  s.count, record.numbers(p.unit, s.decays), p.begin + at});
+        });
   }
   /// Writes the state of a confirmed speculative update.
   void commit(std::size_t index, step_record const& pending, T const* kept) {
