@@ -125,7 +125,9 @@ TEST_CASE_TEMPLATE("a gradient that overflows on one rank alone leaves nothing b
     for (int const rank : test::under_sanitizer ? std::vector{1} : std::vector{0, 1, 2}) {
       CAPTURE(rank);
       s.overflows_on = rank;
-      CHECK((sharded<P>(ranks, s) == expected));
+      if (!test::under_thread_sanitizer) {  // the other has its threads, and more
+        CHECK((sharded<P>(ranks, s) == expected));
+      }
       CHECK((sharded<P, offload::super>(ranks, s) == expected));
     }
   }
