@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace superoffload::offload {
@@ -78,21 +79,13 @@ public:
 
   /// The candidates of a kind. The first fills the device with state, which takes less of the host. With
   /// gradient sums, a second one keeps sums on the device first, since they would cross the link with every
-  /// micro-batch. After each comes the same with double-buffered state, where that may be faster.
+  /// micro-batch.
   [[nodiscard]] std::vector<plan> of(std::size_t level, double share, offloading what) const {
     std::vector<plan> all{filled(level, share, what)};
     if (what.gradients && budget_.adds_up()) {
       keep_sums(all.front());
       if (!s_.ratio) {
         keep_sums(all.emplace_back(candidate(level, 1.0, share, what)));
-      }
-    }
-    for (std::size_t i = all.size(); i-- > 0;) {
-      if (gains_by_second_copy(all[i])) {
-        auto p = all[i];
-        p.state.double_buffered = true;
-        budget_.count(p);
-        all.insert(all.begin() + static_cast<std::ptrdiff_t>(i) + 1, std::move(p));
       }
     }
     return all;
@@ -119,6 +112,19 @@ public:
       (budget_.left_on_device(candidate(level, middle, share, what)) < 0 ? too_little : ratio) = middle;
     }
     return candidate(level, ratio, share, what);
+  }
+
+  /// The same with double-buffered state; nothing where that cannot be faster. Float32 state is bound by its
+  /// memory, of which a second copy takes more.
+  [[nodiscard]] std::optional<plan> double_buffered(plan const& p) const {
+    if (s_.state == state_format::float32 || m_.device.is_the_host || !p.state.speculates ||
+        p.state.immediate || bytes_of(p.state, budget_.element_bytes()).whole == 0) {
+      return std::nullopt;
+    }
+    auto twice = p;
+    twice.state.double_buffered = true;
+    budget_.count(twice);
+    return twice;
   }
 
   /// Takes as many pinned and staging buffers as are useful and fit.
@@ -171,12 +177,6 @@ private:
       return false;  // host memory is the same memory
     }
     return what.weights ? s_.offload_weights != choice::off : !must;
-  }
-  /// May a step with double-buffered state be faster? The second pass over float32 state takes as long as its
-  /// memory, which a second copy would only use more of.
-  [[nodiscard]] bool gains_by_second_copy(plan const& p) const {
-    return s_.state != state_format::float32 && !m_.device.is_the_host && p.state.speculates &&
-           !p.state.immediate && bytes_of(p.state, budget_.element_bytes()).whole > 0;
   }
   /// Is the unit between the first and the last, where the blocks are?
   [[nodiscard]] bool is_block(int unit) const {

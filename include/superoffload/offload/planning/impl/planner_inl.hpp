@@ -73,13 +73,20 @@ private:
     p.step_time = p.step.step_time;
   }
 
-  /// Adds those that fit, with their least times as step times.
+  /// Adds those that fit, with their least times as step times, each also with double-buffered state.
   void collect(std::vector<plan> all, std::vector<plan>& into) const {
-    for (auto& p : all) {
+    auto const add = [&](plan& p) {
       if (candidates_.budget().fits(p)) {
         candidates_.widen(p);
         p.step_time = (1.0 - 1e-9) * least_step_time(p, w_, m_);
         into.push_back(std::move(p));
+      }
+    };
+    for (auto& p : all) {
+      auto twice = candidates_.double_buffered(p);
+      add(p);
+      if (twice) {
+        add(*twice);
       }
     }
   }
@@ -107,15 +114,18 @@ private:
     }
   }
 
+  static constexpr double worth_a_copy = 1.03;  // a second copy of state is for steps that are 3 % faster
+
   /// Is it faster, and if state leaves the device, is that worth_leaving? A second copy of state must be
   /// worth its memory.
   static bool is_better(plan const& p, plan const& than) {
     bool const leaves = p.state.off_the_device() > 0, left = than.state.off_the_device() > 0;
-    double const copy = 1.03;
-    return leaves == left ? (p.state.double_buffered ? copy : 1.0) * p.step_time <
-                                (than.state.double_buffered ? copy : 1.0) * than.step_time
-           : leaves ? p.step_time < worth_leaving * than.step_time
-                    : than.step_time >= worth_leaving * p.step_time;
+    auto const cost = [](plan const& one) {
+      return (one.state.double_buffered ? worth_a_copy : 1.0) * one.step_time;
+    };
+    return leaves == left ? cost(p) < cost(than)
+           : leaves       ? p.step_time < worth_leaving * than.step_time
+                          : than.step_time >= worth_leaving * p.step_time;
   }
 
   /// Nothing leaves the device and nothing is recomputed: no plan is faster.
