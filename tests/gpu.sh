@@ -22,7 +22,7 @@ bench/results/gpu_<stage>.json; logs are in the build directory. A stage that fa
   train_4_gpus     the same with four
   models_2_gpus    steps of the published shapes for two GPUs, as planned: gpu_model_<shape>_2_gpus.json
   train_70b        steps of the Llama-70B shape on four, as planned: without clipping and with it
-  faults           faults of GPUs, with the last four stages among them: docs/reliability.md; all of it needs four GPUs
+  faults           faults of GPUs, with the next four stages among them: docs/reliability.md; four GPUs run all of it
   memcheck racecheck initcheck synccheck
                    compute-sanitizer over the suites of the library's own kernels, one by one
   train_8_layers train_32_layers train_accumulated train_8192 train_32768

@@ -1,19 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Loaded ahead of the CUDA runtime (LD_PRELOAD), makes a GPU fail or slow under a program that does not know:
-//   LOSE_DEVICE_AFTER=n     a kernel ends in a trap before the host waits for a stream the (n + 1)-th time
-//   HIDE_USED_MEMORY=1      memory that others use counts as free
-//   LEAVE_MEMORY=bytes      all but so much of the GPU's memory is taken before the program asks for the
-//   first time REFUSE_ALLOCATION=n,l   the allocation of number n, from 0, of device or pinned memory is
-//   refused, and with l = 1 all later
-//                           ones, too
-//   REFUSED=file            is made when an allocation is refused
-//   DELAY_STREAMS=seed      one of three copies, kernels and events comes up to .3 ms late, and the
-//   destination of a copy is NaN
-//                           until the copy arrives
-//   DELAYS=file             has how many delays there were, when the program has ended; each of several
-//   processes adds a line
+// Loaded ahead of the CUDA runtime (LD_PRELOAD), makes a GPU fail or slow under a program that does not know.
+//
+//   LOSE_DEVICE_AFTER=n    a kernel ends in a trap before the host waits for a stream the (n + 1)-th time
+//   HIDE_USED_MEMORY=1     memory that others use counts as free
+//   LEAVE_MEMORY=bytes     when the program first asks for free memory, all but so much is taken before
+//   REFUSE_ALLOCATION=n,l  allocation n of device or pinned memory, from 0, fails; with l = 1 later ones too
+//   REFUSED=file           is made when an allocation is refused
+//   DELAY_STREAMS=seed     one of three copies, kernels and events comes up to .3 ms late; the destination
+//                          of such a copy is NaN until it arrives
+//   DELAYS=file            gets a line with the number of delays when a process ends
 #include "examples/faulty_kernels.hpp"
 
 #include <atomic>

@@ -5,7 +5,7 @@
 // cuda, on the first SUPEROFFLOAD_TEST_GPUS GPUs (1).
 #include <superoffload/io/train_checkpoint.hpp>
 
-#include "examples/rejection.hpp"
+#include "examples/gpu_run.hpp"
 #include "support/fault_case.hpp"
 
 #include <atomic>
@@ -26,8 +26,6 @@ using namespace superoffload::test;
 namespace fs = std::filesystem;
 using words = std::vector<std::string>;
 
-doctest::skip const without_gpu{test_device() != "cuda"};
-
 /// 1, 2 and 4, as far as there are so many GPUs.
 std::vector<int> numbers_of_gpus() {
   std::vector numbers{1, 2, 4};
@@ -35,18 +33,11 @@ std::vector<int> numbers_of_gpus() {
   return numbers;
 }
 
-words const short_run{"--max_steps", "12",   "--batch_size",   "4",        "--max_length", "64",
-                      "--lr",        "1e-3", "--lr_scheduler", "constant", "--save_steps", "4"};
-
-outcome train(fs::path const& output, words const& flags) {
-  return finetune_run{"llama", joined(short_run, flags)}.run_in(output);
-}
-
 /// Variables of a program's environment.
 using variables = std::vector<std::pair<char const*, std::string>>;
 
 outcome train_with(variables const& set, fs::path const& output, words const& flags) {
-  return program{finetune_llama, finetune_run{"llama", joined(short_run, flags)}.arguments(output),
+  return program{finetune_llama, finetune_run{"llama", joined(short_gpu_run, flags)}.arguments(output),
                  [&] {
                    for (auto const& [name, value] : set) { ::setenv(name, value.c_str(), 1); }
                    ::alarm(120);  // it must end by itself
@@ -76,7 +67,7 @@ void some_at_once(int jobs, Job const& job) {
 TEST_CASE("a GPU that is lost in mid-run ends the run, and the last checkpoint goes on bit for bit" *
           without_gpu) {
   scratch_directory const whole;
-  REQUIRE(train(whole.path(), {}).status == 0);
+  REQUIRE(train_on_gpu(whole.path(), {}).status == 0);
   int lost = 0, with_checkpoint = 0;
   for (int after = 3;; after += 16) {
     CAPTURE(after);
@@ -107,7 +98,7 @@ TEST_CASE("a GPU that is lost in mid-run ends the run, and the last checkpoint g
       }
     }
     if (lost % 2 == 0) {
-      auto const resumed = train(output.path(), {"--resume", "auto"});
+      auto const resumed = train_on_gpu(output.path(), {"--resume", "auto"});
       CAPTURE(resumed.err);
       REQUIRE(resumed.status == 0);
       CHECK(weights_of(output.path()) == weights_of(whole.path()));
@@ -131,7 +122,7 @@ TEST_CASE(
     without_gpu) {
   words const flags{"--offload", "super", "--ratio", "0.7", "--bucket_mib", "1", "--max_steps", "4"};
   scratch_directory const whole;
-  REQUIRE(train(whole.path(), flags).status == 0);
+  REQUIRE(train_on_gpu(whole.path(), flags).status == 0);
   auto const expected = weights_of(whole.path());
   std::atomic<int> refused{0}, without_effect{0};
   std::atomic<bool> reached_the_end{false};
@@ -168,7 +159,7 @@ TEST_CASE(
 
 TEST_CASE("with little memory left on the GPU a run fits or is refused before it begins" * without_gpu) {
   scratch_directory const whole;
-  REQUIRE(train(whole.path(), {"--offload", "none"}).status == 0);
+  REQUIRE(train_on_gpu(whole.path(), {"--offload", "none"}).status == 0);
   auto const expected = weights_of(whole.path());
   int refused = 0, fits = 0;
   for (int i = 0; i < 12; ++i) {
@@ -207,7 +198,7 @@ TEST_CASE("work that comes late on its stream changes no bit" * without_gpu) {
     }
     words const flags{"--bucket_mib", "1", "--max_grad_norm", "0.9", "--gpus", std::to_string(gpus)};
     scratch_directory const whole;
-    REQUIRE(train(whole.path(), joined(flags, {"--offload", "none"})).status == 0);
+    REQUIRE(train_on_gpu(whole.path(), joined(flags, {"--offload", "none"})).status == 0);
     auto const expected = weights_of(whole.path());
     some_at_once(seeds * static_cast<int>(places.size()), [&](int i) {
       auto const& place = places[static_cast<std::size_t>(i) % places.size()];

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What only a GPU can show; run where SUPEROFFLOAD_TEST_DEVICE is cuda.
-#include "examples/rejection.hpp"
+#include "examples/gpu_run.hpp"
 
 #include <regex>
 
@@ -12,15 +12,6 @@ using namespace superoffload;
 using namespace superoffload::test;
 namespace fs = std::filesystem;
 using words = std::vector<std::string>;
-
-doctest::skip const without_gpu{test_device() != "cuda"};
-
-words const short_run{"--max_steps", "12",   "--batch_size",   "4",        "--max_length", "64",
-                      "--lr",        "1e-3", "--lr_scheduler", "constant", "--save_steps", "4"};
-
-outcome train(fs::path const& output, words const& flags) {
-  return finetune_run{"llama", joined(short_run, flags)}.run_in(output);
-}
 
 TEST_CASE("auto is the GPU, and the plan names it" * without_gpu) {
   auto const done = run(finetune_llama, {"--model", models / "llama", "--dry_run", "--max_length", "64"});
@@ -70,9 +61,9 @@ TEST_CASE("a checkpoint of one device is gone on from on the other" * without_gp
       scratch_directory const whole, moved;
       std::string const second = first == "cpu" ? "cuda" : "cpu";
       words const flags{"--dtype", dtype};
-      REQUIRE(train(whole.path(), joined(flags, {"--device", first})).status == 0);
-      REQUIRE(train(moved.path(), joined(flags, {"--device", first, "--max_steps", "4"})).status == 0);
-      auto const done = train(moved.path(), joined(flags, {"--device", second, "--resume", "auto"}));
+      REQUIRE(train_on_gpu(whole.path(), joined(flags, {"--device", first})).status == 0);
+      REQUIRE(train_on_gpu(moved.path(), joined(flags, {"--device", first, "--max_steps", "4"})).status == 0);
+      auto const done = train_on_gpu(moved.path(), joined(flags, {"--device", second, "--resume", "auto"}));
       CAPTURE(done.err);
       REQUIRE(done.status == 0);
       CHECK(done.err.find("resumed at step 4") != std::string::npos);

@@ -25,11 +25,6 @@
 
 namespace superoffload::test {
 
-inline std::string contents_of(std::filesystem::path const& file) {
-  std::ifstream stream{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, {}};
-}
-
 /// Without the lines that say how long work of a second or more took: whether there are any depends on the
 /// machine's load.
 inline std::string without_times(std::string const& said) {

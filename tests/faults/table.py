@@ -6,10 +6,10 @@
 table.py [--build DIR] [--gpus N] [--long] [--json] [--jobs N] [--only F1,F3...] | --check | --page
 
 Runs the tests that inject faults, from a build with the preset `test` (build/release), and counts. --gpus takes those of N
-GPUs instead of those of the CPU. --long takes the long counts (an hour), and breaks the sources
-(mutants.py). --json prints the result as bench/record.py keeps it; the table goes to standard error then. --check only sees
-that each test exists. --page writes the tables of bench/results/faults.json and gpu_faults.json into docs/reliability.md.
-Exit status: 0 if all faults are survived and happened, 1 if not.
+GPUs instead of those of the CPU. --long takes the long counts (an hour), and breaks the sources (mutants.py). --json prints
+the result as bench/record.py keeps it; the table goes to standard error then. --check only sees that each test exists.
+--page writes the tables of bench/results/faults.json and gpu_faults.json into docs/reliability.md. Exit status: 0 if all
+faults are survived and happened, 1 if not.
 """
 
 import argparse

@@ -27,7 +27,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <span>
 #include <string>
@@ -80,11 +79,6 @@ inline train::training_options options(std::filesystem::path const& output, std:
 
 /// The fields of the whole state by kind, weights first, and the exported weights.
 using state = std::map<std::string, std::string>;
-
-inline std::string contents_of(std::filesystem::path const& file) {
-  std::ifstream stream{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, {}};
-}
 
 template <class Ranks, class P>
 state run_on(int ranks, train::training_options const& o) {

@@ -6,6 +6,8 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <system_error>
 
@@ -30,5 +32,11 @@ public:
 private:
   std::filesystem::path path_;
 };
+
+/// The bytes of a file; none if it cannot be read.
+inline std::string contents_of(std::filesystem::path const& file) {
+  std::ifstream stream{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{stream}, {}};
+}
 
 }  // namespace superoffload::test
