@@ -184,6 +184,11 @@ TEST_CASE("hostile patterns are refused or end") {
     CHECK_THROWS_WITH_AS(static_cast<void>(expression.matches(as)),
                          doctest::Contains("needs too many steps on a text of 30000 bytes"), error);
   }
+  regular_expression const expression{"(?:a|aa)+b|a", "file: field"};
+  std::string const few(12, 'a');
+  CHECK(expression.matches(few).size() == few.size());
+  CHECK_THROWS_WITH_AS(static_cast<void>(expression.matches(few, {.base = 100, .per_byte = 10})),
+                       doctest::Contains("needs too many steps on a text of 12 bytes"), error);
 }
 
 TEST_CASE("published patterns take time in proportion to the text, without recursion") {

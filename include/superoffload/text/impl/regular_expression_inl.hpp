@@ -224,8 +224,8 @@ namespace detail::expression {
 /// Runs a program on one text.
 class machine {
 public:
-  machine(regular_expression::program const& program, std::string_view text)
-      : program_{program}, text_{text}, steps_{1'000'000 + 1000 * std::uint64_t{text.size()}} {}
+  machine(regular_expression::program const& program, std::string_view text, step_limit limit)
+      : program_{program}, text_{text}, steps_{limit.base + limit.per_byte * text.size()} {}
 
   /// The first match that begins at `from` or later.
   std::optional<byte_range> search(std::size_t from) {
@@ -453,8 +453,9 @@ SUPEROFFLOAD_INLINE regular_expression::regular_expression(std::string_view patt
 
 SUPEROFFLOAD_INLINE bool regular_expression::may_be_empty() const noexcept { return program_->may_be_empty; }
 
-SUPEROFFLOAD_INLINE std::vector<byte_range> regular_expression::matches(std::string_view text) const {
-  detail::expression::machine machine{*program_, text};
+SUPEROFFLOAD_INLINE std::vector<byte_range> regular_expression::matches(std::string_view text,
+                                                                            step_limit limit) const {
+  detail::expression::machine machine{*program_, text, limit};
   std::vector<byte_range> found;
   for (std::size_t at = 0; at <= text.size();) {
     auto const match = machine.search(at);
