@@ -3,12 +3,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Searches for inputs that break the parsers, with clang's libFuzzer.
 
-fuzz.py [--seconds N] [--long] [--counted FILE] [--jobs N] [--built] [TARGET...]
+fuzz.py [--seconds N] [--long] [--counted FILE]... [--jobs N] [--built] [TARGET...]
 
 Builds the targets in build/fuzz under AddressSanitizer and UndefinedBehaviorSanitizer (--built: they are there), and lets
 each run for N seconds (60), from the corpus of the tests and from what earlier runs found (build/fuzz/corpus). --long: each
 runs the inputs of its aim instead, in parts, so many at once as there are jobs (as processors), for N seconds at most in all.
---counted: without those that this file of bench/results counts.
+--counted: without those that this file of bench/results counts; it may be given more than once.
 An input may take 10 seconds and 1 GiB.
 Prints one line of JSON for each target: how many inputs it ran, and how many of them it survived. A run ends at the first
 input that breaks a promise, which is kept in build/fuzz/found; then the exit status is 1.
@@ -128,7 +128,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--long", action="store_true")
-    parser.add_argument("--counted", type=pathlib.Path)
+    parser.add_argument("--counted", type=pathlib.Path, action="append", default=[])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--built", action="store_true")
     parser.add_argument("targets", nargs="*", metavar="TARGET")
@@ -154,7 +154,7 @@ def main():
             say(target, [search(target, arguments.seconds)], arguments.seconds)
     if arguments.long:
         inputs = {target: AIMS[target] for target in targets}
-        for line in json.loads(arguments.counted.read_text())["results"] if arguments.counted else []:
+        for line in [line for file in arguments.counted for line in json.loads(file.read_text())["results"]]:
             if line["target"] in inputs:
                 inputs[line["target"]] = max(0, inputs[line["target"]] - line["survived"])
         begin = time.monotonic()
