@@ -128,11 +128,11 @@ void unit_store_keeps_its_contract(D& device, Make&& make, int micro_batches) {
   CHECK(arrived[1].unit == 0);
   auto const expected = static_cast<double>(T(256.0F + static_cast<float>(micro_batches - 1)));
   CHECK(arrived[1].gradient.data == store->gradient(0).data);
-  for (auto const& [unit, gradient, bytes] : arrived) {
-    auto const& layout = units[static_cast<std::size_t>(unit)];
-    gradient.template with_type<T>([&]<class G>(G const*) {
-      std::vector<G> values(bytes.size() / sizeof(G));
-      std::memcpy(values.data(), bytes.data(), bytes.size());
+  for (auto const& one : arrived) {
+    auto const& layout = units[static_cast<std::size_t>(one.unit)];
+    one.gradient.template with_type<T>([&]<class G>(G const*) {
+      std::vector<G> values(one.values.size() / sizeof(G));
+      std::memcpy(values.data(), one.values.data(), one.values.size());
       for (auto const& tensor : layout.tensors()) {
         for (std::int64_t k = 0; k < tensor.count(); ++k) {
           auto const value = static_cast<double>(T(values[static_cast<std::size_t>(tensor.offset + k)]));

@@ -104,7 +104,7 @@ TEST_CASE("a row that does not fit its format is refused by its field") {
     char const* text;
     char const* says;
   };
-  for (auto const& [format, text, says] : {
+  for (auto const& one : {
            refusal{row_format::alpaca, R"({"instruction": "a"})", "field 'output' is missing"},
            {row_format::alpaca, R"({"output": "a"})", "field 'instruction' is missing"},
            {row_format::alpaca, R"({"instruction": 1, "output": "a"})",
@@ -176,9 +176,9 @@ TEST_CASE("a row that does not fit its format is refused by its field") {
            {row_format::tokenized, R"({"input_ids": [1, 2], "attention_mask": {}})",
             "attention_mask: expected an array, found object"},
        }) {
-    CAPTURE(std::string{text});
-    auto const found = complaint(text, format);
-    CHECK_MESSAGE(found.starts_with(says), found);
+    CAPTURE(std::string{one.text});
+    auto const found = complaint(one.text, one.format);
+    CHECK_MESSAGE(found.starts_with(one.says), found);
   }
   CHECK(complaint(R"({"q": 1, "a": "b"})", row_format::alpaca, {{"instruction", "q"}, {"output", "a"}})
             .starts_with("q: expected a string"));

@@ -65,7 +65,7 @@ TEST_CASE("a row that is no conversation is refused by its field") {
     char const* says;
   };
   for (
-      auto const& [text, says] : {
+      auto const& one : {
           refusal{"[]", "expected an object"},
           {"{}", "field 'conversations' is missing"},
           {R"({"conversations": {}})", "conversations: expected an array, found object"},
@@ -99,9 +99,9 @@ TEST_CASE("a row that is no conversation is refused by its field") {
           {R"({"tools": "f", "conversations": [{"from": "gpt", "value": "a"}]})",
            "tools: byte 2: expected valid JSON"},
       }) {
-    CAPTURE(std::string{text});
-    auto const found = complaint(text);
-    CHECK_MESSAGE(found.starts_with(says), found);
+    CAPTURE(std::string{one.text});
+    auto const found = complaint(one.text);
+    CHECK_MESSAGE(found.starts_with(one.says), found);
   }
 }
 

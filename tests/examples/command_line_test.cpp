@@ -145,10 +145,10 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--frobnicate"}, {"there is no flag --frobnicate; --help lists the flags"}},
   };
   command const c;
-  for (auto const& [flags, says] : cases) {
-    CAPTURE(flags.front());
-    CAPTURE(flags.back());
-    c.check(flags, exit_code::bad_input, says);
+  for (auto const& one : cases) {
+    CAPTURE(one.flags.front());
+    CAPTURE(one.flags.back());
+    c.check(one.flags, exit_code::bad_input, one.says);
   }
 }
 

@@ -59,7 +59,9 @@ TEST_CASE(
     "wherever the optimizer's state lives, the bits are the same, and a checkpoint moves between places") {
   std::vector<std::pair<std::string, std::string>> const kinds{
       {"float32", "float32"}, {"bf16", "float32"}, {"bf16", "bf16"}, {"bf16", "int8"}};
-  for (auto const& [dtype, state] : kinds) {
+  for (auto const& kind : kinds) {
+    auto const& dtype = kind.first;
+    auto const& state = kind.second;
     CAPTURE(dtype);
     CAPTURE(state);
     auto const flags = joined(short_run, {"--dtype", dtype, "--state", state, "--bucket_mib", "1",

@@ -27,7 +27,9 @@ constexpr char const* checkpoints[] = {"llama",         "llama_tied", "mistral",
 void check_final_weights(io::json const& final, std::filesystem::path const& exported) {
   auto const checkpoint = io::hub_checkpoint::open(exported);
   CHECK(checkpoint.names().size() == final.size());
-  for (auto const& [name, truth] : final.items()) {
+  for (auto const& item : final.items()) {
+    auto const& name = item.key();
+    auto const& truth = item.value();
     CAPTURE(name);
     auto const* const tensor = checkpoint.find(name);
     REQUIRE(tensor != nullptr);

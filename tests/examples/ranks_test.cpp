@@ -132,7 +132,9 @@ TEST_CASE("ranks and micro-batches that share a step by its work train on the sa
                               batches);
     scratch_directory const one;
     REQUIRE(finetune_run{"llama", flags}.run_in(one.path()).status == 0);
-    for (auto const& [ranks, accumulation] : {std::pair{"1", "3"}, {"2", "1"}, {"2", "2"}, {"4", "1"}}) {
+    for (auto const& shape : {std::pair{"1", "3"}, {"2", "1"}, {"2", "2"}, {"4", "1"}}) {
+      auto const* const ranks = shape.first;
+      auto const* const accumulation = shape.second;
       CAPTURE(ranks);
       CAPTURE(accumulation);
       if (under_sanitizer && std::string_view{accumulation} != "2") {  // it has both, ranks and micro-batches

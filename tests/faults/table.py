@@ -80,7 +80,8 @@ class Run(NamedTuple):
     program: str
     test: str  # a filter of doctest
     faults: str
-    alone: bool = False  # it fills the GPU's memory
+    alone: bool = False  # it fills the GPU's memory, or measures time
+    one_gpu: bool = False
 
 
 RUNS = [
@@ -109,15 +110,15 @@ RUNS = [
 GPU_RUNS = [
     Run("nccl_tests", "-tc=a run that was interrupted on GPUs*", "G1"),
     Run("examples_tests", "-tc=two identical runs on GPUs*", "G2"),
-    Run("nccl_tests", "-tc=when a rank with a GPU ends*", "G3"),
+    Run("nccl_tests", "-tc=when a rank with a GPU ends*", "G3", alone=True),
     Run("examples_tests", "-tc=the end of a rank in mid-run*", "G3"),
-    Run("examples_tests", "-tc=work that comes late on its stream*", "G4"),
-    Run("examples_tests", "-tc=memory of the GPU or of pinned*", "G6"),
-    Run("examples_tests", "-tc=with little memory left on the GPU*", "full", alone=True),
-    Run("cuda_tests", "--source-file=*offloaded_test.cpp", "G7"),
+    Run("examples_tests", "-tc=work that comes late on its stream*", "G4", one_gpu=True),
+    Run("examples_tests", "-tc=memory of the GPU or of pinned*", "G6", one_gpu=True),
+    Run("examples_tests", "-tc=with little memory left on the GPU*", "full", alone=True, one_gpu=True),
+    Run("cuda_tests", "--source-file=*offloaded_test.cpp", "G7", one_gpu=True),
     Run("nccl_tests", "-tc=a gradient that overflows on one rank's GPU*", "G7"),
     Run("nccl_tests", "-tc=state that some GPUs wrote*,a run that goes from one GPU to all*", "G8"),
-    Run("examples_tests", "-tc=a GPU that is lost in mid-run*", "lost"),
+    Run("examples_tests", "-tc=a GPU that is lost in mid-run*", "lost", one_gpu=True),
 ]
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -146,7 +147,9 @@ def run_tests(programs, run, counts, long, gpus):
         if long:
             environment["SUPEROFFLOAD_LONG_TESTS"] = "1"
         if gpus:
-            environment.update(SUPEROFFLOAD_TEST_DEVICE="cuda", SUPEROFFLOAD_TEST_GPUS=str(gpus))
+            environment.update(SUPEROFFLOAD_TEST_DEVICE="cuda", SUPEROFFLOAD_TEST_GPUS="1" if run.one_gpu else str(gpus))
+        if run.one_gpu:
+            environment["CUDA_VISIBLE_DEVICES"] = str(GPU_RUNS.index(run) % gpus)
         command = [programs / run.program, run.test]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", env=environment)
         counted = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
@@ -193,11 +196,12 @@ def add_fuzzing(counts):
         counts["F21"].tests.append(f"{recorded['command']}: {file.relative_to(ROOT)}")
 
 
-def run_sanitizer(build, tool, count):
+def run_sanitizer(build, tool, count, gpus):
     """A tool of compute-sanitizer, as tests/gpu.sh runs it on the kernels' tests."""
     begin = time.monotonic()
     done = subprocess.run(["bash", ROOT / "tests/gpu.sh", tool], stdout=subprocess.PIPE, text=True,
-                          env={**os.environ, "SUPEROFFLOAD_GPU_BUILD": str(build)})
+                          env={**os.environ, "SUPEROFFLOAD_GPU_BUILD": str(build),
+                               "CUDA_VISIBLE_DEVICES": str(SANITIZERS.index(tool) % gpus)})
     counted = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     for line in counted:
         count.add(line)
@@ -301,7 +305,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:  # of programs
         waits = [pool.submit(run_tests, programs, run, counts, arguments.long, gpus) for run in chosen if not run.alone]
         if "G5" in only:
-            waits += [pool.submit(run_sanitizer, arguments.build, tool, counts["G5"]) for tool in SANITIZERS]
+            waits += [pool.submit(run_sanitizer, arguments.build, tool, counts["G5"], gpus) for tool in SANITIZERS]
     for wait in waits:
         wait.result()  # an exception, if there was one
     for run in chosen:

@@ -81,18 +81,21 @@ def search(target, seconds, inputs=-1, number=0):
     found = BUILD / "found" / target
     found.mkdir(parents=True, exist_ok=True)
     log = BUILD / f"{target}{number or ''}.log"
+    command = [BUILD / "bin" / f"fuzz_{target}", BUILD / "corpus" / target, f"-max_total_time={seconds}", f"-runs={inputs}",
+               "-timeout=10", "-rss_limit_mb=4096", "-malloc_limit_mb=1024", "-max_len=65536", "-print_final_stats=1",
+               f"-artifact_prefix={found}/"]
     with log.open("w") as out:
-        done = subprocess.run(
-            [BUILD / "bin" / f"fuzz_{target}", BUILD / "corpus" / target, f"-max_total_time={seconds}", f"-runs={inputs}",
-             "-timeout=10", "-rss_limit_mb=4096", "-malloc_limit_mb=1024", "-max_len=65536", "-print_final_stats=1",
-             f"-artifact_prefix={found}/"],
-            stdout=out, stderr=subprocess.STDOUT, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"},
-        )
+        try:
+            # The fuzzer looks at its time only after it has run the corpus, which may be large.
+            status = subprocess.run(command, stdout=out, stderr=subprocess.STDOUT, timeout=seconds + 15,
+                                    env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}).returncode
+        except subprocess.TimeoutExpired:
+            status = 0
     text = log.read_text(errors="replace")
-    executed = re.search(r"number_of_executed_units: (\d+)", text)
-    tried = int(executed[1]) if executed else 0
+    reported = re.findall(r"^(?:#|stat::number_of_executed_units: )(\d+)", text, re.MULTILINE)
+    tried = int(reported[-1]) if reported else 0
     covered = re.findall(r"cov: (\d+)", text)
-    broken = 0 if done.returncode == 0 else 1
+    broken = 0 if status == 0 else 1
     if broken:
         print(f"fuzz.py: {target} broke: {log}", file=sys.stderr)
     elif number:

@@ -552,10 +552,10 @@ TEST_CASE("a wrong configuration is refused in one line that names the field") {
        "16777216, \"num_hidden_layers\": 4096, \"num_attention_heads\": 1, \"head_dim\": 128}",
        "parameters"},
   };
-  for (auto const& [text, expected] : cases) {
-    CAPTURE(text);
+  for (auto const& one : cases) {
+    CAPTURE(one.text);
     test::fault_case const refused{"F22"};
-    CHECK(complaint(text).find(expected) != std::string::npos);
+    CHECK(complaint(one.text).find(one.expected) != std::string::npos);
   }
 }
 

@@ -113,7 +113,7 @@ std::string with_messages(std::string const& messages) { return R"({"messages": 
 TEST_CASE("names") {
   CHECK(chat_template::names() == std::vector<std::string_view>(families.begin(), families.end()));
   for (auto const* const family : families) { CHECK(chat_template::named(family).name() == family); }
-  CHECK_THROWS_WITH(chat_template::named("llama4"),
+  CHECK_THROWS_WITH(static_cast<void>(chat_template::named("llama4")),
                     ("chat template 'llama4': expected one of " + listed).c_str());
   CHECK(parse_learnt_turns("all") == learnt_turns::all);
   CHECK(parse_learnt_turns("last") == learnt_turns::last);
@@ -123,7 +123,7 @@ TEST_CASE("names") {
 TEST_CASE("an unknown template is refused by its file, with the names to choose from") {
   for (auto const* const text : {"", "{{ messages }}", "{% for message in messages %}"}) {
     CHECK_THROWS_WITH(
-        chat_template::recognise(text, "m/chat_template.jinja"),
+        static_cast<void>(chat_template::recognise(text, "m/chat_template.jinja")),
         ("m/chat_template.jinja: this chat template is not known; if it writes what one of these "
          "writes, choose that with --chat_template: " +
          listed)
@@ -144,11 +144,11 @@ TEST_CASE("the published templates are recognised") {
     auto const text = io::read_file(std::filesystem::path{directory} / family / "template.jinja", 1 << 20);
     CHECK(chat_template::recognise(text, "x").name() == family);
     CHECK(chat_template::recognise(text + (text.ends_with('\n') ? "" : "\n"), "x").name() == family);
-    CHECK_THROWS_AS(chat_template::recognise(text + "x", "x"), error);
-    CHECK_THROWS_AS(chat_template::recognise(std::string_view{text}.substr(1), "x"), error);
+    CHECK_THROWS_AS(static_cast<void>(chat_template::recognise(text + "x", "x")), error);
+    CHECK_THROWS_AS(static_cast<void>(chat_template::recognise(std::string_view{text}.substr(1), "x")), error);
     auto edited = text;
     edited[edited.find("role")] = 'R';
-    CHECK_THROWS_AS(chat_template::recognise(edited, "x"), error);
+    CHECK_THROWS_AS(static_cast<void>(chat_template::recognise(edited, "x")), error);
   }
 }
 

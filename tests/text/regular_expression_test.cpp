@@ -120,7 +120,7 @@ TEST_CASE("what is not supported is refused by name") {
   struct refused {
     std::string_view pattern, says;
   };
-  for (auto const& [pattern, says] :
+  for (auto const& one :
        std::vector<refused>{{R"((a)\1)", "this escape at byte 5"},
                             {R"(\p{IsHan})", "property 'IsHan'"},
                             {R"(\p{Katakana_Or_Hiragana})", "property 'Katakana_Or_Hiragana'"},
@@ -160,11 +160,11 @@ TEST_CASE("what is not supported is refused by name") {
                             {"(?i:\u00e9)", "a character outside of ASCII whose case is ignored"},
                             {R"((?i:\p{L}))", "a property whose case is ignored"},
                             {"\xff", "expected a pattern in UTF-8"}}) {
-    auto const message = complaint(pattern);
-    CAPTURE(pattern);
+    auto const message = complaint(one.pattern);
+    CAPTURE(one.pattern);
     CAPTURE(message);
     CHECK(message.starts_with("file: field: "));
-    CHECK(message.find(says) != message.npos);
+    CHECK(message.find(one.says) != message.npos);
   }
 }
 

@@ -272,9 +272,10 @@ TEST_CASE("an I/O error of one rank is said by all, before they compare what the
   std::pair<std::string, std::string> const cases[] = {
       {"checkpoint-4/manifest.json", "checkpoint-4/manifest.json: cannot be opened"},
       {"models/llama", "models/llama: listing the directory failed"}};
-  for (auto const& [name, said] : cases) {
+  for (auto const& one : cases) {
+    auto const& said = one.second;
     CAPTURE(said);
-    failing_name = name;
+    failing_name = one.first;
     io::fault.store(&fail_on_the_rank);
     outcome none;
     auto const outcomes = try_on<precision::fp32>(2, o, none, [](auto& own) { on_the_rank = own.rank == 1; });
@@ -313,18 +314,18 @@ TEST_CASE("ranks with different options or files are all refused with one messag
          o.model = here / "model";
        }},
   };
-  for (auto const& [said, change] : differences) {
-    CAPTURE(said);
+  for (auto const& one : differences) {
+    CAPTURE(one.said);
     test::scratch_directory const output, other;
     outcome none;
     auto const outcomes = try_on<precision::fp32>(2, options(output.path(), 2), none, [&](auto& o) {
       if (o.rank == 1) {
-        change(o, other.path());
+        one.change(o, other.path());
       }
     });
     for (auto const& outcome : outcomes) {
       CAPTURE(outcome);
-      CHECK(outcome.find(said) != std::string::npos);
+      CHECK(outcome.find(one.said) != std::string::npos);
     }
   }
 }

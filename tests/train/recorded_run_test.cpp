@@ -135,9 +135,9 @@ TEST_CASE("metrics of all steps add up, and recording changes no bit") {
     updated += line["buckets"]["updated"].get<double>();
     resent += line["buckets"]["resent"].get<double>();
   }
-  for (auto const& [name, sum] : busy) {
-    CAPTURE(name);
-    CHECK(sum > 0.0);
+  for (auto const& one : busy) {
+    CAPTURE(one.first);
+    CHECK(one.second > 0.0);
   }
   // All buckets are updated in the end; updates after the last line are in the counts only.
   auto const host =
@@ -166,8 +166,9 @@ TEST_CASE("metrics of all steps add up, and recording changes no bit") {
       ++named[event["name"]];
     }
   }
-  for (auto& [row, all] : slices) {
-    CAPTURE(rows[row]);
+  for (auto& of_row : slices) {
+    CAPTURE(rows[of_row.first]);
+    auto& all = of_row.second;
     std::sort(all.begin(), all.end());
     for (std::size_t i = 0; i + 1 < all.size(); ++i) {
       CHECK(all[i].second <= all[i + 1].first + 1e-3);  // microseconds are rounded

@@ -14,11 +14,12 @@ enum class instruction_set {
   avx2,
   avx512,
   avx512_bf16,  ///< avx512, with products of bfloat16 by its own instruction
+  amx_bf16,     ///< avx512, with products of bfloat16 by the matrix unit
   neon
 };
-inline constexpr std::array instruction_sets{instruction_set::scalar, instruction_set::avx2,
-                                             instruction_set::avx512, instruction_set::avx512_bf16,
-                                             instruction_set::neon};
+inline constexpr std::array instruction_sets{instruction_set::scalar,   instruction_set::avx2,
+                                             instruction_set::avx512,   instruction_set::avx512_bf16,
+                                             instruction_set::amx_bf16, instruction_set::neon};
 
 constexpr std::string_view name_of(instruction_set set) {
   switch (set) {
@@ -30,6 +31,8 @@ constexpr std::string_view name_of(instruction_set set) {
       return "avx512";
     case instruction_set::avx512_bf16:
       return "avx512_bf16";
+    case instruction_set::amx_bf16:
+      return "amx_bf16";
     case instruction_set::neon:
       return "neon";
   }

@@ -22,10 +22,19 @@ struct kernel_entry {
   void (*run)(Arguments const&, std::int64_t begin, std::int64_t end);
 };
 
+/// The kernel of the active instruction set.
+#ifdef SUPEROFFLOAD_COMPILED
 using kernel_table = kernel::table<kernel_entry, kernel::host_catalogue>;
-
-/// The kernels of the active instruction set.
 kernel_table const& active_kernels();
+template <class Arguments>
+kernel_entry<Arguments> const& active_kernel() {
+  return active_kernels();
+}
+#else
+template <class Arguments>
+kernel_entry<Arguments> const&
+active_kernel();  // header-only, a kernel that nothing launches is not compiled
+#endif
 
 }  // namespace detail
 
@@ -37,7 +46,7 @@ concept kernel_arguments = kernel::in_table<Arguments, detail::kernel_entry, ker
 /// until it has run. Empty matrices and arrays are allowed.
 template <kernel_arguments Arguments>
 void launch(stream& stream, Arguments const& arguments) {
-  detail::kernel_entry<Arguments> const& kernel = detail::active_kernels();
+  auto const& kernel = detail::active_kernel<Arguments>();
   stream.enqueue([arguments, &kernel, &threads = stream.threads()] {
     threads.parallel_for(kernel.items(arguments), 1,
                          [&](std::int64_t first, std::int64_t last) { kernel.run(arguments, first, last); });
@@ -54,7 +63,7 @@ constexpr std::size_t scratch_bytes(device const&, Arguments const&) noexcept {
 /// Runs the kernel at once, on the calling thread alone.
 template <kernel_arguments Arguments>
 void run(Arguments const& arguments) {
-  detail::kernel_entry<Arguments> const& kernel = detail::active_kernels();
+  auto const& kernel = detail::active_kernel<Arguments>();
   kernel.run(arguments, 0, kernel.items(arguments));
 }
 

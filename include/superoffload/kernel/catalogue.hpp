@@ -75,6 +75,10 @@ using host_catalogue =
     decltype(catalogue{} + detail::of_host_states<state_format::float32>{} +
              detail::of_host_states<state_format::bf16>{} + detail::of_host_states<state_format::int8>{});
 
+/// Products of bfloat16 matrices: what an instruction for pairs of bfloat16 makes faster.
+using bfloat16_products = list<gemm<bfloat16>, gemm<bfloat16, float>, grouped_gemm<bfloat16>,
+                               grouped_outer<bfloat16>, grouped_outer<bfloat16, float>>;
+
 namespace detail {
 
 template <template <class> class Entry, class List>

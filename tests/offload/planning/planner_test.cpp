@@ -344,7 +344,7 @@ TEST_CASE("gradient sums live on the host only as far as the device lacks memory
   CHECK(describe(p).find(concat("sums of the gradients of ", p.sums_on_host(), " units live on the host")) !=
         std::string::npos);
   auto slow = machine;
-  slow.link = {{20e9, 20e9}, {18e9, 18e9}, 0.78, 1e-5};
+  slow.link = {{20e9, 20e9}, {18e9, 18e9}, {0.78, 1.0}, 1e-5};
   CHECK(make_plan(m.units, m.work, slow, {}).step_time > 1.5 * p.step_time);
   // If device and host share one memory, they stay.
   machine.device.is_the_host = true;

@@ -41,7 +41,7 @@ inline constexpr char const* exit_codes =
     "driver for the GPU or one too old, 9 the GPU was lost in mid-run, 10 another rank failed.\n"
     "Flags may be written with dashes or underscores. SUPEROFFLOAD_NUM_THREADS sets the number of CPU "
     "threads,\n"
-    "SUPEROFFLOAD_ISA the instruction set (scalar, avx2, avx512, avx512_bf16, neon).";
+    "SUPEROFFLOAD_ISA the instruction set (scalar, avx2, avx512, avx512_bf16, amx_bf16, neon).";
 
 SUPEROFFLOAD_INLINE void add_model_and_data(CLI::App& app, training_options& o) {
   constexpr char const* group = "Model and data";

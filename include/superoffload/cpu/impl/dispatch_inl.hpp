@@ -18,52 +18,97 @@
 #include <new>
 #include <string>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 namespace superoffload::cpu {
 
 #ifdef SUPEROFFLOAD_COMPILED
-/// What is compiled for one instruction set, with the flags of that set.
-#define SUPEROFFLOAD_DECLARE_SET(set)             \
-  namespace set {                                 \
-  extern cpu::detail::kernel_table const kernels; \
-  bool contracts();                               \
+/// What is compiled for one instruction set, with the flags of that set: the kernels of a list.
+#define SUPEROFFLOAD_DECLARE_SET(set, list)                                    \
+  namespace set {                                                              \
+  extern kernel::table<cpu::detail::kernel_entry, kernel::list> const kernels; \
+  bool contracts();                                                            \
   }
-SUPEROFFLOAD_DECLARE_SET(scalar)
+SUPEROFFLOAD_DECLARE_SET(scalar, host_catalogue)
 #if defined(__x86_64__)
-SUPEROFFLOAD_DECLARE_SET(avx2)
-SUPEROFFLOAD_DECLARE_SET(avx512)
-SUPEROFFLOAD_DECLARE_SET(avx512_bf16)
+SUPEROFFLOAD_DECLARE_SET(avx2, host_catalogue)
+SUPEROFFLOAD_DECLARE_SET(avx512, host_catalogue)
+SUPEROFFLOAD_DECLARE_SET(avx512_bf16, bfloat16_products)
+SUPEROFFLOAD_DECLARE_SET(amx_bf16, bfloat16_products)
 #elif defined(__aarch64__)
-SUPEROFFLOAD_DECLARE_SET(neon)
+SUPEROFFLOAD_DECLARE_SET(neon, host_catalogue)
 #endif
 #undef SUPEROFFLOAD_DECLARE_SET
 #endif
 
 namespace detail {
 
+#ifdef SUPEROFFLOAD_COMPILED
 struct choice {
   instruction_set set;
-  kernel_table const* kernels;
+  kernel_table const& (*kernels)();
   bool (*contracts)();
 };
 
+template <auto const& all>
+kernel_table const& kernels_of() {
+  return all;
+}
+
+#if defined(__x86_64__)
+template <class... Arguments>
+kernel_table replaced(kernel_table all, kernel::table<kernel_entry, kernel::list<Arguments...>> const& by) {
+  ((static_cast<kernel_entry<Arguments>&>(all) = by), ...);
+  return all;
+}
+
+/// Those of avx512, with the products of a set that has no others.
+template <auto const& products>
+kernel_table const& avx512_with() {
+  static kernel_table const all = replaced(avx512::kernels, products);
+  return all;
+}
+#endif
+
 #define SUPEROFFLOAD_CHOICE(set) \
-  choice { instruction_set::set, &set::kernels, &set::contracts }
-/// Best last. Header-only there is one: that of the translation unit's flags.
+  choice { instruction_set::set, kernels_of<set::kernels>, set::contracts }
+/// Best last.
 inline choice const choices[] = {
-#ifndef SUPEROFFLOAD_COMPILED
-    SUPEROFFLOAD_CHOICE(SUPEROFFLOAD_KERNEL_SET),
-#else
     SUPEROFFLOAD_CHOICE(scalar),
 #if defined(__x86_64__)
     SUPEROFFLOAD_CHOICE(avx2),
     SUPEROFFLOAD_CHOICE(avx512),
-    SUPEROFFLOAD_CHOICE(avx512_bf16),
+    {instruction_set::avx512_bf16, avx512_with<avx512_bf16::kernels>, avx512_bf16::contracts},
+    {instruction_set::amx_bf16, avx512_with<amx_bf16::kernels>, amx_bf16::contracts},
 #elif defined(__aarch64__)
     SUPEROFFLOAD_CHOICE(neon),
 #endif
-#endif
 };
 #undef SUPEROFFLOAD_CHOICE
+#else
+struct choice {
+  instruction_set set;
+  bool (*contracts)();
+};
+/// The set of the translation unit's flags.
+inline choice const choices[] = {
+    {instruction_set::SUPEROFFLOAD_KERNEL_SET, SUPEROFFLOAD_KERNEL_SET::contracts}};
+#endif
+
+#if defined(__x86_64__)
+/// Does the processor have AMX with bfloat16, and does Linux let this process use it? A process must ask.
+SUPEROFFLOAD_INLINE bool may_use_amx() noexcept {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned bfloat16_and_tiles = 1U << 22 | 1U << 24;
+  constexpr long request_permission = 0x1023, tile_data = 18;  // of <asm/prctl.h>, from Linux 5.16 on
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (d & bfloat16_and_tiles) == bfloat16_and_tiles &&
+         ::syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+}
+#endif
 
 /// Does this processor have the instructions of the set?
 SUPEROFFLOAD_INLINE bool processor_has([[maybe_unused]] instruction_set set) noexcept {
@@ -79,6 +124,8 @@ SUPEROFFLOAD_INLINE bool processor_has([[maybe_unused]] instruction_set set) noe
              __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     case instruction_set::avx512_bf16:
       return processor_has(instruction_set::avx512) && __builtin_cpu_supports("avx512bf16");
+    case instruction_set::amx_bf16:
+      return processor_has(instruction_set::avx512_bf16) && may_use_amx();
 #elif defined(__aarch64__)
     case instruction_set::neon:
       return true;
@@ -123,9 +170,17 @@ SUPEROFFLOAD_INLINE std::atomic<choice const*>& active() {
   return chosen;
 }
 
+#ifdef SUPEROFFLOAD_COMPILED
 SUPEROFFLOAD_INLINE kernel_table const& active_kernels() {
-  return *active().load(std::memory_order_relaxed)->kernels;
+  return active().load(std::memory_order_relaxed)->kernels();
 }
+#else
+template <class Arguments>
+kernel_entry<Arguments> const& active_kernel() {
+  static_cast<void>(active());  // refuses a processor that lacks the set
+  return SUPEROFFLOAD_KERNEL_SET::kernel_of<Arguments>;
+}
+#endif
 
 SUPEROFFLOAD_INLINE void* thread_scratch(std::size_t bytes) {
   constexpr std::align_val_t alignment{64};

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/cpu/kernels/amx_gemm.hpp>
 #include <superoffload/cpu/kernels/dot_gemm.hpp>
 #include <superoffload/cpu/kernels/tile_gemm.hpp>
 #include <superoffload/kernel/gemm.hpp>
@@ -10,17 +11,17 @@ namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
 /// How a GEMM is cut: by its shape alone.
 struct tiling {
-  int64_t rows = 192, columns = 256;
-  int64_t across, down;
+  int64_t rows, columns;
+  int64_t across = 0, down = 0;
 };
 
-/// Tiles of 192 x 256 keep the panels in the second cache; smaller ones where that would leave threads idle,
-/// as long as a tile is worth a thread's attention.
+/// Tiles whose panels stay in the second cache; smaller ones where those would leave threads idle, as long as
+/// a tile is worth a thread's attention.
+template <class Product>
 constexpr tiling tiling_of(int64_t m, int64_t n, int64_t k) {
-  constexpr int64_t wanted_tiles = 64;
   constexpr int64_t least_work = 1 << 20;  // multiplications
-  tiling t{};
-  while (pieces_of(m, t.rows) * pieces_of(n, t.columns) < wanted_tiles && t.rows > 48 &&
+  tiling t{.rows = Product::tile_rows, .columns = Product::tile_columns};
+  while (pieces_of(m, t.rows) * pieces_of(n, t.columns) < Product::wanted_tiles && t.rows > 48 &&
          t.rows * t.columns / 2 * k >= least_work) {
     (t.columns > t.rows ? t.columns : t.rows) /= 2;
   }
@@ -31,17 +32,17 @@ constexpr tiling tiling_of(int64_t m, int64_t n, int64_t k) {
 
 template <element T, element Out>
 int64_t items(kernel::gemm<T, Out> const& g) {
-  auto const t = tiling_of(g.m, g.n, g.k);
+  auto const t = tiling_of<tile_product<T>>(g.m, g.n, g.k);
   return t.down * t.across;
 }
 
 template <element T, element Out>
 void run(kernel::gemm<T, Out> const& g, int64_t first, int64_t last) {
   using W = wide<T>;
-  auto const t = tiling_of(g.m, g.n, g.k);
+  using product = tile_product<T>;
+  auto const t = tiling_of<product>(g.m, g.n, g.k);
   operand<T> const a{g.a, g.m, g.k, g.transpose_a ? g.m : g.k, g.transpose_a};
   operand<T> const b{g.b, g.k, g.n, g.transpose_b ? g.k : g.n, g.transpose_b};
-  using product = tile_product<T>;
   auto const depth = product::depth_of(g.k);
   auto const height = pieces_of(t.rows, product::row_grid) * product::row_grid;
   auto const stride = pieces_of(t.columns, product::column_grid) * product::column_grid;

@@ -7,7 +7,9 @@
 #ifndef SUPEROFFLOAD_KERNEL_SET
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__) && defined(__AVX512VL__) && \
     defined(__FMA__)
-#if defined(__AVX512BF16__)
+#if defined(__AVX512BF16__) && defined(__AMX_BF16__)
+#define SUPEROFFLOAD_KERNEL_SET amx_bf16
+#elif defined(__AVX512BF16__)
 #define SUPEROFFLOAD_KERNEL_SET avx512_bf16
 #else
 #define SUPEROFFLOAD_KERNEL_SET avx512

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
-// All kernels of one instruction set, in the namespace that SUPEROFFLOAD_KERNEL_SET names. What is compiled
+// The kernels of one instruction set, in the namespace that SUPEROFFLOAD_KERNEL_SET names. What is compiled
 // with the set's flags stays in that namespace, so that the linker cannot merge it with code for lesser
-// machines.
+// machines. SUPEROFFLOAD_COMPILED: the table of those in SUPEROFFLOAD_KERNEL_LIST, or of all.
 #pragma once
 
 #ifdef __FAST_MATH__
@@ -31,10 +31,8 @@
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
-template <class... Arguments>
-constexpr detail::kernel_table table_of(kernel::list<Arguments...>) {
-  return {detail::kernel_entry<Arguments>{items, run}...};
-}
+template <class Arguments>
+inline constexpr detail::kernel_entry<Arguments> kernel_of{items, run};
 
 /// Are a product and the sum that it goes into rounded once, as the flag -ffp-contract=fast of g++ has it?
 /// AdamW gives the same bits on every processor only if they are rounded one after the other. No macro tells.
@@ -48,8 +46,19 @@ SUPEROFFLOAD_INLINE bool contracts() {
 }
 
 #ifdef SUPEROFFLOAD_COMPILED
-extern detail::kernel_table const kernels;
+#ifndef SUPEROFFLOAD_KERNEL_LIST
+#define SUPEROFFLOAD_KERNEL_LIST host_catalogue
 #endif
-SUPEROFFLOAD_INLINE constinit detail::kernel_table const kernels = table_of(kernel::host_catalogue{});
+using kernel_list = kernel::SUPEROFFLOAD_KERNEL_LIST;
+using kernel_table = kernel::table<detail::kernel_entry, kernel_list>;
+
+template <class... Arguments>
+constexpr kernel_table table_of(kernel::list<Arguments...>) {
+  return {kernel_of<Arguments>...};
+}
+
+extern kernel_table const kernels;
+constinit kernel_table const kernels = table_of(kernel_list{});
+#endif
 
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET
