@@ -34,8 +34,7 @@ constexpr kernel::adamw_step nothing{.decay = 1.0F,
 
 /// How many of the patterns [begin, end) do not come back as expected.
 std::int64_t wrong_in(std::int64_t begin, std::int64_t end) {
-  auto const& entry =
-      cpu::detail::active_kernel<kernel::adamw<bfloat16>>();
+  auto const& entry = cpu::detail::active_kernel<kernel::adamw<bfloat16>>();
   constexpr std::int64_t block = 8192;
   std::vector<bfloat16> weight(block), gradient(block);
   std::vector<std::uint16_t> low(block);

@@ -145,7 +145,8 @@ TEST_CASE("the published templates are recognised") {
     CHECK(chat_template::recognise(text, "x").name() == family);
     CHECK(chat_template::recognise(text + (text.ends_with('\n') ? "" : "\n"), "x").name() == family);
     CHECK_THROWS_AS(static_cast<void>(chat_template::recognise(text + "x", "x")), error);
-    CHECK_THROWS_AS(static_cast<void>(chat_template::recognise(std::string_view{text}.substr(1), "x")), error);
+    CHECK_THROWS_AS(static_cast<void>(chat_template::recognise(std::string_view{text}.substr(1), "x")),
+                    error);
     auto edited = text;
     edited[edited.find("role")] = 'R';
     CHECK_THROWS_AS(static_cast<void>(chat_template::recognise(edited, "x")), error);

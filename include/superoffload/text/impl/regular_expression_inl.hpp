@@ -454,7 +454,7 @@ SUPEROFFLOAD_INLINE regular_expression::regular_expression(std::string_view patt
 SUPEROFFLOAD_INLINE bool regular_expression::may_be_empty() const noexcept { return program_->may_be_empty; }
 
 SUPEROFFLOAD_INLINE std::vector<byte_range> regular_expression::matches(std::string_view text,
-                                                                            step_limit limit) const {
+                                                                        step_limit limit) const {
   detail::expression::machine machine{*program_, text, limit};
   std::vector<byte_range> found;
   for (std::size_t at = 0; at <= text.size();) {
