@@ -31,9 +31,9 @@ kernel_entry<Arguments> const& active_kernel() {
   return active_kernels();
 }
 #else
+// Header-only, a kernel that nothing launches is not compiled.
 template <class Arguments>
-kernel_entry<Arguments> const&
-active_kernel();  // header-only, a kernel that nothing launches is not compiled
+kernel_entry<Arguments> const& active_kernel();
 #endif
 
 }  // namespace detail

@@ -147,9 +147,11 @@ SUPEROFFLOAD_INLINE std::string supported_names() {
 
 SUPEROFFLOAD_INLINE choice const* first_choice() {
   char const* const wanted = std::getenv("SUPEROFFLOAD_ISA");
-  expect(!supported_names().empty(), exit_code::bad_input, "this program was compiled for ",
-         name_of(choices[0].set),
-         ", which this processor lacks: compile it with -march=native here, or for less than that");
+  expect(
+      !supported_names().empty(), exit_code::bad_input, "this program was compiled for ",
+      name_of(choices[0].set),
+      ", which this processor or Linux does not let it use: compile it with -march=native here, or for less "
+      "than that; -mno-amx-bf16 leaves AMX out");
   choice const* best = nullptr;
   for (auto const& one : choices) {
     if (processor_has(one.set) && (wanted == nullptr || wanted == name_of(one.set))) {
