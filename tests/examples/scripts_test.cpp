@@ -6,7 +6,6 @@
 #include "examples/finetune.hpp"
 
 #include <cstdlib>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -104,7 +103,6 @@ TEST_CASE("scripts plan published models from config.json alone") {
 
 TEST_CASE("scripts run as they stand: an epoch with evaluation and export, or with --bench some steps") {
   scripts const s;
-  std::set<int> zero_offload_on;
   for (auto const& of : all_scripts) {
     CAPTURE(of.name);
     auto const model = s.place.path() / of.name;  // a small one, with as many positions as the script wants
@@ -115,9 +113,6 @@ TEST_CASE("scripts run as they stand: an epoch with evaluation and export, or wi
     write_file(model / "config.json", config.dump());
     for (std::string const mode : {"superoffload", "zerooffload"}) {
       CAPTURE(mode);
-      if (mode == "zerooffload" && !zero_offload_on.insert(of.ranks).second) {
-        continue;  // the mode does not depend on the model
-      }
       auto const done = s.run(of.name, {mode, "--device", "cpu"}, model, some_rows);
       CAPTURE(done.out);
       CAPTURE(done.err);

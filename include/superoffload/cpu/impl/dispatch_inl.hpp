@@ -110,7 +110,7 @@ SUPEROFFLOAD_INLINE bool may_use_amx() noexcept {
 }
 #endif
 
-/// Does this processor have the instructions of the set?
+/// Does this processor have the instructions of the set, and may this process use them?
 SUPEROFFLOAD_INLINE bool processor_has([[maybe_unused]] instruction_set set) noexcept {
   switch (set) {
     case instruction_set::scalar:

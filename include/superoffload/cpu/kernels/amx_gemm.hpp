@@ -1,15 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 // Products of bfloat16 matrices by the processor's matrix unit (AMX), several times as fast as by AVX-512
-// BF16. It rounds each product and sum to nearest, takes subnormal numbers for zeros, and sums even and odd
-// places of 32 apart.
+// BF16. It rounds each product and sum to nearest and takes subnormal numbers for zeros. Of every 32 places
+// in depth it sums the even and the odd ones apart.
 #pragma once
 
 #include <superoffload/cpu/kernels/pair_panels.hpp>
 
 #include <cstring>
 
-#if defined(__AMX_BF16__) && defined(__AVX512BW__) && !defined(SUPEROFFLOAD_KERNEL_SCALAR)
+#if defined(__AMX_BF16__) && defined(__AVX512BF16__) && defined(__AVX512BW__) && \
+    !defined(SUPEROFFLOAD_KERNEL_SCALAR)
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
 /// A tile of the unit: lines of 64 bytes, which are 16 floats, pairs, or 32 bfloat16.
@@ -132,7 +133,7 @@ private:
         __m512i line[tile_lines];
         if (a.transposed) {
           auto const* const pairs = pairs_ + k / 2 * row_grid + half;
-          transpose_words(reinterpret_cast<std::byte const*>(pairs), row_grid * 4, line);
+          transpose_words(reinterpret_cast<std::byte const*>(pairs), row_grid * sizeof(bfloat16_pair), line);
         } else {
           for (int64_t i = 0; i < tile_lines; ++i) {
             line[i] = half + i < count ? _mm512_maskz_loadu_epi16(mask, a.at(row + half + i, k))

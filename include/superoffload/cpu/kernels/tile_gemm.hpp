@@ -108,6 +108,7 @@ class tile_product {
 public:
   /// The tile's memory is a multiple of these.
   static constexpr int64_t row_grid = 1, column_grid = 1;
+  /// The largest tile, and the number of tiles below which a GEMM is cut into smaller ones.
   static constexpr int64_t tile_rows = 192, tile_columns = 256, wanted_tiles = 64;
   static constexpr int64_t depth_of(int64_t k) { return widens && k > 256 ? 256 : k; }
   static constexpr std::size_t scratch_bytes(int64_t rows, int64_t columns, int64_t depth) {
