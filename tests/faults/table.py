@@ -63,14 +63,14 @@ FAULTS = [
 ]
 
 GPU_FAULTS = [
-    Fault("G1", "F13 on 1, 2 and 4 GPUs, 40 steps", "P4", 0, "F13"),
-    Fault("G2", "100 steps again, on 1, 2 and 4 GPUs, with other algorithms and protocols of NCCL", "P4", 0),
+    Fault("G1", "F13 on one GPU and on several, 40 steps", "P4", 0, "F13"),
+    Fault("G2", "100 steps again, on one GPU and on several, with other algorithms and protocols of NCCL", "P4", 0),
     Fault("G3", "F16 with a GPU for each rank: it is killed, ends, throws, stops or hangs", "P7", 0, "F16"),
     Fault("G4", "copies, kernels and events come late, and a copy's destination is NaN until then", "P4", 0),
     Fault("G5", "a test of kernels under a tool of compute-sanitizer", "P8", 0),
     Fault("G6", "F8 of the GPU's memory and of pinned memory", "P8", 0, "F8"),
     Fault("G7", "F12 on a GPU, and on several with an overflow on one of them", "P6", 0, "F12"),
-    Fault("G8", "F14 between 1, 2 and 4 GPUs", "P5", 0, "F14"),
+    Fault("G8", "F14 between one GPU and several", "P5", 0, "F14"),
     Fault("full", "other programs leave little of the GPU's memory", "P8", 0, "F8"),
     Fault("lost", "the GPU is lost at any time", "P1 P4", 0),
 ]
