@@ -53,7 +53,8 @@ def main():
     name, command = sys.argv[1], [a for a in sys.argv[2:] if a != "--"]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     if done.returncode != 0:
-        sys.exit(f"record.py: {command[0]} ended with status {done.returncode}; nothing was kept")
+        sys.stderr.write(done.stdout)
+        sys.exit(f"record.py: {command[0]} ended with status {done.returncode}; this was printed and is not kept")
     result = {
         "command": " ".join(os.path.relpath(a, ROOT) if os.path.isabs(a) else a for a in command),
         "commit": commit(),
