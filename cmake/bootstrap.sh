@@ -77,7 +77,7 @@ ensure_build_packages() {
   fi
 }
 
-# choose_cuda toolkit|gpu: sets cuda_options for CMake, and prints why. With `gpu`, CUDA is built if there is a GPU; with
+# choose_cuda toolkit|gpu: sets configure_options for CMake, and prints why. With `gpu`, CUDA is built if there is a GPU; with
 # `toolkit`, wherever it compiles.
 choose_cuda() {
   local needs=$1 nvcc toolkit='' gpu
@@ -88,19 +88,19 @@ choose_cuda() {
     fi
   done
   gpu=$(nvidia-smi --query-gpu=name,compute_cap --format=csv,noheader 2>/dev/null | head -n 1) || gpu=
-  cuda_options=(-D SUPEROFFLOAD_CUDA=OFF)
+  configure_options=(-D SUPEROFFLOAD_CUDA=OFF)
   if [[ -z $toolkit ]]; then
     echo "CUDA toolkit: not found; building for the CPU${gpu:+, although there is a GPU: ${gpu%%,*}}"
   elif [[ -z $gpu && $needs == gpu ]]; then
     echo "CUDA toolkit: found $toolkit (nvcc at $nvcc), but no GPU; building for the CPU"
   else
-    cuda_options=(-D SUPEROFFLOAD_CUDA=ON)
+    configure_options=(-D SUPEROFFLOAD_CUDA=ON)
     if [[ -n $gpu ]]; then
       # Code compiled for 9.0 and later uses instructions of exactly that processor.
       local architecture=${gpu##*, }
       architecture=${architecture/./}
       ((architecture < 90)) || architecture+=a
-      cuda_options+=(-D SUPEROFFLOAD_CUDA_ARCHITECTURES="$architecture-real")
+      configure_options+=(-D SUPEROFFLOAD_CUDA_ARCHITECTURES="$architecture-real")
     fi
     echo "CUDA toolkit: found $toolkit (nvcc at $nvcc); GPU: ${gpu:-none}"
   fi
@@ -118,7 +118,7 @@ build() {
     export CCACHE_SLOPPINESS=${CCACHE_SLOPPINESS-locale}
   fi
   say "configuring the '$preset' preset"
-  cmake --preset "$preset" --log-level=NOTICE "${cuda_options[@]}"
+  cmake --preset "$preset" --log-level=NOTICE "${configure_options[@]}"
   say "building with $jobs jobs"
   cmake --build --preset "$preset" --parallel "$jobs" "$@"
 }

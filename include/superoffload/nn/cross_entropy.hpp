@@ -84,7 +84,8 @@ private:
                                       .n = head.rows,
                                       .k = head.columns,
                                       .transpose_b = true});
-    t.launch(kernel::cross_entropy<T>{logits, b->targets + begin, row_loss, d_logits, rows, head.rows,
+    auto const* const targets = t.dry() ? nullptr : b->targets + begin;
+    t.launch(kernel::cross_entropy<T>{logits, targets, row_loss, d_logits, rows, head.rows,
                                       1.0 / static_cast<double>(b->divisor)});
     if (d_logits == nullptr) {
       return;
