@@ -23,11 +23,9 @@ std::string told(std::string const& text, column_names const& columns = {}) {
 
 TEST_CASE("the fields of the first row tell the format") {
   CHECK(told(R"({"instruction": "a", "output": "b", "text": "c"})") == "alpaca");
-  CHECK(told(R"({"instruction": "a"})") == "alpaca");
   CHECK(told(R"({"prompt": "a", "messages": []})") == "messages");
   CHECK(told(R"({"id": 1, "conversations": []})") == "sharegpt");
   CHECK(told(R"({"prompt": "a", "completion": "b"})") == "prompt_completion");
-  CHECK(told(R"({"completion": "b"})") == "prompt_completion");
   CHECK(told(R"({"text": "c"})") == "text");
   CHECK(told(R"({"text": "c", "input_ids": [1]})") == "tokenized");
 }
@@ -47,8 +45,22 @@ TEST_CASE("a first row of no format names its fields, and what was expected") {
   auto const shown = told(many + "}");
   CHECK(shown.size() < 600);
   CHECK(shown.find('\x1b') == shown.npos);
-  CHECK(told(R"({"question": "a", "answer": "b"})", {{"instruction", "question"}}) == "alpaca");
+  CHECK(told(R"({"question": "a", "answer": "b"})", {{"instruction", "question"}, {"output", "answer"}}) ==
+        "alpaca");
   CHECK(told(R"({"text": "a"})", {{"text", "body"}}).starts_with("rows.jsonl:3: no format"));
+}
+
+TEST_CASE("a first row with half of a format names its fields, and how to rename one") {
+  CHECK(told(R"({"instruction": "a", "context": "b", "response": "c"})") ==
+        "rows.jsonl:3: 'instruction' without 'output'; the row has 'context', 'instruction', 'response'; "
+        "name the one meant with --columns output=NAME");
+  CHECK(told(R"({"instruction": "a", "response": "c"})", {{"output", "response"}}) == "alpaca");
+  CHECK(told(R"({"instruction": "a", "output": "c"})", {{"output", "response"}})
+            .starts_with(
+                "rows.jsonl:3: 'instruction' without 'response'; the row has 'instruction', 'output'"));
+  CHECK(told(R"({"prompt": "a", "chosen": "b", "rejected": "c"})")
+            .starts_with("rows.jsonl:3: 'prompt' without 'completion'; the row has 'chosen'"));
+  CHECK(told(R"({"completion": "b"})").starts_with("rows.jsonl:3: 'completion' without 'prompt'"));
 }
 
 std::string parsed(std::string_view text) {

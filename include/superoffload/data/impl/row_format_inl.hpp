@@ -16,16 +16,33 @@ inline constexpr std::array<std::string_view, 14> known_fields{
     "instruction",   "input",  "output",     "system", "history",   "messages", "tools",
     "conversations", "prompt", "completion", "text",   "input_ids", "labels",   "attention_mask"};
 
-/// The field that marks a row of each format, in the order of the search: rows of chats often have a prompt
-/// beside, and those of Alpaca a text.
-inline constexpr std::array<std::pair<char const*, row_format>, 7> marks{
-    {{"messages", row_format::messages},
-     {"conversations", row_format::sharegpt},
-     {"input_ids", row_format::tokenized},
-     {"instruction", row_format::alpaca},
-     {"prompt", row_format::prompt_completion},
-     {"completion", row_format::prompt_completion},
-     {"text", row_format::text}}};
+/// A field that marks a row of a format, and another one that such a row must have.
+struct format_mark {
+  char const* field;
+  row_format format;
+  char const* other;  ///< null: none
+};
+/// In the order of the search: rows of chats often have a prompt beside, and those of Alpaca a text.
+inline constexpr std::array<format_mark, 7> marks{{{"messages", row_format::messages, nullptr},
+                                                   {"conversations", row_format::sharegpt, nullptr},
+                                                   {"input_ids", row_format::tokenized, nullptr},
+                                                   {"instruction", row_format::alpaca, "output"},
+                                                   {"prompt", row_format::prompt_completion, "completion"},
+                                                   {"completion", row_format::prompt_completion, "prompt"},
+                                                   {"text", row_format::text, nullptr}}};
+
+/// The row's fields for a message, some 200 bytes of them.
+SUPEROFFLOAD_INLINE std::string shown_fields(io::json const& document) {
+  std::string found;
+  for (auto const& field : document.items()) {
+    found += concat(found.empty() ? "" : ", ", "'", printable(field.key(), 40), "'");
+    if (found.size() > 200) {
+      found += ", ...";
+      break;
+    }
+  }
+  return found.empty() ? "of {}" : found;
+}
 
 }  // namespace detail
 
@@ -58,18 +75,16 @@ SUPEROFFLOAD_INLINE std::string to_text(column_names const& columns) {
 SUPEROFFLOAD_INLINE row_format format_of(row const& first, column_names const& columns, int depth) {
   auto const document = io::parse_json(first.text, first.origin, {first.text.size(), depth});
   io::json_field{document, first.origin}.require_object();
-  for (auto const& [field, format] : detail::marks) {
-    if (document.contains(column_of(columns, field))) {
-      return format;
+  for (auto const& mark : detail::marks) {
+    if (!document.contains(column_of(columns, mark.field))) {
+      continue;
     }
-  }
-  std::string found;
-  for (auto const& field : document.items()) {
-    found += concat(found.empty() ? "" : ", ", "'", printable(field.key(), 40), "'");
-    if (found.size() > 200) {
-      found += ", ...";
-      break;
+    if (mark.other != nullptr && !document.contains(column_of(columns, mark.other))) {
+      fail(exit_code::bad_input, first.origin, ": '", printable(column_of(columns, mark.field)),
+           "' without '", printable(column_of(columns, mark.other)), "'; the row has ",
+           detail::shown_fields(document), "; name the one meant with --columns ", mark.other, "=NAME");
     }
+    return mark.format;
   }
   for (auto const& field : document.items()) {
     bool const holds_rows =
@@ -78,7 +93,7 @@ SUPEROFFLOAD_INLINE row_format format_of(row const& first, column_names const& c
            printable(field.key(), 40), "', expected them as one list or one object per line: jq -c '.[\"",
            printable(field.key(), 40), "\"][]' FILE > LINES");
   }
-  fail(exit_code::bad_input, first.origin, ": no format has the fields ", found.empty() ? "of {}" : found,
+  fail(exit_code::bad_input, first.origin, ": no format has the fields ", detail::shown_fields(document),
        "; expected instruction and output, messages, conversations, prompt and completion, text, or "
        "input_ids; rename fields with --columns, such as --columns instruction=question,output=answer");
 }
