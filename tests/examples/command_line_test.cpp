@@ -152,6 +152,52 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
   }
 }
 
+TEST_CASE("flags of other trainers are answered with flags that exist") {
+  auto const help = run(finetune_llama, {"--help"}).out;
+  for (std::string const flag : {"--assistant_only_loss",
+                                 "--bf16",
+                                 "--completion_only_loss",
+                                 "--cutoff_len",
+                                 "--data_path",
+                                 "--dataset_text_field",
+                                 "--epochs",
+                                 "--eval_strategy",
+                                 "--evaluation_strategy",
+                                 "--fp16",
+                                 "--global_batch_size",
+                                 "--gradient-checkpointing",
+                                 "--max_seq_len",
+                                 "--max_seq_length",
+                                 "--micro_batch_size",
+                                 "--model_max_length",
+                                 "--nproc-per-node",
+                                 "--num_epochs",
+                                 "--num_gpus",
+                                 "--num_processes",
+                                 "--offload_optimizer",
+                                 "--output",
+                                 "--per_device_train_batch_size",
+                                 "--run_name",
+                                 "--save_strategy",
+                                 "--seq_len",
+                                 "--torch_dtype",
+                                 "--train_file",
+                                 "--train_on_inputs",
+                                 "--validation_file",
+                                 "--zero_stage"}) {
+    CAPTURE(flag);
+    auto const said = run(finetune_llama, {flag, "1"}).err;
+    std::string const asks = "(did you mean ";
+    auto const begin = said.find(asks);
+    REQUIRE(begin != said.npos);
+    auto const meant =
+        said.substr(begin + asks.size(), said.find_first_of(" ?", begin + asks.size()) - begin - asks.size());
+    CHECK(help.find("\n  " + meant + " ") != help.npos);
+  }
+  check_rejected(run(finetune_llama, {"--epochs", "3"}), exit_code::bad_input,
+                 {"there is no flag --epochs (did you mean --num_train_epochs?); --help lists the flags"});
+}
+
 TEST_CASE("what a run cannot do without is asked for") {
   command const c;
   check_rejected(run(finetune_llama, {}), exit_code::bad_input, {"--model is missing"});

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <numeric>
 #include <utility>
@@ -29,6 +30,50 @@ SUPEROFFLOAD_INLINE std::size_t edits(std::string_view from, std::string_view to
     }
   }
   return row.back();
+}
+
+/// Flags of other trainers, and what is written here instead.
+struct name_elsewhere {
+  std::string_view flag, here;
+};
+inline constexpr auto names_elsewhere = std::to_array<name_elsewhere>({
+    {"--assistant_only_loss", "--label_mask"},
+    {"--bf16", "--dtype bf16"},
+    {"--completion_only_loss", "--label_mask"},
+    {"--cutoff_len", "--max_length"},
+    {"--data_path", "--dataset"},
+    {"--dataset_text_field", "--columns text=NAME"},
+    {"--epochs", "--num_train_epochs"},
+    {"--eval_strategy", "--eval_steps"},
+    {"--evaluation_strategy", "--eval_steps"},
+    {"--fp16", "--dtype bf16"},
+    {"--global_batch_size", "--batch_size"},
+    {"--gradient_checkpointing", "--activation_checkpointing"},
+    {"--max_seq_len", "--max_length"},
+    {"--max_seq_length", "--max_length"},
+    {"--micro_batch_size", "--batch_size with --gradient_accumulation_steps"},
+    {"--model_max_length", "--max_length"},
+    {"--nproc_per_node", "--gpus"},
+    {"--num_epochs", "--num_train_epochs"},
+    {"--num_gpus", "--gpus"},
+    {"--num_processes", "--gpus"},
+    {"--offload_optimizer", "--offload"},
+    {"--output", "--output_dir"},
+    {"--per_device_train_batch_size", "--batch_size with --gradient_accumulation_steps"},
+    {"--run_name", "--wandb_run_name"},
+    {"--save_strategy", "--save_steps"},
+    {"--seq_len", "--max_length"},
+    {"--torch_dtype", "--dtype"},
+    {"--train_file", "--dataset"},
+    {"--train_on_inputs", "--label_mask"},
+    {"--validation_file", "--eval_dataset"},
+    {"--zero_stage", "--deepspeed_config"},
+});
+
+/// What may be meant by a flag that is not among `names`; empty: unknown.
+SUPEROFFLOAD_INLINE std::string meant_by(std::string_view flag, std::vector<std::string> const& names) {
+  auto const other = std::ranges::find(names_elsewhere, flag, &name_elsewhere::flag);
+  return other != names_elsewhere.end() ? std::string{other->here} : nearest_name(flag, names);
 }
 
 }  // namespace detail
@@ -64,7 +109,7 @@ SUPEROFFLOAD_INLINE std::string refusal_of(CLI::App const& app, CLI::ParseError 
   for (auto const* option : app.get_options()) {
     for (auto const& name : option->get_lnames()) { names.push_back("--" + name); }
   }
-  auto const meant = nearest_name(word, names);
+  auto const meant = detail::meant_by(word, names);
   return concat("there is no flag ", printable(word, 80), meant.empty() ? "" : " (did you mean ", meant,
                 meant.empty() ? "" : "?)", help);
 }
