@@ -205,6 +205,13 @@ TEST_CASE("what a run cannot do without is asked for") {
   check_rejected(run(finetune_llama, {"--model", "m", "--dataset", "d"}), exit_code::bad_input,
                  {"--output_dir is missing"});
   check_rejected(run(finetune, {}), exit_code::bad_input, {"--model is missing"}, "finetune");
+  auto const file = (c.root.path() / "model.gguf").string();
+  write_file(file, "GGUF");
+  for (auto const& program : {finetune, finetune_llama}) {
+    check_rejected(run(program, {"--model", file, "--dry_run"}), exit_code::bad_input,
+                   {"--model is " + file + ", a file; expected the directory of a checkpoint"},
+                   program.filename().string());
+  }
   check_rejected(run(finetune, {"--model", c.root.path(), "--dry_run"}), exit_code::bad_input,
                  {(c.root.path() / "config.json").string()}, "finetune");
 }
