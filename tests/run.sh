@@ -52,7 +52,7 @@ if $sanitizers; then
   configure_options=()
   # clang takes less than half of g++'s time here, and its UndefinedBehaviorSanitizer finds more.
   if [[ -z ${CXX:-} ]] && command -v clang++ >/dev/null 2>&1; then
-    configure_options=(-D CMAKE_CXX_COMPILER=clang++)
+    configure_options=(--fresh -D CMAKE_CXX_COMPILER=clang++)  # CMake drops other settings when the compiler changes
   fi
 else
   choose_cuda toolkit
