@@ -110,7 +110,7 @@ TEST_CASE("the rows of a data set become ids and a mask of what is learnt") {
   CHECK(contents_of(output) == printed.out);
   auto renamed = flags;
   renamed.insert(renamed.end(), {"--columns", "completion=reply"});
-  check_rejected(c.run(renamed, ""), exit_code::bad_input, {rows.string() + ":1", "field 'reply' is missing"},
+  check_rejected(c.run(renamed, ""), exit_code::bad_input, {rows.string() + ":1", "'prompt' without 'reply'"},
                  "tokenize");
 }
 
