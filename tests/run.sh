@@ -50,9 +50,11 @@ if ((${#optional_packages[@]} > 0)); then
 fi
 if $sanitizers; then
   configure_options=()
-  # clang takes less than half of g++'s time here, and its UndefinedBehaviorSanitizer finds more.
+  # clang takes less than half of g++'s time here, and its UndefinedBehaviorSanitizer finds more. tests/clang does not check
+  # again what is compiled here.
   if [[ -z ${CXX:-} ]] && command -v clang++ >/dev/null 2>&1; then
-    configure_options=(--fresh -D CMAKE_CXX_COMPILER=clang++)  # CMake drops other settings when the compiler changes
+    # --fresh: CMake drops other settings when the compiler changes.
+    configure_options=(--fresh -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_COMPILE_WARNING_AS_ERROR=ON)
   fi
 else
   choose_cuda toolkit
