@@ -54,7 +54,7 @@ def main():
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     if done.returncode != 0:
         sys.stderr.write(done.stdout)
-        sys.exit(f"record.py: {command[0]} ended with status {done.returncode}; this was printed and is not kept")
+        sys.exit(f"record.py: {command[0]} ended with status {done.returncode}; its output, above, was not kept")
     result = {
         "command": " ".join(os.path.relpath(a, ROOT) if os.path.isabs(a) else a for a in command),
         "commit": commit(),

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
-"""check.py CLANG COMPILE_COMMANDS ROOT: lets clang check the sources for GPUs and several hosts, of the library and of the
-programs, that another compiler was told to compile, with the same definitions and directories. No code is generated. The
+"""check.py CLANG COMPILE_COMMANDS ROOT COMPONENT...: lets clang check the sources of these components, of the library and of
+the programs, that another compiler was told to compile, with the same definitions and directories. No code is generated. The
 other sources are compiled by clang for the sanitizers (tests/run.sh --sanitizers)."""
 
 import concurrent.futures
@@ -12,7 +12,6 @@ import subprocess
 import sys
 
 KEPT = ("-D", "-I", "-isystem", "-std=", "-m")
-COMPONENTS = ("cuda", "cudnn", "nccl", "mpi")  # how their sources' names begin
 
 
 def arguments_of(command):
@@ -28,15 +27,15 @@ def arguments_of(command):
 
 
 def main():
-    clang, commands, root = sys.argv[1:]
+    clang, commands, root, *components = sys.argv[1:]
     with open(commands, encoding="utf-8") as file:
         entries = json.load(file)
     sources = {}
     for entry in entries:
         path = os.path.relpath(entry["file"], root)
-        # Of what CMake makes, implementations of a component.
+        # Sources are named after their component. Those of the library are made by CMake.
         own = path.startswith("examples/core/") or os.path.basename(os.path.dirname(path)) == "superoffload"
-        if path.endswith(".cpp") and own and os.path.basename(path).startswith(COMPONENTS):
+        if path.endswith(".cpp") and own and os.path.basename(path).startswith(tuple(components)):
             sources.setdefault(entry["file"], (entry["directory"], arguments_of(entry["command"])))
 
     def check(source):
@@ -51,7 +50,11 @@ def main():
                 failed += 1
                 print(f"{clang} does not compile {source}:\n{done.stderr}")
     print(f"{clang}: {len(sources)} sources, {failed} of them do not compile")
-    return 1 if failed or not sources else 0
+    names = [os.path.basename(source) for source in sources]
+    missing = [component for component in components if f"{component}.cpp" not in names]
+    if missing:
+        print(f"{commands}: no source of {', '.join(missing)}")
+    return 1 if failed or missing else 0
 
 
 if __name__ == "__main__":

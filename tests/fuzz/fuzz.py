@@ -51,7 +51,7 @@ AIMS = dict.fromkeys(SEEDS, 10_000_000) | {
     "chat": 1_000_000,
 }
 PARTS = 40  # processes that run the inputs of an aim
-ASAN_OPTIONS = "detect_leaks=0:malloc_context_size=1:quarantine_size_mb=8"  # a quarter faster; replay tells the whole stack
+ASAN_OPTIONS = "detect_leaks=0:malloc_context_size=1:quarantine_size_mb=8"  # a quarter faster; a replay prints whole stacks
 
 
 def build(targets):
@@ -150,7 +150,7 @@ def main():
     def say(target, runs, seconds):
         nonlocal good
         tried, survived = (sum(run[i] for run in runs) for i in (0, 1))
-        good = good and tried == survived and (tried > 0 or arguments.long)  # long: all may be counted
+        good = good and tried == survived and (tried > 0 or arguments.long)  # a long search may have nothing left to run
         print(json.dumps({"fault": "F21", "target": target, "tried": tried, "survived": survived, "seconds": seconds,
                           "covered_edges": max((run[2] for run in runs), default=0)}), flush=True)
 

@@ -18,7 +18,7 @@ namespace superoffload::cli {
 std::string nearest_name(std::string_view word, std::vector<std::string> const& names);
 
 /// One line on what was wrong with the arguments that `app` refused. Of a flag that it does not have it says
-/// which one may be meant: what other trainers call a flag of ours, or one of nearly the same name.
+/// which one may be meant: the one that other trainers call so, or one of nearly the same name.
 std::string refusal_of(CLI::App const& app, CLI::ParseError const& error);
 
 }  // namespace superoffload::cli

@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <system_error>
 
 /// The flags of DeepSpeed's SuperOffload example (finetune_zero3.py) that are no flags of a fine-tuner. They
 /// are accepted, so that its command lines work, and a line says what becomes of each.
@@ -45,10 +44,10 @@ SUPEROFFLOAD_INLINE void add_example_flags(CLI::App& app, example_flags& f) {
 /// A model may be named as on the hub, if the hub's tools have downloaded it. A file is refused.
 SUPEROFFLOAD_INLINE void settle_model(command_line& c) {
   auto const name = c.training.model.string();
-  std::error_code unknown;
-  expect(!std::filesystem::is_regular_file(c.training.model, unknown), exit_code::bad_input, "--model is ",
+  auto const status = std::filesystem::status(c.training.model);
+  expect(!std::filesystem::is_regular_file(status), exit_code::bad_input, "--model is ",
          io::shown(c.training.model), ", a file; expected the directory of a checkpoint");
-  if (std::filesystem::exists(c.training.model) || !io::is_hub_name(name)) {
+  if (std::filesystem::exists(status) || !io::is_hub_name(name)) {
     return;
   }
   auto const cache = io::hub_cache_directory();

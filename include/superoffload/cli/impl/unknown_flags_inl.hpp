@@ -32,7 +32,7 @@ SUPEROFFLOAD_INLINE std::size_t edits(std::string_view from, std::string_view to
   return row.back();
 }
 
-/// Flags of other trainers, and what is written here instead.
+/// Flags of other trainers whose name is not near to ours, and what is written here instead.
 struct name_elsewhere {
   std::string_view flag, here;
 };
@@ -44,13 +44,10 @@ inline constexpr auto names_elsewhere = std::to_array<name_elsewhere>({
     {"--data_path", "--dataset"},
     {"--dataset_text_field", "--columns text=NAME"},
     {"--epochs", "--num_train_epochs"},
-    {"--eval_strategy", "--eval_steps"},
     {"--evaluation_strategy", "--eval_steps"},
     {"--fp16", "--dtype bf16"},
     {"--global_batch_size", "--batch_size"},
-    {"--gradient_checkpointing", "--activation_checkpointing"},
     {"--max_seq_len", "--max_length"},
-    {"--max_seq_length", "--max_length"},
     {"--micro_batch_size", "--batch_size with --gradient_accumulation_steps"},
     {"--model_max_length", "--max_length"},
     {"--nproc_per_node", "--gpus"},
@@ -61,7 +58,6 @@ inline constexpr auto names_elsewhere = std::to_array<name_elsewhere>({
     {"--output", "--output_dir"},
     {"--per_device_train_batch_size", "--batch_size with --gradient_accumulation_steps"},
     {"--run_name", "--wandb_run_name"},
-    {"--save_strategy", "--save_steps"},
     {"--seq_len", "--max_length"},
     {"--torch_dtype", "--dtype"},
     {"--train_file", "--dataset"},
