@@ -60,35 +60,30 @@ inline void place_by_share(placement& buckets, double ratio, double device_updat
   if (buckets.empty()) {
     return;
   }
-  auto const first = buckets.front().unit;
-  auto const last = buckets.back().unit;
-  std::vector<bucket*> order;
-  auto const add = [&](auto const& is_of) {
-    for (auto& b : buckets) {
-      if (is_of(b.unit)) {
-        order.push_back(&b);
-      }
-    }
-  };
-  add([&](int unit) { return unit == first; });
-  add([&](int unit) { return unit == last && unit != first; });
-  add([&](int unit) { return unit != last && unit != first; });
   double elements = 0.0;
   for (auto const& b : buckets) { elements += static_cast<double>(b.count); }
   double const resident = (1.0 - ratio) * elements;
   double before = 0.0, off = 0.0, device_updated = 0.0;
-  for (auto* b : order) {
-    auto const count = static_cast<double>(b->count);
-    if (before + 0.5 * count <= resident) {
-      b->where = tier::resident;
-    } else {
-      off += count;
-      b->where =
-          device_updated + 0.5 * count <= device_updated_share * off ? tier::device_updated : tier::host;
-      device_updated += b->where == tier::device_updated ? count : 0.0;
+  auto const place = [&](auto begin, auto end) {
+    for (auto b = begin; b != end; ++b) {
+      auto const count = static_cast<double>(b->count);
+      if (before + 0.5 * count <= resident) {
+        b->where = tier::resident;
+      } else {
+        off += count;
+        b->where =
+            device_updated + 0.5 * count <= device_updated_share * off ? tier::device_updated : tier::host;
+        device_updated += b->where == tier::device_updated ? count : 0.0;
+      }
+      before += count;
     }
-    before += count;
-  }
+  };
+  auto const first = std::ranges::equal_range(buckets, buckets.front().unit, {}, &bucket::unit);
+  auto const last =
+      std::ranges::equal_range(first.end(), buckets.end(), buckets.back().unit, {}, &bucket::unit);
+  place(first.begin(), first.end());
+  place(last.begin(), buckets.end());
+  place(first.end(), last.begin());
 }
 
 }  // namespace superoffload::offload

@@ -11,6 +11,7 @@
 #include <superoffload/zero/buffer_sizes.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -78,16 +79,15 @@ public:
     p.pinned = host.total() - state.whole - state.in_place;
     p.device_available = device_;
     p.host_available = host_;
-    std::int64_t elements = 0;
-    for (auto const& b : p.state.buckets) { elements += b.count; }
+    std::array<std::int64_t, 3> in_tier{};
+    for (auto const& b : p.state.buckets) { in_tier[static_cast<std::size_t>(b.where)] += b.count; }
+    auto const elements = std::max<std::int64_t>(1, in_tier[0] + in_tier[1] + in_tier[2]);
     auto const share = [&](tier where) {
-      std::int64_t count = 0;
-      for (auto const& b : p.state.buckets) { count += b.where == where ? b.count : 0; }
-      return static_cast<double>(count) / static_cast<double>(std::max<std::int64_t>(1, elements));
+      return static_cast<double>(in_tier[static_cast<std::size_t>(where)]) / static_cast<double>(elements);
     };
     p.host = share(tier::host);
     p.device_updated = share(tier::device_updated);
-    p.resident = p.state.off_the_device() == 0 ? 1.0 : share(tier::resident);
+    p.resident = p.host + p.device_updated == 0.0 ? 1.0 : share(tier::resident);
   }
   /// @{
   /// Bytes that a plan takes of each memory; of both if device and host share one.

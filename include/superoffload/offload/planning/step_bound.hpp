@@ -14,8 +14,9 @@ namespace superoffload::offload {
 /// A simulated step may take less where one of these works for a part of the time only.
 double step_bound(plan const& p, workload const& w, machine const& m);
 
-/// The same where device, CPU Adam and link do not slow each other: no simulation of the plan takes less.
-double least_step_time(plan const& p, workload const& w, machine m);
+/// The same where device, CPU Adam and link work beside each other no more than they must, and slow each other
+/// only then: no simulation of the plan takes less.
+double least_step_time(plan const& p, workload const& w, machine const& m);
 
 }  // namespace superoffload::offload
 

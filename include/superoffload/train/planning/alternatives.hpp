@@ -31,7 +31,7 @@ struct alternatives {
 
 /// How runs on one machine are planned.
 struct run_planner {
-  /// Of a run with these options; it may not fit.
+  /// Of a run with these options; it may not fit. Several threads call it at once.
   std::function<offload::plan(training_options const&)> plan;
   /// Does the run as asked for fit, with these bytes available on the device and on the host?
   std::function<bool(std::size_t device, std::size_t host)> fits_in;

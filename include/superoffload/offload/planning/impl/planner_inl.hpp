@@ -100,8 +100,7 @@ private:
     std::optional<std::size_t> chosen;
     for (auto const i : order) {
       auto& p = all[i];
-      // One that is this far beyond the limit keeps no other plan from being chosen.
-      if (worth_leaving * p.step_time > limit_ || (best_ && !is_better(p, *best_))) {
+      if (beyond_limit(p) || (best_ && !is_better(p, *best_))) {
         continue;
       }
       evaluate(p);
@@ -112,6 +111,11 @@ private:
         chosen = i;
       }
     }
+  }
+
+  /// Can the plan neither be of use nor, because less leaves the device, keep another from being chosen?
+  [[nodiscard]] bool beyond_limit(plan const& p) const {
+    return (p.state.off_the_device() > 0 ? 1.0 : worth_leaving) * p.step_time > limit_;
   }
 
   static constexpr double worth_a_copy = 1.03;  // a second copy of state is for steps that are 3 % faster
@@ -138,13 +142,18 @@ private:
   /// since earlier kinds take less of the host and of the link.
   void try_kind(offloading what) {
     auto before = std::exchange(best_, std::nullopt);
+    double const asked = limit_;
+    if (before) {
+      limit_ = std::min(limit_, clearly_less * before->step_time);
+    }
     try_all(what);
-    if (best_) {
+    if (best_ && worth_leaving * best_->step_time <= limit_) {
       refine_share(what);
-      if (worth_leaving * best_->step_time <= limit_) {  // fewer buffers make some steps a little faster
+      if (best_->step_time <= limit_) {
         save_memory();
       }
     }
+    limit_ = asked;
     if (before && (!best_ || !clearly_faster(*best_, *before))) {
       best_ = std::move(before);
     }

@@ -7,6 +7,12 @@
 #include <superoffload/offload/state/state_bytes.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <utility>
+#include <vector>
 
 namespace superoffload::offload {
 namespace detail {
@@ -55,9 +61,86 @@ SUPEROFFLOAD_INLINE double busiest(machine const& m, int workers, demand const& 
   return most;
 }
 
-}  // namespace detail
+/// The least seconds for all of it if nothing waits for anything else: that of the best mix of the states
+/// that CPU Adam and the two directions of the link can be in, each busy or idle.
+///
+/// This is a linear program: the fewest seconds in all states that do the work. Its dual gives each kind of
+/// work a price, so that no state earns more than 1 a second; the work is worth as much as it takes seconds.
+/// The best prices lie where three of the bounds meet.
+SUPEROFFLOAD_INLINE double least_time(machine const& m, int workers, demand const& d) {
+  auto const adam = [&](int directions) {
+    auto const seconds = [&](double parameters, adam_task task) {
+      return parameters == 0.0 ? 0.0 : parameters * m.adam_time(task, workers, directions);
+    };
+    return std::array{seconds(d.host, adam_task::update), seconds(d.in_place, adam_task::update_in_place)};
+  };
+  auto const alone = adam(0);
+  // Work in the seconds that it takes alone.
+  std::array const work{alone[0] + alone[1], d.down / m.link.alone.down, d.up / m.link.alone.up};
+  using prices = std::array<double, 3>;
+  std::vector<std::pair<prices, double>> bounds;  // the price of what is done in a second is at most this
+  for (int state = 1; state < 8; ++state) {
+    bool const with_adam = (state & 1) != 0, down = (state & 2) != 0, up = (state & 4) != 0;
+    auto const slowed = adam((down ? 1 : 0) + (up ? 1 : 0));
+    double rate = 0.0;  // of the task that is slowed least
+    for (std::size_t i = 0; with_adam && i < alone.size(); ++i) {
+      rate = std::max(rate, alone[i] == 0.0 ? 0.0 : alone[i] / slowed[i]);
+    }
+    auto const beside = with_adam ? m.link.beside_adam : link_rates{1.0, 1.0};
+    auto const& links = down && up ? m.link.both : m.link.alone;
+    bounds.push_back({{rate, down ? beside.down * links.down / m.link.alone.down : 0.0,
+                       up ? beside.up * links.up / m.link.alone.up : 0.0},
+                      1.0});
+  }
+  for (std::size_t i = 0; i < 3; ++i) {  // prices are not negative
+    prices one{};
+    one[i] = -1.0;
+    bounds.push_back({one, 0.0});
+  }
+  auto const determinant = [](prices const& a, prices const& b, prices const& c) {
+    return a[0] * (b[1] * c[2] - b[2] * c[1]) - a[1] * (b[0] * c[2] - b[2] * c[0]) +
+           a[2] * (b[0] * c[1] - b[1] * c[0]);
+  };
+  double best = 0.0;
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      for (std::size_t k = 0; k < j; ++k) {
+        std::array const rows{&bounds[i], &bounds[j], &bounds[k]};
+        double const all = determinant(rows[0]->first, rows[1]->first, rows[2]->first);
+        if (std::abs(all) < 1e-12) {
+          continue;
+        }
+        prices at{};
+        for (std::size_t column = 0; column < 3; ++column) {  // Cramer's rule
+          auto replaced = std::array{rows[0]->first, rows[1]->first, rows[2]->first};
+          for (std::size_t row = 0; row < 3; ++row) { replaced[row][column] = rows[row]->second; }
+          at[column] = determinant(replaced[0], replaced[1], replaced[2]) / all;
+        }
+        bool const allowed = std::ranges::all_of(bounds, [&](auto const& bound) {
+          return std::inner_product(at.begin(), at.end(), bound.first.begin(), 0.0) <= bound.second + 1e-9;
+        });
+        if (allowed) {
+          best = std::max(best, std::inner_product(at.begin(), at.end(), work.begin(), 0.0));
+        }
+      }
+    }
+  }
+  return std::max(d.compute, best);
+}
 
-SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine const& m) {
+/// The seconds of the busiest part if none slows another.
+SUPEROFFLOAD_INLINE double undisturbed(machine const& m, int workers, demand const& d) {
+  double const adam = d.host * m.adam_time(adam_task::update, workers, 0) +
+                      d.in_place * m.adam_time(adam_task::update_in_place, workers, 0);
+  return std::max({d.compute, adam, d.down / m.link.alone.down, d.up / m.link.alone.up});
+}
+
+/// How long a demand takes on a machine, with so many threads of CPU Adam.
+using demand_time = double(machine const&, int workers, demand const&);
+
+/// The seconds of a step whose work takes `whole` if nothing waits, and whose work after the check `after`.
+SUPEROFFLOAD_INLINE double step_time_by(plan const& p, workload const& w, machine const& m,
+                                        demand_time* whole, demand_time* after_check) {
   double passes = 0.0, first_forward = 0.0;
   for (auto const& t : unit_times(m, w, w.levels[p.level])) {
     passes += w.micro_batches * (t.forward + t.backward);
@@ -86,7 +169,8 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   state_layout const layout{p.state.format, static_cast<std::size_t>(w.element_bytes)};
   double const update = static_cast<double>(layout.update_traffic(on_device)) / m.device.bandwidth;
   double const state = static_cast<double>(layout.split(device_updated));
-  // What stays in the staging buffers need not leave before the next step, unless its weights leave with it.
+  // What stays in the staging buffers need not leave before the next step and come back, unless its weights
+  // leave with it.
   auto const staged =
       p.state.staging_buffers * static_cast<double>(layout.split(p.state.largest(tier::device_updated)));
   double const leaves =
@@ -95,13 +179,13 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   for (auto const bytes : w.levels[p.level].leaving) { activations += w.micro_batches * bytes; }
   double const sums = (w.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
   int const workers = p.state.workers;
-  double const all_at_once = detail::busiest(
+  double const all_at_once = whole(
       m, workers,
-      {.compute = passes + update,
-       .host = beside,
-       .in_place = in_place,
-       .down = (beside + in_place + along) * e + sums + activations + state,
-       .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + activations + state});
+      demand{.compute = passes + update,
+             .host = beside,
+             .in_place = in_place,
+             .down = (beside + in_place + along) * e + sums + activations + leaves,
+             .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + activations + leaves});
   if (p.state.immediate) {
     return all_at_once;
   }
@@ -109,9 +193,9 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   // everything else on the host does, too.
   double const before = p.state.waits_for_all ? passes : passes - first_forward;
   auto const in_order = [&](double clipped) {
-    double const after = detail::busiest(
+    double const after = after_check(
         m, workers,
-        {.compute = update, .host = clipped, .in_place = in_place, .down = leaves, .up = clipped * e});
+        demand{.compute = update, .host = clipped, .in_place = in_place, .down = leaves, .up = clipped * e});
     return std::max(all_at_once, before + after);
   };
   bool const ahead = p.state.speculates && w.hit_rate >= p.state.least_hit_rate();
@@ -119,11 +203,15 @@ SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine 
   return hits * in_order(0.0) + (1.0 - hits) * in_order(beside);
 }
 
-SUPEROFFLOAD_INLINE double least_step_time(plan const& p, workload const& w, machine m) {
-  m.link.both = m.link.alone;
-  m.link.beside_adam = {1.0, 1.0};
-  m.adam.links_busy = m.adam.links_idle;
-  return step_bound(p, w, m);
+}  // namespace detail
+
+SUPEROFFLOAD_INLINE double step_bound(plan const& p, workload const& w, machine const& m) {
+  return detail::step_time_by(p, w, m, detail::busiest, detail::busiest);
+}
+
+SUPEROFFLOAD_INLINE double least_step_time(plan const& p, workload const& w, machine const& m) {
+  // What follows the check has different deadlines, so its parts need not work at the same time.
+  return detail::step_time_by(p, w, m, detail::least_time, detail::undisturbed);
 }
 
 }  // namespace superoffload::offload

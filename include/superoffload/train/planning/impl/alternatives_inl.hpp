@@ -4,6 +4,7 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
+#include <superoffload/cpu/threads.hpp>
 #include <superoffload/train/planning/alternatives.hpp>
 
 #include <algorithm>
@@ -12,7 +13,11 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <iterator>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace superoffload::train {
 namespace detail {
@@ -23,18 +28,29 @@ public:
   alternative_list(training_options const& o, run_planner const& planner) : asked_{o}, planner_{planner} {}
 
   std::vector<alternative> make(offload::plan asked) && {
-    rows_.push_back({{}, std::move(asked)});
     change_batch();
     change_recompute();
     if (planner_.rates_of_offloading) {
       change_offloading();
-    change_state();
-      change_memory();
+      change_state();
+      change_memory(asked);
     }
-    return std::move(rows_);
+    std::vector<alternative> rows{{{}, std::move(asked)}};
+    for (auto& one : planned()) {
+      if (one.plan) {
+        rows.push_back({std::move(one.flags), *std::move(one.plan)});
+      }
+    }
+    return rows;
   }
 
 private:
+  struct change {
+    std::string flags;
+    training_options options;
+    std::optional<offload::plan> plan;
+  };
+
   void change_batch() {
     for (std::int64_t const factor : {2, 4}) {
       auto o = asked_;
@@ -114,8 +130,7 @@ private:
   }
 
   /// What a run reaches in a part of the device.
-  void change_memory() {
-    auto const plan = rows_.front().plan;
+  void change_memory(offload::plan const& plan) {
     if (planner_.one_memory || asked_.offload.how == offload::mode::none || !plan.fits) {
       return;
     }
@@ -130,19 +145,27 @@ private:
     }
   }
 
-  void add(std::string flags, training_options const& o) {
-    try {
-      rows_.push_back({std::move(flags), planner_.plan(o)});
-    } catch (error const& e) {
-      if (e.code() != exit_code::bad_input) {
-        throw;
+  void add(std::string flags, training_options const& o) { changes_.push_back({std::move(flags), o, {}}); }
+
+  /// Plans them beside each other. One that contradicts the other options has no plan.
+  std::vector<change> planned() {
+    cpu::thread_pool threads;
+    threads.parallel_for(std::ssize(changes_), 1, [this](std::int64_t begin, std::int64_t) {
+      auto& one = changes_[static_cast<std::size_t>(begin)];
+      try {
+        one.plan = planner_.plan(one.options);
+      } catch (error const& e) {
+        if (e.code() != exit_code::bad_input) {
+          throw;
+        }
       }
-    }
+    });
+    return std::move(changes_);
   }
 
   training_options const& asked_;
   run_planner const& planner_;
-  std::vector<alternative> rows_;
+  std::vector<change> changes_;
 };
 
 /// The least bytes, in steps of 16 MiB, with which a run fits that fits with more, too; 0 if none up to 64
