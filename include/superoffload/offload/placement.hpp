@@ -78,12 +78,13 @@ inline void place_by_share(placement& buckets, double ratio, double device_updat
       before += count;
     }
   };
-  auto const first = std::ranges::equal_range(buckets, buckets.front().unit, {}, &bucket::unit);
-  auto const last =
-      std::ranges::equal_range(first.end(), buckets.end(), buckets.back().unit, {}, &bucket::unit);
-  place(first.begin(), first.end());
-  place(last.begin(), buckets.end());
-  place(first.end(), last.begin());
+  auto const not_of = [](int unit) { return [unit](bucket const& b) { return b.unit != unit; }; };
+  auto const end_of_first = std::find_if(buckets.begin(), buckets.end(), not_of(buckets.front().unit));
+  auto const begin_of_last = std::max(
+      end_of_first, std::find_if(buckets.rbegin(), buckets.rend(), not_of(buckets.back().unit)).base());
+  place(buckets.begin(), end_of_first);
+  place(begin_of_last, buckets.end());
+  place(end_of_first, begin_of_last);
 }
 
 }  // namespace superoffload::offload

@@ -166,15 +166,15 @@ SUPEROFFLOAD_INLINE double step_time_by(plan const& p, workload const& w, machin
   }
   for (auto const n : p.offloaded_weights) { weights += static_cast<double>(n); }
   double const e = w.element_bytes;
-  state_layout const layout{p.state.format, static_cast<std::size_t>(w.element_bytes)};
-  double const update = static_cast<double>(layout.update_traffic(on_device)) / m.device.bandwidth;
-  double const state = static_cast<double>(layout.split(device_updated));
+  state_layout const bytes_of_state{p.state.format, static_cast<std::size_t>(w.element_bytes)};
+  double const update = static_cast<double>(bytes_of_state.update_traffic(on_device)) / m.device.bandwidth;
+  double const state = static_cast<double>(bytes_of_state.split(device_updated));
   // What stays in the staging buffers need not leave before the next step and come back, unless its weights
   // leave with it.
-  auto const staged =
-      p.state.staging_buffers * static_cast<double>(layout.split(p.state.largest(tier::device_updated)));
+  auto const staged = p.state.staging_buffers *
+                      static_cast<double>(bytes_of_state.split(p.state.largest(tier::device_updated)));
   double const leaves =
-      std::max(static_cast<double>(layout.split(static_cast<std::int64_t>(along))), state - staged);
+      std::max(static_cast<double>(bytes_of_state.split(static_cast<std::int64_t>(along))), state - staged);
   double activations = 0.0;
   for (auto const bytes : w.levels[p.level].leaving) { activations += w.micro_batches * bytes; }
   double const sums = (w.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
