@@ -49,7 +49,8 @@ def main():
                 program = subprocess.run(
                     [options.programs / "bench_train", "--device", options.device, "--shape", shape, "--layers", str(layers),
                      "--batch", str(batch), "--seq", str(length), "--accumulation", str(accumulation), "--warm_up", "3",
-                     "--steps", str(options.steps), "--max_grad_norm", NEVER_CLIPPED, *flags], stdout=subprocess.PIPE, text=True, check=False)
+                     "--steps", str(options.steps), "--max_grad_norm", NEVER_CLIPPED, *flags],
+                    stdout=subprocess.PIPE, text=True, check=False)
                 if program.returncode == CANNOT_FIT:
                     print(json.dumps({**cell, "status": CANNOT_FIT}), flush=True)
                     continue

@@ -25,17 +25,22 @@ struct demand {
   double down = 0.0, up = 0.0;  ///< bytes over the link
 };
 
+/// Seconds of CPU Adam while so many directions of the link are busy: with weights on the device, and on the
+/// host.
+SUPEROFFLOAD_INLINE std::array<double, 2> adam_seconds(machine const& m, int workers, demand const& d,
+                                                       int directions) {
+  auto const seconds = [&](double parameters, adam_task task) {
+    return parameters == 0.0 ? 0.0 : parameters * m.adam_time(task, workers, directions);
+  };
+  return {seconds(d.host, adam_task::update), seconds(d.in_place, adam_task::update_in_place)};
+}
+
 /// Seconds for all of it at once, if nothing waits for anything else. CPU Adam and the links slow each other
 /// down for as long as both are busy.
 SUPEROFFLOAD_INLINE double busiest(machine const& m, int workers, demand const& d) {
-  if (d.host + d.in_place + d.down + d.up == 0.0) {
-    return d.compute;
-  }
   auto const adam = [&](int directions) {
-    auto const seconds = [&](double parameters, adam_task task) {
-      return parameters == 0.0 ? 0.0 : parameters * m.adam_time(task, workers, directions);
-    };
-    return seconds(d.host, adam_task::update) + seconds(d.in_place, adam_task::update_in_place);
+    auto const [host, in_place] = adam_seconds(m, workers, d, directions);
+    return host + in_place;
   };
   double const idle = adam(0), slowed = adam(2) - idle;
   auto const needed_in = [&](double seconds) {
@@ -68,20 +73,14 @@ SUPEROFFLOAD_INLINE double busiest(machine const& m, int workers, demand const& 
 /// work a price, so that no state earns more than 1 a second; the work is worth as much as it takes seconds.
 /// The best prices lie where three of the bounds meet.
 SUPEROFFLOAD_INLINE double least_time(machine const& m, int workers, demand const& d) {
-  auto const adam = [&](int directions) {
-    auto const seconds = [&](double parameters, adam_task task) {
-      return parameters == 0.0 ? 0.0 : parameters * m.adam_time(task, workers, directions);
-    };
-    return std::array{seconds(d.host, adam_task::update), seconds(d.in_place, adam_task::update_in_place)};
-  };
-  auto const alone = adam(0);
+  auto const alone = adam_seconds(m, workers, d, 0);
   // Work in the seconds that it takes alone.
   std::array const work{alone[0] + alone[1], d.down / m.link.alone.down, d.up / m.link.alone.up};
   using prices = std::array<double, 3>;
   std::vector<std::pair<prices, double>> bounds;  // the price of what is done in a second is at most this
   for (int state = 1; state < 8; ++state) {
     bool const with_adam = (state & 1) != 0, down = (state & 2) != 0, up = (state & 4) != 0;
-    auto const slowed = adam((down ? 1 : 0) + (up ? 1 : 0));
+    auto const slowed = adam_seconds(m, workers, d, (down ? 1 : 0) + (up ? 1 : 0));
     double rate = 0.0;  // of the task that is slowed least
     for (std::size_t i = 0; with_adam && i < alone.size(); ++i) {
       rate = std::max(rate, alone[i] == 0.0 ? 0.0 : alone[i] / slowed[i]);
@@ -130,15 +129,20 @@ SUPEROFFLOAD_INLINE double least_time(machine const& m, int workers, demand cons
 
 /// The seconds of the busiest part if none slows another.
 SUPEROFFLOAD_INLINE double undisturbed(machine const& m, int workers, demand const& d) {
-  double const adam = d.host * m.adam_time(adam_task::update, workers, 0) +
-                      d.in_place * m.adam_time(adam_task::update_in_place, workers, 0);
-  return std::max({d.compute, adam, d.down / m.link.alone.down, d.up / m.link.alone.up});
+  auto const [host, in_place] = adam_seconds(m, workers, d, 0);
+  return std::max({d.compute, host + in_place, d.down / m.link.alone.down, d.up / m.link.alone.up});
 }
 
 /// How long a demand takes on a machine, with so many threads of CPU Adam.
 using demand_time = double(machine const&, int workers, demand const&);
 
-/// The seconds of a step whose work takes `whole` if nothing waits, and whose work after the check `after`.
+/// The same, without a look at rates that may be unknown where nothing leaves the device.
+SUPEROFFLOAD_INLINE double time_by(demand_time* of, machine const& m, int workers, demand const& d) {
+  return d.host + d.in_place + d.down + d.up == 0.0 ? d.compute : of(m, workers, d);
+}
+
+/// The seconds of a step, where `whole` tells how long all its work takes if nothing waits, and `after_check`
+/// how long the work that waits for the check takes.
 SUPEROFFLOAD_INLINE double step_time_by(plan const& p, workload const& w, machine const& m,
                                         demand_time* whole, demand_time* after_check) {
   double passes = 0.0, first_forward = 0.0;
@@ -179,13 +183,13 @@ SUPEROFFLOAD_INLINE double step_time_by(plan const& p, workload const& w, machin
   for (auto const bytes : w.levels[p.level].leaving) { activations += w.micro_batches * bytes; }
   double const sums = (w.micro_batches - 1.0) * static_cast<double>(p.on_host.gradients);
   int const workers = p.state.workers;
-  double const all_at_once = whole(
-      m, workers,
-      demand{.compute = passes + update,
-             .host = beside,
-             .in_place = in_place,
-             .down = (beside + in_place + along) * e + sums + activations + leaves,
-             .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + activations + leaves});
+  double const all_at_once =
+      time_by(whole, m, workers,
+              {.compute = passes + update,
+               .host = beside,
+               .in_place = in_place,
+               .down = (beside + in_place + along) * e + sums + activations + leaves,
+               .up = (beside + along + 2.0 * w.micro_batches * weights) * e + sums + activations + leaves});
   if (p.state.immediate) {
     return all_at_once;
   }
@@ -193,9 +197,9 @@ SUPEROFFLOAD_INLINE double step_time_by(plan const& p, workload const& w, machin
   // everything else on the host does, too.
   double const before = p.state.waits_for_all ? passes : passes - first_forward;
   auto const in_order = [&](double clipped) {
-    double const after = after_check(
-        m, workers,
-        demand{.compute = update, .host = clipped, .in_place = in_place, .down = leaves, .up = clipped * e});
+    double const after = time_by(
+        after_check, m, workers,
+        {.compute = update, .host = clipped, .in_place = in_place, .down = leaves, .up = clipped * e});
     return std::max(all_at_once, before + after);
   };
   bool const ahead = p.state.speculates && w.hit_rate >= p.state.least_hit_rate();
