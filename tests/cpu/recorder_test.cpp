@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <initializer_list>
 #include <string>
 #include <thread>
 #include <vector>
@@ -83,6 +84,39 @@ TEST_CASE("a span that runs at the end of an interval counts up to there, and as
     CHECK(s.end > second.begin);
     CHECK(second.seconds_of(s) >= 0.002);
     CHECK(second.seconds_of(s) < s.end - s.begin);
+  }
+}
+
+/// A device whose events seem later, as after an anchor that the host saw late.
+struct late_device : cpu::device {
+  using cpu::device::device;
+
+  struct timed_event : cpu::timed_event {
+    explicit timed_event(late_device& d) : cpu::timed_event{d}, of{&d} {}
+    [[nodiscard]] double seconds_since(timed_event const& other) const {
+      return of->late + cpu::timed_event::seconds_since(other);
+    }
+    late_device* of;
+  };
+  double late = 0.0;
+};
+
+TEST_CASE("an anchor that the host saw late puts no span beyond its interval, nor beyond the next ones") {
+  late_device device{1};
+  cpu::stream stream{device};
+  recorder<late_device> times{device, stream};
+  int const link = times.add_track(resource::link_up, "up");
+  for (double const late : {1.0, 0.0}) {
+    CAPTURE(late);
+    device.late = late;
+    times.start();
+    record_span(&times, link, stream, "copy", 0,
+                [&] { stream.enqueue([] { std::this_thread::sleep_for(3ms); }); });
+    times.synchronize(stream);
+    auto const seen = times.collect();
+    REQUIRE(seen.spans.size() == 1);
+    CHECK(seen.spans[0].end <= seen.end);
+    CHECK((seen.seconds_of(seen.spans[0]) >= 0.002) == (late == 0.0));
   }
 }
 

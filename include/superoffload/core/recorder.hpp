@@ -218,12 +218,13 @@ private:
       if (!q.begin->done()) {
         break;
       }
-      double const begin = std::max(l.until, time_of(*q.begin));
+      // What was reached is not in the future, however late the host read its clock beside the anchor.
+      double const begin = std::clamp(time_of(*q.begin), l.until, r.end);
       if (q.end == nullptr || !q.end->done()) {
-        r.going_on.push_back({track, q.what, q.unit, begin, std::max(begin, r.end)});
+        r.going_on.push_back({track, q.what, q.unit, begin, r.end});
         break;
       }
-      l.until = std::max(begin, time_of(*q.end));
+      l.until = std::clamp(time_of(*q.end), begin, r.end);
       r.spans.push_back({track, q.what, q.unit, begin, l.until});
       idle_.push_back(std::move(q.begin));
       idle_.push_back(std::move(q.end));
