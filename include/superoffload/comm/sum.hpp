@@ -4,7 +4,6 @@
 
 #include <superoffload/core/dtype.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -17,26 +16,10 @@ namespace superoffload::comm {
 /// none of them.
 template <element From, element To>
   requires std::same_as<wide<From>, wide<To>>
-void sum_in_order(std::span<std::byte const* const> parts, To* to, std::int64_t count, bool accumulate) {
-  constexpr std::int64_t block = 512;
-  wide<From> sum[block];
-  for (std::int64_t begin = 0; begin < count; begin += block) {
-    auto const size = std::min(block, count - begin);
-    auto const part = [&](std::size_t r) { return reinterpret_cast<From const*>(parts[r]) + begin; };
-    auto const* const first = part(0);
-    for (std::int64_t i = 0; i < size; ++i) { sum[i] = static_cast<wide<From>>(first[i]); }
-    for (std::size_t r = 1; r < parts.size(); ++r) {
-      auto const* const next = part(r);
-      for (std::int64_t i = 0; i < size; ++i) { sum[i] += static_cast<wide<From>>(next[i]); }
-    }
-    if (accumulate) {
-      for (std::int64_t i = 0; i < size; ++i) {
-        to[begin + i] = To(sum[i] + static_cast<wide<From>>(to[begin + i]));
-      }
-    } else {
-      for (std::int64_t i = 0; i < size; ++i) { to[begin + i] = To(sum[i]); }
-    }
-  }
-}
+void sum_in_order(std::span<std::byte const* const> parts, To* to, std::int64_t count, bool accumulate);
 
 }  // namespace superoffload::comm
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/comm/impl/sum_inl.hpp>
+#endif
