@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # superoffload::compiled: one translation unit per component, which includes its impl/*_inl.hpp, and one per instruction set
-# of the CPU's kernels; the program chooses among the sets at run time.
+# of the CPU's kernels; the program chooses among the sets at run time. SUPEROFFLOAD_INSTRUCTION_SETS, a list, leaves out sets
+# that it does not name; scalar is always there.
 
 # Kernels:
 # -ffp-contract=off, -fno-fast-math: every set must give the same bits, with any flags of the consumer.
@@ -80,13 +81,27 @@ endfunction()
 
 function(superoffload_add_cpu_kernels target)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-    set(sets scalar avx2 avx512 avx512_bf16 amx_bf16)
+    set(sets avx2 avx512 avx512_bf16 amx_bf16)
   elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
-    set(sets scalar neon)
+    set(sets neon)
   else()
-    set(sets scalar)
+    set(sets)
   endif()
-  foreach(set IN LISTS sets)
+  if(SUPEROFFLOAD_INSTRUCTION_SETS)
+    foreach(set IN LISTS SUPEROFFLOAD_INSTRUCTION_SETS)
+      if(NOT set IN_LIST sets AND NOT set STREQUAL "scalar")
+        list(JOIN sets " " all)
+        message(FATAL_ERROR "SUPEROFFLOAD_INSTRUCTION_SETS has '${set}': expected some of: scalar ${all}")
+      elseif(set MATCHES "_bf16$" AND NOT "avx512" IN_LIST SUPEROFFLOAD_INSTRUCTION_SETS)
+        message(FATAL_ERROR "SUPEROFFLOAD_INSTRUCTION_SETS has ${set} and lacks avx512, whose other kernels it uses")
+      endif()
+    endforeach()
+    set(sets ${SUPEROFFLOAD_INSTRUCTION_SETS})
+    list(REMOVE_ITEM sets scalar)
+  endif()
+  foreach(set IN LISTS sets ITEMS scalar)
+    string(TOUPPER ${set} upper)
+    target_compile_definitions(${target} PRIVATE SUPEROFFLOAD_HAS_${upper})  # for cpu/impl/dispatch_inl.hpp
     set(lines "#define SUPEROFFLOAD_KERNEL_SET ${set}")
     if(set STREQUAL "scalar")
       list(APPEND lines "#define SUPEROFFLOAD_KERNEL_SCALAR")

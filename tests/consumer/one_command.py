@@ -84,7 +84,7 @@ def main():
         missing = of_readme - set(flags_of("superoffload", prefix))
         if not of_readme or missing:
             sys.exit(f"superoffload.pc lacks flags of README's command: {shlex.join(sorted(missing))}")
-        run([options.compiler, "-O2", "-march=native", "trainer.cpp", *flags_of("superoffload-compiled", prefix),
+        run([options.compiler, "trainer.cpp", *flags_of("superoffload-compiled", prefix),
              "-o", "trainer"], directory)
         if losses_in(run(["./trainer", *arguments, "tuned_too"], directory)) != losses_in(output):
             sys.exit("the header-only trainer and the compiled one differ")

@@ -8,7 +8,8 @@
 namespace superoffload::cpu {
 
 /// The instruction sets that the kernels can be compiled for. With SUPEROFFLOAD_COMPILED they are compiled
-/// for all sets of the processor's kind, else for the one that the flags of the translation unit name.
+/// for all sets of the processor's kind, or for those of CMake's SUPEROFFLOAD_INSTRUCTION_SETS; else for the
+/// one that the flags of the translation unit name.
 enum class instruction_set {
   scalar,
   avx2,

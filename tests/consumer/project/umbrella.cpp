@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 
-// The header-only library, compiled once and linked into two shared libraries.
+// What two shared libraries have of the header-only library.
 #include <superoffload/superoffload.hpp>
 
 #include <cstdint>

@@ -28,18 +28,26 @@ namespace superoffload::cpu {
 
 #ifdef SUPEROFFLOAD_COMPILED
 /// What is compiled for one instruction set, with the flags of that set: the kernels of a list.
+/// SUPEROFFLOAD_HAS_<SET> says that the library has them.
 #define SUPEROFFLOAD_DECLARE_SET(set, list)                                    \
   namespace set {                                                              \
   extern kernel::table<cpu::detail::kernel_entry, kernel::list> const kernels; \
   bool contracts();                                                            \
   }
 SUPEROFFLOAD_DECLARE_SET(scalar, host_catalogue)
-#if defined(__x86_64__)
+#ifdef SUPEROFFLOAD_HAS_AVX2
 SUPEROFFLOAD_DECLARE_SET(avx2, host_catalogue)
+#endif
+#ifdef SUPEROFFLOAD_HAS_AVX512
 SUPEROFFLOAD_DECLARE_SET(avx512, host_catalogue)
+#endif
+#ifdef SUPEROFFLOAD_HAS_AVX512_BF16
 SUPEROFFLOAD_DECLARE_SET(avx512_bf16, bfloat16_products)
+#endif
+#ifdef SUPEROFFLOAD_HAS_AMX_BF16
 SUPEROFFLOAD_DECLARE_SET(amx_bf16, bfloat16_products)
-#elif defined(__aarch64__)
+#endif
+#ifdef SUPEROFFLOAD_HAS_NEON
 SUPEROFFLOAD_DECLARE_SET(neon, host_catalogue)
 #endif
 #undef SUPEROFFLOAD_DECLARE_SET
@@ -59,7 +67,7 @@ kernel_table const& kernels_of() {
   return all;
 }
 
-#if defined(__x86_64__)
+#ifdef SUPEROFFLOAD_HAS_AVX512
 template <class... Arguments>
 kernel_table replaced(kernel_table all, kernel::table<kernel_entry, kernel::list<Arguments...>> const& by) {
   ((static_cast<kernel_entry<Arguments>&>(all) = by), ...);
@@ -79,12 +87,19 @@ kernel_table const& avx512_with() {
 /// Best last.
 inline choice const choices[] = {
     SUPEROFFLOAD_CHOICE(scalar),
-#if defined(__x86_64__)
+#ifdef SUPEROFFLOAD_HAS_AVX2
     SUPEROFFLOAD_CHOICE(avx2),
+#endif
+#ifdef SUPEROFFLOAD_HAS_AVX512
     SUPEROFFLOAD_CHOICE(avx512),
+#endif
+#ifdef SUPEROFFLOAD_HAS_AVX512_BF16
     {instruction_set::avx512_bf16, avx512_with<avx512_bf16::kernels>, avx512_bf16::contracts},
+#endif
+#ifdef SUPEROFFLOAD_HAS_AMX_BF16
     {instruction_set::amx_bf16, avx512_with<amx_bf16::kernels>, amx_bf16::contracts},
-#elif defined(__aarch64__)
+#endif
+#ifdef SUPEROFFLOAD_HAS_NEON
     SUPEROFFLOAD_CHOICE(neon),
 #endif
 };
