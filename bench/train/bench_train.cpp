@@ -45,8 +45,11 @@ int main(int argc, char** argv) try {
   for (auto const& [name, config] : so::bench::shapes) { names.push_back(name); }
   app.add_option("--shape", j.shape)->check(CLI::IsMember(names))->capture_default_str();
   app.add_option("--device", j.device)->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
-  app.add_option("--dtype", j.dtype)->check(CLI::IsMember({"float32", "bf16"}))->capture_default_str();
+  app.add_option("--dtype", j.dtype)->check(CLI::IsMember({"float32", "bf16", "fp8"}))->capture_default_str();
   app.add_option("--gpus", j.gpus, "as many processes, with a shard of everything each")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--sequence_parallel", j.sequence_ranks, "so many GPUs share each micro-batch")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_option("--ctas", j.ctas, "most thread blocks of a collective; 0: NCCL decides")
@@ -127,6 +130,9 @@ int main(int argc, char** argv) try {
   app.add_flag("--dropout", dropout, "with the dropout that the model is trained with");
   CLI11_PARSE(app, argc, argv);
   j.config = so::bench::shapes.at(j.shape);
+  if (j.dtype == "fp8") {
+    j.config.gemms = so::gemm_format::float8;
+  }
   if (j.layers > 0) {
     j.config.layers = j.layers;
     if (auto& windows = j.config.windows; !windows.empty()) {

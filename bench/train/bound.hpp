@@ -5,10 +5,13 @@
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/dtype.hpp>
+#include <superoffload/core/gemm_format.hpp>
 #include <superoffload/kernel/adamw.hpp>
 #include <superoffload/kernel/attention.hpp>
+#include <superoffload/kernel/float8.hpp>
 #include <superoffload/kernel/gemm.hpp>
 #include <superoffload/model/config.hpp>
+#include <superoffload/offload/planning/float8_operand.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -30,28 +33,34 @@ struct step_bound {
 template <element T, device_policy D>
 class bound_measurement {
 public:
-  /// For micro-batches of `documents` documents of `longest` tokens.
-  bound_measurement(D& device, model::config const& config, std::int64_t documents, std::int64_t longest)
-      : device_{device}, config_{config}, documents_{documents}, longest_{longest} {}
+  /// For micro-batches of `documents` documents of `longest` tokens, which so many ranks share.
+  bound_measurement(D& device, model::config const& config, std::int64_t documents, std::int64_t longest,
+                    int sequence_ranks)
+      : device_{device},
+        config_{config},
+        documents_{documents},
+        longest_{longest},
+        sequence_ranks_{sequence_ranks} {}
 
   /// The bound of a step of `micro_batches`, each with `recomputed_flops`, and an update of `parameters`.
   step_bound measure(std::int64_t micro_batches, double recomputed_flops, double parameters) {
-    auto const rows = documents_ * longest_;
+    auto const rows = own_rows();
     auto const heads = config_.heads * config_.head_dim;
     auto const hidden = config_.hidden, intermediate = config_.intermediate;
-    // Experts are counted as one GEMM of all their rows.
+    // Experts are counted as one GEMM of all their rows, in the element type.
     auto const expert_rows = rows * std::max<std::int64_t>(1, config_.experts_per_token);
+    auto const of_experts = config_.experts > 0 ? gemm_format::element : config_.gemms;
     struct layer {
       std::int64_t out, in, rows;
+      gemm_format format;
     };
     double flops = 0.0;
     step_bound bound;
-    for (auto const [out, in, m] :
-         {layer{heads + 2 * config_.kv_heads * config_.head_dim, hidden, rows}, layer{hidden, heads, rows},
-          layer{2 * intermediate, hidden, expert_rows}, layer{hidden, intermediate, expert_rows}}) {
-      bound.gemms += seconds_of<T>({.m = m, .n = out, .k = in, .transpose_b = true}) +
-                     seconds_of<T>({.m = m, .n = in, .k = out}) +
-                     seconds_of<T>({.m = out, .n = in, .k = m, .transpose_a = true});
+    for (auto const [out, in, m, format] :
+         {layer{heads + 2 * config_.kv_heads * config_.head_dim, hidden, rows, config_.gemms},
+          layer{hidden, heads, rows, config_.gemms}, layer{2 * intermediate, hidden, expert_rows, of_experts},
+          layer{hidden, intermediate, expert_rows, of_experts}}) {
+      bound.gemms += of_layer(m, out, in, format);
       flops += 6.0 * static_cast<double>(m) * static_cast<double>(out) * static_cast<double>(in);
     }
     auto const layers = static_cast<double>(config_.layers);
@@ -136,6 +145,42 @@ private:
     return seconds([&] { launch(stream_, update); }) / static_cast<double>(count);
   }
 
+  /// Of one rank.
+  [[nodiscard]] std::int64_t own_rows() const { return documents_ * longest_ / sequence_ranks_; }
+
+  /// Seconds of the three GEMMs of a linear layer. FP8 GEMMs are measured without the rounding of their
+  /// operands.
+  double of_layer(std::int64_t rows, std::int64_t out, std::int64_t in, gemm_format format) {
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      if (format == gemm_format::float8) {
+        auto const k = kernel::float8_stride(rows);
+        return seconds_of_float8(rows, out, in) + seconds_of_float8(rows, in, out) +
+               seconds_of_float8(out, in, k);
+      }
+    }
+    return seconds_of<T>({.m = rows, .n = out, .k = in, .transpose_b = true}) +
+           seconds_of<T>({.m = rows, .n = in, .k = out}) +
+           seconds_of<T>({.m = out, .n = in, .k = rows, .transpose_a = true});
+  }
+
+  double seconds_of_float8(std::int64_t m, std::int64_t n, std::int64_t k) {
+    auto const rounded = [this](std::int64_t rows, std::int64_t columns) {
+      auto const from = numbers(rows * columns, sizeof(T));
+      return offload::float8_operand<D>{device_, stream_, from.template as<T>(), rows, columns};
+    };
+    auto const a = rounded(m, k), b = rounded(n, k);
+    buffer<D> const c{device_, static_cast<std::size_t>(m * n) * sizeof(T)};
+    kernel::float8_gemm<T> const gemm{.a = a.values(),
+                                      .b = b.values(),
+                                      .a_inverse = a.inverse(),
+                                      .b_inverse = b.inverse(),
+                                      .c = c.template as<T>(),
+                                      .m = m,
+                                      .n = n,
+                                      .k = k};
+    return seconds([&] { launch(stream_, gemm); });
+  }
+
   template <element Out>
   double seconds_of(sizes const& s) {
     auto const a = numbers(s.m * s.k, sizeof(T)), b = numbers(s.k * s.n, sizeof(T));
@@ -155,7 +200,7 @@ private:
 
   /// Seconds of the head's GEMMs, in chunks as in the loss.
   double head() {
-    auto const rows = documents_ * longest_;
+    auto const rows = own_rows();
     auto const chunk = std::clamp<std::int64_t>(
         static_cast<std::int64_t>(D::logits_chunk_bytes / (static_cast<std::size_t>(config_.vocabulary) *
                                                            (sizeof(T) + sizeof(wide<T>)))) /
@@ -177,15 +222,16 @@ private:
     }
     buffer<D> const device_starts{device_, starts.size() * sizeof(std::int32_t)};
     stream_.copy(device_starts.data(), starts.data(), device_starts.bytes());
-    kernel::attention_shape const shape{.starts = device_starts.template as<std::int32_t>(),
-                                        .documents = documents_,
-                                        .rows = documents_ * longest_,
-                                        .heads = static_cast<std::int32_t>(config_.heads),
-                                        .kv_heads = static_cast<std::int32_t>(config_.kv_heads),
-                                        .head_dim = static_cast<std::int32_t>(config_.head_dim),
-                                        .longest = static_cast<std::int32_t>(longest_),
-                                        .window = window,
-                                        .scale = 1 / std::sqrt(static_cast<double>(config_.head_dim))};
+    kernel::attention_shape const shape{
+        .starts = device_starts.template as<std::int32_t>(),
+        .documents = documents_,
+        .rows = documents_ * longest_,
+        .heads = static_cast<std::int32_t>(config_.heads) / sequence_ranks_,
+        .kv_heads = static_cast<std::int32_t>(config_.kv_heads) / sequence_ranks_,
+        .head_dim = static_cast<std::int32_t>(config_.head_dim),
+        .longest = static_cast<std::int32_t>(longest_),
+        .window = window,
+        .scale = 1 / std::sqrt(static_cast<double>(config_.head_dim))};
     auto const width = shape.rows * shape.heads * shape.head_dim;
     auto const qkv = numbers(shape.rows * shape.qkv_columns(), sizeof(T)), d_out = numbers(width, sizeof(T));
     auto const allocate = [&](std::int64_t count, std::size_t size) {
@@ -215,6 +261,7 @@ private:
   D& device_;
   model::config const& config_;
   std::int64_t documents_, longest_;
+  int sequence_ranks_;
   typename D::stream stream_{device_};
 };
 

@@ -194,6 +194,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   so::train::engine_options options{.max_grad_norm = j.max_grad_norm,
                                     .max_rows = j.batch * j.seq,
                                     .max_positions = j.seq,
+                                    .sequence_ranks = j.sequence_ranks,
                                     .accumulates = j.accumulation > 1,
                                     .recompute = j.recompute,
                                     .records = !j.trace.empty()};
@@ -214,19 +215,22 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   so::offload::expect_fits(planned);
   engine.configure(configured(j, planned.state), planned.on_device.total());
   auto const& allocated = engine.allocation();
-  auto const least = so::bench::bound_measurement<element, D>{device, config, j.batch, j.seq}.measure(
-      j.accumulation, allocated.recomputed_flops_per_token * static_cast<double>(j.batch * j.seq),
-      planned.resident * static_cast<double>(allocated.trainable_parameters) / ranks.ranks());
+  auto const rows = options.largest_batch().rows;
+  so::bench::bound_measurement<element, D> bounds{device, config, j.batch, j.seq, j.sequence_ranks};
+  auto const least =
+      bounds.measure(j.accumulation, allocated.recomputed_flops_per_token * static_cast<double>(rows),
+                     planned.resident * static_cast<double>(allocated.trainable_parameters) / ranks.ranks());
   engine.initialize(random_weights);
   double loss = 0.0;
   std::int64_t done = 0;
+  int const groups = ranks.ranks() / j.sequence_ranks, own_group = ranks.rank() / j.sequence_ranks;
   auto const forward_and_backward = [&](std::optional<double> rate) {
     std::vector<so::data::batch> batches;
     std::int64_t targets = 0;
     for (std::int64_t k = 0; k < j.accumulation; ++k) {
-      auto const number = (done * j.accumulation + k) * ranks.ranks() + ranks.rank();
+      auto const number = (done * j.accumulation + k) * groups + own_group;
       batches.push_back(random_batch(config, j, static_cast<std::uint64_t>(number)));
-      targets += batches.back().label_tokens() * ranks.ranks();
+      targets += batches.back().label_tokens() * groups;
     }
     ++done;
     engine.begin_step(targets, j.accumulation, rate);
@@ -333,14 +337,16 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   if (!ranks.is_first()) {
     return;
   }
-  auto const tokens = j.accumulation * j.batch * j.seq;
-  double const model = 3.0 * engine.model().forward_flops(tokens, [&](std::int32_t window) {
-    return j.accumulation * j.batch * so::kernel::visible_pairs(j.seq, window);
-  });
+  auto const shared = j.accumulation * j.batch * j.seq;  // by the ranks of a group
+  auto const tokens = j.accumulation * rows;             // of one rank
+  double const model =
+      3.0 / j.sequence_ranks * engine.model().forward_flops(shared, [&](std::int32_t window) {
+        return j.accumulation * j.batch * so::kernel::visible_pairs(j.seq, window);
+      });
   double const recomputed = allocated.recomputed_flops_per_token * static_cast<double>(tokens);
   std::printf(
       "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"attention\": "
-      "\"%s\", \"gpus\": %d, \"layers\": %lld, "
+      "\"%s\", \"gpus\": %d, \"sequence_parallel\": %d, \"layers\": %lld, "
       "\"batch\": %lld, \"seq\": %lld, \"accumulation\": %lld, \"results\": %lld, \"results_recomputed\": "
       "%lld, "
       "\"parameters\": %lld, \"steps\": %lld, "
@@ -354,11 +360,11 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       "%zu, "
       "\"host_bytes\": %zu, \"gpu_idle_share\": %s, %s\"loss\": %.4f}\n",
       j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(), ranks.ranks(),
-      static_cast<long long>(config.layers), static_cast<long long>(j.batch), static_cast<long long>(j.seq),
-      static_cast<long long>(j.accumulation), static_cast<long long>(allocated.results),
-      static_cast<long long>(allocated.results_recomputed), static_cast<long long>(allocated.parameters),
-      static_cast<long long>(j.steps), seconds * 1e3, each_ms.c_str(),
-      static_cast<double>(tokens * ranks.ranks()) / seconds, static_cast<double>(tokens) / seconds,
+      j.sequence_ranks, static_cast<long long>(config.layers), static_cast<long long>(j.batch),
+      static_cast<long long>(j.seq), static_cast<long long>(j.accumulation),
+      static_cast<long long>(allocated.results), static_cast<long long>(allocated.results_recomputed),
+      static_cast<long long>(allocated.parameters), static_cast<long long>(j.steps), seconds * 1e3,
+      each_ms.c_str(), static_cast<double>(shared * groups) / seconds, static_cast<double>(tokens) / seconds,
       model / seconds * 1e-12, (model + recomputed) / seconds * 1e-12, bound,
       (model + recomputed) / seconds * 1e-12 / bound, 1e3 * least.total(), 1e3 * least.gemms,
       1e3 * least.attention, 1e3 * least.recompute, 1e3 * least.update, least.total() / seconds, device_bytes,
@@ -383,7 +389,7 @@ void measure_alone(job const& j, D& device, std::int64_t gemm_size, std::string 
 /// Calls with(precision) with the precision of the flags. float32 is for Llama only.
 template <class Architecture, class With>
 void with_precision(job const& j, With&& with) {
-  if (j.dtype == "bf16") {
+  if (j.dtype != "float32") {
     with(so::precision::bf16{});
   } else if constexpr (std::is_same_v<Architecture, so::model::llama>) {
     with(so::precision::fp32{});
@@ -417,7 +423,7 @@ inline void choose_attention(job const& j, so::cuda::device& device) {
                                                  .longest = static_cast<std::int32_t>(j.seq),
                                                  .window = config.longest_window(),
                                                  .scale = 1},
-                                                config.has_sinks, j.dtype == "bf16");
+                                                config.has_sinks, j.dtype != "float32");
   if (!note.empty()) {
     std::fprintf(stderr, "bench_train: attention by flash: %s\n", note.c_str());
   }

@@ -134,6 +134,31 @@ void moves_bytes(D& device, C& group, std::uint32_t seed, std::size_t count) {
   require(inside.holds(everybody), "all_gather in place of ", count, " bytes");
 }
 
+/// Checks all_to_all with parts of `count` bytes, in every size of group.
+template <device_policy D, comm::communicator<D> C>
+void exchanges_parts(D& device, C& group, std::uint32_t seed, std::size_t count) {
+  typename D::stream stream{device};
+  for (int size = 1; size <= group.ranks(); ++size) {
+    if (group.ranks() % size != 0) {
+      continue;
+    }
+    comm::all_to_all const way{.group = size};
+    auto const first = way.first_rank(group.rank());
+    auto const all = static_cast<std::size_t>(size) * count;
+    bytes expected;
+    for (int r = first; r < first + size; ++r) {
+      auto const sent = bytes_of(r, seed, all);
+      auto const mine =
+          sent.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(group.rank() - first) * count);
+      expected.insert(expected.end(), mine, mine + static_cast<std::ptrdiff_t>(count));
+    }
+    array<D, std::uint8_t> from{device, stream, bytes_of(group.rank(), seed, all)};
+    array<D, std::uint8_t> to{device, stream, bytes(all, 0xEE)};
+    group.queue(stream, comm::all_to_all{from.data(), to.data(), count, size});
+    require(to.holds(expected), "all_to_all of ", count, " bytes in groups of ", size);
+  }
+}
+
 template <element From, element To, device_policy D, comm::communicator<D> C>
 void reduces(D& device, C& group, std::uint32_t seed, std::size_t count) {
   typename D::stream stream{device};
@@ -174,6 +199,7 @@ void communicator_computes_what_it_says(Group& groups, int ranks) {
     std::uint32_t seed = 1;
     for (std::size_t const count : {0UL, 1UL, 3UL, 64UL, 1000UL, 4096UL, 4097UL, 30011UL}) {
       moves_bytes(device, group, seed++, count);
+      exchanges_parts(device, group, seed++, count);
       reduces<float, float>(device, group, seed++, count);
       reduces<float, bfloat16>(device, group, seed++, count);
       reduces<bfloat16, bfloat16>(device, group, seed++, count);

@@ -7,11 +7,13 @@
 
 #include "conformance/kernels/adamw.hpp"
 #include "conformance/kernels/attention.hpp"
+#include "conformance/kernels/column_parts.hpp"
 #include "conformance/kernels/cross_entropy.hpp"
 #include "conformance/kernels/dropout.hpp"
 #include "conformance/kernels/elementwise.hpp"
 #include "conformance/kernels/embedding.hpp"
 #include "conformance/kernels/expert_swiglu.hpp"
+#include "conformance/kernels/float8.hpp"
 #include "conformance/kernels/gemm.hpp"
 #include "conformance/kernels/grouped_gemm.hpp"
 #include "conformance/kernels/head_norm.hpp"

@@ -37,6 +37,10 @@ TEST_CASE("cross_entropy") {
 TEST_CASE("dropout") {
   twice([](auto& lab) { conformance::check_dropout(lab); });
 }
+TEST_CASE("column_parts") {
+  twice([](auto& lab) { conformance::check_column_parts(lab); });
+}
+
 TEST_CASE("elementwise") {
   twice([](auto& lab) { conformance::check_elementwise(lab); });
 }
@@ -45,6 +49,11 @@ TEST_CASE("embedding") {
 }
 TEST_CASE("expert_swiglu") {
   twice([](auto& lab) { conformance::check_expert_swiglu(lab); });
+}
+TEST_CASE("float8") {
+  if (multiplies_float8(cuda::device{})) {
+    twice([](auto& lab) { conformance::check_float8(lab); });
+  }
 }
 TEST_CASE("gemm") {
   twice([](auto& lab) { conformance::check_gemm(lab); });

@@ -93,7 +93,7 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--lr_scheduler", "step"}, {"--lr_scheduler is 'step'", "constant|linear|cosine"}},
       {{"--no_decay", "all"}, {"--no_decay is 'all'", "none|norms_and_biases"}},
       {{"--on_nonfinite", "ignore"}, {"--on_nonfinite is 'ignore'", "skip|stop"}},
-      {{"--dtype", "fp8"}, {"--dtype is 'fp8'", "float32|bf16"}},
+      {{"--dtype", "fp4"}, {"--dtype is 'fp4'", "float32|bf16|fp8"}},
       {{"--device", "tpu"}, {"--device is 'tpu'", "auto|cpu|cuda"}},
       {{"--template", "chatml"}, {"--template is 'chatml'", "deepspeed|alpaca"}},
       {{"--label_mask", "all"}, {"--label_mask is 'all'", "prompt|none"}},
@@ -522,6 +522,7 @@ TEST_CASE("a DeepSpeed file says what flags may not contradict, and what has no 
   CHECK(done.out.find("2 sequences of up to 64 tokens a step, in 2 micro-batches") != std::string::npos);
   CHECK(dry(R"({"bf16": {"enabled": true}})", {}).out.find(" in bf16") != std::string::npos);
   CHECK(dry("{}", {"--dtype", "float32"}).out.find(" in float32") != std::string::npos);
+  CHECK(dry(R"({"bf16": {"enabled": true}})", {"--dtype", "fp8"}).out.find(" in fp8") != std::string::npos);
   CHECK(dry("{}", {}).err.empty());
 
   struct {
@@ -534,6 +535,9 @@ TEST_CASE("a DeepSpeed file says what flags may not contradict, and what has no 
       {R"({"bf16": {"enabled": true}})",
        {"--dtype", "float32"},
        {"ds.json: bf16.enabled: true, but --dtype is float32; expected the same"}},
+      {R"({"bf16": {"enabled": false}})",
+       {"--dtype", "fp8"},
+       {"ds.json: bf16.enabled: false, but --dtype is fp8; expected the same"}},
       {R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 1.5}}})",
        {},
        {"ds.json: zero_optimization.offload_optimizer.ratio: 1.5, expected a number in [0, 1]"}},

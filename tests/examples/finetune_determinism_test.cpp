@@ -18,8 +18,8 @@ std::vector<std::string> joined(std::vector<std::string> flags, std::vector<std:
 std::vector<std::string> const short_run{"--max_steps", "6",    "--batch_size", "4",       "--max_length",
                                          "64",          "--lr", "1e-3",         "--dtype", "float32"};
 
-TEST_CASE("two identical runs are identical bit for bit, in both precisions") {
-  for (std::string const dtype : {"float32", "bf16"}) {
+TEST_CASE("two identical runs are identical bit for bit, in all precisions") {
+  for (std::string const dtype : {"float32", "bf16", "fp8"}) {
     CAPTURE(dtype);
     scratch_directory const first, second;
     finetune_run const r{"llama", joined(short_run, {"--dtype", dtype})};
@@ -58,7 +58,7 @@ TEST_CASE("recompute changes no bit") {
 TEST_CASE(
     "wherever the optimizer's state lives, the bits are the same, and a checkpoint moves between places") {
   std::vector<std::pair<std::string, std::string>> const kinds{
-      {"float32", "float32"}, {"bf16", "float32"}, {"bf16", "bf16"}, {"bf16", "int8"}};
+      {"float32", "float32"}, {"bf16", "float32"}, {"bf16", "bf16"}, {"bf16", "int8"}, {"fp8", "int8"}};
   for (auto const& kind : kinds) {
     auto const& dtype = kind.first;
     auto const& state = kind.second;
@@ -131,7 +131,7 @@ void kill_after_step(finetune_run const& r, std::filesystem::path const& output,
 }
 
 TEST_CASE("train, save, die and resume gives the bits of an uninterrupted run, in the middle of an epoch") {
-  for (std::string const dtype : {"float32", "bf16"}) {
+  for (std::string const dtype : {"float32", "bf16", "fp8"}) {
     std::vector<std::string> flags{"--max_steps",
                                    "16",
                                    "--batch_size",

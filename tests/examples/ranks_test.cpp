@@ -155,6 +155,58 @@ TEST_CASE("ranks and micro-batches that share a step by its work train on the sa
   }
 }
 
+TEST_CASE("ranks that share sequences train, evaluate and save as one rank does") {
+  for (words const& batches : {words{"--batch_size", "4", "--max_length", "64"},
+                               {"--tokens_per_batch", "600", "--packing", "on", "--max_length", "256"}}) {
+    CAPTURE(batches.front());
+    auto const flags =
+        joined({"--lr", "1e-3", "--dtype", "float32", "--eval_dataset", some_rows.string()}, batches);
+    scratch_directory const one;
+    REQUIRE(finetune_run{"llama", joined(flags, {"--max_steps", "6"})}.run_in(one.path()).status == 0);
+    for (auto const& shape : {std::pair{"2", "1"}, {"4", "2"}}) {
+      if (superoffload::test::under_sanitizer && std::string_view{shape.first} == "2") {
+        continue;
+      }
+      CAPTURE(shape.first);
+      scratch_directory const output;
+      auto const ranks = joined(flags, {"--ranks", shape.first, "--gradient_accumulation_steps", shape.second,
+                                        "--sequence_parallel", "2"});
+      auto const half =
+          joined(ranks, {"--max_steps", "3", "--lr_scheduler", "constant", "--save_checkpoint"});
+      REQUIRE(finetune_run{"llama", half}.run_in(output.path()).status == 0);
+      scratch_directory const whole;
+      auto const done = finetune_run{"llama", joined(ranks, {"--max_steps", "6"})}.run_in(whole.path());
+      CAPTURE(done.err);
+      REQUIRE(done.status == 0);
+      CHECK(contains(done.out, "of 2 ranks that share them"));
+      check_near(series(whole.path(), "loss"), series(one.path(), "loss"), 2e-5);
+      for (char const* const exact : {"label_tokens", "tokens", "epoch"}) {
+        CHECK(series(whole.path(), exact) == series(one.path(), exact));
+      }
+      // A checkpoint continues on one rank.
+      auto const resumed =
+          finetune_run{"llama",
+                       joined(flags, {"--max_steps", "4", "--lr_scheduler", "constant", "--resume", "auto"})}
+              .run_in(output.path());
+      CAPTURE(resumed.err);
+      CHECK(resumed.status == 0);
+      CHECK(series(output.path(), "loss").size() == 4);
+    }
+  }
+}
+
+TEST_CASE("ranks that share sequences are padded within the longest sequence that a run allows") {
+  scratch_directory const one, output;
+  // One of two groups has a sequence of 15 tokens, the other none; each rank has 8 rows.
+  words const flags{"--max_length", "15", "--batch_size", "1", "--max_steps", "3", "--dtype", "float32"};
+  REQUIRE(finetune_run{"llama", flags}.run_in(one.path()).status == 0);
+  auto const done = finetune_run{"llama", joined(flags, {"--ranks", "4", "--sequence_parallel", "2"})}.run_in(
+      output.path());
+  CAPTURE(done.err);
+  REQUIRE(done.status == 0);
+  check_near(series(output.path(), "loss"), series(one.path(), "loss"), 2e-5);
+}
+
 TEST_CASE("two identical runs on several ranks are identical bit for bit") {
   scratch_directory const first, second;
   finetune_run const r{"llama", joined(short_run, {"--dtype", "bf16", "--ranks", "3", "--offload", "super",
@@ -292,9 +344,18 @@ TEST_CASE("wrong numbers of ranks and what ranks cannot do are refused in one li
   refused({"--gpus", "2"}, "--gpus is 2, but --device is cpu; expected --ranks for processes on the cpu");
   refused({"--ranks", "2", "--gpus", "3"}, "--ranks is 2, but --gpus is 3");
   refused({"--ranks", "2", "--offload_weights", "on"}, "--offload_weights is on, but 2 ranks train together");
+  refused({"--sequence_parallel", "2"}, "--sequence_parallel is 2, but there is 1 rank; expected a number");
+  refused({"--ranks", "4", "--sequence_parallel", "3"}, "--sequence_parallel is 3, but there are 4 ranks");
+  refused({"--ranks", "2", "--sequence_parallel", "0"}, "--sequence_parallel is 0, but there are 2 ranks");
   auto const missing = finetune_run{"nowhere", joined(short_run, {"--ranks", "3"})}.run_in(output.path());
   CHECK(missing.status == 2);
   CHECK(missing.err.find("config.json") == missing.err.rfind("config.json"));
+  auto const heads =
+      finetune_run{"llama", joined(short_run, {"--ranks", "4", "--sequence_parallel", "4"})}.run_in(
+          output.path());
+  CHECK(heads.status == 2);
+  CHECK(contains(heads.err, "--sequence_parallel is 4, but the model has 4 heads and 2 key-value heads"));
+  CHECK(heads.err.find("key-value") == heads.err.rfind("key-value"));
 }
 
 TEST_CASE("a signal stops all ranks after the same step, and any number of them goes on from there") {

@@ -4,11 +4,12 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <stdexcept>
 #include <stdlib.h>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace superoffload::io::testing {
 
@@ -45,8 +46,9 @@ inline void write_text(std::filesystem::path const& path, std::string_view conte
 }
 
 inline std::string read_text(std::filesystem::path const& path) {
-  std::ifstream stream{path, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, {}};
+  std::ostringstream text;
+  text << std::ifstream{path, std::ios::binary}.rdbuf();
+  return std::move(text).str();
 }
 
 }  // namespace superoffload::io::testing

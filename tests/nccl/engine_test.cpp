@@ -39,13 +39,7 @@ template <class P, class Offload = offload::none>
 ranked::record sharded(cuda::device& device, nccl::communicator& group, ranked::settings const& s) {
   train::engine<model::llama, cuda::device, P, zero::sharded<nccl::gpus>, Offload> e{
       device, group, ranked::config_of(s.tied, s.layers), ranked::options_of(s)};
-  offload::configuration a;
-  a.buffers.weights = s.weight_buffers;
-  if constexpr (e.configures) {
-    a.buckets = ranked::mixed(e.units_of_state(), group.rank());
-    a.speculates = s.speculates;
-  }
-  e.configure(std::move(a), std::numeric_limits<std::size_t>::max());
+  e.configure(ranked::configuration_of(e, s, group.rank()), std::numeric_limits<std::size_t>::max());
   comm::abort_on_exception const guard{group};
   return ranked::train(e, s, group.rank(), group.ranks());
 }

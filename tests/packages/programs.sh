@@ -51,7 +51,7 @@ for program in finetune tokenize; do
 done
 cd "$prefix"
 completes --dtype finetune --dt
-completes 'float32 bf16' finetune --dtype ''
+completes 'float32 bf16 fp8' finetune --dtype ''
 completes bf16 finetune --dtype b
 completes 'none every_block auto offload' finetune --activation-checkpointing =
 completes auto finetune --activation_checkpointing = a

@@ -92,6 +92,8 @@ struct settings {
   bool immediate = false;
   int layers = 2;
   int weight_buffers = 3;  ///< units that are gathered at once
+  int sequence_ranks = 1;  ///< that share a micro-batch
+  int kv_heads = 2;        ///< of four heads
   /// Before every other step comes one in which this rank alone has a gradient that is not finite. It must be
   /// skipped and leave nothing behind. Not for a tied embedding; -1: there is none.
   int overflows_on = -1;
@@ -109,6 +111,7 @@ inline superoffload::train::engine_options options_of(settings const& s) {
   return {.max_grad_norm = s.immediate ? 0.0 : s.max_grad_norm,
           .max_rows = 80,
           .max_positions = 32,
+          .sequence_ranks = s.sequence_ranks,
           .accumulates = s.micro_batches > 1,
           .recompute = s.recompute};
 }
@@ -145,9 +148,11 @@ void overflow(Engine& e, settings const& s, int step, int rank) {
   set_rare_weight(e, 0.0F);
 }
 
-/// Trains the engine of rank `rank` of `ranks`.
+/// Trains the engine of rank `rank` of `ranks`. Ranks that share micro-batches count as one.
 template <class Engine>
 record train(Engine& e, settings const& s, int rank, int ranks) {
+  rank /= s.sequence_ranks;
+  ranks /= s.sequence_ranks;
   record r;
   e.initialize(some_weights);
   set_rare_weight(e, 0.0F);
@@ -199,6 +204,26 @@ inline offload::placement mixed(std::vector<autograd::unit_layout> const& shards
     buckets[i].where = tiers[(i + static_cast<std::size_t>(rank)) % 3];
   }
   return buckets;
+}
+
+/// The configuration of the settings: state in every tier, if the engine's policies place it.
+template <class Engine>
+offload::configuration configuration_of(Engine const& e, settings const& s, int rank) {
+  offload::configuration a;
+  a.buffers.weights = s.weight_buffers;
+  if constexpr (Engine::configures) {
+    a.buckets = mixed(e.units_of_state(), rank);
+    a.speculates = s.speculates;
+  }
+  return a;
+}
+
+/// An engine takes the device memory of its plan.
+template <class Device, class Engine>
+void require_planned_memory(Device const& device, Engine const& e) {
+  auto const planned = static_cast<double>(e.allocation().total());
+  auto const taken = static_cast<double>(device.bytes_in_use());
+  conformance::require(std::abs(taken - planned) < 0.03 * planned, "planned ", planned, ", took ", taken);
 }
 
 /// The largest relative difference.

@@ -7,9 +7,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace superoffload::test {
 
@@ -35,8 +36,9 @@ private:
 
 /// The bytes of a file; none if it cannot be read.
 inline std::string contents_of(std::filesystem::path const& file) {
-  std::ifstream stream{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, {}};
+  std::ostringstream text;
+  text << std::ifstream{file, std::ios::binary}.rdbuf();
+  return std::move(text).str();
 }
 
 }  // namespace superoffload::test

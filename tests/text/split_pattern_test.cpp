@@ -7,6 +7,7 @@
 #include <doctest/doctest.h>
 
 #include "reference_pattern.hpp"
+#include "support/sanitizer.hpp"
 
 #include <random>
 #include <string>
@@ -132,7 +133,7 @@ TEST_CASE("random text is cut as by the published patterns") {
   for (auto const& [split, pattern] : {std::pair{&llama, llama_pattern}, std::pair{&qwen, qwen_pattern},
                                        std::pair{&seed, seed_pattern}, std::pair{&gpt, gpt_pattern}}) {
     reference_pattern const reference{pattern};
-    for (int i = 0; i < 25'000; ++i) {
+    for (int i = 0; i < (superoffload::test::slowed ? 5'000 : 25'000); ++i) {
       std::string text;
       for (auto left = 1 + below(12); left > 0; --left) {
         if (below(4) != 0) {

@@ -14,6 +14,7 @@
 #include "conformance/communicator.hpp"
 #include "support/engine_cores.hpp"
 #include "support/precisions.hpp"
+#include "support/ranked_threads.hpp"
 #include "support/ranked_training.hpp"
 #include "support/sanitizer.hpp"
 
@@ -22,7 +23,6 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,8 +35,10 @@ using conformance::require;
 
 using test::ranked::batch_of;
 using test::ranked::config_of;
+using test::ranked::configuration_of;
 using test::ranked::label_tokens_of;
 using test::ranked::mixed;
+using test::ranked::on_threads;
 using test::ranked::options_of;
 using test::ranked::record;
 using test::ranked::settings;
@@ -51,31 +53,15 @@ record resident(settings const& s) {
   return train(e, s, 0, 1);
 }
 
-/// The results of every rank, which must be the same.
 template <class P, class Offload = offload::none>
 record sharded(int ranks, settings const& s) {
-  test::threads_of_a_process groups;
-  groups.settings.piece_bytes = 1U << 18;
-  std::optional<record> all;
-  std::mutex mutex;
-  conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
-    using engine = train::engine<model::llama, P, zero::sharded<comm::shared>, Offload>;
-    engine e{device, group, config_of(s.tied, s.layers), options_of(s)};
-    offload::configuration a;
-    a.buffers.weights = s.weight_buffers;
-    if constexpr (engine::configures) {
-      a.buckets = mixed(e.units_of_state(), group.rank());
-      a.speculates = s.speculates;
-    }
-    e.configure(std::move(a), std::numeric_limits<std::size_t>::max());
+  return on_threads(ranks, [&](auto& device, auto& group) {
+    train::engine<model::llama, P, zero::sharded<comm::shared>, Offload> e{
+        device, group, config_of(s.tied, s.layers), options_of(s)};
+    e.configure(configuration_of(e, s, group.rank()), std::numeric_limits<std::size_t>::max());
     comm::abort_on_exception const guard{group};
-    auto const r = train(e, s, group.rank(), ranks);
-    std::lock_guard const lock{mutex};
-    require(!all || *all == r, "ranks differ");
-    all = r;
-  }));
-  REQUIRE(all);
-  return *all;
+    return train(e, s, group.rank(), ranks);
+  });
 }
 
 TEST_CASE_TEMPLATE("any number of ranks trains as a single rank does", P, SUPEROFFLOAD_TEST_PRECISIONS) {
@@ -158,18 +144,12 @@ TEST_CASE_TEMPLATE("weights that stay gathered from forward to backward change n
 /// Results of the immediate mode with gradients that share `buffers` device buffers; 0: they stay.
 template <class P>
 record offloading(int ranks, settings const& s, int buffers, bool blocks_only = false) {
-  test::threads_of_a_process groups;
-  groups.settings.piece_bytes = 1U << 18;
-  std::optional<record> all;
-  std::mutex mutex;
-  conformance::all_succeeded(groups.run(ranks, [&](auto& device, auto& group) {
+  return on_threads(ranks, [&](auto& device, auto& group) {
     train::engine<model::llama, P, zero::offloaded_or_sharded<comm::shared>, offload::super> e{
         device, group, config_of(s.tied, s.layers), options_of(s)};
     auto const stays = e.allocation().gradients;
-    offload::configuration a;
-    a.buckets = mixed(e.units_of_state(), group.rank());
+    auto a = configuration_of(e, s, group.rank());
     a.immediate = true;
-    a.buffers.weights = s.weight_buffers;
     if (buffers > 0) {
       a.offloaded.gradients.assign(e.model().units().size(), true);
       a.offloaded.gradients.front() = a.offloaded.gradients.back() = !blocks_only;
@@ -180,15 +160,9 @@ record offloading(int ranks, settings const& s, int buffers, bool blocks_only = 
             e.allocation().gradients, " bytes, ", stays, " where they stay");
     comm::abort_on_exception const guard{group};
     auto const r = train(e, s, group.rank(), ranks);
-    auto const planned = static_cast<double>(e.allocation().total());
-    auto const taken = static_cast<double>(device.bytes_in_use());
-    require(std::abs(taken - planned) < 0.03 * planned, "planned ", planned, ", took ", taken);
-    std::lock_guard const lock{mutex};
-    require(!all || *all == r, "ranks differ");
-    all = r;
-  }));
-  REQUIRE(all);
-  return *all;
+    test::ranked::require_planned_memory(device, e);
+    return r;
+  });
 }
 
 TEST_CASE_TEMPLATE("offloaded gradients of shards change no bit", P, SUPEROFFLOAD_TEST_PRECISIONS) {
@@ -348,9 +322,7 @@ TEST_CASE("a rank allocates what its plan says, and less with more ranks") {
       require((e.allocation().weights > of_three) == (group.ranks() == 4), "buffers take ",
               e.allocation().weights);
       e.initialize(some_weights);
-      auto const planned = static_cast<double>(e.allocation().total());
-      auto const taken = static_cast<double>(device.bytes_in_use());
-      require(std::abs(taken - planned) < 0.03 * planned, "planned ", planned, ", took ", taken);
+      test::ranked::require_planned_memory(device, e);
       e.synchronize();
       std::lock_guard const lock{mutex};
       state = e.allocation().optimizer_state;

@@ -9,16 +9,18 @@
 
 namespace superoffload::autograd {
 
-/// The work of running a function: FLOPs of GEMMs, of attention and of grouped GEMMs, and bytes of device
-/// memory that other kernels read and write.
+/// The work of running a function: FLOPs of GEMMs, of attention, of grouped GEMMs and of FP8 GEMMs,
+/// bytes of device memory that other kernels read and write, and bytes for other ranks.
 struct work {
   double flops = 0.0;      ///< of GEMMs
   double attention = 0.0;  ///< FLOPs of attention, of visible pairs alone
   double bytes = 0.0;      ///< of device memory, read and written by all other kernels
   double grouped = 0.0;    ///< FLOPs of grouped GEMMs, those of experts
+  double float8 = 0.0;     ///< FLOPs of GEMMs of numbers of 8 bits
+  double exchanged = 0.0;  ///< bytes that go to the ranks that share the rows, as many as come from them
 
   /// FLOPs of all kinds, without regard to their different rates.
-  [[nodiscard]] double all_flops() const { return flops + attention + grouped; }
+  [[nodiscard]] double all_flops() const { return flops + attention + grouped + float8; }
 };
 
 /// A function inside a block, listed by a dry forward: the bytes of its results and the work of recomputing

@@ -72,6 +72,12 @@ public:
       }
     }
   }
+  /// Exchanges bytes with the ranks that share the rows: unit_access::exchange.
+  void exchange(void const* from, void* to, std::size_t bytes) const {
+    expect(access_.exchange != nullptr, exit_code::internal,
+           "a micro-batch's rows are on several ranks, but its store has none");
+    access_.exchange(access_.store, from, to, bytes);
+  }
   /// Counts a recorded use of the unit whose backward is to come.
   void record_use(int unit) { ++of(unit).uses; }
   /// Leaves a unit in the backward. After its last use, the store reduces its gradient.

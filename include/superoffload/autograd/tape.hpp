@@ -95,6 +95,13 @@ private:
   contents* contents_ = nullptr;
 };
 
+/// Where a function writes a gradient: of a variable, or of a parameter, where G may be wide<T>.
+template <element G>
+struct gradient_destination {
+  G* gradient;      ///< [rows, columns]; null for a parameter on a dry tape
+  bool accumulate;  ///< false: overwrite it, as its first writer
+};
+
 /// Records differentiable functions in forward and runs them in reverse in backward.
 ///
 /// A function is a struct with `forward(tape&)` and `backward(tape&)`. Its members, which are trivially
@@ -183,6 +190,14 @@ public:
     }
   }
 
+  /// Part i of `from` goes to the i-th of the ranks that share the micro-batch's rows, and its part for this
+  /// rank to part i of `to`: [ranks, bytes] each. In the order of the stream.
+  void exchange(void const* from, void* to, std::size_t bytes) {
+    if (!dry()) {
+      units_.exchange(from, to, bytes);
+    }
+  }
+
   /// Device memory until the end of the running block, not initialised.
   template <class U>
   U* allocate(std::int64_t count) {
@@ -203,11 +218,7 @@ public:
     return {*this, nodes_.template make<typename variable_type::contents>(value, nullptr, rows, columns)};
   }
 
-  /// Where a function writes the gradient of `x`; `accumulate`: it adds to what is there.
-  struct destination {
-    T* gradient;      ///< [rows, columns] of x
-    bool accumulate;  ///< false: overwrite it
-  };
+  using destination = gradient_destination<T>;  ///< of a variable's gradient
   /// The first call in a backward allocates the gradient.
   destination gradient_of(variable_type x) {
     if (x.gradient() != nullptr) {
@@ -225,15 +236,9 @@ public:
     return static_cast<T const*>(units_.buffers(p).weights) + p.offset;
   }
 
-  /// The same for a parameter. G is T, or wide<T> for a wide gradient.
-  template <class G>
-  struct parameter_destination {
-    G* gradient;      ///< [rows, columns] of the parameter; null on a dry tape
-    bool accumulate;  ///< false: overwrite it, as the first writer since forget_gradients
-  };
   /// Counts as a write. The parameter's unit is entered, for a backward or both.
   template <class G>
-  parameter_destination<G> gradient_of(parameter const& p) {
+  gradient_destination<G> gradient_of(parameter const& p) {
     bool const accumulate = units_.written(p);
     if (dry()) {
       return {nullptr, accumulate};

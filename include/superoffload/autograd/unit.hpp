@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -187,18 +188,29 @@ struct unit_access {
   void (*prefetch)(void*, int unit, pass) noexcept = nullptr;  ///< a hint that `unit` comes next
   unit_buffers (*acquire)(void*, int unit, pass) = nullptr;    ///< counted; null: the tape is dry
   void (*release)(void*, int unit, pass) noexcept = nullptr;   ///< matches an acquire
-  void (*reduce)(void*, int unit) = nullptr;        ///< the gradient of the micro-batch is complete
+  void (*reduce)(void*, int unit) = nullptr;  ///< the gradient of the micro-batch is complete
+  /// Sends `bytes` to each rank that shares the micro-batch's rows, and receives as many from each: [ranks,
+  /// bytes], in the order of the compute stream. Null: no ranks share rows.
+  void (*exchange)(void*, void const* from, void* to, std::size_t bytes) = nullptr;
   std::vector<unit_layout> const* units = nullptr;  ///< for the names of profiler ranges; null: no ranges
 
   /// Access to a store, which must outlive the tape, as must `units`. See zero::unit_store for the calls.
   template <class Store>
   static unit_access to(Store& store, std::vector<unit_layout> const* units = nullptr) {
-    return {&store,
-            [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->prefetch(unit, p); },
-            [](void* self, int unit, pass p) { return static_cast<Store*>(self)->acquire(unit, p); },
-            [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->release(unit, p); },
-            [](void* self, int unit) { static_cast<Store*>(self)->reduce(unit); },
-            units};
+    unit_access all{
+        .store = &store,
+        .prefetch = [](void* self, int unit,
+                       pass p) noexcept { static_cast<Store*>(self)->prefetch(unit, p); },
+        .acquire = [](void* self, int unit, pass p) { return static_cast<Store*>(self)->acquire(unit, p); },
+        .release = [](void* self, int unit, pass p) noexcept { static_cast<Store*>(self)->release(unit, p); },
+        .reduce = [](void* self, int unit) { static_cast<Store*>(self)->reduce(unit); },
+        .units = units};
+    if constexpr (requires(void* bytes) { store.exchange(bytes, bytes, std::size_t{}); }) {
+      all.exchange = [](void* self, void const* from, void* to, std::size_t bytes) {
+        static_cast<Store*>(self)->exchange(from, to, bytes);
+      };
+    }
+    return all;
   }
 };
 

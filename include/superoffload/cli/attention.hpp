@@ -42,7 +42,7 @@ inline std::string choose_attention(cuda::device& device, command_line const& co
                                   .window = config.longest_window(),
                                   .scale = 1,
                                   .dropout = kernel::dropout_mask::with(config.attention_dropout, 0)},
-                                 config.has_sinks, command.precision == precision_choice::bf16);
+                                 config.has_sinks, command.precision != precision_choice::float32);
 }
 #endif
 

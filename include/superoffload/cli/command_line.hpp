@@ -14,7 +14,7 @@
 namespace superoffload::cli {
 
 enum class device_choice { automatic, cpu, cuda };
-enum class precision_choice { float32, bf16 };
+enum class precision_choice { float32, bf16, fp8 };
 
 /// What a fine-tuner was asked to do.
 struct command_line {

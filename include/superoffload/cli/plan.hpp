@@ -32,8 +32,8 @@ int plan_described(command_line const& command) {
 
 template <model::architecture Architecture>
 int plan_described(command_line const& command) {
-  return command.precision == precision_choice::bf16 ? plan_described<Architecture, bfloat16>(command)
-                                                     : plan_described<Architecture, float>(command);
+  return command.precision == precision_choice::float32 ? plan_described<Architecture, float>(command)
+                                                        : plan_described<Architecture, bfloat16>(command);
 }
 
 }  // namespace superoffload::cli

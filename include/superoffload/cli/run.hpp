@@ -47,9 +47,9 @@ int run(int argc, char** argv, char const* summary, Finetune const& finetune) {
           if (!why_flash.empty() && command->training.rank == 0) {
             std::printf("--attn_implementation auto is flash: %s\n", why_flash.c_str());
           }
-          return command->precision == precision_choice::bf16
-                     ? finetune(device, group, precision::bf16{}, *command)
-                     : finetune(device, group, precision::fp32{}, *command);
+          return command->precision == precision_choice::float32
+                     ? finetune(device, group, precision::fp32{}, *command)
+                     : finetune(device, group, precision::bf16{}, *command);
         });
       },
       argc, argv);

@@ -11,9 +11,9 @@ namespace superoffload::comm {
 
 /// A rank's call in a lane; every other rank must make the same one.
 struct call {
-  /// none: no call yet. all_gather and reduce_scatter are queued on streams; gather and barrier run on the
-  /// host.
-  enum class kind : std::uint8_t { none, all_gather, reduce_scatter, gather, barrier };
+  /// none: no call yet. all_gather, all_to_all and reduce_scatter are queued on streams; gather and barrier
+  /// run on the host.
+  enum class kind : std::uint8_t { none, all_gather, all_to_all, reduce_scatter, gather, barrier };
   kind what = kind::none;    ///< none: no call has been made
   dtype from = dtype::u8;    ///< u8: bytes
   dtype to = dtype::u8;      ///< of reduce_scatter only

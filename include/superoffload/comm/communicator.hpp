@@ -33,6 +33,7 @@ concept communicator =
       { same.rank() } -> std::same_as<int>;
       { same.ranks() } -> std::same_as<int>;
       group.queue(stream, all_gather{});
+      group.queue(stream, all_to_all{});
       group.queue(stream, reduce_scatter<float>{});
       group.queue(stream, reduce_scatter<bfloat16>{});
       group.queue(stream, reduce_scatter<bfloat16, float>{});

@@ -21,6 +21,18 @@ struct all_gather {
   std::size_t bytes = 0;       ///< of one rank
 };
 
+/// The ranks are in groups of `group` consecutive ones. to[i] = part [own index in the group] of `from` of
+/// the group's rank i. All groups exchange at once, with the same sizes.
+struct all_to_all {
+  void const* from = nullptr;  ///< [group, bytes]
+  void* to = nullptr;          ///< [group, bytes], must not overlap `from`
+  std::size_t bytes = 0;       ///< of one part
+  int group = 1;               ///< divides the number of ranks
+
+  /// The first rank of the group that `rank` is in.
+  [[nodiscard]] constexpr int first_rank(int rank) const noexcept { return rank / group * group; }
+};
+
 /// to (+)= the sum over the ranks r of from[own rank] of rank r: in the order of the ranks, in wide<From>,
 /// what `to` holds added last, rounded once.
 template <element From, element To = From>

@@ -62,6 +62,24 @@ public:
             });
   }
 
+  /// Returns once queued; the stream fails as for an all_gather.
+  void queue(stream& on, all_to_all const& a) {
+    enqueue(on, {.what = call::kind::all_to_all, .count = a.bytes},
+            [a](shared_communicator& group, call const& c) {
+              auto const first = a.first_rank(group.rank());
+              group.in_pieces(
+                  c, a.bytes, 1, group.ranks(),
+                  [&](std::byte* own, std::size_t begin, std::size_t size) {
+                    group.write_for_each(own, a.from, a.bytes, begin, size, first, a.group);
+                  },
+                  [&](std::size_t begin, std::size_t size) {
+                    for (int i = 0; i < a.group; ++i) {
+                      copy(at(a.to, static_cast<std::size_t>(i) * a.bytes + begin), group.run_of(first + i),
+                           size);
+                    }
+                  });
+            });
+  }
   /// Returns once queued; the stream fails as for an all_gather. Every rank sums its own part.
   template <element From, element To>
   void queue(stream& on, reduce_scatter<From, To> const& a) {
@@ -76,7 +94,7 @@ public:
               group.in_pieces(
                   c, bytes, sizeof(From), group.ranks(),
                   [&](std::byte* own, std::size_t begin, std::size_t size) {
-                    group.write_for_each(own, a.from, bytes, begin, size);
+                    group.write_for_each(own, a.from, bytes, begin, size, 0, group.ranks());
                   },
                   [&](std::size_t begin, std::size_t size) {
                     for (int r = 0; r < group.ranks(); ++r) { group.set_part(r, group.run_of(r)); }
@@ -153,11 +171,13 @@ private:
         [&](std::uint64_t round) { read(round * stride_, size(round * stride_)); });
   }
 
-  /// Writes bytes [begin, begin + size) of every part of `from`, [ranks, bytes].
+  /// Writes bytes [begin, begin + size) of every part of `from`, [number, bytes]: for the ranks from `first`
+  /// on.
   void write_for_each(std::byte* own, void const* from, std::size_t bytes, std::size_t begin,
-                      std::size_t size) {
-    for (std::size_t r = 0; r < parts_.size(); ++r) {
-      copy(own + r * stride_, at(from, r * bytes + begin), size);
+                      std::size_t size, int first, int number) {
+    for (int i = 0; i < number; ++i) {
+      copy(own + static_cast<std::size_t>(first + i) * stride_,
+           at(from, static_cast<std::size_t>(i) * bytes + begin), size);
     }
   }
   [[nodiscard]] std::byte const* run_of(int r) const noexcept {

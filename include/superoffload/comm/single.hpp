@@ -25,6 +25,8 @@ public:
 
   /// A copy, unless it is in place.
   void queue(stream& on, all_gather const& a) { copy(on, a.to, a.from, a.bytes); }
+  /// A copy.
+  void queue(stream& on, all_to_all const& a) { copy(on, a.to, a.from, a.bytes); }
   /// A conversion to `To`, on the stream.
   template <element From, element To>
   void queue(stream& on, reduce_scatter<From, To> const& a) {

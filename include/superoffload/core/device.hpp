@@ -94,6 +94,18 @@ template <device_policy D>
   }
 }
 
+/// Can the device run kernel::float8_gemm? A GPU needs instructions for it, a processor does not.
+template <device_policy D>
+[[nodiscard]] bool multiplies_float8(D const& device) {
+  if constexpr (requires {
+                  { device.multiplies_float8() } -> std::same_as<bool>;
+                }) {
+    return device.multiplies_float8();
+  } else {
+    return true;
+  }
+}
+
 /// Waits for what is queued, for destructors: buffers may be freed afterwards. Errors are dropped: a call
 /// that waited for the work has reported them, or no call needed its result.
 template <class Stream>

@@ -54,6 +54,9 @@ public:
   /// "cuda:0 (NVIDIA H200)".
   [[nodiscard]] std::string description() const;
 
+  /// From compute capability 8.9 on: Ada, Hopper, Blackwell.
+  [[nodiscard]] bool multiplies_float8() const;
+
   /// Free on the GPU now, whatever uses the rest, less what the CUDA libraries will still take for
   /// themselves.
   [[nodiscard]] std::size_t available_bytes() const;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/buffer.hpp>
+#include <superoffload/kernel/float8.hpp>
 #include <superoffload/kernel/gemm.hpp>
 
 #include <memory>
@@ -33,10 +34,17 @@ public:
   bool run(CUstream_st* stream, kernel::gemm<bfloat16, float> const& g);
   bool run(CUstream_st* stream, kernel::gemm<float> const& g);
   bool run(CUstream_st* stream, kernel::gemm<double> const& g);
+  bool run(CUstream_st* stream, kernel::float8_gemm<bfloat16> const& g);
+  bool run(CUstream_st* stream, kernel::float8_gemm<float> const& g);
 
 private:
   template <element T, element Out>
   bool compute(CUstream_st* stream, kernel::gemm<T, Out> const& g);
+  template <element Out>
+  bool compute(CUstream_st* stream, kernel::float8_gemm<Out> const& g);
+  struct kind;
+  struct operands;
+  bool compute(CUstream_st* stream, kind const& wanted, operands const& o);
 
   struct state;
   std::unique_ptr<state> state_;

@@ -17,12 +17,14 @@
 #include <superoffload/cuda/kernels/adamw.cuh>
 #include <superoffload/cuda/kernels/attention.cuh>
 #include <superoffload/cuda/kernels/attention_sinks.cuh>
+#include <superoffload/cuda/kernels/column_parts.cuh>
 #include <superoffload/cuda/kernels/cross_entropy.cuh>
 #include <superoffload/cuda/kernels/document_tables.cuh>
 #include <superoffload/cuda/kernels/dropout.cuh>
 #include <superoffload/cuda/kernels/elementwise.cuh>
 #include <superoffload/cuda/kernels/embedding.cuh>
 #include <superoffload/cuda/kernels/expert_swiglu.cuh>
+#include <superoffload/cuda/kernels/float8.cuh>
 #include <superoffload/cuda/kernels/gemm.cuh>
 #include <superoffload/cuda/kernels/grouped_gemms.cuh>
 #include <superoffload/cuda/kernels/head_norm.cuh>

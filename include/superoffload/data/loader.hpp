@@ -162,7 +162,6 @@ private:
     }
     auto made = collate(*examples_, documents, how);
     if (options_.most_rows > 0) {
-      constexpr std::int64_t short_document = 64;
       add_rows_without_targets(made, rounded_rows(made.rows(), options_.most_rows) - made.rows(),
                                std::min(short_document, longest_), options_.pad_id);
     }

@@ -20,8 +20,10 @@ constexpr std::int64_t rounded_rows(std::int64_t rows, std::int64_t most) {
   return std::min(most, (rows + step - 1) / step * step);
 }
 
-/// Appends `rows` rows without a target, in documents of at most `longest` rows: short ones take next to no
-/// attention.
+/// Rows of a document of padding, where shorter ones are not asked for: it takes next to no attention.
+inline constexpr std::int64_t short_document = 64;
+
+/// Appends `rows` rows without a target, in documents of at most `longest` rows.
 inline void add_rows_without_targets(batch& to, std::int64_t rows, std::int64_t longest, std::int32_t id) {
   if (to.starts.empty()) {
     to.starts.push_back(0);

@@ -4,12 +4,14 @@
 
 #include <superoffload/kernel/adamw.hpp>
 #include <superoffload/kernel/attention.hpp>
+#include <superoffload/kernel/column_parts.hpp>
 #include <superoffload/kernel/cross_entropy.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
 #include <superoffload/kernel/dropout.hpp>
 #include <superoffload/kernel/elementwise.hpp>
 #include <superoffload/kernel/embedding.hpp>
 #include <superoffload/kernel/expert_swiglu.hpp>
+#include <superoffload/kernel/float8.hpp>
 #include <superoffload/kernel/gemm.hpp>
 #include <superoffload/kernel/grouped_gemm.hpp>
 #include <superoffload/kernel/head_norm.hpp>
@@ -48,7 +50,9 @@ using of_two_types =
          gemm<bfloat16, float>, grouped_column_sum<bfloat16, float>, grouped_outer<bfloat16, float>,
          square_sum<bfloat16, float>>;
 
-using of_no_type = list<group_choices, load_balancing_loss>;
+using of_no_type = list<column_parts, group_choices, load_balancing_loss>;
+
+using of_float8 = list<float8_gemm<bfloat16>, float8_gemm<float>, largest_magnitude, quantize>;
 
 template <state_format F>
 using of_the_optimizer =
@@ -66,7 +70,7 @@ using of_host_states = decltype(of_host_state<bfloat16, F>{} + of_host_state<flo
 /// Every kernel that a device must have.
 using catalogue =
     decltype(detail::of_one_type<bfloat16>{} + detail::of_one_type<float>{} + detail::of_one_type<double>{} +
-             detail::of_two_types{} + detail::of_no_type{} +
+             detail::of_two_types{} + detail::of_no_type{} + detail::of_float8{} +
              detail::of_the_optimizer<state_format::float32>{} +
              detail::of_the_optimizer<state_format::bf16>{} + detail::of_the_optimizer<state_format::int8>{});
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/gemm_format.hpp>
 #include <superoffload/io/model_directory.hpp>
 
 #include <algorithm>
@@ -65,6 +66,8 @@ struct config {
   double load_balancing_weight = 0.0;   ///< of the routers' loss, beside the mean loss of tokens; 0: none
   double swiglu_limit = 0.0;            ///< gate and up are clamped to it; 0: no limit
   bool mxfp4_experts = false;           ///< the checkpoint has its experts as MXFP4 blocks and scales
+  /// Of the linear layers in blocks. No file says it: the caller chooses.
+  gemm_format gemms = gemm_format::element;
 
   [[nodiscard]] std::int64_t query_columns() const { return heads * head_dim; }  ///< of all query heads
   /// Columns of all key heads; the values have as many.

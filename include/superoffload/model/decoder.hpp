@@ -45,7 +45,7 @@ public:
   }
   /// One linear layer for several tensors below each other: {name, outputs}; each with a bias, if `bias`.
   nn::linear linear(parts const& outputs, std::int64_t inputs, bool bias = false) {
-    nn::linear made{unit_->add_matrix(full(outputs, ".weight"), inputs)};
+    nn::linear made{.weight = unit_->add_matrix(full(outputs, ".weight"), inputs), .gemms = config_->gemms};
     if (bias) {
       made.bias = unit_->add_vector(full(outputs, ".bias"));
     }

@@ -85,6 +85,8 @@ public:
   /// Returns once queued; with options::compares_first it waits until all ranks queue the same. \throws
   /// error(rank_failed) when the group has failed.
   void queue(stream& on, comm::all_gather const& a);
+  /// The same for an exchange within groups, by NCCL's sends.
+  void queue(stream& on, comm::all_to_all const& a);
   /// The same for a sum: NCCL transfers the parts and a kernel adds them in the order of the ranks.
   template <element From, element To>
   void queue(stream& on, comm::reduce_scatter<From, To> const& a);

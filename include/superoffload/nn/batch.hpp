@@ -26,6 +26,10 @@ struct batch {
   std::int32_t const* order = nullptr;           ///< [rows] rows sorted by token, stably
   std::int32_t const* segment_starts = nullptr;  ///< [segments + 1] into order
   std::int32_t const* segment_ids = nullptr;     ///< [segments] the token of each segment
+  /// So many ranks have as many rows each of the micro-batch, one after the other. Documents, starts and
+  /// longest are of all their rows; all else is of this rank's.
+  int sequence_ranks = 1;
+  int sequence_rank = 0;  ///< this one of them
 };
 
 }  // namespace superoffload::nn

@@ -3,42 +3,35 @@
 #pragma once
 
 #include <superoffload/autograd/tape.hpp>
-#include <superoffload/kernel/elementwise.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/gemm_format.hpp>
 #include <superoffload/kernel/gemm.hpp>
-#include <superoffload/kernel/reduction.hpp>
+#include <superoffload/nn/float8_linear.hpp>
+#include <superoffload/nn/linear_terms.hpp>
 
 #include <optional>
 #include <type_traits>
 
 namespace superoffload::nn {
 
-using autograd::parameter;
-using autograd::tape;
-using autograd::variable;
-
 /// y = x W^T [+ b] [+ residual]: x [rows, in], W [out, in], y [rows, out]. x is a variable, or an input that
 /// exists only during the GEMM, such as swiglu_input: its forward(out) writes it, and its backward(out) takes
 /// its gradient from `out` and writes its values there.
 template <device_policy D, element T, class Input = variable<D, T>>
-struct linear_function {
-  Input x;                                 ///< [rows, in]
-  parameter weight;                        ///< [out, in]
-  parameter bias;                          ///< none when its unit is negative
-  std::optional<variable<D, T>> residual;  ///< [rows, out]
-  variable<D, T> y{};                      ///< [rows, out]
+struct linear_function : linear_terms<D, T> {
+  using linear_terms<D, T>::weight;
+  using linear_terms<D, T>::bias;
+  using linear_terms<D, T>::residual;
+  using linear_terms<D, T>::y;
+
+  Input x;  ///< [rows, in]
 
   /// Makes y by one GEMM, which also adds bias and residual.
   void forward(tape<D, T>& t) {
     y = t.make(x.rows(), weight.rows);
-    if constexpr (is_variable) {
-      gemm(t, x.value());
-    } else {
-      auto const before = t.mark();
-      auto* const values = t.template allocate<T>(x.count());
-      x.forward(values);
-      gemm(t, values);
-      t.release(before);
-    }
+    auto const before = t.mark();
+    gemm(t, values_of(t, x));
+    t.release(before);
   }
 
   /// Gradients of x, weight, bias and residual; the residual's takes y's memory where it is free.
@@ -54,16 +47,7 @@ struct linear_function {
       weight_gradient(t, values);
       t.release(before);
     }
-    if (bias && bias.trainable) {
-      t.with_gradient_type(bias, [&]<class G>(G) {
-        auto const to_b = t.template gradient_of<G>(bias);
-        t.launch(
-            kernel::column_sum<T, G>{y.gradient(), to_b.gradient, y.rows(), y.columns(), to_b.accumulate});
-      });
-    }
-    if (residual) {
-      pass_on(t);
-    }
+    this->backward_of_terms(t);
   }
 
   /// Bytes only where the input is computed for the GEMM.
@@ -111,20 +95,13 @@ private:
                                   .accumulate = to.accumulate});
     });
   }
-  /// The residual's gradient is y's, whose memory is not needed any more.
-  void pass_on(tape<D, T>& t) {
-    if (residual->gradient() == nullptr) {
-      residual->adopt_gradient(y.gradient());
-    } else {
-      t.launch(kernel::add<T>{residual->gradient(), y.gradient(), residual->gradient(), y.count()});
-    }
-  }
 };
 
 /// A dense layer without activation. weight [out, in] as PyTorch stores it; bias [out] or none.
 struct linear {
-  parameter weight;  ///< [out, in]
-  parameter bias{};  ///< [1, out], or unit -1: none
+  parameter weight;                          ///< [out, in]
+  parameter bias{};                          ///< [1, out], or unit -1: none
+  gemm_format gemms = gemm_format::element;  ///< of the forward and the backward
 
   /// Calls f with every parameter; a missing bias has the unit -1.
   template <class F>
@@ -138,13 +115,27 @@ struct linear {
   /// [rows, in] -> [rows, out] of a variable, or of an input that exists only during the GEMM.
   template <device_policy D, element T, template <device_policy, element> class Input>
   variable<D, T> operator()(Input<D, T> x) const {
-    return x.on().run(linear_function<D, T, Input<D, T>>{x, weight, bias, {}});
+    return run<D, T>(x, {});
   }
 
   /// residual + (*this)(x) in one GEMM.
   template <device_policy D, element T, template <device_policy, element> class Input>
   variable<D, T> onto(variable<D, T> residual, Input<D, T> x) const {
-    return x.on().run(linear_function<D, T, Input<D, T>>{x, weight, bias, residual});
+    return run<D, T>(x, residual);
+  }
+
+private:
+  template <device_policy D, element T, class Input>
+  variable<D, T> run(Input x, std::optional<variable<D, T>> residual) const {
+    linear_terms<D, T> const terms{weight, bias, residual};
+    if (gemms == gemm_format::float8) {
+      if constexpr (std::is_same_v<T, bfloat16>) {
+        return x.on().run(float8_linear_function<D, Input>{terms, x});
+      }
+      fail(exit_code::internal, "FP8 GEMMs are for models in bfloat16, but this one is in ",
+           name_of(dtype_of<T>));
+    }
+    return x.on().run(linear_function<D, T, Input>{terms, x});
   }
 };
 

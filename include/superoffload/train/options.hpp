@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/gemm_format.hpp>
 #include <superoffload/data/collate.hpp>
 #include <superoffload/data/row_format.hpp>
 #include <superoffload/data/source.hpp>
 #include <superoffload/io/model_directory.hpp>
+#include <superoffload/model/config.hpp>
 #include <superoffload/offload/settings.hpp>
 #include <superoffload/optim/adamw.hpp>
 #include <superoffload/optim/deepspeed_schedule.hpp>
@@ -31,9 +33,9 @@ enum class no_decay { none, norms_and_biases };
 
 /// All options of a fine-tuning run. The defaults are those of the programs.
 struct training_options {
-  std::filesystem::path model;                            ///< a Hugging Face directory
-  bool follow_links = false;  ///< of model and data sets, also out of their directories
-  std::vector<data::source> dataset;                      ///< with weights, or without any
+  std::filesystem::path model;        ///< a Hugging Face directory
+  bool follow_links = false;          ///< of model and data sets, also out of their directories
+  std::vector<data::source> dataset;  ///< with weights, or without any
   data::row_format format = data::row_format::automatic;  ///< of all data sets, or of each by its first row
   data::column_names columns;                             ///< fields that the data sets call otherwise
   double dataset_percentage = 100.0;       ///< of the rows of each data set, from its beginning
@@ -74,6 +76,7 @@ struct training_options {
   bool learn_padding = false;                 ///< labels for the padding, as DeepSpeed's example has them
   bool packing = false;                       ///< several rows in one sequence, which do not see each other
   bool shuffle = true;                        ///< a new order in every epoch
+  gemm_format gemms = gemm_format::element;   ///< of the linear layers in blocks
   recompute::choice recompute = recompute::choice::automatic;  ///< automatic: as the memory requires
   offload::settings offload;                                   ///< of state, weights and gradients
 
@@ -98,11 +101,19 @@ struct training_options {
 
   /// The number of this process, from 0.
   int rank = 0, ranks = 1;  ///< the number of processes that share every step
+  int sequence_ranks = 1;   ///< so many neighbours share each micro-batch: engine_options::sequence_ranks
 
   /// Where all files of the model are read.
   [[nodiscard]] io::model_directory model_source() const { return {model, follow_links}; }
-  /// The number of parts of a step's batch: micro-batches of all ranks.
-  [[nodiscard]] std::int64_t parts() const noexcept { return accumulation * ranks; }
+  /// The number of groups of ranks with micro-batches of their own.
+  [[nodiscard]] int groups() const noexcept { return ranks / sequence_ranks; }
+  /// The next larger number of ranks that form groups; 0 after the last.
+  [[nodiscard]] int next_sequence_ranks(int than) const noexcept {
+    do { ++than; } while (than <= ranks && ranks % than != 0);
+    return than <= ranks ? than : 0;
+  }
+  /// The number of parts of a step's batch: micro-batches of all groups.
+  [[nodiscard]] std::int64_t parts() const noexcept { return accumulation * groups(); }
   /// The most micro-batches that a step may have.
   [[nodiscard]] std::int64_t most_accumulation() const noexcept {
     return tokens_per_batch > 0 ? std::max<std::int64_t>(1, tokens_per_batch / max_length) : batch_size;
@@ -123,6 +134,10 @@ double learning_rate(training_options const& options, std::int64_t k, std::int64
 
 /// The tensors that --freeze does not freeze.
 tensor_choice trained_by(training_options const& options);
+
+/// The configuration of the model that the options name. `own`: as in model::read_config, whose errors it
+/// throws.
+model::config config_of(training_options const& options, model::family const* own = nullptr);
 
 /// Does a shell pattern (*, ?, [...]) match the whole name?
 bool matches(std::string const& pattern, std::string const& name);

@@ -49,7 +49,7 @@ template <class D, class P, class S, class O>
 step_shape shape_of(engine_core<D, P, S, O> const& engine, plan_options const& o) {
   auto const& told = engine.options();
   int const ranks = comm::host_group_of(engine.group()).ranks();
-  return {.micro_batch = {told.max_rows, told.max_positions},
+  return {.micro_batch = told.largest_batch(),
           .sequences = std::max<std::int64_t>(1, told.max_rows / told.max_positions),
           .expected = o.expected,
           .micro_batches = o.micro_batches,
@@ -108,7 +108,7 @@ std::string plan_text(engine_core<D, P, S, O> const& engine, offload::plan const
   auto const& device = engine.device();
   return describe(plan, engine.allocation(), engine.model().settings(),
                   {.device = device.description(),
-                   .element_type = std::same_as<typename P::element, bfloat16> ? "bf16" : "float32",
+                   .element_type = dtype_name<typename P::element>(engine.model().settings()),
                    .attention = attention_of(device),
                    .lockable = device.lockable_bytes()});
 }

@@ -116,7 +116,9 @@ private:
     return options;
   }
   [[nodiscard]] bool has_tokenizer() const { return setup_->options.model_source().has("tokenizer.json"); }
-  static std::string element_name() { return std::is_same_v<element_type, bfloat16> ? "bf16" : "float32"; }
+  [[nodiscard]] std::string element_name() const {
+    return dtype_name<element_type>(engine_->model().settings());
+  }
   [[nodiscard]] bool due(std::int64_t interval) const { return interval > 0 && state_.step % interval == 0; }
 
   device_type* device_;
@@ -350,8 +352,10 @@ std::optional<expected_step> basic_trainer<Core>::expected_of_data(training_opti
     return std::clamp<std::int64_t>(std::llround(value), 1, most);
   };
   auto const rows = rounded(mean.batch_rows, most_rows(o));
-  return expected_step{{rows, rounded(mean.square / mean.batch_rows, std::min(rows, o.max_length))},
-                       std::llround(mean.tokens)};
+  return expected_step{
+      {data::rows_of_slice(rows, o.sequence_ranks),
+       rounded(mean.square / mean.batch_rows, std::min(rows, o.max_length)), o.sequence_ranks},
+      std::llround(mean.tokens)};
 }
 
 /// Plans the steps and configures the engine. If the plan does not fit, its refusal names flags with which it
@@ -374,9 +378,11 @@ void basic_trainer<Core>::settle_plan() {
   }
 }
 
-/// The steps of this engine with other options.
+/// The steps of this engine with other options. \throws error(bad_input) if ranks cannot share the rows of
+/// this model's micro-batches as the options say
 template <class Core>
 step_shape basic_trainer<Core>::shape_with(training_options const& o) const {
+  expect_shareable(o.sequence_ranks, o.ranks, engine_->model().settings());
   auto other = shape_of(o);
   other.hit_rate = planned_.shape.hit_rate;
   other.offloads = planned_.shape.offloads;
@@ -419,11 +425,11 @@ void basic_trainer<Core>::settle_algorithms() {
     tuning.settle(false);  // of a run before
     activity const shown{"measuring GEMMs", is_rank_zero()};
     auto const& options = engine_->options();
-    auto const usual = detail::expected_of(planned_.shape).micro_batch.rows;
+    auto const usual = options.sequence_ranks * detail::expected_of(planned_.shape).micro_batch.rows;
     auto const micro_batches = std::min<std::int64_t>(setup_->options.accumulation, 2);
     // Others take the choice of the nearest. What is near the largest fills a GPU as the largest does. Where
     // the mean is, smaller ones are rare.
-    auto const largest = std::min(options.max_rows, tuning.most_tokens);
+    auto const largest = std::min(options.max_rows, options.sequence_ranks * tuning.most_tokens);
     std::set<std::int64_t> sizes{largest};
     for (auto const share : {1.0, std::numbers::sqrt2 / 2, std::numbers::sqrt2}) {
       auto const rows = std::llround(share * static_cast<double>(usual));

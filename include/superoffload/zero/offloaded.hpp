@@ -44,7 +44,8 @@ public:
   static store_bytes bytes(std::vector<autograd::unit_layout> const& units, store_options const& o,
                            group_type const* group) {
     expect(group == nullptr, exit_code::internal, "zero::offloaded is for one device: expected no group");
-    auto const& [accumulates, buffers, f] = o;
+    auto const accumulates = o.accumulates;
+    auto const& f = o.offloaded;
     auto total = bytes_beside_buffers(units, accumulates, f);
     total.weights += weight_buffers_of(units, f).total();
     total.gradients += gradient_buffers_of(units, accumulates, f).total();
@@ -66,7 +67,8 @@ public:
                           sink,
                           times},
         buffers_{device, stream, weight_buffers_of(units, o.offloaded), times} {
-    auto const& [accumulates, buffers, f] = o;
+    auto const accumulates = o.accumulates;
+    auto const& f = o.offloaded;
     auto const total = bytes_beside_buffers(units, accumulates, f);
     weights_ = buffer<D>{device, total.weights};
     host_weights_ = buffer<D>{device, total.host, memory::host};

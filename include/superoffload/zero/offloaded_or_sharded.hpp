@@ -6,6 +6,7 @@
 #include <superoffload/comm/communicator.hpp>
 #include <superoffload/comm/single.hpp>
 #include <superoffload/core/described_device.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/core/recorder.hpp>
 #include <superoffload/zero/offloaded.hpp>
 #include <superoffload/zero/sharded.hpp>
@@ -80,6 +81,11 @@ public:
   /// offloaded gradient whose buffer is taken by another.
   [[nodiscard]] unit_gradient gradient(int unit) {
     return with([&](auto& store) { return store.gradient(unit); });
+  }
+  /// As sharded_store::exchange. \throws error(internal) without a group
+  void exchange(void const* from, void* to, std::size_t bytes) {
+    expect(of_rank_.has_value(), exit_code::internal, "an engine without ranks exchanges rows");
+    of_rank_->exchange(from, to, bytes);
   }
   /// Call after a step's last backward: the sink has all gradients then.
   void settle() {

@@ -101,7 +101,10 @@ public:
                        need_.shard_buffers.buffers(),
                        std::vector<std::size_t>(units.size()),
                        sink},
+        sequence_ranks_{o.sequence_ranks},
         written_{device},
+        exchange_ready_{device},
+        exchanged_{device},
         buffers_{device, stream, need_.buffers.weights} {
     drain_at_end const drained{stream};
     stream.fill_zero(weights_.data(), weights_.bytes());
@@ -152,6 +155,7 @@ public:
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     auto const& e = at(unit);
     void const* const weights = buffers_.acquire(unit, e.whole_weights, gather_of(unit));
+    acquired_ = unit;
     if (p == autograd::pass::forward) {
       return {.weights = weights};
     }
@@ -202,6 +206,20 @@ public:
   }
   /// Call after a step's last backward. The sink has the gradients of all units then.
   void settle() { announce(); }
+
+  /// Exchanges parts of `bytes` with the ranks that share the rows: [sequence_ranks, bytes] each. Later work
+  /// of the compute stream sees `to`. All collectives have one order, so this waits for gathers ahead of it.
+  void exchange(void const* from, void* to, std::size_t bytes) {
+    auto& transfer = buffers_.transfer();
+    stream_->record(exchange_ready_);
+    transfer.wait(exchange_ready_);
+    record_span(times_, collective_track_, transfer, "rows of heads in ", acquired_, [&] {
+      group_->queue(transfer,
+                    comm::all_to_all{.from = from, .to = to, .bytes = bytes, .group = sequence_ranks_});
+    });
+    transfer.record(exchanged_);
+    stream_->wait(exchanged_);
+  }
 
   /// Is the next micro-batch the step's last, after which gradients are final?
   void set_last_micro_batch(bool last) { first_ = std::exchange(last_, last); }
@@ -266,7 +284,9 @@ private:
 
   static needs needs_of(std::vector<autograd::unit_layout> const& units, store_options const& o,
                         C const& group) {
-    auto const& [accumulates, buffers, f] = o;
+    auto const& [accumulates, buffers, f, sequence_ranks] = o;
+    expect(sequence_ranks >= 1 && group.ranks() % sequence_ranks == 0, exit_code::internal, sequence_ranks,
+           " ranks share rows, expected a divisor of ", group.ranks());
     expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::internal,
            "a rank's store cannot offload weights, nor gradients of several micro-batches: expected neither");
     needs all;
@@ -360,8 +380,11 @@ private:
   std::vector<gradient_buffer> gradient_buffers_;
   std::size_t next_gradient_buffer_ = 0;
   gradient_buffers<D> shard_buffers_;
-  typename D::event written_;  // the last write of the weights
-  int summed_ = no_unit;       // reduced, and not handed to the sink
+  int sequence_ranks_;
+  typename D::event written_;                     // the last write of the weights
+  typename D::event exchange_ready_, exchanged_;  // of the last exchange
+  int acquired_ = 0;                              // last
+  int summed_ = no_unit;                          // reduced, and not handed to the sink
   gradient_buffer* summed_in_ = nullptr;
   bool first_ = true, last_ = true;
   prefetcher<D> buffers_;  // last: its stream uses the buffers above

@@ -23,6 +23,7 @@ struct store_options {
   bool accumulates = false;           ///< will a step have several micro-batches?
   gather_buffers buffers{};           ///< of a rank: how many units are whole at once
   zero::offloaded_units offloaded{};  ///< what is not kept in device memory
+  int sequence_ranks = 1;             ///< of a rank: so many neighbours share a micro-batch's rows
 };
 
 /// The memory that a store takes.

@@ -16,6 +16,8 @@ namespace superoffload::zero {
 /// 3. release(u, pass): matches an acquire; work queued until now may still use the buffers, later work may
 /// not;
 /// 4. reduce(u): the micro-batch's gradient of u is completely queued.
+/// A store of ranks that share the rows of a micro-batch also has exchange(from, to, bytes), as
+/// autograd::unit_access.
 template <class S>
 concept unit_store = requires(S& store, int unit, autograd::pass pass) {
   { store.prefetch(unit, pass) } noexcept -> std::same_as<void>;

@@ -250,7 +250,6 @@ TEST_CASE("wrong values and keys are refused by file and JSON path") {
       {R"({"gradient_clipping": true})", "gradient_clipping: true, expected a number"},
       {R"({"wall_clock_breakdown": 1})", "wall_clock_breakdown: 1, expected true or false"},
       {R"({"dataloader_drop_last": true})", "dataloader_drop_last: true is not supported"},
-      {R"({"sequence_parallel_size": 2})", "sequence_parallel_size: 2 is not supported, expected 1"},
       {zero(R"("stage": 4)"), "zero_optimization.stage: 4, expected an integer from 0 to 3"},
       {zero(R"("stage": 2.5)"), "zero_optimization.stage: 2.5, expected an integer from 0 to 3"},
       {zero(R"("overlap_comm": "yes")"), R"(zero_optimization.overlap_comm: "yes", expected true or false)"},

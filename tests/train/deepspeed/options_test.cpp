@@ -72,6 +72,9 @@ TEST_CASE("the three batch sizes are solved as DeepSpeed does") {
       {R"("train_batch_size": 32, "train_micro_batch_size_per_gpu": 4)", 2, 32, 4},
       {R"("train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 3)", 2, 24, 3},
       {R"("gradient_accumulation_steps": 4)", 1, 8, 4},
+      {R"("train_micro_batch_size_per_gpu": 4, "sequence_parallel_size": 2)", 4, 8, 1},
+      {R"("train_batch_size": 32, "train_micro_batch_size_per_gpu": 4, "sequence_parallel_size": 4)", 4, 32,
+       8},
   };
   for (auto const& c : cases) {
     CAPTURE(c.members);
@@ -79,6 +82,14 @@ TEST_CASE("the three batch sizes are solved as DeepSpeed does") {
     CHECK(o.batch_size == c.batch);
     CHECK(o.accumulation == c.accumulation);
   }
+}
+
+TEST_CASE("ranks that share sequences are those of the file or of the flag") {
+  CHECK(with("{}", {}, {}, 4).sequence_ranks == 1);
+  CHECK(with(R"({"sequence_parallel_size": 2})", {}, {}, 4).sequence_ranks == 2);
+  train::training_options o;
+  o.sequence_ranks = 2;
+  CHECK(with(R"({"sequence_parallel_size": 2})", {"--sequence_parallel"}, o, 4).sequence_ranks == 2);
 }
 
 TEST_CASE("batch sizes of flags take part in it") {
@@ -104,6 +115,7 @@ TEST_CASE("batch sizes that contradict each other are refused") {
   } const cases[] = {
       {R"("train_batch_size": 32, "train_micro_batch_size_per_gpu": 5)",
        "train_micro_batch_size_per_gpu: 5 on 1 rank, expected a divisor of the batch of 32"},
+      {R"("sequence_parallel_size": 3)", "sequence_parallel_size: 3 does not divide the 4 ranks", 4},
       {R"("train_batch_size": 2, "train_micro_batch_size_per_gpu": 4)",
        "expected a divisor of the batch of 2"},
       {R"("train_batch_size": 32, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 4)",

@@ -96,11 +96,21 @@ TEST_CASE("alternatives change one option at a time") {
   o.offload.how = offload::mode::none;
   o.max_grad_norm = 0.0;
   o.nonfinite = train::on_nonfinite::stop;
-  CHECK(flags_of(of(o)) == std::vector<std::string>{"", "--batch_size 4", "--batch_size 8",
-                                                    "--activation_checkpointing every_block",
-                                                    "--activation_checkpointing auto",
-                                                    "--activation_checkpointing offload", "--offload auto",
-                                                    "--state bf16", "--state int8"});
+  CHECK(flags_of(of(o)) ==
+        std::vector<std::string>{"", "--batch_size 4", "--batch_size 8", "--sequence_parallel 2",
+                                 "--activation_checkpointing every_block", "--activation_checkpointing auto",
+                                 "--activation_checkpointing offload", "--offload auto", "--state bf16",
+                                 "--state int8"});
+}
+
+TEST_CASE("more or fewer ranks may share a micro-batch, if they form groups") {
+  auto o = options(8, 1);
+  o.ranks = 6;
+  o.sequence_ranks = 2;
+  auto flags = flags_of(of(o));
+  std::erase_if(flags, [](std::string const& one) { return !one.starts_with("--sequence_parallel"); });
+  CHECK(flags ==
+        std::vector<std::string>{"--sequence_parallel 1", "--sequence_parallel 3", "--sequence_parallel 6"});
 }
 
 TEST_CASE("an alternative has its own plan") {

@@ -169,6 +169,54 @@ TEST_CASE("collectives use the link between ranks, most of them beside compute")
   CHECK(two.tokens_per_second > 1.8 * alone.tokens_per_second);
 }
 
+TEST_CASE("ranks that share a long sequence take half of its time and memory, and exchange rows for heads") {
+  llama_8b m{8};
+  auto& o = m.options();
+  o.batch_size = 1;
+  o.max_length = 131072;
+  o.recompute = recompute::choice::every_block;
+  auto const alone = m.on("h200_pcie5.json");
+  CHECK(alone.rows_exchanged == 0.0);
+  o.ranks = o.sequence_ranks = 2;
+  auto const two = m.on("h200_pcie5.json");
+  REQUIRE(alone.fits);
+  REQUIRE(two.fits);
+  // In each layer half of a rank's queries, keys, values and results: forward, again, and backward.
+  double const rows = 65536, columns = (32 + 2 * 8 + 32) * 128;
+  CHECK(two.rows_exchanged == doctest::Approx(8 * 3 * 0.5 * rows * columns * 2));
+  CHECK(two.rows_time == doctest::Approx(two.rows_exchanged / 330e9).epsilon(0.2));
+  CHECK(two.step_time > 0.5 * alone.step_time);
+  CHECK(two.step_time < 0.55 * alone.step_time);
+  CHECK(static_cast<double>(two.on_device.activations) <
+        0.6 * static_cast<double>(alone.on_device.activations));
+  CHECK(offload::describe(two).find("shared micro-batches: ") != std::string::npos);
+  o.ranks = o.sequence_ranks = 3;
+  CHECK_THROWS_AS(static_cast<void>(m.on("h200_pcie5.json")), error);
+}
+
+TEST_CASE("a plan counts the tokens of its batch, not those of ranks without a sequence") {
+  llama_8b m{8};
+  auto& o = m.options();
+  o.batch_size = 5;
+  o.ranks = 4;
+  auto const p = m.on("h200_pcie5.json");
+  CHECK(p.tokens_per_second * p.step_time == doctest::Approx(5.0 * static_cast<double>(o.max_length)));
+}
+
+TEST_CASE("a sequence that is too long for a device is refused with the number of ranks that may share it") {
+  llama_8b m{32};
+  auto& o = m.options();
+  o.batch_size = 1;
+  o.max_length = 1 << 20;
+  o.ranks = 4;
+  CHECK(m.on("h200_pcie5.json").refusal.ends_with("shared by 4 ranks: use --sequence_parallel 4"));
+  o.sequence_ranks = 4;
+  CHECK(m.on("h200_pcie5.json").fits);
+  o.sequence_ranks = 1;
+  o.ranks = 3;  // divides neither heads nor key-value heads
+  CHECK(m.on("h200_pcie5.json").refusal.find("--sequence_parallel") == std::string::npos);
+}
+
 TEST_CASE("with enough memory weights stay gathered from forward to backward, and a step is faster") {
   llama_8b m{32};
   for (int const ranks : {2, 4}) {

@@ -127,7 +127,7 @@ TEST_CASE("a written description is read back unchanged") {
         of.link.beside_adam.down, of.link.beside_adam.up,      of.link.latency,
         of.peers.all_gather,      of.peers.reduce_scatter,     of.peers.latency,
         of.peers.beside_compute,  of.peers.compute_beside,     of.adam.latency,
-        of.adam.one_thread,       of.device.grouped_gemms};
+        of.adam.one_thread,       of.device.grouped_gemms,     of.device.float8_gemms};
     all.insert(all.end(), of.adam.links_idle.begin(), of.adam.links_idle.end());
     all.insert(all.end(), of.adam.links_busy.begin(), of.adam.links_busy.end());
     return all;
@@ -201,6 +201,8 @@ TEST_CASE("a bad description is refused by file and field") {
   says(with("\"gemms_tflops\": 740", "\"gemms_tflops\": \"fast\""), "device.gemms_tflops: expected a number");
   says(with("\"grouped_gemms_tflops\": 640", "\"grouped_gemms_tflops\": 0"),
        "device.grouped_gemms_tflops: expected a number above 0");
+  says(with("\"float8_gemms_tflops\": 1150", "\"float8_gemms_tflops\": 0"),
+       "device.float8_gemms_tflops: expected a number above 0");
   says(with("\"speculate\": 0.060", "\"speculate\": -1"),
        "adam_seconds_per_1e9.links_idle.speculate: expected a number from 0");
   says(with("\"speculate\": 0.060", "\"speculates\": 1"), "links_idle: field 'speculate' is missing");

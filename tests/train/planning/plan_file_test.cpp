@@ -29,6 +29,8 @@ offload::plan some_plan() {
   p.gathered_units = 9;
   p.exchanged = 4096.0;
   p.collective_time = 0.25;
+  p.rows_exchanged = 2048.0;
+  p.rows_time = 0.0625;
   p.step.busy = {0.5, 0.1, 0.2, 0.3, 0.4, 0.6};
   p.step.waited_for_ranks = 0.125;
   p.step.waits = {0.001, 0.0};
@@ -66,6 +68,8 @@ TEST_CASE("a plan as JSON has every field") {
   CHECK(j["collectives"]["bytes"] == 4096.0);
   CHECK(j["collectives"]["ms"] == 250.0);
   CHECK(j["collectives"]["waited_ms"] == 125.0);
+  CHECK(j["shared_micro_batches"]["bytes"] == 2048.0);
+  CHECK(j["shared_micro_batches"]["ms"] == 62.5);
   CHECK(j["buckets_per_step"]["speculated"] == 3.0);
   CHECK(j["waits_ms"][0] == 1.0);
   CHECK(j["activities"].size() == 2);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
 #include <superoffload/train/run/report.hpp>
+#include <superoffload/train/run/run_data.hpp>
 
 #include <doctest/doctest.h>
 
@@ -54,6 +55,36 @@ TEST_CASE("the refusal of a plan names the largest micro-batch that fits, and th
         largest("4 sequences", " --gradient_accumulation_steps 2"));
   CHECK(situation{.batch_size = 1'000'000, .available = 1'001'000}.advice() ==
         largest("10000 sequences", " --gradient_accumulation_steps 100"));
+}
+
+TEST_CASE("the refusal of a plan for several ranks names how many may share the micro-batch that fits") {
+  train::training_options o;
+  o.batch_size = 6;
+  o.ranks = 6;
+  o.recompute = recompute::choice::automatic;
+  offload::plan p;
+  p.refusal = "the plan needs more; the planner's advice";
+  // A rank has room for a third of a sequence.
+  auto const advice = [&](exit_code of_three, std::int64_t room_for_thirds) {
+    auto const text = train::refusal_of(p, "it", o, [&](train::training_options const& other) {
+      expect(other.sequence_ranks != 3 || of_three == exit_code::ok, of_three,
+             "three do not divide the heads");
+      return 3 * train::most_rows(other) <= room_for_thirds * other.sequence_ranks * o.max_length;
+    });
+    return text.substr(text.find("; ") + 2);
+  };
+  CHECK(advice(exit_code::ok, 1) ==
+        "the largest micro-batch that fits has 1 sequence of 1024 tokens, shared by 3 ranks: use "
+        "--sequence_parallel 3 --gradient_accumulation_steps 3");
+  CHECK(advice(exit_code::bad_input, 1) ==
+        "the largest micro-batch that fits has 2 sequences of 1024 tokens, shared by 6 ranks: use "
+        "--sequence_parallel 6 --gradient_accumulation_steps 3");
+  CHECK(advice(exit_code::ok, 0) == "the planner's advice");
+  CHECK_THROWS_AS(static_cast<void>(advice(exit_code::internal, 1)), error);
+  o.sequence_ranks = 6;
+  CHECK(advice(exit_code::ok, 1) ==
+        "the largest micro-batch that fits has 2 sequences of 1024 tokens: use --gradient_accumulation_steps "
+        "3");
 }
 
 TEST_CASE("a plan warns if less memory can be locked than it needs, and only then") {

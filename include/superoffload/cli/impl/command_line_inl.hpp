@@ -162,8 +162,11 @@ SUPEROFFLOAD_INLINE void add_execution(CLI::App& app, command_line& c) {
       "cpu")
       ->group(group);
   choice<precision_choice>(app, "--dtype", c.precision,
-                           {{"float32", precision_choice::float32}, {"bf16", precision_choice::bf16}},
-                           "of weights, activations and gradients")
+                           {{"float32", precision_choice::float32},
+                            {"bf16", precision_choice::bf16},
+                            {"fp8", precision_choice::fp8}},
+                           "of weights, activations and gradients; fp8: bf16, with FP8 GEMMs in linear "
+                           "layers")
       ->group(group);
   using attention = kernel::attention_implementation;
   choice<attention>(
@@ -196,6 +199,12 @@ SUPEROFFLOAD_INLINE void add_ranks(CLI::App& app, command_line& c, std::optional
                  "--device says cuda. Not with torchrun, srun, mpirun and the like, which start them")
       ->group(group);
   app.add_option("--gpus", gpus, "the same, one process for each GPU")->group(group);
+  app.add_option("--sequence_parallel", c.training.sequence_ranks,
+                 "so many ranks, neighbours, share each micro-batch, for long sequences: each has a part of the "
+                 "tokens, and in attention a part of the heads")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
   on_off(app, "--bind_cores_to_rank", c.bind_cores,
          "divide the cores of a host between its ranks, those near a GPU to that GPU's")
       ->group(group);
@@ -450,10 +459,14 @@ SUPEROFFLOAD_INLINE void apply_deepspeed(std::filesystem::path const& path, CLI:
   }
   if (file.bf16) {
     auto const wanted = *file.bf16.value ? precision_choice::bf16 : precision_choice::float32;
-    expect(!given("--dtype") || c.precision == wanted, exit_code::bad_input, file.bf16.where, ": ",
-           *file.bf16.value, ", but --dtype is ", c.precision == precision_choice::bf16 ? "bf16" : "float32",
+    bool const told = given("--dtype");
+    bool const same = (c.precision == precision_choice::float32) == (wanted == precision_choice::float32);
+    expect(!told || same, exit_code::bad_input, file.bf16.where, ": ", *file.bf16.value, ", but --dtype is ",
+           c.precision == precision_choice::float32 ? "float32"
+           : c.precision == precision_choice::bf16  ? "bf16"
+                                                    : "fp8",
            "; expected the same in both, or one of them left out");
-    c.precision = wanted;
+    c.precision = told ? c.precision : wanted;
   }
   if (!file.note.empty()) {
     c.notes.push_back(file.note);
@@ -519,6 +532,9 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
   c.training.deepspeed_config = deepspeed_file;
   if (!deepspeed_file.empty()) {
     detail::apply_deepspeed(deepspeed_file, app, c);
+  }
+  if (c.precision == precision_choice::fp8) {
+    c.training.gemms = gemm_format::float8;
   }
   detail::settle_evaluation(c);
   train::check(c.training);

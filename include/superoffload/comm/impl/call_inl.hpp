@@ -21,6 +21,8 @@ SUPEROFFLOAD_INLINE std::string_view name_of(call::kind what) {
       return "nothing";
     case call::kind::all_gather:
       return "all_gather";
+    case call::kind::all_to_all:
+      return "all_to_all";
     case call::kind::reduce_scatter:
       return "reduce_scatter";
     case call::kind::gather:

@@ -7,6 +7,8 @@
 #include <superoffload/cpu/kernels/tile_gemm.hpp>
 #include <superoffload/kernel/gemm.hpp>
 
+#include <type_traits>
+
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
 /// How a GEMM is cut: by its shape alone.
@@ -36,6 +38,30 @@ int64_t items(kernel::gemm<T, Out> const& g) {
   return t.down * t.across;
 }
 
+/// A tile of a GEMM's c from its sums: sum(r, i, extent) are those of row r from column i on.
+template <class Gemm, class Sum>
+void finish_tile(Gemm const& g, int64_t row, int64_t column, int64_t rows, int64_t columns, Sum const& sum) {
+  using W = wide<std::remove_pointer_t<decltype(g.c)>>;
+  for (int64_t r = 0; r < rows; ++r) {
+    auto* const to = g.c + (row + r) * g.n + column;
+    auto const* const bias = g.bias == nullptr ? nullptr : g.bias + column;
+    auto const* const addend = g.addend == nullptr ? nullptr : g.addend + (row + r) * g.n + column;
+    for_vectors<W>(columns, [&](int64_t i, auto extent) {
+      auto x = sum(r, i, extent);
+      if (bias != nullptr) {
+        x = x + load<W>(bias + i, extent);
+      }
+      if (addend != nullptr) {
+        x = x + load<W>(addend + i, extent);
+      }
+      if (g.accumulate) {
+        x = load<W>(to + i, extent) + x;
+      }
+      store(to + i, x, extent);
+    });
+  }
+}
+
 template <element T, element Out>
 void run(kernel::gemm<T, Out> const& g, int64_t first, int64_t last) {
   using W = wide<T>;
@@ -63,25 +89,8 @@ void run(kernel::gemm<T, Out> const& g, int64_t first, int64_t last) {
                     from > 0);
       from += depth;
     } while (from < g.k);
-    for (int64_t r = 0; r < rows; ++r) {
-      auto const* const sums = tile + r * stride;
-      auto* const to = g.c + (row + r) * g.n + column;
-      auto const* const bias = g.bias == nullptr ? nullptr : g.bias + column;
-      auto const* const addend = g.addend == nullptr ? nullptr : g.addend + (row + r) * g.n + column;
-      for_vectors<W>(columns, [&](int64_t i, auto extent) {
-        auto x = load<W>(sums + i, extent);
-        if (bias != nullptr) {
-          x = x + load<W>(bias + i, extent);
-        }
-        if (addend != nullptr) {
-          x = x + load<W>(addend + i, extent);
-        }
-        if (g.accumulate) {
-          x = load<W>(to + i, extent) + x;
-        }
-        store(to + i, x, extent);
-      });
-    }
+    finish_tile(g, row, column, rows, columns,
+                [&](int64_t r, int64_t i, auto extent) { return load<W>(tile + r * stride + i, extent); });
   }
 }
 

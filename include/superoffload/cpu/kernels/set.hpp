@@ -13,12 +13,14 @@
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/cpu/kernels/adamw.hpp>
 #include <superoffload/cpu/kernels/attention.hpp>
+#include <superoffload/cpu/kernels/column_parts.hpp>
 #include <superoffload/cpu/kernels/cross_entropy.hpp>
 #include <superoffload/cpu/kernels/deferred_adamw.hpp>
 #include <superoffload/cpu/kernels/dropout.hpp>
 #include <superoffload/cpu/kernels/elementwise.hpp>
 #include <superoffload/cpu/kernels/embedding.hpp>
 #include <superoffload/cpu/kernels/expert_swiglu.hpp>
+#include <superoffload/cpu/kernels/float8.hpp>
 #include <superoffload/cpu/kernels/gemm.hpp>
 #include <superoffload/cpu/kernels/grouped_gemm.hpp>
 #include <superoffload/cpu/kernels/head_norm.hpp>

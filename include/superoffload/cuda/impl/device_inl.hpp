@@ -174,6 +174,15 @@ SUPEROFFLOAD_INLINE device::device(int ordinal) : ordinal_{ordinal} {
   host_memory_ = std::make_unique<detail::host_memory>(node_beside(pci_address()));
 }
 
+SUPEROFFLOAD_INLINE bool device::multiplies_float8() const {
+  int major = 0, minor = 0;
+  detail::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, ordinal_),
+                "cudaDeviceGetAttribute", description());
+  detail::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, ordinal_),
+                "cudaDeviceGetAttribute", description());
+  return major > 8 || (major == 8 && minor == 9);
+}
+
 SUPEROFFLOAD_INLINE std::string device::description() const {
   return concat(name(), ":", ordinal_, " (", model_, ")");
 }

@@ -24,10 +24,24 @@
 
 namespace superoffload::cuda::detail {
 
-template <element T>
+template <class T>
 constexpr cudaDataType_t type_of = std::is_same_v<T, bfloat16> ? CUDA_R_16BF
                                    : std::is_same_v<T, float>  ? CUDA_R_32F
+                                   : std::is_same_v<T, float8> ? CUDA_R_8F_E4M3
                                                                : CUDA_R_64F;
+
+constexpr std::string_view name_of(cudaDataType_t type) {
+  switch (type) {
+    case CUDA_R_16BF:
+      return "bf16";
+    case CUDA_R_32F:
+      return "f32";
+    case CUDA_R_8F_E4M3:
+      return "e4m3";
+    default:
+      return "f64";
+  }
+}
 
 struct scalars {
   float one = 1, zero = 0;
@@ -44,7 +58,7 @@ inline constexpr scalars host_scalars;
 static_assert(device::gemm_workspace_bytes == gemms::workspace_bytes + sizeof(scalars));
 
 /// The properties of a GEMM that decide how it is computed.
-struct kind {
+struct gemms::kind {
   std::int64_t m, n, k;
   cudaDataType_t in, out;
   bool transpose_a, transpose_b, adds, biased;
@@ -55,6 +69,7 @@ struct kind {
   [[nodiscard]] double operations() const {
     return 2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   }
+  [[nodiscard]] cudaDataType_t bias_type() const { return in == CUDA_R_8F_E4M3 ? CUDA_R_16BF : in; }
   /// The rows of the result, or the dimension that a weight's gradient sums over.
   [[nodiscard]] std::int64_t tokens() const { return transpose_a ? k : m; }
   /// The same with `most` tokens at most: a part of the GEMM, on the first rows of its operands.
@@ -65,14 +80,11 @@ struct kind {
     return part;
   }
   [[nodiscard]] tuning::kind name(std::string const& processor) const {
-    auto const type = [](cudaDataType_t t) {
-      return std::string_view{t == CUDA_R_16BF ? "bf16" : t == CUDA_R_32F ? "f32" : "f64"};
-    };
     return {.processor = processor,
-            .family =
-                concat(type(in), " to ", type(out), transpose_a ? ", t" : ", n", transpose_b ? 't' : 'n',
-                       adds ? ", adds" : "", biased ? ", bias" : "", ", aligned ", alignment, ", workspace ",
-                       gemms::workspace_bytes, ", n ", n, transpose_a ? ", m " : ", k ", transpose_a ? m : k),
+            .family = concat(name_of(in), " to ", name_of(out), transpose_a ? ", t" : ", n",
+                             transpose_b ? 't' : 'n', adds ? ", adds" : "", biased ? ", bias" : "",
+                             ", aligned ", alignment, ", workspace ", gemms::workspace_bytes, ", n ", n,
+                             transpose_a ? ", m " : ", k ", transpose_a ? m : k),
             .tokens = concat(tokens())};
   }
 };
@@ -93,12 +105,14 @@ struct recipe {
   }
 };
 
-struct operands {
+struct gemms::operands {
   void const* a;
   void const* b;
   void const* addend;  ///< c itself when it is added to, or when nothing is
   void* c;
-  void const* bias;  ///< null: none
+  void const* bias;                  ///< null: none
+  float const* a_inverse = nullptr;  ///< of numbers of 8 bits
+  float const* b_inverse = nullptr;
 };
 
 SUPEROFFLOAD_INLINE int alignment_of(std::initializer_list<void const*> pointers) {
@@ -195,7 +209,7 @@ struct gemms::state {
     set(r, CUBLASLT_MATMUL_DESC_TRANSB, operation(p.transpose_a));
     if (p.biased) {
       set(r, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(CUBLASLT_EPILOGUE_BIAS));
-      set(r, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(p.in));
+      set(r, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, static_cast<std::int32_t>(p.bias_type()));
     }
     auto const layout = [&](cublasLtMatrixLayout_t& to, cudaDataType_t type, std::int64_t rows,
                             std::int64_t columns, bool transposed) {
@@ -211,9 +225,14 @@ struct gemms::state {
     layout(r.c, p.out, p.n, p.m, false);
   }
 
-  void set_bias(recipe& r, operands const& o) const {
+  /// The operands that belong to the description of a GEMM.
+  void set_pointers(recipe& r, operands const& o) const {
     if (o.bias != nullptr) {
       set(r, CUBLASLT_MATMUL_DESC_BIAS_POINTER, o.bias);
+    }
+    if (o.a_inverse != nullptr) {
+      set(r, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, o.b_inverse);
+      set(r, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, o.a_inverse);
     }
   }
 
@@ -404,7 +423,7 @@ struct gemms::state {
     }
     recipe of_part;
     describe(part, of_part);
-    set_bias(of_part, o);
+    set_pointers(of_part, o);
     return std::bit_cast<tuning::algorithm>(fastest(part, of_part, proposed, o, on));
   }
 
@@ -438,22 +457,49 @@ bool gemms::compute(CUstream_st* stream, kernel::gemm<T, Out> const& g) {
     return false;
   }
   operands const o{g.a, g.b, g.addend != nullptr ? static_cast<void const*>(g.addend) : g.c, g.c, g.bias};
-  kind const wanted{.m = g.m,
-                    .n = g.n,
-                    .k = g.k,
-                    .in = type_of<T>,
-                    .out = type_of<Out>,
-                    .transpose_a = g.transpose_a,
-                    .transpose_b = g.transpose_b,
-                    .adds = g.addend != nullptr || g.accumulate,
-                    .biased = g.bias != nullptr,
-                    .alignment = alignment_of({g.a, g.b, g.c, o.addend, g.bias})};
+  return compute(stream,
+                 {.m = g.m,
+                  .n = g.n,
+                  .k = g.k,
+                  .in = type_of<T>,
+                  .out = type_of<Out>,
+                  .transpose_a = g.transpose_a,
+                  .transpose_b = g.transpose_b,
+                  .adds = g.addend != nullptr || g.accumulate,
+                  .biased = g.bias != nullptr,
+                  .alignment = alignment_of({g.a, g.b, g.c, o.addend, g.bias})},
+                 o);
+}
+
+template <element Out>
+bool gemms::compute(CUstream_st* stream, kernel::float8_gemm<Out> const& g) {
+  if (g.k == 0 || (g.addend != nullptr && (g.accumulate || !std::is_same_v<bfloat16, Out>))) {
+    return false;
+  }
+  operands const o{g.a,        g.b,    g.addend != nullptr ? static_cast<void const*>(g.addend) : g.c,
+                   g.c,        g.bias, g.a_inverse,
+                   g.b_inverse};
+  return compute(stream,
+                 {.m = g.m,
+                  .n = g.n,
+                  .k = g.k,
+                  .in = type_of<float8>,
+                  .out = type_of<Out>,
+                  .transpose_a = false,
+                  .transpose_b = true,
+                  .adds = g.addend != nullptr || g.accumulate,
+                  .biased = g.bias != nullptr,
+                  .alignment = alignment_of({g.a, g.b, g.c, o.addend, g.bias})},
+                 o);
+}
+
+SUPEROFFLOAD_INLINE bool gemms::compute(CUstream_st* stream, kind const& wanted, operands const& o) {
   auto const [entry, fresh] = state_->recipes.try_emplace(wanted);
   auto& r = entry->second;
   if (fresh) {
     state_->describe(wanted, r);
   }
-  state_->set_bias(r, o);
+  state_->set_pointers(r, o);
   if (fresh) {
     state_->choose(wanted, r, o, stream);
   }
@@ -474,6 +520,12 @@ SUPEROFFLOAD_EMITTED bool gemms::run(CUstream_st* stream, kernel::gemm<float> co
   return compute(stream, g);
 }
 SUPEROFFLOAD_EMITTED bool gemms::run(CUstream_st* stream, kernel::gemm<double> const& g) {
+  return compute(stream, g);
+}
+SUPEROFFLOAD_EMITTED bool gemms::run(CUstream_st* stream, kernel::float8_gemm<bfloat16> const& g) {
+  return compute(stream, g);
+}
+SUPEROFFLOAD_EMITTED bool gemms::run(CUstream_st* stream, kernel::float8_gemm<float> const& g) {
   return compute(stream, g);
 }
 

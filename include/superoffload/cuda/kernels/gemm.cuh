@@ -10,6 +10,25 @@ namespace superoffload::cuda::kernels {
 
 inline constexpr int gemm_tile = 16;
 
+/// Element (row, column) of a GEMM's c from the sum of its products, unless it lies outside.
+template <class Gemm, class W>
+__device__ __forceinline__ void finish(Gemm const& g, int64_t row, int64_t column, W sum) {
+  if (row >= g.m || column >= g.n) {
+    return;
+  }
+  auto const at = row * g.n + column;
+  if (g.bias != nullptr) {
+    sum += widen(g.bias[column]);
+  }
+  if (g.addend != nullptr) {
+    sum += widen(g.addend[at]);
+  }
+  if (g.accumulate) {
+    sum += widen(g.c[at]);
+  }
+  g.c[at] = narrow<std::remove_pointer_t<decltype(g.c)>>(sum);
+}
+
 /// Any GEMM, element by element: for what cuBLASLt does not do.
 template <class T, class Out>
 __global__ void gemm_kernel(kernel::gemm<T, Out> g, int64_t across) {
@@ -32,20 +51,7 @@ __global__ void gemm_kernel(kernel::gemm<T, Out> g, int64_t across) {
     for (int i = 0; i < gemm_tile; ++i) { sum += a[y][i] * b[i][x]; }
     __syncthreads();
   }
-  if (row >= g.m || column >= g.n) {
-    return;
-  }
-  auto const at = row * g.n + column;
-  if (g.bias != nullptr) {
-    sum += widen(g.bias[column]);
-  }
-  if (g.addend != nullptr) {
-    sum += widen(g.addend[at]);
-  }
-  if (g.accumulate) {
-    sum += widen(g.c[at]);
-  }
-  g.c[at] = narrow<Out>(sum);
+  finish(g, row, column, sum);
 }
 
 template <element T, element Out>
@@ -57,8 +63,7 @@ void run(stream& on, kernel::gemm<T, Out> const& g) {
     return;
   }
   auto const across = pieces_of(g.n, gemm_tile);
-  start(on, gemm_kernel<T, Out>, pieces_of(g.m, gemm_tile) * across, gemm_tile * gemm_tile, 0, g,
-        across);
+  start(on, gemm_kernel<T, Out>, pieces_of(g.m, gemm_tile) * across, gemm_tile * gemm_tile, 0, g, across);
 }
 
 }  // namespace superoffload::cuda::kernels

@@ -497,6 +497,21 @@ SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_gather const&
                 [&] { group_->all_gather(on, a.from, a.to, a.bytes); });
 }
 
+SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_to_all const& a) {
+  group_->queue(on, {.what = comm::call::kind::all_to_all, .count = a.bytes}, [&] {
+    auto const first = a.first_rank(rank());
+    auto const offset = [&](int i) { return static_cast<std::size_t>(i) * a.bytes; };
+    auto const* const from = static_cast<std::byte const*>(a.from);
+    auto* const to = static_cast<std::byte*>(a.to);
+    if (auto const own = offset(rank() - first); a.bytes > 0) {
+      on.copy(to + own, from + own, a.bytes);
+    }
+    group_->exchange(
+        on, {first, 1, a.group}, 1, a.bytes, [&](int i, int) { return from + offset(i); },
+        [&](int i, int) { return to + offset(i); });
+  });
+}
+
 template <element From, element To>
 void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
   group_->queue(on,

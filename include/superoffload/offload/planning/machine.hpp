@@ -31,6 +31,7 @@ struct machine {
     bool is_the_host = false;         ///< device and host share one memory
     double gemms = 0.0;               ///< FLOP/s of GEMMs in the element type
     double grouped_gemms = 0.0;       ///< FLOP/s of grouped GEMMs; 0: not known
+    double float8_gemms = 0.0;        ///< FLOP/s of GEMMs of numbers of 8 bits; 0: not known
     double attention_forward = 0.0;   ///< FLOP/s
     double attention_backward = 0.0;  ///< FLOP/s
     double bandwidth = 0.0;           ///< bytes/s, reads and writes together

@@ -14,8 +14,10 @@
 #include <superoffload/kernel/attention.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
 #include <superoffload/kernel/elementwise.hpp>
+#include <superoffload/kernel/float8.hpp>
 #include <superoffload/kernel/gemm.hpp>
 #include <superoffload/kernel/grouped_gemm.hpp>
+#include <superoffload/offload/planning/float8_operand.hpp>
 #include <superoffload/offload/planning/machine.hpp>
 #include <superoffload/offload/state/adam_workers.hpp>
 #include <superoffload/offload/state/state_arrays.hpp>
@@ -44,6 +46,7 @@ struct probe {
   /// @}
   /// The experts of a layer; 0: none.
   std::int64_t experts = 0, each = 0;           ///< the experts of a token; 0: none
+  bool float8 = false;                          ///< are FP8 GEMMs measured?
   kernel::attention_shape attention{};          ///< of one micro-batch; its `starts` are not read
   std::int64_t bucket = 1;                      ///< elements of the largest bucket
   std::int64_t state = 1;                       ///< elements of all of them
@@ -109,6 +112,11 @@ public:
     d.gemms = gemms(p, flops);
     if (p.experts > 0) {
       d.grouped_gemms = grouped_gemms(p, flops);
+    }
+    if constexpr (std::same_as<T, bfloat16>) {
+      if (p.float8) {
+        d.float8_gemms = float8_gemms(p, flops);
+      }
     }
     attention(p, flops, d);
   }
@@ -220,6 +228,48 @@ private:
                                              .k = rows,
                                              .transpose_a = true});
            });
+  }
+
+  /// The same in 8 bits, with inputs that are rounded already.
+  double float8_gemms(probe const& p, double flops) {
+    auto const of_row = 2 * p.inner * p.columns;
+    auto const rows =
+        kernel::float8_stride(std::clamp(static_cast<std::int64_t>(2.0 * flops / static_cast<double>(of_row)),
+                                         std::int64_t{1}, std::min(p.rows, most_rows)));
+    auto const x = rounded(rows, p.inner), w = rounded(p.columns, p.inner);
+    auto const d_y = rounded(rows, p.columns);
+    auto const y = numbers(rows * p.columns), d_x = numbers(rows * p.inner),
+               d_w = numbers(p.columns * p.inner);
+    return 3.0 * static_cast<double>(rows * of_row) / sustained_seconds([&] {
+             launch(stream_, kernel::float8_gemm<T>{.a = x.values(),
+                                                    .b = w.values(),
+                                                    .a_inverse = x.inverse(),
+                                                    .b_inverse = w.inverse(),
+                                                    .c = y.template as<T>(),
+                                                    .m = rows,
+                                                    .n = p.columns,
+                                                    .k = p.inner});
+             launch(stream_, kernel::float8_gemm<T>{.a = d_y.values(),
+                                                    .b = w.transposed(),
+                                                    .a_inverse = d_y.inverse(),
+                                                    .b_inverse = w.inverse(),
+                                                    .c = d_x.template as<T>(),
+                                                    .m = rows,
+                                                    .n = p.inner,
+                                                    .k = p.columns});
+             launch(stream_, kernel::float8_gemm<T>{.a = d_y.transposed(),
+                                                    .b = x.transposed(),
+                                                    .a_inverse = d_y.inverse(),
+                                                    .b_inverse = x.inverse(),
+                                                    .c = d_w.template as<T>(),
+                                                    .m = p.columns,
+                                                    .n = p.inner,
+                                                    .k = rows});
+           });
+  }
+  float8_operand<D> rounded(std::int64_t rows, std::int64_t columns) {
+    auto const from = numbers(rows * columns);
+    return {*device_, stream_, from.template as<T>(), rows, columns};
   }
 
   /// The same for experts with equally many rows each.

@@ -60,6 +60,8 @@ struct plan {
   int gathered_units = 0;          ///< of a rank, units whose weights are gathered; 0: a single rank
   double exchanged = 0.0;          ///< bytes that a rank sends to others in a step; 0: a single rank
   double collective_time = 0.0;    ///< s of the collectives, overlapped or not; `step` has the wait for them
+  double rows_exchanged = 0.0;     ///< bytes that a rank sends beside these to ranks that share rows
+  double rows_time = 0.0;          ///< s in which the device waits for that
   double tokens_per_second = 0.0;  ///< of all ranks together, at `step_time`
   double model_flops_per_second = 0.0;  ///< of all ranks together, without recompute
   timeline step;                        ///< simulated, in the steady state

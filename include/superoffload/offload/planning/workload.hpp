@@ -13,17 +13,20 @@
 
 namespace superoffload::offload {
 
-/// Work of a device: FLOPs of GEMMs, of attention and of grouped GEMMs, and bytes of device memory that other
-/// functions read and write.
+/// Work of a device: FLOPs of GEMMs, of attention, of grouped GEMMs and of FP8 GEMMs, bytes of device memory
+/// that other functions read and write, and bytes for other ranks.
 struct device_work {
   double gemms = 0.0;      ///< FLOPs
   double attention = 0.0;  ///< FLOPs
   double bytes = 0.0;      ///< read and written
   double grouped = 0.0;    ///< FLOPs of grouped GEMMs
+  double float8 = 0.0;     ///< FLOPs of GEMMs of numbers of 8 bits
+  double exchanged = 0.0;  ///< bytes that go to ranks that share the rows; the device waits for them
 
   /// Adds each kind by itself.
   friend device_work operator+(device_work a, device_work b) {
-    return {a.gemms + b.gemms, a.attention + b.attention, a.bytes + b.bytes, a.grouped + b.grouped};
+    return {a.gemms + b.gemms,     a.attention + b.attention, a.bytes + b.bytes,
+            a.grouped + b.grouped, a.float8 + b.float8,       a.exchanged + b.exchanged};
   }
 };
 

@@ -26,12 +26,13 @@ struct deepspeed_config {
     explicit operator bool() const noexcept { return value.has_value(); }
   };
 
-  said<std::int64_t> train_batch_size;  ///< of a step, over all ranks
-  said<std::int64_t> micro_batch_size;  ///< of a micro-batch on one rank
-  said<std::int64_t> accumulation;      ///< micro-batches of a step
-  said<double> gradient_clipping;       ///< 0: none
-  said<bool> bf16;                      ///< false: float32
-  said<state_format> state;             ///< of the optimizer
+  said<std::int64_t> train_batch_size;   ///< of a step, over all ranks
+  said<std::int64_t> micro_batch_size;   ///< of a micro-batch on one rank, or on those that share it
+  said<std::int64_t> accumulation;       ///< micro-batches of a step
+  said<std::int64_t> sequence_parallel;  ///< ranks that share a micro-batch
+  said<double> gradient_clipping;        ///< 0: none
+  said<bool> bf16;                       ///< false: float32
+  said<state_format> state;              ///< of the optimizer
   /// @{
   /// Of AdamW. `lr` is the peak; the scheduler may say it, too.
   said<double> lr, beta1, beta2, epsilon, weight_decay;

@@ -21,19 +21,27 @@ namespace superoffload::train {
 template <device_policy D>
 class batch_staging {
 public:
-  /// The most int32 values of a batch of `rows` tokens.
-  static std::int64_t capacity(std::int64_t rows) { return 5 * rows + 3 * (rows + 1); }
-
-  /// For batches of up to `rows` tokens. Copies are queued on `stream`, which must outlive it.
-  batch_staging(D& device, typename D::stream& stream, std::int64_t rows)
-      : stream_{&stream}, buffers_{staging_buffer{device, rows}, staging_buffer{device, rows}} {}
-
-  /// Bytes of device memory, and as many of host memory.
-  static std::size_t bytes(std::int64_t rows) {
-    return 2 * static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t);
+  /// The most int32 values of a batch of `rows` tokens here, and as many on each of the ranks that share it.
+  static std::int64_t capacity(std::int64_t rows, int sequence_ranks) {
+    return 5 * rows + 2 * (rows + 1) + (sequence_ranks * rows + 1);
   }
 
-  /// Queues the copy. The result is valid until the second next call.
+  /// For batches of up to `rows` tokens here. Copies are queued on `stream`, which must outlive it.
+  /// `sequence_rank`: this one of the `sequence_ranks` ranks that share each batch.
+  batch_staging(D& device, typename D::stream& stream, std::int64_t rows, int sequence_ranks = 1,
+                int sequence_rank = 0)
+      : stream_{&stream},
+        sequence_ranks_{sequence_ranks},
+        sequence_rank_{sequence_rank},
+        buffers_{staging_buffer{device, bytes(rows, sequence_ranks) / 2},
+                 staging_buffer{device, bytes(rows, sequence_ranks) / 2}} {}
+
+  /// Bytes of device memory, and as many of host memory.
+  static std::size_t bytes(std::int64_t rows, int sequence_ranks = 1) {
+    return 2 * static_cast<std::size_t>(capacity(rows, sequence_ranks)) * sizeof(std::int32_t);
+  }
+
+  /// Queues the copy of this rank's rows. The result is valid until the second next call.
   nn::batch const& put(data::batch const& b, std::int64_t divisor) {
     staging_buffer& s = buffers_[next_];
     next_ = 1 - next_;
@@ -51,10 +59,7 @@ public:
 
 private:
   struct staging_buffer {
-    staging_buffer(D& d, std::int64_t rows)
-        : host{d, static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t), memory::host},
-          device{d, static_cast<std::size_t>(capacity(rows)) * sizeof(std::int32_t)},
-          copied{d} {}
+    staging_buffer(D& d, std::size_t size) : host{d, size, memory::host}, device{d, size}, copied{d} {}
     buffer<D> host, device;
     typename D::event copied;
     bool used = false;
@@ -95,7 +100,9 @@ private:
                .segments = static_cast<std::int64_t>(segment_ids_.size()),
                .longest = longest,
                .divisor = std::max<std::int64_t>(1, divisor),
-               .noise = b.noise};
+               .noise = b.noise,
+               .sequence_ranks = sequence_ranks_,
+               .sequence_rank = sequence_rank_};
     s.batch.tokens = append(b.tokens);
     s.batch.targets = append(b.targets);
     s.batch.positions = append(b.positions);
@@ -109,6 +116,7 @@ private:
   }
 
   typename D::stream* stream_;
+  int sequence_ranks_, sequence_rank_;
   std::array<staging_buffer, 2> buffers_;
   std::size_t next_ = 0;
   std::vector<std::int32_t> order_, segment_starts_, segment_ids_, packed_;

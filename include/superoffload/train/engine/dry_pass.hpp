@@ -5,18 +5,13 @@
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/model/view.hpp>
 #include <superoffload/nn/batch.hpp>
+#include <superoffload/train/engine/batch_shape.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace superoffload::train {
-
-/// The largest micro-batch of a run.
-struct batch_shape {
-  std::int64_t rows = 0;       ///< tokens, padding included
-  std::int64_t positions = 0;  ///< tokens of the longest document
-};
 
 /// Runs the forward and backward of a micro-batch without memory. \returns the peak bytes of activations if
 /// `kept` decides what is kept. Lists the functions inside blocks in `activations`, unless that is null.
@@ -31,6 +26,7 @@ std::size_t dry_pass(D const& device, model::as_view<D, T> const& model, batch_s
   largest.rows = shape.rows;
   largest.documents = 1;
   largest.longest = static_cast<std::int32_t>(shape.positions);
+  largest.sequence_ranks = shape.sequence_ranks;
   auto const no_tables = model.no_tables();
   dry.reset();
   model.loss(dry, largest, no_tables);

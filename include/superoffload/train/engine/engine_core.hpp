@@ -50,8 +50,8 @@ namespace superoffload::train {
 /// waits.
 ///
 /// With zero::sharded, and with zero::offloaded_or_sharded and a group, this is one rank's engine. All ranks
-/// make the same calls with the same arguments, except that each has its own batches. Losses and norms are
-/// those over all ranks.
+/// make the same calls with the same arguments, except that each has its own batches, or each group of
+/// engine_options::sequence_ranks neighbours. Losses and norms are those over all ranks.
 ///
 /// Larger members are defined outside the class, so that an explicit instantiation declaration keeps them
 /// from being compiled elsewhere.
@@ -84,7 +84,8 @@ public:
   static_assert(configures || !offloads,
                 "weights that live in host memory are updated there: zero::offloaded needs offload::super");
 
-  /// Computes the memory; allocates nothing on the device yet. Model and group must outlive this; the group
+  /// Computes the memory; allocates nothing on the device yet. \throws comm::agreed_error(bad_input) if the
+  /// ranks cannot share micro-batches as the options say. Model and group must outlive this; the group
   /// is null for an engine without ranks. If an exception destroys a rank's engine, the group must abort
   /// before (comm::abort_on_exception): queued collectives wait for the other ranks.
   engine_core(Device& device, group_type* group, model_view model, engine_options options);
@@ -225,7 +226,8 @@ private:
   using update_aware_type = update_aware_store<Device, store_type, state_type>;
 
   [[nodiscard]] zero::store_options store_options() const {
-    return {options_.accumulates, options_.configuration.buffers, options_.configuration.offloaded};
+    return {options_.accumulates, options_.configuration.buffers, options_.configuration.offloaded,
+            options_.sequence_ranks};
   }
   [[nodiscard]] offload::step_record record_of(double rate, float factor) const {
     return {options_.adamw, rate, accepted_steps_ + 1, factor};
@@ -233,7 +235,8 @@ private:
   [[nodiscard]] zero::gradient_sink<stream_type> sink();
   void make_plan(std::size_t memory = std::numeric_limits<std::size_t>::max());
   [[nodiscard]] offload::gradient_check check_gradient();
-  double run_forward(data::batch const& batch, std::int64_t divisor, bool with_backward);
+  double run_forward(data::batch const& whole, std::int64_t divisor, bool with_backward);
+  [[nodiscard]] data::batch own_slice(data::batch const& whole) const;
 
   Device* device_;
   group_type* group_;  ///< null without ranks
@@ -274,10 +277,15 @@ engine_core<Device, P, S, O>::engine_core(Device& device, group_type* group, mod
       model_{model},
       options_{std::move(options)} {
   optim::check(options_.adamw);
+  expect_gemms<T>(device, model_.settings());
   expect(options_.max_rows > 0 && options_.max_positions > 0, exit_code::bad_input,
          "the largest micro-batch must have at least one token");
   expect(is_rank() ? shards : alone, exit_code::internal,
          is_rank() ? "an engine whose policies shard nothing got a group" : "zero::sharded needs a group");
+  if (options_.sequence_ranks != 1) {
+    comm::together(ranks_,
+                   [this] { expect_shareable(options_.sequence_ranks, ranks_.ranks(), model_.settings()); });
+  }
   if (is_rank()) {
     owned_ = zero::shards_of(model_.units(), ranks_.rank(), ranks_.ranks());
   }
@@ -330,7 +338,8 @@ void engine_core<D, P, S, O>::initialize(tensor_reader const& read) {
                  offload::unit_weights<T>{[this](int unit) { return store_->weights(unit); }}, times());
   io_.emplace(*stream_, units, *store_, *state_, ranks_, is_rank());
   tables_ = model_.make_tables(*device_, *stream_, options_.max_positions);
-  staging_.emplace(*device_, *stream_, options_.max_rows);
+  auto const shared_by = options_.sequence_ranks;
+  staging_.emplace(*device_, *stream_, options_.largest_batch().rows, shared_by, ranks_.rank() % shared_by);
   activations_ = buffer<D>{*device_, memory_.allocation.activations};
   if (auto const bytes = memory_.allocation.activations_on_host; bytes > 0) {
     offloaded_activations_.emplace(*device_, *stream_, bytes, times());
@@ -379,7 +388,7 @@ void engine_core<D, P, S, O>::begin_step(std::int64_t label_tokens, std::int64_t
 template <class D, class P, class S, class O>
 double engine_core<D, P, S, O>::forward(data::batch const& batch) {
   if (micro_batch_ == micro_batches_) {
-    begin_step(comm::sum_over_ranks(ranks_, batch.label_tokens()));
+    begin_step(comm::sum_over_ranks(ranks_, batch.label_tokens()) / options_.sequence_ranks);
   }
   expect(!lost_, exit_code::nonfinite,
          "a gradient was not finite, and buckets were updated with it: continue from the last checkpoint");
@@ -392,10 +401,15 @@ double engine_core<D, P, S, O>::forward(data::batch const& batch) {
 }
 
 template <class D, class P, class S, class O>
-double engine_core<D, P, S, O>::run_forward(data::batch const& batch, std::int64_t divisor,
+double engine_core<D, P, S, O>::run_forward(data::batch const& whole, std::int64_t divisor,
                                             bool with_backward) {
-  expect(batch.rows() <= options_.max_rows, exit_code::bad_input, "a micro-batch of ", batch.rows(),
+  expect(whole.rows() <= options_.max_rows, exit_code::bad_input, "a micro-batch of ", whole.rows(),
          " tokens, but engine_options::max_rows is ", options_.max_rows);
+  std::optional<data::batch> slice;
+  if (options_.sequence_ranks > 1) {
+    slice = own_slice(whole);
+  }
+  data::batch const& batch = slice ? *slice : whole;
   if (with_backward) {
     auto const& choice = kept_->of(batch.rows());
     recomputed_flops_ += choice.recomputed_flops_per_token * static_cast<double>(batch.rows());
@@ -413,6 +427,14 @@ double engine_core<D, P, S, O>::run_forward(data::batch const& batch, std::int64
     stream_->synchronize();
   }
   return comm::sum_over_ranks(ranks_, *loss_.template as<double>());
+}
+
+/// All groups of ranks exchange at once, so the largest micro-batch decides the rows of all.
+template <class D, class P, class S, class O>
+data::batch engine_core<D, P, S, O>::own_slice(data::batch const& whole) const {
+  auto const ranks = options_.sequence_ranks;
+  return data::slice_of(whole, comm::max_over_ranks(ranks_, whole.rows()), ranks_.rank() % ranks, ranks,
+                        options_.max_positions);
 }
 
 template <class D, class P, class S, class O>
@@ -460,6 +482,8 @@ step_result engine_core<D, P, S, O>::step(double rate) {
 
 template <class D, class P, class S, class O>
 std::vector<float> engine_core<D, P, S, O>::logits(data::batch const& batch) {
+  expect(options_.sequence_ranks == 1, exit_code::internal,
+         "ranks that share rows have no logits of all rows, expected engine_options::sequence_ranks 1");
   auto const units = static_cast<int>(model_.units().size());
   auto const& staged = staging_->put(batch, 1);
   autograd::tape<D, T> dry{*device_, units};

@@ -51,7 +51,8 @@ engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, en
       p.trainable_parameters += tensor.trainable ? tensor.count() : 0;
     }
   }
-  auto const batches = batch_staging<D>::bytes(o.max_rows);
+  auto const largest = o.largest_batch();
+  auto const batches = batch_staging<D>::bytes(largest.rows, largest.sequence_ranks);
   p.weights = store.weights;
   p.gradients = store.gradients;
   p.optimizer_state = state.device;
@@ -63,7 +64,7 @@ engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, en
   std::vector<autograd::activation> activations;
   auto const peak_of = [&](autograd::activation_checkpointing const& kept,
                            std::vector<autograd::activation>* list) {
-    return dry_pass<T>(device, model, {o.max_rows, o.max_positions}, kept, list);
+    return dry_pass<T>(device, model, largest, kept, list);
   };
   p.activations = peak_of({}, &activations);
   auto& offloading = all.offloading;
@@ -88,7 +89,7 @@ engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, en
   p.results_recomputed = std::count_if(activations.begin(), activations.end(),
                                        [&](auto const& a) { return !checkpointing.keeps(a.unit, a.index); });
   p.recomputed_flops_per_token =
-      recomputed_flops(activations, checkpointing) / static_cast<double>(o.max_rows);
+      recomputed_flops(activations, checkpointing) / static_cast<double>(largest.rows);
   return all;
 }
 

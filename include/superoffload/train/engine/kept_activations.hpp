@@ -65,15 +65,15 @@ public:
                    engine_memory const& largest)
       : device_{&device},
         model_{model},
-        largest_{options.max_rows, options.max_positions},
+        largest_{options.largest_batch()},
         bytes_{largest.allocation.activations},
         offloading_{largest.offloading},
         adapts_{recompute::adapts(options.recompute) &&
                 (largest.allocation.results_recomputed > 0 || offloading_.buffers > 0)},
         of_largest_{largest.checkpointing, largest.allocation.recomputed_flops_per_token} {}
 
-  /// For a micro-batch of `rows` tokens. The first call for a size takes some dry passes. The reference stays
-  /// valid.
+  /// For a micro-batch of `rows` tokens on this rank. The first call for a size takes some dry passes. The
+  /// reference stays valid.
   choice const& of(std::int64_t rows) {
     auto const size = data::rounded_rows(rows, largest_.rows);
     if (!adapts_ || size == largest_.rows) {
@@ -81,7 +81,7 @@ public:
     }
     auto const [at, is_new] = of_sizes_.try_emplace(size);
     if (is_new) {
-      at->second = fit({size, largest_.positions});
+      at->second = fit({size, largest_.positions, largest_.sequence_ranks});
     }
     return at->second;
   }

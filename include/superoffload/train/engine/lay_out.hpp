@@ -3,16 +3,63 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/device.hpp>
+#include <superoffload/core/dtype.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/gemm_format.hpp>
 #include <superoffload/model/architecture.hpp>
 #include <superoffload/model/config.hpp>
 
+#include <concepts>
 #include <functional>
+#include <string>
 
 namespace superoffload::train {
 
 /// Selects tensors of a model; empty: all.
 using tensor_choice = std::function<bool(autograd::tensor_entry const&)>;
+
+/// The element type of a model's weights, as --dtype has it, or "fp8" where its linear layers multiply in 8
+/// bits.
+template <element T>
+std::string dtype_name(model::config const& config) {
+  bool const is_bfloat16 = std::same_as<T, bfloat16>;
+  return config.gemms == gemm_format::float8 ? "fp8" : is_bfloat16 ? "bf16" : "float32";
+}
+
+/// \throws error(bad_input) if the device, or elements of type T, have no GEMMs in the format of `config`.
+template <element T, device_policy D>
+void expect_gemms(D const& device, model::config const& config) {
+  if (config.gemms == gemm_format::element) {
+    return;
+  }
+  expect(std::same_as<T, bfloat16>, exit_code::bad_input,
+         "FP8 GEMMs are for models in bfloat16: expected precision::bf16");
+  expect(multiplies_float8(device), exit_code::bad_input, "--dtype fp8: ", device.description(),
+         " has no FP8 GEMMs; expected an NVIDIA GPU of compute capability 8.9 or more (Ada, Hopper, "
+         "Blackwell), or --dtype bf16");
+}
+
+/// \throws error(bad_input) if `ranks` ranks are no groups of `sequence_ranks`.
+inline void expect_groups(int sequence_ranks, int ranks) {
+  expect(sequence_ranks > 0 && ranks % sequence_ranks == 0, exit_code::bad_input, "--sequence_parallel is ",
+         sequence_ranks, ", but there ", ranks == 1 ? "is 1 rank" : concat("are ", ranks, " ranks"),
+         "; expected a number that divides them");
+}
+
+/// \throws error(bad_input) if `sequence_ranks` of `ranks` ranks cannot share the rows of a micro-batch.
+inline void expect_shareable(int sequence_ranks, int ranks, model::config const& config) {
+  if (sequence_ranks == 1) {
+    return;
+  }
+  expect_groups(sequence_ranks, ranks);
+  expect(config.heads % sequence_ranks == 0 && config.kv_heads % sequence_ranks == 0, exit_code::bad_input,
+         "--sequence_parallel is ", sequence_ranks, ", but the model has ", config.heads, " heads and ",
+         config.kv_heads, " key-value heads; expected a number that divides both");
+  expect(config.load_balancing_weight == 0.0, exit_code::bad_input, "--sequence_parallel is ", sequence_ranks,
+         ", but the model has a load-balancing loss, which is that of all rows of a micro-batch; expected "
+         "router_aux_loss_coef 0 or output_router_logits false in config.json");
+}
 
 /// The model of a configuration, with the tensors that are trained and those of them that decay.
 /// \throws error(bad_input) for a configuration of another architecture.

@@ -6,6 +6,8 @@
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/recorder.hpp>
 
+#include <cstddef>
+
 namespace superoffload::train {
 
 /// The store as an engine's tape sees it: it waits until the optimizer has updated a unit's weights before
@@ -64,6 +66,11 @@ public:
     store_->release(unit, p);
   }
   void reduce(int unit) { store_->reduce(unit); }
+  void exchange(void const* from, void* to, std::size_t bytes)
+    requires requires(Store& store) { store.exchange(from, to, bytes); }
+  {
+    store_->exchange(from, to, bytes);
+  }
   /// @}
 
 private:

@@ -158,6 +158,7 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
          "expected one of them");
   expect_outputs_apart(o);
   offload::check(o.offload);
+  expect_groups(o.sequence_ranks, o.ranks);
   expect(o.ranks == 1 || o.offload.offload_weights != offload::choice::on, exit_code::bad_input,
          "--offload_weights is on, but ", o.ranks,
          " ranks train together: expected auto or off, since each of them has only a shard of the weights "
@@ -191,6 +192,7 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
       {"--max_length", concat(o.max_length)},
       {"--batch_size", batch},
       {"--gradient_accumulation_steps", concat(o.accumulation)},
+      {"--sequence_parallel", concat(o.sequence_ranks)},
       {"--num_train_epochs", concat(o.epochs)},
       {"--max_steps", concat(o.max_steps)},
       {"--lr", concat(o.lr)},
@@ -262,6 +264,12 @@ SUPEROFFLOAD_INLINE double learning_rate(training_options const& o, std::int64_t
                          .minimum = o.min_lr,
                          .cycles = o.lr_cycles,
                          .power = o.lr_power}(k);
+}
+
+SUPEROFFLOAD_INLINE model::config config_of(training_options const& o, model::family const* own) {
+  auto config = model::read_config(o.model_source(), own);
+  config.gemms = o.gemms;
+  return config;
 }
 
 SUPEROFFLOAD_INLINE tensor_choice trained_by(training_options const& o) {

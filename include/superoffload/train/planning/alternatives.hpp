@@ -18,7 +18,8 @@ struct alternative {
   offload::plan plan;  ///< it may not fit
 };
 
-/// What else a run could be: other batches, other recompute, more or less state off the device.
+/// What else a run could be: other batches, more ranks that share them, other recompute, more or less state
+/// off the device.
 struct alternatives {
   std::vector<alternative> rows;  ///< the first is the run as asked for
   /// @{

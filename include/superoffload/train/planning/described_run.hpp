@@ -19,10 +19,12 @@
 
 namespace superoffload::train {
 
-/// The steps that the options ask for, of an engine on a machine that is described.
+/// The steps that the options ask for, of an engine on a machine that is described. \throws error(bad_input)
+/// if ranks cannot share the rows of this model's micro-batches as the options say
 template <element T>
 step_shape shape_on(model::view<described_device, T> model, offload::machine const& m,
                     training_options const& o) {
+  expect_shareable(o.sequence_ranks, o.ranks, model.settings());
   auto shape = shape_of(o);
   if (shape.ranks > 1) {
     auto const buffers =
@@ -80,15 +82,13 @@ alternatives alternatives_on(model::view<described_device, T> model, offload::ma
 template <model::architecture Architecture, element T>
 offload::plan plan_on(offload::machine const& m, offload::settings const& s, training_options const& o) {
   check(o);
-  auto const model = lay_out<Architecture>(
-      model::read_config(o.model_source(), model::own_family<Architecture>()), trained_by(o));
+  auto const model = lay_out<Architecture>(config_of(o, model::own_family<Architecture>()), trained_by(o));
   return plan_on<T>(model::view<described_device, T>{model}, m, s, o);
 }
 
 template <model::architecture Architecture, element T>
 alternatives alternatives_on(offload::machine const& m, training_options const& o, offload::plan asked) {
-  auto const model = lay_out<Architecture>(
-      model::read_config(o.model_source(), model::own_family<Architecture>()), trained_by(o));
+  auto const model = lay_out<Architecture>(config_of(o, model::own_family<Architecture>()), trained_by(o));
   return alternatives_on<T>(model::view<described_device, T>{model}, m, o, std::move(asked));
 }
 

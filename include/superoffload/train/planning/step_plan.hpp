@@ -30,12 +30,14 @@ namespace superoffload::train {
 
 /// The steps that the options ask for.
 inline step_shape shape_of(training_options const& o) {
-  return {.micro_batch = {most_rows(o), o.max_length},
-          .sequences = std::max<std::int64_t>(1, most_rows(o) / o.max_length),
-          .micro_batches = static_cast<int>(o.accumulation),
-          .recompute = o.recompute,
-          .checks_gradient = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip,
-          .ranks = o.ranks};
+  return {
+      .micro_batch = {data::rows_of_slice(most_rows(o), o.sequence_ranks), o.max_length, o.sequence_ranks},
+      .sequences = std::max<std::int64_t>(1, most_rows(o) / o.max_length),
+      .tokens = o.tokens_per_batch > 0 ? o.tokens_per_batch : o.batch_size * o.max_length,
+      .micro_batches = static_cast<int>(o.accumulation),
+      .recompute = o.recompute,
+      .checks_gradient = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip,
+      .ranks = o.ranks};
 }
 
 /// Bytes that a rank's engine takes for whole gradients, beside those of its shards; none without ranks. Call
@@ -238,6 +240,7 @@ offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_
                    .columns = 2 * c.intermediate,
                    .experts = c.experts,
                    .each = c.experts_per_token,
+                   .float8 = c.gemms == gemm_format::float8,
                    .attention = {.starts = nullptr,
                                  .documents = std::max<std::int64_t>(1, expected.rows / expected.positions),
                                  .rows = expected.rows,

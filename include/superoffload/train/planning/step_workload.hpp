@@ -31,15 +31,16 @@ struct expected_step {
 
 /// The inputs of a step's workload besides the model.
 struct step_shape {
-  batch_shape micro_batch;                  ///< the largest one: decides the memory
-  std::int64_t sequences = 1;               ///< of a micro-batch
-  std::optional<expected_step> expected{};  ///< decides the time; by default every micro-batch is the largest
+  batch_shape micro_batch;     ///< the largest one: decides the memory
+  std::int64_t sequences = 1;  ///< of a micro-batch
+  std::int64_t tokens = 0;     ///< of a step, over all ranks; 0: every micro-batch is the largest
+  std::optional<expected_step> expected{};  ///< decides the time; none: the largest micro-batches do
   int micro_batches = 1;                    ///< of each rank in a step
   recompute::choice recompute = recompute::choice::automatic;  ///< automatic: the plan chooses
   bool checks_gradient = true;                                 ///< as in offload::workload
   double hit_rate = 1.0;                                       ///< as in offload::workload
   bool offloads = true;  ///< can the engine's store offload weights and gradients?
-  int ranks = 1;         ///< that share the step; all other numbers are for one rank
+  int ranks = 1;         ///< that share the step; all numbers but `tokens` are for one rank
   /// Bytes of device memory for whole gradients, if the engine has shards.
   std::optional<std::size_t> whole_gradients{};
 };
@@ -47,7 +48,7 @@ struct step_shape {
 namespace detail {
 
 inline offload::device_work device_work_of(autograd::work const& w) {
-  return {w.flops, w.attention, w.bytes, w.grouped};
+  return {w.flops, w.attention, w.bytes, w.grouped, w.float8, w.exchanged};
 }
 
 /// The collectives of zero::sharded_store: all shards of each unit but the rank's own. None for a single
@@ -70,8 +71,8 @@ offload::collectives collectives_of(std::vector<autograd::unit_layout> const& un
 }
 
 inline expected_step expected_of(step_shape const& s) {
-  return s.expected.value_or(
-      expected_step{s.micro_batch, std::int64_t{s.ranks} * s.micro_batches * s.micro_batch.rows});
+  auto const full = std::int64_t{s.ranks} * s.micro_batches * s.micro_batch.rows;
+  return s.expected.value_or(expected_step{s.micro_batch, s.tokens > 0 ? std::min(s.tokens, full) : full});
 }
 
 /// The work of the functions inside blocks, for the expected micro-batch.
@@ -115,7 +116,8 @@ offload::checkpointing_level level_of(D const& device, model::as_view<D, T> cons
   offload::checkpointing_level level;
   level.activations = dry_pass<T>(device, model, s.micro_batch, kept);
   level.recompute.resize(model.units().size());
-  batch_shape const expected{expected_of(s).micro_batch.rows, s.micro_batch.positions};
+  batch_shape const expected{expected_of(s).micro_batch.rows, s.micro_batch.positions,
+                             s.micro_batch.sequence_ranks};
   bool const adapts = recompute::adapts(s.recompute) && expected.rows < s.micro_batch.rows;
   auto const kept_then =
       adapts ? kept_within<T>(device, model, expected, work, level.activations, offloading) : kept;
@@ -156,12 +158,13 @@ double add_blocks(std::vector<autograd::unit_layout> const& units,
   for (auto const& a : activations) {
     auto& forward = w.units[static_cast<std::size_t>(a.unit)].forward;
     forward = forward + device_work_of(a.recompute);
-    gemms += a.recompute.flops + a.recompute.grouped;
+    gemms += a.recompute.flops + a.recompute.grouped + a.recompute.float8;
   }
   double const share = 1.0 / s.ranks;
   for (std::size_t u = 0; u < units.size(); ++u) {
     auto& [forward, backward] = w.units[u];
-    backward = {2.0 * forward.gemms, 2.5 * forward.attention, 2.0 * forward.bytes, 2.0 * forward.grouped};
+    backward = {2.0 * forward.gemms,   2.5 * forward.attention, 2.0 * forward.bytes,
+                2.0 * forward.grouped, 2.0 * forward.float8,    forward.exchanged};
     if (units[u].trainable()) {  // the gradient norm
       backward.bytes +=
           share * static_cast<double>(units[u].elements()) *
@@ -303,9 +306,9 @@ offload::workload workload_of(D const& device, model::as_view<D, T> const& model
     return std::llround(documents *
                         static_cast<double>(kernel::visible_pairs(expected.micro_batch.positions, window)));
   });
-  w.workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + model.table_bytes(s.micro_batch.positions) +
-                 D::gemm_workspace_bytes;
-  w.host_workspaces = batch_staging<D>::bytes(s.micro_batch.rows) + sizeof(double);
+  auto const batches = batch_staging<D>::bytes(s.micro_batch.rows, s.micro_batch.sequence_ranks);
+  w.workspaces = batches + model.table_bytes(s.micro_batch.positions) + D::gemm_workspace_bytes;
+  w.host_workspaces = batches + sizeof(double);
   w.element_bytes = static_cast<int>(sizeof(T));
   w.checks_gradient = s.checks_gradient;
   w.hit_rate = s.hit_rate;

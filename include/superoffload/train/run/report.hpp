@@ -17,7 +17,7 @@ namespace superoffload::train {
 /// The device, element type and attention of an engine.
 struct engine_outline {
   std::string device;        ///< its description
-  std::string element_type;  ///< "bf16" or "float32"
+  std::string element_type;  ///< "bf16", "fp8" or "float32"
   std::string attention;     ///< the implementation, if the device has several
   std::size_t lockable = std::numeric_limits<std::size_t>::max();  ///< device_policy's lockable_bytes
 };
@@ -41,7 +41,8 @@ std::string describe(training_options const& o, run_outline const& outline);
 using fits_with = std::function<bool(training_options const&)>;
 
 /// Why a plan does not fit the memory of `device` or of the host: with the largest micro-batch that fits and
-/// its flags, or, if none fits, with the planner's own refusal.
+/// its flags, or, if none fits, with the planner's own refusal. If no micro-batch of the ranks that share it
+/// fits, it may be shared by more. `fits` may throw error(bad_input) for options that contradict each other.
 std::string refusal_of(offload::plan const& p, std::string const& device, training_options const& o,
                        fits_with const& fits);
 

@@ -24,6 +24,7 @@ inline engine_options engine_options_of(training_options const& o) {
   e.adamw = o.adamw;
   e.max_grad_norm = o.max_grad_norm;
   e.max_rows = most_rows(o);
+  e.sequence_ranks = o.sequence_ranks;
   e.max_positions = o.max_length;
   e.accumulates = o.accumulation > 1;
   e.recompute = o.recompute;
@@ -55,7 +56,7 @@ struct run_setup {
       options.report_to = {};
       options.wall_clock_breakdown = false;
     }
-    comm::together(ranks, [&] { config = model::read_config(options.model_source(), own); });
+    comm::together(ranks, [&] { config = config_of(options, own); });
   }
 
   /// Does this rank report, and write what is not sharded?

@@ -123,6 +123,11 @@ private:
                          in_units(static_cast<std::size_t>(p_.exchanged)), memory_unit(),
                          1e3 * p_.collective_time, 1e3 * p_.step.waited_for_ranks);
     }
+    if (p_.rows_exchanged > 0.0) {
+      text_ +=
+          formatted("  shared micro-batches: %.2f %s a step and rank, %.1f ms, waited for\n",
+                    in_units(static_cast<std::size_t>(p_.rows_exchanged)), memory_unit(), 1e3 * p_.rows_time);
+    }
   }
 
   plan const& p_;

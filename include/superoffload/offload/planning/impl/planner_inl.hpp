@@ -234,6 +234,14 @@ private:
     finish(*best_);
   }
 
+  /// Bytes of a micro-batch between ranks that share its rows.
+  [[nodiscard]] double exchanged_in(checkpointing_level const& level) const {
+    double bytes = 0.0;
+    for (auto const& unit : w_.units) { bytes += unit.forward.exchanged + unit.backward.exchanged; }
+    for (auto const& again : level.recompute) { bytes += again.exchanged; }
+    return bytes;
+  }
+
   void finish(plan& p) const {
     p.exchanged = p.collective_time = 0.0;
     p.gathered_units = static_cast<int>(w_.with_ranks.units.size());
@@ -241,6 +249,8 @@ private:
       p.exchanged += o.bytes;
       p.collective_time += seconds_of(m_, o);
     }
+    p.rows_exchanged = w_.micro_batches * exchanged_in(w_.levels[p.level]);
+    p.rows_time = p.rows_exchanged > 0.0 ? p.rows_exchanged / m_.peers.all_gather : 0.0;
     p.bound = std::max(step_bound(p, w_, m_), p.collective_time);
     p.tokens_per_second = static_cast<double>(w_.tokens) / p.step_time;
     p.model_flops_per_second = w_.model_flops / p.step_time;
@@ -288,6 +298,10 @@ SUPEROFFLOAD_INLINE void check(std::vector<autograd::unit_layout> const& units, 
   expect(!grouped || m.device.grouped_gemms > 0.0, exit_code::bad_input, "machine '", m.name,
          "': device.grouped_gemms_tflops is missing: expected the rate of grouped GEMMs, for a "
          "model with experts");
+  bool const float8 =
+      std::any_of(w.units.begin(), w.units.end(), [](auto const& u) { return u.forward.float8 > 0.0; });
+  expect(!float8 || m.device.float8_gemms > 0.0, exit_code::bad_input, "machine '", m.name,
+         "': device.float8_gemms_tflops is missing: expected the rate of FP8 GEMMs, for --dtype fp8");
 }
 }  // namespace detail
 

@@ -12,7 +12,9 @@ SUPEROFFLOAD_INLINE std::vector<unit_time> unit_times(machine const& m, workload
   auto const& d = m.device;
   auto const others = [&](device_work const& f) {
     double const grouped = f.grouped > 0.0 ? f.grouped / d.grouped_gemms : 0.0;
-    return f.gemms / d.gemms + f.bytes / d.bandwidth + grouped;
+    double const float8 = f.float8 > 0.0 ? f.float8 / d.float8_gemms : 0.0;
+    double const exchanged = f.exchanged > 0.0 ? f.exchanged / m.peers.all_gather : 0.0;
+    return f.gemms / d.gemms + f.bytes / d.bandwidth + grouped + float8 + exchanged;
   };
   auto const forward = [&](device_work const& f) { return others(f) + f.attention / d.attention_forward; };
   auto const backward = [&](device_work const& b) { return others(b) + b.attention / d.attention_backward; };

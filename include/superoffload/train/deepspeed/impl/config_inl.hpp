@@ -461,11 +461,9 @@ SUPEROFFLOAD_INLINE void read_zero(section& root, deepspeed_config& c) {
   zero->expect_no_more();
 }
 
-SUPEROFFLOAD_INLINE void read_others(section& root) {
+SUPEROFFLOAD_INLINE void read_others(section& root, deepspeed_config& c) {
   root.only("dataloader_drop_last", false, "the last step of an epoch takes the rows that are left");
-  auto const parallel = root.count("sequence_parallel_size", 1, most_sequences);
-  expect(!parallel || *parallel.value == 1, exit_code::bad_input, parallel.where, ": ",
-         parallel.value.value_or(1), " is not supported, expected 1");
+  c.sequence_parallel = root.count("sequence_parallel_size", 1, 1 << 20);
   root.not_enabled({"amp", "torch_autocast", "progressive_layer_drop", "curriculum_learning",
                     "data_efficiency", "elasticity", "hybrid_engine", "quantize_training",
                     "compression_training", "weight_quantization", "sparse_attention", "tensor_parallel",
@@ -524,7 +522,7 @@ SUPEROFFLOAD_INLINE deepspeed_config parse_deepspeed_config(std::string_view tex
   detail::read_scheduler(root, c);
   detail::read_zero(root, c);
   c.wall_clock_breakdown = root.boolean("wall_clock_breakdown");
-  detail::read_others(root);
+  detail::read_others(root, c);
   c.note = inert.note(origin);
   c.origin = origin;
   return c;

@@ -36,7 +36,7 @@ public:
       expect(!given(flag) || option == *file.value, exit_code::bad_input, file.where, ": ",
              shown(*file.value), ", but ", flag, " is ", shown(option),
              "; expected the same in both, or one of them left out");
-      option = *file.value;
+      option = static_cast<Option>(*file.value);
     }
   }
 
@@ -44,9 +44,16 @@ private:
   given_flags const* given_;
 };
 
-/// train_batch_size = train_micro_batch_size_per_gpu * gradient_accumulation_steps * ranks
+/// train_batch_size = train_micro_batch_size_per_gpu * gradient_accumulation_steps * ranks, of which those
+/// that share a micro-batch count as one.
 SUPEROFFLOAD_INLINE void settle_batch(deepspeed_config const& file, settlement const& settle,
                                       std::int64_t ranks, training_options& o) {
+  settle(file.sequence_parallel, "--sequence_parallel", o.sequence_ranks);
+  expect(o.sequence_ranks >= 1 && ranks % o.sequence_ranks == 0, exit_code::bad_input,
+         file.sequence_parallel ? file.sequence_parallel.where : "--sequence_parallel", ": ",
+         o.sequence_ranks, " does not divide the ", ranks, ranks == 1 ? " rank" : " ranks",
+         ", expected a number that does");
+  ranks /= o.sequence_ranks;
   for (auto const* const batch : {&file.train_batch_size, &file.micro_batch_size}) {
     expect(!*batch || !settle.given("--tokens_per_batch"), exit_code::bad_input, batch->where, ": ",
            batch->value.value_or(0), " sequences, but --tokens_per_batch is ", o.tokens_per_batch,

@@ -29,6 +29,7 @@ public:
 
   std::vector<alternative> make(offload::plan asked) && {
     change_batch();
+    change_sequence_ranks();
     change_recompute();
     if (planner_.rates_of_offloading) {
       change_offloading();
@@ -66,6 +67,16 @@ private:
       o.accumulation = accumulation;
       if (accumulation > 0 && o.parts() <= o.most_accumulation()) {
         add(concat("--gradient_accumulation_steps ", accumulation), o);
+      }
+    }
+  }
+
+  void change_sequence_ranks() {
+    for (int ranks = 1; ranks > 0; ranks = asked_.next_sequence_ranks(ranks)) {
+      if (ranks != asked_.sequence_ranks) {
+        auto o = asked_;
+        o.sequence_ranks = ranks;
+        add(concat("--sequence_parallel ", ranks), o);
       }
     }
   }

@@ -146,6 +146,7 @@ SUPEROFFLOAD_INLINE offload::machine slowest_of(comm::host_group const& ranks, o
     most(m.device.reserve, other.device.reserve);
     least(m.device.gemms, other.device.gemms);
     least(m.device.grouped_gemms, other.device.grouped_gemms);
+    least(m.device.float8_gemms, other.device.float8_gemms);
     least(m.device.attention_forward, other.device.attention_forward);
     least(m.device.attention_backward, other.device.attention_backward);
     least(m.device.bandwidth, other.device.bandwidth);

@@ -99,6 +99,9 @@ SUPEROFFLOAD_INLINE void read_device(machine_section device, offload::machine& m
       device.has(name)) {
     m.device.grouped_gemms = device.positive(name, 1e12);
   }
+  if (device.has("float8_gemms_tflops")) {
+    m.device.float8_gemms = device.positive("float8_gemms_tflops", 1e12);
+  }
   m.device.attention_forward = device.positive("attention_forward_tflops", 1e12);
   m.device.attention_backward = device.positive("attention_backward_tflops", 1e12);
   m.device.bandwidth = device.positive("memory_gb_per_s", 1e9);
@@ -215,6 +218,9 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::machine const& m, std::string c
   };
   if (m.device.grouped_gemms > 0.0) {
     json["device"]["grouped_gemms_tflops"] = 1e-12 * m.device.grouped_gemms;
+  }
+  if (m.device.float8_gemms > 0.0) {
+    json["device"]["float8_gemms_tflops"] = 1e-12 * m.device.float8_gemms;
   }
   if (m.peers.known()) {
     json["peers"] = {{"all_gather_gb_per_s", 1e-9 * m.peers.all_gather},

@@ -91,6 +91,7 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::plan const& p, std::string cons
         {"bytes", known(p.exchanged)},
         {"ms", known(1e3 * p.collective_time)},
         {"waited_ms", known(1e3 * p.step.waited_for_ranks)}}},
+      {"shared_micro_batches", {{"bytes", known(p.rows_exchanged)}, {"ms", known(1e3 * p.rows_time)}}},
       {"buckets_per_step",
        {{"speculated", known(p.step.speculated)},
         {"committed", known(p.step.committed)},

@@ -31,6 +31,33 @@ std::int64_t smallest_fitting(std::int64_t least, std::int64_t most, Fits&& fits
   return fitting <= most ? fitting : 0;
 }
 
+/// Whether options fit; options that contradict each other or the model do not.
+template <class Fits>
+bool may_be_asked(Fits&& fits) {
+  try {
+    return fits();
+  } catch (error const& e) {
+    if (e.code() != exit_code::bad_input) {
+      throw;
+    }
+    return false;
+  }
+}
+
+/// What fits, and the flags that change `asked` to it.
+SUPEROFFLOAD_INLINE std::string advice(training_options const& asked, training_options const& fitting) {
+  auto const sequences = most_rows(fitting) / asked.max_length;
+  bool const shares_more = fitting.sequence_ranks > asked.sequence_ranks;
+  return concat("; the largest micro-batch that fits has ", sequences,
+                sequences == 1 ? " sequence of " : " sequences of ", asked.max_length, " tokens",
+                shares_more ? concat(", shared by ", fitting.sequence_ranks, " ranks") : "", ": use",
+                shares_more ? concat(" --sequence_parallel ", fitting.sequence_ranks) : "",
+                fitting.recompute != asked.recompute ? " --activation_checkpointing auto" : "",
+                fitting.accumulation > asked.accumulation
+                    ? concat(" --gradient_accumulation_steps ", fitting.accumulation)
+                    : "");
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::string describe(offload::plan const& p, allocation const& of_engine,
@@ -61,7 +88,11 @@ SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline 
       "batch",
       concat(o.tokens_per_batch > 0 ? concat("up to ", o.tokens_per_batch) : concat(rows, o.max_length),
              " tokens a step, in ", o.accumulation, o.accumulation == 1 ? " micro-batch" : " micro-batches",
-             o.ranks == 1 ? std::string{} : concat(" on each of ", o.ranks, " ranks")));
+             o.ranks == 1 ? std::string{}
+             : o.sequence_ranks > 1
+                 ? concat(" on each of ", o.groups(), o.groups() == 1 ? " group" : " groups", " of ",
+                          o.sequence_ranks, " ranks that share them")
+                 : concat(" on each of ", o.ranks, " ranks")));
   if (outline.sequences > 0) {
     text += detail::line("data", concat(outline.sequences, " examples",
                                         outline.format.empty() ? "" : " of format ", outline.format));
@@ -78,26 +109,22 @@ SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline 
 SUPEROFFLOAD_INLINE std::string refusal_of(offload::plan const& p, std::string const& device,
                                            training_options const& o, fits_with const& fits) {
   auto const otherwise = o.recompute == recompute::choice::none ? recompute::choice::automatic : o.recompute;
-  for (auto const recomputed : {recompute::choice::none, otherwise}) {
-    if (recomputed == recompute::choice::none && o.recompute != recompute::choice::none) {
-      continue;
-    }
-    auto other = o;
-    other.recompute = recomputed;
-    auto const steps =
-        detail::smallest_fitting(o.accumulation, o.most_accumulation(), [&](std::int64_t accumulation) {
-          other.accumulation = accumulation;
-          return fits(other);
-        });
-    if (steps > 0) {
-      other.accumulation = steps;
-      auto const sequences = most_rows(other) / o.max_length;
-      bool const recomputes_more = recomputed != o.recompute && o.recompute == recompute::choice::none;
-      return concat(p.refusal.substr(0, p.refusal.find(';')), " on ", device,
-                    "; the largest micro-batch that fits has ", sequences,
-                    sequences == 1 ? " sequence of " : " sequences of ", o.max_length, " tokens: use",
-                    recomputes_more ? " --activation_checkpointing auto" : "",
-                    steps > o.accumulation ? concat(" --gradient_accumulation_steps ", steps) : "");
+  for (int sharing = o.sequence_ranks; sharing > 0; sharing = o.next_sequence_ranks(sharing)) {
+    for (auto const recomputed : {recompute::choice::none, otherwise}) {
+      if (recomputed == recompute::choice::none && o.recompute != recompute::choice::none) {
+        continue;
+      }
+      auto other = o;
+      other.sequence_ranks = sharing;
+      other.recompute = recomputed;
+      other.accumulation =
+          detail::smallest_fitting(o.accumulation, o.most_accumulation(), [&](std::int64_t accumulation) {
+            other.accumulation = accumulation;
+            return detail::may_be_asked([&] { return fits(other); });
+          });
+      if (other.accumulation > 0) {
+        return concat(p.refusal.substr(0, p.refusal.find(';')), " on ", device, detail::advice(o, other));
+      }
     }
   }
   return p.refusal;

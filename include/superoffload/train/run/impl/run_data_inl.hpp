@@ -164,8 +164,8 @@ SUPEROFFLOAD_INLINE data::loader_options run_data::loader_options(training_optio
   return {.batch_size = o.batch_size,
           .tokens_per_batch = o.tokens_per_batch,
           .micro_batches = o.accumulation,
-          .rank = o.rank,
-          .world = o.ranks,
+          .rank = o.rank / o.sequence_ranks,
+          .world = o.groups(),
           .seed = o.seed,
           .shuffle = o.shuffle,
           .packing = o.packing,
@@ -178,7 +178,7 @@ SUPEROFFLOAD_INLINE data::loader_options run_data::loader_options(training_optio
 
 SUPEROFFLOAD_INLINE data::loader_options run_data::evaluation_options(training_options const& o) const {
   auto options = loader_options(o);
-  options.batch_size = most_rows(o) / o.max_length * o.ranks;
+  options.batch_size = most_rows(o) / o.max_length * o.groups();
   options.tokens_per_batch = 0;
   options.micro_batches = 1;
   options.shuffle = false;
