@@ -61,7 +61,11 @@ int main(int argc, char** argv) try {
   app.add_option("--seq", j.seq)->check(CLI::Range(2, 1 << 20))->capture_default_str();
   app.add_option("--steps", j.steps)->check(CLI::Range(1, 100000))->capture_default_str();
   app.add_option("--warm_up", j.warm_up, "steps before these")
-      ->check(CLI::Range(1, 100000))
+      ->check(CLI::Range(0, 100000))
+      ->capture_default_str();
+  app.add_option("--idle_steps", j.idle_steps,
+                 "steps after these, in which the share is measured for which a GPU is idle")
+      ->check(CLI::Range(0, 100))
       ->capture_default_str();
   app.add_option("--accumulation", j.accumulation, "micro-batches of a step")
       ->check(CLI::Range(1, 100000))
@@ -71,6 +75,9 @@ int main(int argc, char** argv) try {
       {"every_block", so::recompute::choice::every_block},
       {"auto", so::recompute::choice::automatic},
       {"offload", so::recompute::choice::offload}};
+  app.add_option("--tiled_mlp", j.config.tiled_mlp, "tokens that a dense MLP computes at a time; 0: all")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31))
+      ->capture_default_str();
   app.add_option("--recompute", j.recompute, "what is recomputed; auto: as little as the memory allows")
       ->transform(CLI::CheckedTransformer(choices));
   std::map<std::string, so::offload::mode> const modes{{"auto", so::offload::mode::automatic},
@@ -129,7 +136,9 @@ int main(int argc, char** argv) try {
   app.add_option("--timeline", j.timeline, "a file for the GPU's activity in two steps, as trace events");
   app.add_flag("--dropout", dropout, "with the dropout that the model is trained with");
   CLI11_PARSE(app, argc, argv);
+  auto const tiled_mlp = j.config.tiled_mlp;
   j.config = so::bench::shapes.at(j.shape);
+  j.config.tiled_mlp = tiled_mlp;
   if (j.dtype == "fp8") {
     j.config.gemms = so::gemm_format::float8;
   }

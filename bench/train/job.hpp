@@ -31,6 +31,7 @@ struct job {
   std::int64_t accumulation = 1;
   std::int64_t steps = 20;
   std::int64_t warm_up = 2;  // steps before these
+  int idle_steps = 2;        // steps after these, for the share of idle time
   std::string timeline, trace, plan;
   so::kernel::attention_implementation attention = so::kernel::attention_implementation::automatic;
   so::recompute::choice recompute = so::recompute::choice::automatic;

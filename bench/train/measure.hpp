@@ -281,9 +281,9 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   }
   [[maybe_unused]] std::string idle = "null";
 #if defined(BENCH_TRAIN_CUPTI)
-  if (j.device == "cuda") {
+  if (j.device == "cuda" && j.idle_steps > 0) {
     so::bench::gpu_activity activity;
-    for (int i = 0; i < 2; ++i) { one_step(); }
+    for (int i = 0; i < j.idle_steps; ++i) { one_step(); }
     engine.synchronize();
     activity.finish();
     idle = std::to_string(activity.idle_share());
@@ -346,7 +346,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   double const recomputed = allocated.recomputed_flops_per_token * static_cast<double>(tokens);
   std::printf(
       "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"attention\": "
-      "\"%s\", \"gpus\": %d, \"sequence_parallel\": %d, \"layers\": %lld, "
+      "\"%s\", \"gpus\": %d, \"sequence_parallel\": %d, \"tiled_mlp\": %lld, \"layers\": %lld, "
       "\"batch\": %lld, \"seq\": %lld, \"accumulation\": %lld, \"results\": %lld, \"results_recomputed\": "
       "%lld, "
       "\"parameters\": %lld, \"steps\": %lld, "
@@ -360,7 +360,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       "%zu, "
       "\"host_bytes\": %zu, \"gpu_idle_share\": %s, %s\"loss\": %.4f}\n",
       j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(), ranks.ranks(),
-      j.sequence_ranks, static_cast<long long>(config.layers), static_cast<long long>(j.batch),
+      j.sequence_ranks, static_cast<long long>(config.tiled_mlp), static_cast<long long>(config.layers),
+      static_cast<long long>(j.batch),
       static_cast<long long>(j.seq), static_cast<long long>(j.accumulation),
       static_cast<long long>(allocated.results), static_cast<long long>(allocated.results_recomputed),
       static_cast<long long>(allocated.parameters), static_cast<long long>(j.steps), seconds * 1e3,

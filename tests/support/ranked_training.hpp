@@ -94,6 +94,7 @@ struct settings {
   int weight_buffers = 3;  ///< units that are gathered at once
   int sequence_ranks = 1;  ///< that share a micro-batch
   int kv_heads = 2;        ///< of four heads
+  int tiled_mlp = 0;       ///< as in model::config
   /// Before every other step comes one in which this rank alone has a gradient that is not finite. It must be
   /// skipped and leave nothing behind. Not for a tied embedding; -1: there is none.
   int overflows_on = -1;

@@ -40,6 +40,7 @@ struct llama {
   static model::config config(settings const& s) {
     auto c = test::ranked::config_of(s.tied, s.layers);
     c.kv_heads = s.kv_heads;
+    c.tiled_mlp = s.tiled_mlp;
     return c;
   }
 };
@@ -139,6 +140,25 @@ TEST_CASE_TEMPLATE("where ranks share micro-batches, placement and recompute cha
   CHECK((shared<P>(4, s) == expected));
   s.recompute = recompute::choice::offload;
   CHECK((shared<P, offload::super>(4, s) == expected));
+}
+
+TEST_CASE_TEMPLATE("ranks compute MLPs in tiles, with micro-batches of their own or shared ones", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
+  for (auto s : {settings{.tiled_mlp = 4},
+                 settings{.tied = true, .micro_batches = 2, .max_grad_norm = 1e6, .tiled_mlp = 4}}) {
+    CAPTURE(s.micro_batches);
+    auto const one = alone<P>(s);
+    for (int const together : {1, 2}) {
+      CAPTURE(together);
+      s.sequence_ranks = together;
+      s.recompute = recompute::choice::none;
+      auto const expected = shared<P>(2, s);
+      check_near<P>(expected, one);
+      CHECK((shared<P, offload::super>(2, s) == expected));
+      s.recompute = recompute::choice::every_block;
+      CHECK((shared<P>(2, s) == expected));
+    }
+  }
 }
 
 TEST_CASE("a gradient that overflows where ranks share micro-batches leaves nothing behind") {

@@ -29,7 +29,8 @@ struct activation {
   int unit = 0;           ///< whose block it is in
   int index = 0;          ///< in the order of the block's forward
   std::size_t bytes = 0;  ///< of device memory that dropping its results frees until the backward
-  work recompute{};       ///< what the backward runs again
+  work recompute{};       ///< what the backward runs again if the results are dropped
+  work again{};           ///< what the function's own backward runs again in any case
   bool result = false;    ///< is it the block's result? That is always kept
 };
 

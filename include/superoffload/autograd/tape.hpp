@@ -51,6 +51,15 @@ work work_of(Function const& function, std::size_t bytes) {
     return {.bytes = 2.0 * static_cast<double>(bytes)};
   }
 }
+/// What the function's backward runs again of its forward.
+template <class Function>
+work again_of(Function const& function) {
+  if constexpr (requires { function.again(); }) {
+    return function.again();
+  } else {
+    return {};
+  }
+}
 }  // namespace detail
 
 /// A matrix [rows, columns] on the tape: its value and, after its first writer in the backward, its gradient.
@@ -115,7 +124,7 @@ struct gradient_destination {
 /// (offloaded_activations). Forward must therefore give the same results from the same inputs. A function
 /// that works in place declares `static constexpr bool in_place = true` and is kept or recomputed with its
 /// input x. `work forward_work() const` is the work of running it; by default, twice the bytes of its
-/// results.
+/// results. `work again() const` is what its own backward runs again of that; by default nothing.
 template <device_policy D, element T>
 class tape {
 public:
@@ -373,7 +382,8 @@ private:
         activations_->push_back({.unit = block_.unit,
                                  .index = index,
                                  .bytes = bytes,
-                                 .recompute = detail::work_of(function, bytes)});
+                                 .recompute = detail::work_of(function, bytes),
+                                 .again = detail::again_of(function)});
       }
     }
     record(function);

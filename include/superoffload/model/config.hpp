@@ -68,6 +68,8 @@ struct config {
   bool mxfp4_experts = false;           ///< the checkpoint has its experts as MXFP4 blocks and scales
   /// Of the linear layers in blocks. No file says it: the caller chooses.
   gemm_format gemms = gemm_format::element;
+  /// Rows that a dense MLP computes at a time; 0: all. No file says it: the caller chooses.
+  std::int64_t tiled_mlp = 0;
 
   [[nodiscard]] std::int64_t query_columns() const { return heads * head_dim; }  ///< of all query heads
   /// Columns of all key heads; the values have as many.

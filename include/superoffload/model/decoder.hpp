@@ -9,6 +9,7 @@
 #include <superoffload/nn/batch.hpp>
 #include <superoffload/nn/cross_entropy.hpp>
 #include <superoffload/nn/embedding.hpp>
+#include <superoffload/nn/gated_mlp.hpp>
 #include <superoffload/nn/head_norm.hpp>
 #include <superoffload/nn/linear.hpp>
 #include <superoffload/nn/load_balancing.hpp>
@@ -64,6 +65,16 @@ public:
     auto const& c = *config_;
     return linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden, bias);
   }
+  /// A gated MLP of two layers, as gate_up() lays out the first one.
+  nn::gated_mlp mlp(nn::linear const& gate_up, nn::linear const& down) {
+    has_mlp_ = true;
+    return {gate_up, down, config_->tiled_mlp};
+  }
+  /// The MLP of a dense layer, one tensor for each of gates, ups and downs.
+  nn::gated_mlp mlp(bool bias = false) {
+    auto const gates = gate_up(bias);
+    return mlp(gates, linear({{"mlp.down_proj", config_->hidden}}, config_->intermediate, bias));
+  }
   /// The heads of the layer's attention, with its window.
   [[nodiscard]] nn::attention_heads heads() const {
     auto const& c = *config_;
@@ -74,6 +85,7 @@ public:
   /// The unit, for other kinds of parameters.
   [[nodiscard]] autograd::unit_layout& unit() const noexcept { return *unit_; }
   [[nodiscard]] std::int64_t layer() const noexcept { return layer_; }  ///< from 0
+  [[nodiscard]] bool has_mlp() const noexcept { return has_mlp_; }      ///< was mlp() called?
   /// The name in the checkpoint: "model.layers.N." before it, `ending` behind it.
   [[nodiscard]] std::string full(std::string const& name, char const* ending = "") const {
     return "model.layers." + std::to_string(layer_) + "." + name + ending;
@@ -89,6 +101,7 @@ private:
   config const* config_;
   autograd::unit_layout* unit_;
   std::int64_t layer_;
+  bool has_mlp_ = false;
 };
 
 namespace detail {
@@ -147,12 +160,19 @@ public:
     // A head that shares the table accumulates into its gradient, chunk by chunk.
     auto& embed = units_.emplace_back(0, "embedding", c.tied_head);
     table_ = {embed.add_matrix({{"model.embed_tokens.weight", c.vocabulary}}, c.hidden), c.padding_token};
+    bool has_mlp = false;
     for (std::int64_t i = 0; i < c.layers; ++i) {
-      auto& unit = units_.emplace_back(static_cast<int>(i) + 1, "layer " + std::to_string(i));
+      // Every tile adds to the gradient.
+      auto& unit =
+          units_.emplace_back(static_cast<int>(i) + 1, "layer " + std::to_string(i), c.tiled_mlp > 0);
       layer_layout layout{config_, unit, i};
       auto& block = blocks_.emplace_back(Block::lay_out(config_, layout));
       each_part(block, [this](auto& part) { flops_per_row_ += part.flops_per_row(); });
+      has_mlp = has_mlp || layout.has_mlp();
     }
+    expect(c.tiled_mlp == 0 || has_mlp, exit_code::bad_input, "--tiled_mlp is ", c.tiled_mlp,
+           ", but the layers of model_type '", c.model_type,
+           "' have no MLP of layer_layout::mlp; expected 0");
     auto& head = units_.emplace_back(static_cast<int>(c.layers) + 1, "head", true);
     norm_ = {head.add_vector("model.norm.weight", c.hidden), c.rms_norm_epsilon};
     head_.weight = c.tied_head ? table_.table : head.add_matrix({{"lm_head.weight", c.vocabulary}}, c.hidden);

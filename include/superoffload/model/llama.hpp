@@ -3,7 +3,6 @@
 #pragma once
 
 #include <superoffload/model/decoder.hpp>
-#include <superoffload/nn/swiglu.hpp>
 
 #include <string>
 #include <tuple>
@@ -17,13 +16,12 @@ struct llama_block {
   nn::linear qkv,               ///< [(heads + 2 kv_heads) * head_dim, hidden]
       o;                        ///< [hidden, heads * head_dim]
   nn::rms_norm mlp_norm;        ///< before the MLP
-  nn::linear gate_up,           ///< [2 intermediate, hidden]
-      down;                     ///< [hidden, intermediate]
+  nn::gated_mlp mlp;            ///< of `intermediate` columns
   nn::attention_heads heads;    ///< of attention
 
   static std::string model_type() { return "llama"; }  ///< the model_type in config.json
   /// References to the layers with parameters, for decoder.
-  auto parts() { return std::tie(attention_norm, qkv, o, mlp_norm, gate_up, down); }
+  auto parts() { return std::tie(attention_norm, qkv, o, mlp_norm, mlp); }
 
   /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static llama_block lay_out(config const& c, layer_layout& layer) {
@@ -31,8 +29,7 @@ struct llama_block {
             .qkv = layer.qkv(c.qkv_bias),
             .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
             .mlp_norm = layer.norm("post_attention_layernorm"),
-            .gate_up = layer.gate_up(c.mlp_bias),
-            .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate, c.mlp_bias),
+            .mlp = layer.mlp(c.mlp_bias),
             .heads = layer.heads()};
   }
 
@@ -42,7 +39,7 @@ struct llama_block {
                                       nn::rotary_table<D, wide<T>> const* table) const {
     auto const turned = nn::rotary(qkv(attention_norm(x)), *b, *table, heads);
     x = o.onto(x, nn::attention(turned, *b, heads));
-    return down.onto(x, nn::swiglu(gate_up(mlp_norm(x))));
+    return mlp.onto(x, mlp_norm(x));
   }
 };
 

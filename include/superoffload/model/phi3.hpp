@@ -16,13 +16,16 @@ struct phi3_block : llama_block {
 
   /// Llama's layout under Phi's names.
   static phi3_block lay_out(config const& c, layer_layout& layer) {
-    return {{.attention_norm = layer.norm("input_layernorm"),
-             .qkv = layer.linear({{"self_attn.qkv_proj", c.query_columns() + 2 * c.key_columns()}}, c.hidden),
-             .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
-             .mlp_norm = layer.norm("post_attention_layernorm"),
-             .gate_up = layer.linear({{"mlp.gate_up_proj", 2 * c.intermediate}}, c.hidden),
-             .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate),
-             .heads = layer.heads()}};
+    phi3_block made{
+        {.attention_norm = layer.norm("input_layernorm"),
+         .qkv = layer.linear({{"self_attn.qkv_proj", c.query_columns() + 2 * c.key_columns()}}, c.hidden),
+         .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns()),
+         .mlp_norm = layer.norm("post_attention_layernorm"),
+         .mlp = {},
+         .heads = layer.heads()}};
+    auto const gate_up = layer.linear({{"mlp.gate_up_proj", 2 * c.intermediate}}, c.hidden);
+    made.mlp = layer.mlp(gate_up, layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate));
+    return made;
   }
 };
 

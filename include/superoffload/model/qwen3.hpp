@@ -4,7 +4,6 @@
 
 #include <superoffload/model/decoder.hpp>
 #include <superoffload/nn/head_norm.hpp>
-#include <superoffload/nn/swiglu.hpp>
 
 #include <string>
 #include <tuple>
@@ -18,13 +17,12 @@ struct qwen3_block {
   nn::head_norm head_norm;      ///< of queries and keys, before rotation
   nn::linear o;                 ///< [hidden, heads * head_dim]
   nn::rms_norm mlp_norm;        ///< before the MLP
-  nn::linear gate_up,           ///< [2 intermediate, hidden]
-      down;                     ///< [hidden, intermediate]
+  nn::gated_mlp mlp;            ///< of `intermediate` columns
   nn::attention_heads heads;    ///< of attention
 
   static std::string model_type() { return "qwen3"; }  ///< the model_type in config.json
   /// References to the layers with parameters, for decoder.
-  auto parts() { return std::tie(attention_norm, qkv, head_norm, o, mlp_norm, gate_up, down); }
+  auto parts() { return std::tie(attention_norm, qkv, head_norm, o, mlp_norm, mlp); }
 
   /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static qwen3_block lay_out(config const& c, layer_layout& layer) {
@@ -33,8 +31,7 @@ struct qwen3_block {
             .head_norm = layer.head_norm("self_attn.q_norm", "self_attn.k_norm"),
             .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
             .mlp_norm = layer.norm("post_attention_layernorm"),
-            .gate_up = layer.gate_up(),
-            .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate),
+            .mlp = layer.mlp(),
             .heads = layer.heads()};
   }
 
@@ -44,7 +41,7 @@ struct qwen3_block {
                                       nn::rotary_table<D, wide<T>> const* table) const {
     auto const turned = head_norm.turned(qkv(attention_norm(x)), *b, *table, heads);
     x = o.onto(x, nn::attention(turned, *b, heads));
-    return down.onto(x, nn::swiglu(gate_up(mlp_norm(x))));
+    return mlp.onto(x, mlp_norm(x));
   }
 };
 

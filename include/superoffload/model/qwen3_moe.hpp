@@ -5,7 +5,6 @@
 #include <superoffload/model/decoder.hpp>
 #include <superoffload/nn/experts.hpp>
 #include <superoffload/nn/head_norm.hpp>
-#include <superoffload/nn/swiglu.hpp>
 
 #include <string>
 #include <tuple>
@@ -22,13 +21,12 @@ struct qwen3_moe_block {
   nn::linear o;                 ///< [hidden, heads * head_dim]
   nn::rms_norm mlp_norm;        ///< before the experts or the MLP
   nn::experts experts;          ///< without biases; none in a dense layer
-  nn::linear gate_up,           ///< [2 dense_intermediate, hidden]; none in a layer with experts
-      down;                     ///< [hidden, dense_intermediate]; none in a layer with experts
+  nn::gated_mlp mlp;            ///< of dense_intermediate columns; none in a layer with experts
   nn::attention_heads heads;    ///< of attention
 
   static std::string model_type() { return "qwen3_moe"; }  ///< the model_type in config.json
   /// References to the layers with parameters, for decoder.
-  auto parts() { return std::tie(attention_norm, qkv, head_norm, o, mlp_norm, experts, gate_up, down); }
+  auto parts() { return std::tie(attention_norm, qkv, head_norm, o, mlp_norm, experts, mlp); }
 
   /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static qwen3_moe_block lay_out(config const& c, layer_layout& layer) {
@@ -39,15 +37,14 @@ struct qwen3_moe_block {
         .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
         .mlp_norm = layer.norm("post_attention_layernorm"),
         .experts = {},
-        .gate_up = {},
-        .down = {},
+        .mlp = {},
         .heads = layer.heads()};
     if (c.has_experts(layer.layer())) {
       made.experts = lay_out_experts(c, layer);
     } else {
       auto const inner = c.dense_intermediate;
-      made.gate_up = layer.linear({{"mlp.gate_proj", inner}, {"mlp.up_proj", inner}}, c.hidden);
-      made.down = layer.linear({{"mlp.down_proj", c.hidden}}, inner);
+      auto const gate_up = layer.linear({{"mlp.gate_proj", inner}, {"mlp.up_proj", inner}}, c.hidden);
+      made.mlp = layer.mlp(gate_up, layer.linear({{"mlp.down_proj", c.hidden}}, inner));
     }
     return made;
   }
@@ -60,7 +57,7 @@ struct qwen3_moe_block {
     auto const turned = head_norm.turned(qkv(attention_norm(x)), *b, *table, heads);
     x = o.onto(x, nn::attention(turned, *b, heads));
     if (experts.count == 0) {
-      return down.onto(x, nn::swiglu(gate_up(mlp_norm(x))));
+      return mlp.onto(x, mlp_norm(x));
     }
     return experts.onto(x, mlp_norm(x), load);
   }

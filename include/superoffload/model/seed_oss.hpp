@@ -4,7 +4,6 @@
 
 #include <superoffload/model/decoder.hpp>
 #include <superoffload/nn/dropout.hpp>
-#include <superoffload/nn/swiglu.hpp>
 
 #include <cstdint>
 #include <string>
@@ -19,8 +18,7 @@ struct seed_oss_block {
   nn::linear qkv,                 ///< [(heads + 2 kv_heads) * head_dim, hidden]
       o;                          ///< [hidden, heads * head_dim]
   nn::rms_norm mlp_norm;          ///< before the MLP
-  nn::linear gate_up,             ///< [2 intermediate, hidden]
-      down;                       ///< [hidden, intermediate]
+  nn::gated_mlp mlp;              ///< of `intermediate` columns
   nn::attention_heads heads;      ///< of attention
   nn::dropout attention_dropout,  ///< of the attention weights
       o_dropout,                  ///< of what attention adds
@@ -28,7 +26,7 @@ struct seed_oss_block {
 
   static std::string model_type() { return "seed_oss"; }  ///< the model_type in config.json
   /// References to the layers with parameters, for decoder.
-  auto parts() { return std::tie(attention_norm, qkv, o, mlp_norm, gate_up, down); }
+  auto parts() { return std::tie(attention_norm, qkv, o, mlp_norm, mlp); }
 
   /// The layer's parameters in `layer`'s unit, for a checked configuration.
   static seed_oss_block lay_out(config const& c, layer_layout& layer) {
@@ -37,8 +35,7 @@ struct seed_oss_block {
             .qkv = layer.qkv(c.qkv_bias),
             .o = layer.linear({{"self_attn.o_proj", c.hidden}}, c.query_columns(), c.output_bias),
             .mlp_norm = layer.norm("post_attention_layernorm"),
-            .gate_up = layer.gate_up(c.mlp_bias),
-            .down = layer.linear({{"mlp.down_proj", c.hidden}}, c.intermediate, c.mlp_bias),
+            .mlp = layer.mlp(c.mlp_bias),
             .heads = layer.heads(),
             .attention_dropout = {c.attention_dropout, site},
             .o_dropout = {c.residual_dropout, site + 1},
@@ -52,7 +49,7 @@ struct seed_oss_block {
     auto const turned = nn::rotary(qkv(attention_norm(x)), *b, *table, heads);
     auto const attended = nn::attention(turned, *b, heads, {}, attention_dropout.mask(x.on(), *b));
     x = o_dropout.onto(x, o, attended, *b);
-    return down_dropout.onto(x, down, nn::swiglu(gate_up(mlp_norm(x))), *b);
+    return down_dropout.onto(x, mlp, mlp_norm(x), *b);
   }
 };
 

@@ -15,9 +15,13 @@
 #include <cstdint>
 #include <memory>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace superoffload::model {
+
+template <device_policy D, element T>
+class owning_view;
 
 /// A model of any architecture as an engine on D in T uses it: one indirect call for each pass. Code written
 /// against a view is compiled once per device and element type; per architecture, only its forward is. A view
@@ -61,6 +65,10 @@ public:
     return calls_->logits(model_, tape, batch, t.get());
   }
 
+  /// The model with another config::tiled_mlp, and the same frozen tensors. \throws error(bad_input)
+  /// as its constructor does
+  [[nodiscard]] owning_view<D, T> with_tiled_mlp(std::int64_t rows) const;
+
 private:
   struct calls {
     double (*forward_flops)(void const*, std::int64_t tokens, visible_pairs const& visible);
@@ -70,6 +78,7 @@ private:
     nn::loss_sum (*loss)(void const*, autograd::tape<D, T>&, nn::batch const&, void const* tables);
     autograd::variable<D, T> (*logits)(void const*, autograd::tape<D, T>&, nn::batch const&,
                                        void const* tables);
+    owning_view<D, T> (*with_tiled_mlp)(void const*, std::int64_t rows);
   };
   template <class A>
   using tables_of = typename A::template tables<D, T>;
@@ -98,6 +107,17 @@ private:
       .logits =
           [](void const* model, autograd::tape<D, T>& tape, nn::batch const& batch, void const* t) {
             return as<A>(model).template logits<D, T>(tape, batch, static_cast<tables_of<A> const*>(t));
+          },
+      .with_tiled_mlp =
+          [](void const* model, std::int64_t rows) {
+            auto settings = as<A>(model).settings();
+            settings.tiled_mlp = rows;
+            auto const other = std::make_shared<A>(settings);
+            for (std::size_t u = 0; u < other->units().size(); ++u) {
+              other->units()[u].tensors() = as<A>(model).units()[u].tensors();
+            }
+            other->apply_freeze();
+            return owning_view<D, T>{other};
           }};
 
   void const* model_;
@@ -105,6 +125,23 @@ private:
   config const* config_;
   calls const* calls_;
 };
+
+/// A view that keeps its model alive.
+template <device_policy D, element T>
+class owning_view : public view<D, T> {
+public:
+  /// Shares the model.
+  template <architecture A>
+  explicit owning_view(std::shared_ptr<A> model) : view<D, T>{*model}, model_{std::move(model)} {}
+
+private:
+  std::shared_ptr<void const> model_;
+};
+
+template <device_policy D, element T>
+owning_view<D, T> view<D, T>::with_tiled_mlp(std::int64_t rows) const {
+  return calls_->with_tiled_mlp(model_, rows);
+}
 
 /// A view as the type of a function's parameter to which any architecture can be passed: D and T are deduced
 /// from other parameters.

@@ -6,11 +6,13 @@
 #include <superoffload/kernel/dropout.hpp>
 #include <superoffload/kernel/elementwise.hpp>
 #include <superoffload/nn/batch.hpp>
-#include <superoffload/nn/linear.hpp>
 
 #include <cstdint>
 
 namespace superoffload::nn {
+
+using autograd::tape;
+using autograd::variable;
 
 /// residual + dropout(x), in x's memory: this is the only function that reads x.
 template <device_policy D, element T>
@@ -55,9 +57,9 @@ struct dropout {
                          : kernel::dropout_mask{};
   }
 
-  /// residual + dropout(layer(x)).
-  template <device_policy D, element T, class Input>
-  variable<D, T> onto(variable<D, T> residual, linear const& layer, Input x, batch const& b) const {
+  /// residual + dropout(layer(x)). A layer has an operator() and onto(), as linear has.
+  template <device_policy D, element T, class Layer, class Input>
+  variable<D, T> onto(variable<D, T> residual, Layer const& layer, Input x, batch const& b) const {
     auto const left_out = mask(x.on(), b);
     if (left_out.dropped == 0) {
       return layer.onto(residual, x);

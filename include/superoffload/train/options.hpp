@@ -77,6 +77,7 @@ struct training_options {
   bool packing = false;                       ///< several rows in one sequence, which do not see each other
   bool shuffle = true;                        ///< a new order in every epoch
   gemm_format gemms = gemm_format::element;   ///< of the linear layers in blocks
+  std::int64_t tiled_mlp = 0;                 ///< rows that a dense MLP computes at a time; 0: all
   recompute::choice recompute = recompute::choice::automatic;  ///< automatic: as the memory requires
   offload::settings offload;                                   ///< of state, weights and gradients
 
@@ -111,6 +112,11 @@ struct training_options {
   [[nodiscard]] int next_sequence_ranks(int than) const noexcept {
     do { ++than; } while (than <= ranks && ranks % than != 0);
     return than <= ranks ? than : 0;
+  }
+  static constexpr std::int64_t usual_tile = 16384;  ///< large enough for GEMMs at their full rate
+  /// Has a micro-batch more rows of a rank than a usual tile, and no tiles?
+  [[nodiscard]] bool may_tile() const noexcept {
+    return tiled_mlp == 0 && max_length / sequence_ranks > usual_tile;
   }
   /// The number of parts of a step's batch: micro-batches of all groups.
   [[nodiscard]] std::int64_t parts() const noexcept { return accumulation * groups(); }

@@ -372,8 +372,8 @@ void basic_trainer<Core>::settle_plan() {
   if (!planned_.plan.fits) {
     planned_.plan.refusal =
         refusal_of(planned_.plan, device_->description(), options, [this](training_options const& o) {
-          return step_fits<element_type>(*device_, engine_->model(), shape_with(o), planned_.machine,
-                                         planned_.settings);
+          return step_fits<element_type>(*device_, engine_->model().with_tiled_mlp(o.tiled_mlp),
+                                         shape_with(o), planned_.machine, planned_.settings);
         });
   }
 }
@@ -401,9 +401,9 @@ std::string basic_trainer<Core>::alternatives_text() const {
                                 [&](training_options const& other) {
                                   auto shape = shape_with(other);
                                   shape.expected = expected_of_data(other);
-                                  return plan_step<element_type>(*device_, engine_->model(), shape,
-                                                                 within_budget(machine, other.offload),
-                                                                 other.offload);
+                                  return plan_step<element_type>(
+                                      *device_, engine_->model().with_tiled_mlp(other.tiled_mlp), shape,
+                                      within_budget(machine, other.offload), other.offload);
                                 },
                             .fits_in =
                                 [&](std::size_t on_device, std::size_t on_host) {

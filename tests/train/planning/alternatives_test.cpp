@@ -113,6 +113,23 @@ TEST_CASE("more or fewer ranks may share a micro-batch, if they form groups") {
         std::vector<std::string>{"--sequence_parallel 1", "--sequence_parallel 3", "--sequence_parallel 6"});
 }
 
+TEST_CASE("the MLPs of a long sequence may be computed in tiles, and those in tiles at once") {
+  auto const tiles = [](train::training_options const& o) {
+    auto flags = flags_of(of(o));
+    std::erase_if(flags, [](std::string const& one) { return !one.starts_with("--tiled_mlp"); });
+    return flags;
+  };
+  auto o = options(8, 1);
+  o.max_length = 16384;
+  CHECK(tiles(o).empty());
+  o.max_length = 16385;
+  CHECK(tiles(o) == std::vector<std::string>{"--tiled_mlp 16384"});
+  o.ranks = o.sequence_ranks = 2;
+  CHECK(tiles(o).empty());  // of half the rows
+  o.tiled_mlp = 1000;
+  CHECK(tiles(o) == std::vector<std::string>{"--tiled_mlp 0"});
+}
+
 TEST_CASE("an alternative has its own plan") {
   auto const all = of(options(8, 1));
   auto const row = [&](std::string const& flags) -> offload::plan const& {

@@ -217,6 +217,26 @@ TEST_CASE("a sequence that is too long for a device is refused with the number o
   CHECK(m.on("h200_pcie5.json").refusal.find("--sequence_parallel") == std::string::npos);
 }
 
+TEST_CASE("tiles of MLPs take less memory, and a sequence that needs them is refused without") {
+  llama_8b m{32};
+  auto& o = m.options();
+  o.batch_size = 1;
+  o.max_length = 1 << 19;
+  o.offload.state = state_format::int8;
+  CHECK(m.on("h200_pcie5.json", o.offload).refusal.ends_with("use --tiled_mlp 16384"));
+  o.tiled_mlp = 16384;
+  CHECK(m.on("h200_pcie5.json", o.offload).fits);
+  // A shorter one recomputes less with the memory that is free.
+  o.max_length = 1 << 18;
+  o.tiled_mlp = 0;
+  auto const whole = m.on("h200_pcie5.json", o.offload);
+  o.tiled_mlp = 16384;
+  auto const tiled = m.on("h200_pcie5.json", o.offload);
+  REQUIRE(whole.fits);
+  REQUIRE(tiled.fits);
+  CHECK(tiled.step_time < whole.step_time);
+}
+
 TEST_CASE("with enough memory weights stay gathered from forward to backward, and a step is faster") {
   llama_8b m{32};
   for (int const ranks : {2, 4}) {

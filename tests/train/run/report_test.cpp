@@ -87,6 +87,34 @@ TEST_CASE("the refusal of a plan for several ranks names how many may share the 
         "3");
 }
 
+TEST_CASE("the refusal of a plan for long sequences names tiles of MLPs, before more ranks") {
+  train::training_options o;
+  o.batch_size = 2;
+  o.max_length = 40000;
+  o.ranks = 2;
+  o.recompute = recompute::choice::automatic;
+  offload::plan p;
+  p.refusal = "the plan needs more; the planner's advice";
+  auto const advice = [&](std::int64_t room_for_tokens) {
+    auto const text = train::refusal_of(p, "it", o, [&](train::training_options const& other) {
+      auto const rows = train::most_rows(other) / other.sequence_ranks;
+      return rows <= room_for_tokens * (other.tiled_mlp > 0 ? 2 : 1);
+    });
+    return text.substr(text.find("; ") + 2);
+  };
+  CHECK(advice(40000) ==
+        "the largest micro-batch that fits has 1 sequence of 40000 tokens: use --gradient_accumulation_steps 2");
+  CHECK(advice(20000) ==
+        "the largest micro-batch that fits has 1 sequence of 40000 tokens: use --tiled_mlp 16384 "
+        "--gradient_accumulation_steps 2");
+  CHECK(advice(10000) ==
+        "the largest micro-batch that fits has 1 sequence of 40000 tokens, shared by 2 ranks: use "
+        "--sequence_parallel 2 --tiled_mlp 16384 --gradient_accumulation_steps 2");
+  CHECK(advice(9999) == "the planner's advice");
+  o.tiled_mlp = 1024;
+  CHECK(advice(9999) == "the planner's advice");
+}
+
 TEST_CASE("a plan warns if less memory can be locked than it needs, and only then") {
   offload::plan p;
   p.pinned = 123'456'789;

@@ -187,6 +187,12 @@ SUPEROFFLOAD_INLINE void add_execution(CLI::App& app, command_line& c) {
       "what backward needs of blocks: none keeps all of it, every_block computes it again, offload keeps "
       "some in host memory and computes the rest again; auto: what is fastest and fits")
       ->group(group);
+  app.add_option("--tiled_mlp", c.training.tiled_mlp,
+                 "dense MLPs compute so many tokens at a time, and their gates again in the backward: less "
+                 "memory for long sequences, 16384 for example; 0: all tokens at once")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(group);
 }
 
 /// \returns the option for GPUs, which is the other one and --device cuda.

@@ -61,6 +61,7 @@ inline constexpr auto names_elsewhere = std::to_array<name_elsewhere>({
     {"--run_name", "--wandb_run_name"},
     {"--seq_len", "--max_length"},
     {"--sequence_parallel_size", "--sequence_parallel"},
+    {"--tiled_mlp_num_shards", "--tiled_mlp"},
     {"--torch_dtype", "--dtype"},
     {"--train_file", "--dataset"},
     {"--train_on_inputs", "--label_mask"},

@@ -28,11 +28,14 @@ struct engine_memory {
   autograd::activation_offloading offloading{};      ///< of them
 };
 
-/// FLOPs of the activations that are not kept, which a backward computes again.
+/// FLOPs that a backward computes again: of the activations that are not kept, and of functions that keep
+/// less than their backward needs.
 inline double recomputed_flops(std::vector<autograd::activation> const& activations,
                                autograd::activation_checkpointing const& kept) {
   double sum = 0.0;
-  for (auto const& a : activations) { sum += kept.keeps(a.unit, a.index) ? 0.0 : a.recompute.all_flops(); }
+  for (auto const& a : activations) {
+    sum += a.again.all_flops() + (kept.keeps(a.unit, a.index) ? 0.0 : a.recompute.all_flops());
+  }
   return sum;
 }
 

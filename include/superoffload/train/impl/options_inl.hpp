@@ -139,6 +139,7 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
   expect(o.epochs > 0.0 && o.epochs <= 1e6, exit_code::bad_input, "--num_train_epochs is ", o.epochs,
          ", expected above 0 and at most 1000000");
   detail::in_range("--max_steps", o.max_steps, 0, many);
+  detail::in_range("--tiled_mlp", o.tiled_mlp, 0, std::int64_t{1} << 31);
   detail::at_least_zero("--lr", o.lr);
   detail::check_schedule(o);
   optim::check(o.adamw);
@@ -220,6 +221,7 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
       {"--packing", concat(o.packing)},
       {"--shuffle", concat(o.shuffle)},
       {"--activation_checkpointing", detail::shown(o.recompute)},
+      {"--tiled_mlp", concat(o.tiled_mlp)},
       {"--state", detail::shown(s.state)},
       {"--offload", detail::shown(s.how)},
       {"--ratio", share(s.ratio)},
@@ -269,6 +271,7 @@ SUPEROFFLOAD_INLINE double learning_rate(training_options const& o, std::int64_t
 SUPEROFFLOAD_INLINE model::config config_of(training_options const& o, model::family const* own) {
   auto config = model::read_config(o.model_source(), own);
   config.gemms = o.gemms;
+  config.tiled_mlp = o.tiled_mlp;
   return config;
 }
 

@@ -52,7 +52,8 @@ offload::plan plan_on(model::view<described_device, T> model, offload::machine c
   auto plan = plan_step<T>(device, model, shape_on(model, m, o), m, s);
   if (!plan.fits) {
     plan.refusal = refusal_of(plan, m.name, o, [&](training_options const& other) {
-      return step_fits<T>(device, model, shape_on(model, m, other), m, s);
+      auto const tiled = model.with_tiled_mlp(other.tiled_mlp);
+      return step_fits<T>(device, tiled, shape_on<T>(tiled, m, other), m, s);
     });
   }
   return plan;
@@ -67,7 +68,8 @@ alternatives alternatives_on(model::view<described_device, T> model, offload::ma
                          {.plan =
                               [&](training_options const& other) {
                                 auto const within = within_budget(m, other.offload);
-                                return plan_step<T>(device_of(within), model, shape_on(model, m, other),
+                                auto const tiled = model.with_tiled_mlp(other.tiled_mlp);
+                                return plan_step<T>(device_of(within), tiled, shape_on<T>(tiled, m, other),
                                                     within, other.offload);
                               },
                           .fits_in =

@@ -148,16 +148,19 @@ offload::checkpointing_level level_of(D const& device, model::as_view<D, T> cons
 }
 
 /// Sums the work of blocks by unit. A backward takes twice the GEMMs and bytes of its forward, and 2.5 times
-/// its attention (five GEMMs for two). Returns the FLOPs of the blocks' GEMMs in a forward.
+/// its attention (five GEMMs for two), and what functions run again. Returns the FLOPs of the blocks' GEMMs
+/// in a forward.
 template <element T>
 double add_blocks(std::vector<autograd::unit_layout> const& units,
                   std::vector<autograd::activation> const& activations, step_shape const& s,
                   offload::workload& w) {
   constexpr double element_bytes = sizeof(T), wide_bytes = sizeof(wide<T>);
   double gemms = 0.0;
+  std::vector<offload::device_work> again(units.size());
   for (auto const& a : activations) {
-    auto& forward = w.units[static_cast<std::size_t>(a.unit)].forward;
-    forward = forward + device_work_of(a.recompute);
+    auto const u = static_cast<std::size_t>(a.unit);
+    w.units[u].forward = w.units[u].forward + device_work_of(a.recompute);
+    again[u] = again[u] + device_work_of(a.again);
     gemms += a.recompute.flops + a.recompute.grouped + a.recompute.float8;
   }
   double const share = 1.0 / s.ranks;
@@ -165,6 +168,7 @@ double add_blocks(std::vector<autograd::unit_layout> const& units,
     auto& [forward, backward] = w.units[u];
     backward = {2.0 * forward.gemms,   2.5 * forward.attention, 2.0 * forward.bytes,
                 2.0 * forward.grouped, 2.0 * forward.float8,    forward.exchanged};
+    backward = backward + again[u];
     if (units[u].trainable()) {  // the gradient norm
       backward.bytes +=
           share * static_cast<double>(units[u].elements()) *

@@ -41,8 +41,8 @@ std::string describe(training_options const& o, run_outline const& outline);
 using fits_with = std::function<bool(training_options const&)>;
 
 /// Why a plan does not fit the memory of `device` or of the host: with the largest micro-batch that fits and
-/// its flags, or, if none fits, with the planner's own refusal. If no micro-batch of the ranks that share it
-/// fits, it may be shared by more. `fits` may throw error(bad_input) for options that contradict each other.
+/// its flags, or, if none fits, with the planner's own refusal. If none of the ranks that share it fits as it
+/// is computed, its MLPs may be computed in tiles, and it may be shared by more. `fits` may throw error(bad_input) for options that contradict each other.
 std::string refusal_of(offload::plan const& p, std::string const& device, training_options const& o,
                        fits_with const& fits);
 

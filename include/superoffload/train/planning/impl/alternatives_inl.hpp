@@ -30,6 +30,7 @@ public:
   std::vector<alternative> make(offload::plan asked) && {
     change_batch();
     change_sequence_ranks();
+    change_tiles();
     change_recompute();
     if (planner_.rates_of_offloading) {
       change_offloading();
@@ -79,6 +80,18 @@ private:
         add(concat("--sequence_parallel ", ranks), o);
       }
     }
+  }
+
+  void change_tiles() {
+    auto o = asked_;
+    if (asked_.tiled_mlp > 0) {
+      o.tiled_mlp = 0;
+    } else if (!asked_.may_tile()) {
+      return;
+    } else {
+      o.tiled_mlp = training_options::usual_tile;
+    }
+    add(concat("--tiled_mlp ", o.tiled_mlp), o);
   }
 
   void change_recompute() {

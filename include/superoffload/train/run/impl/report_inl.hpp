@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace superoffload::train {
 namespace detail {
@@ -53,6 +55,7 @@ SUPEROFFLOAD_INLINE std::string advice(training_options const& asked, training_o
                 shares_more ? concat(", shared by ", fitting.sequence_ranks, " ranks") : "", ": use",
                 shares_more ? concat(" --sequence_parallel ", fitting.sequence_ranks) : "",
                 fitting.recompute != asked.recompute ? " --activation_checkpointing auto" : "",
+                fitting.tiled_mlp != asked.tiled_mlp ? concat(" --tiled_mlp ", fitting.tiled_mlp) : "",
                 fitting.accumulation > asked.accumulation
                     ? concat(" --gradient_accumulation_steps ", fitting.accumulation)
                     : "");
@@ -109,25 +112,32 @@ SUPEROFFLOAD_INLINE std::string describe(training_options const& o, run_outline 
 SUPEROFFLOAD_INLINE std::string refusal_of(offload::plan const& p, std::string const& device,
                                            training_options const& o, fits_with const& fits) {
   auto const otherwise = o.recompute == recompute::choice::none ? recompute::choice::automatic : o.recompute;
-  for (int sharing = o.sequence_ranks; sharing > 0; sharing = o.next_sequence_ranks(sharing)) {
-    for (auto const recomputed : {recompute::choice::none, otherwise}) {
-      if (recomputed == recompute::choice::none && o.recompute != recompute::choice::none) {
-        continue;
-      }
-      auto other = o;
-      other.sequence_ranks = sharing;
-      other.recompute = recomputed;
-      other.accumulation =
-          detail::smallest_fitting(o.accumulation, o.most_accumulation(), [&](std::int64_t accumulation) {
-            other.accumulation = accumulation;
-            return detail::may_be_asked([&] { return fits(other); });
-          });
-      if (other.accumulation > 0) {
-        return concat(p.refusal.substr(0, p.refusal.find(';')), " on ", device, detail::advice(o, other));
-      }
+  std::optional<training_options> found;
+  auto const try_with = [&](training_options other) {
+    other.accumulation =
+        detail::smallest_fitting(o.accumulation, o.most_accumulation(), [&](std::int64_t accumulation) {
+          other.accumulation = accumulation;
+          return detail::may_be_asked([&] { return fits(other); });
+        });
+    if (other.accumulation > 0) {
+      found = std::move(other);
+    }
+  };
+  for (int sharing = o.sequence_ranks; sharing > 0 && !found; sharing = o.next_sequence_ranks(sharing)) {
+    auto other = o;
+    other.sequence_ranks = sharing;
+    try_with(other);
+    if (!found && other.recompute != otherwise) {
+      other.recompute = otherwise;
+      try_with(other);
+    }
+    if (!found && other.may_tile()) {
+      other.tiled_mlp = training_options::usual_tile;
+      try_with(other);
     }
   }
-  return p.refusal;
+  return found ? concat(p.refusal.substr(0, p.refusal.find(';')), " on ", device, detail::advice(o, *found))
+               : p.refusal;
 }
 
 }  // namespace superoffload::train

@@ -259,6 +259,9 @@ SUPEROFFLOAD_INLINE named_values settings_of(training_options const& o, io::mode
   if (o.offload.state != state_format::float32) {  // checkpoints without the name have float32
     settings.emplace_back("--state", name_of(o.offload.state));
   }
+  if (o.tiled_mlp > 0) {  // checkpoints without the name have none
+    settings.emplace_back("--tiled_mlp", concat(o.tiled_mlp));
+  }
   settings.emplace_back("--eval_dataset",
                         o.eval_dataset.empty() ? "none" : detail::text_of(data.held_out_set, data, o));
   auto const config = io::parse_json(model.config, io::shown(model.directory / "config.json"));
