@@ -94,6 +94,7 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--no_decay", "all"}, {"--no_decay is 'all'", "none|norms_and_biases"}},
       {{"--on_nonfinite", "ignore"}, {"--on_nonfinite is 'ignore'", "skip|stop"}},
       {{"--dtype", "fp4"}, {"--dtype is 'fp4'", "float32|bf16|fp8"}},
+      {{"--tiled_mlp", "-1"}, {"--tiled_mlp is -1", "expected 0 to"}},
       {{"--device", "tpu"}, {"--device is 'tpu'", "auto|cpu|cuda"}},
       {{"--template", "chatml"}, {"--template is 'chatml'", "deepspeed|alpaca"}},
       {{"--label_mask", "all"}, {"--label_mask is 'all'", "prompt|none"}},

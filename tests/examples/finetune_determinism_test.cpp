@@ -42,6 +42,30 @@ TEST_CASE("the number of threads changes no bit") {
   CHECK(weights_of(one.path()) == weights_of(three.path()));
 }
 
+TEST_CASE("MLPs in tiles train alike, continue bit for bit, and only with the same tiles") {
+  scratch_directory const whole, tiled, parts;
+  auto const run = [&](scratch_directory const& output, std::vector<std::string> const& flags) {
+    return finetune_run{"llama", joined(joined(short_run, {"--save_steps", "3"}), flags)}.run_in(
+        output.path());
+  };
+  REQUIRE(run(whole, {}).status == 0);
+  REQUIRE(run(tiled, {"--tiled_mlp", "48"}).status == 0);
+  auto const losses = series(tiled.path(), "loss"), expected = series(whole.path(), "loss");
+  REQUIRE(losses.size() == expected.size());
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    CHECK(losses[i] == doctest::Approx(expected[i]).epsilon(1e-5));
+  }
+  std::filesystem::copy(tiled.path() / "checkpoint-3", parts.path() / "checkpoint-3",
+                        std::filesystem::copy_options::recursive);
+  for (auto const& other : {"0", "47"}) {
+    auto const refused = run(parts, {"--resume", "auto", "--tiled_mlp", other});
+    CHECK(refused.status == static_cast<int>(superoffload::exit_code::bad_input));
+    CHECK(refused.err.find("--tiled_mlp") != std::string::npos);
+  }
+  REQUIRE(run(parts, {"--resume", "auto", "--tiled_mlp", "48"}).status == 0);
+  CHECK(weights_of(parts.path()) == weights_of(tiled.path()));
+}
+
 TEST_CASE("recompute changes no bit") {
   scratch_directory const kept, again;
   auto const run = [&](scratch_directory const& output, char const* mode) {

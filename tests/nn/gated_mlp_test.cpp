@@ -90,6 +90,12 @@ TEST_CASE("tiles change results by no more than the order of sums") {
   }
 }
 
+TEST_CASE("without rows the gradients of weights are zero") {
+  for (auto const& of_parameter : run(0, 8).of_parameters) {
+    CHECK(of_parameter == std::vector<double>(of_parameter.size()));
+  }
+}
+
 TEST_CASE("only one tile of gates and ups is in memory") {
   constexpr std::int64_t rows = 4096;
   constexpr std::size_t row = sizeof(double);

@@ -148,15 +148,19 @@ TEST_CASE_TEMPLATE("ranks compute MLPs in tiles, with micro-batches of their own
                  settings{.tied = true, .micro_batches = 2, .max_grad_norm = 1e6, .tiled_mlp = 4}}) {
     CAPTURE(s.micro_batches);
     auto const one = alone<P>(s);
-    for (int const together : {1, 2}) {
-      CAPTURE(together);
-      s.sequence_ranks = together;
+    // Of four ranks, some have no rows.
+    auto all =
+        test::under_sanitizer ? std::vector<layout>{{2, 2}} : std::vector<layout>{{2, 1}, {2, 2}, {4, 1}};
+    for (auto const& of : all) {
+      CAPTURE(of.ranks);
+      CAPTURE(of.together);
+      s.sequence_ranks = of.together;
       s.recompute = recompute::choice::none;
-      auto const expected = shared<P>(2, s);
+      auto const expected = shared<P>(of.ranks, s);
       check_near<P>(expected, one);
-      CHECK((shared<P, offload::super>(2, s) == expected));
+      CHECK((shared<P, offload::super>(of.ranks, s) == expected));
       s.recompute = recompute::choice::every_block;
-      CHECK((shared<P>(2, s) == expected));
+      CHECK((shared<P>(of.ranks, s) == expected));
     }
   }
 }

@@ -86,11 +86,13 @@ private:
   /// Calls body(first row, rows); what it allocates is free afterwards.
   template <class Body>
   void each_tile(tape<D, T>& t, Body const& body) const {
-    for (std::int64_t first = 0; first < x.rows(); first += tile) {
+    std::int64_t first = 0;
+    do {  // once even without rows: gradients of weights are zero then, not absent
       auto const before = t.mark();
       body(first, std::min(tile, x.rows() - first));
       t.release(before);
-    }
+      first += tile;
+    } while (first < x.rows());
   }
   /// Rows of a variable, and of its gradient if there is one.
   static variable<D, T> rows_of(tape<D, T>& t, variable<D, T> const& all, std::int64_t first,

@@ -209,7 +209,8 @@ TEST_CASE("a sequence that is too long for a device is refused with the number o
   o.batch_size = 1;
   o.max_length = 1 << 20;
   o.ranks = 4;
-  CHECK(m.on("h200_pcie5.json").refusal.ends_with("shared by 4 ranks: use --sequence_parallel 4"));
+  CHECK(m.on("h200_pcie5.json")
+            .refusal.ends_with("shared by 2 ranks: use --sequence_parallel 2 --tiled_mlp 16384"));
   o.sequence_ranks = 4;
   CHECK(m.on("h200_pcie5.json").fits);
   o.sequence_ranks = 1;

@@ -89,7 +89,7 @@ TEST_CASE("the refusal of a plan for several ranks names how many may share the 
 
 TEST_CASE("the refusal of a plan for long sequences names tiles of MLPs, before more ranks") {
   train::training_options o;
-  o.batch_size = 2;
+  o.batch_size = 4;
   o.max_length = 40000;
   o.ranks = 2;
   o.recompute = recompute::choice::automatic;
@@ -103,13 +103,14 @@ TEST_CASE("the refusal of a plan for long sequences names tiles of MLPs, before 
     return text.substr(text.find("; ") + 2);
   };
   CHECK(advice(40000) ==
-        "the largest micro-batch that fits has 1 sequence of 40000 tokens: use --gradient_accumulation_steps 2");
+        "the largest micro-batch that fits has 1 sequence of 40000 tokens: use --gradient_accumulation_steps "
+        "2");
   CHECK(advice(20000) ==
         "the largest micro-batch that fits has 1 sequence of 40000 tokens: use --tiled_mlp 16384 "
         "--gradient_accumulation_steps 2");
   CHECK(advice(10000) ==
         "the largest micro-batch that fits has 1 sequence of 40000 tokens, shared by 2 ranks: use "
-        "--sequence_parallel 2 --tiled_mlp 16384 --gradient_accumulation_steps 2");
+        "--sequence_parallel 2 --tiled_mlp 16384 --gradient_accumulation_steps 4");
   CHECK(advice(9999) == "the planner's advice");
   o.tiled_mlp = 1024;
   CHECK(advice(9999) == "the planner's advice");
