@@ -40,6 +40,7 @@ std::map<std::string, void (*)(so::bench::job const&, std::optional<so::comm::en
 int main(int argc, char** argv) try {
   so::bench::job j;
   bool dropout = false;
+  std::int64_t tiled_mlp = 0;
   CLI::App app{"Times training steps of a model shape on random weights."};
   std::vector<std::string> names;
   for (auto const& [name, config] : so::bench::shapes) { names.push_back(name); }
@@ -75,7 +76,7 @@ int main(int argc, char** argv) try {
       {"every_block", so::recompute::choice::every_block},
       {"auto", so::recompute::choice::automatic},
       {"offload", so::recompute::choice::offload}};
-  app.add_option("--tiled_mlp", j.config.tiled_mlp, "tokens that a dense MLP computes at a time; 0: all")
+  app.add_option("--tiled_mlp", tiled_mlp, "tokens that a dense MLP computes at a time; 0: all")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 31))
       ->capture_default_str();
   app.add_option("--recompute", j.recompute, "what is recomputed; auto: as little as the memory allows")
@@ -136,7 +137,6 @@ int main(int argc, char** argv) try {
   app.add_option("--timeline", j.timeline, "a file for the GPU's activity in two steps, as trace events");
   app.add_flag("--dropout", dropout, "with the dropout that the model is trained with");
   CLI11_PARSE(app, argc, argv);
-  auto const tiled_mlp = j.config.tiled_mlp;
   j.config = so::bench::shapes.at(j.shape);
   j.config.tiled_mlp = tiled_mlp;
   if (j.dtype == "fp8") {

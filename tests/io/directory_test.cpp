@@ -46,7 +46,7 @@ TEST_CASE("removing a tree does not follow links") {
   remove_tree(directory / "tree");
   remove_tree(directory / "tree");
   CHECK(list_directory(directory.path()) == names{"kept"});
-  CHECK(read_text(directory / "kept/f") == "x");
+  CHECK(contents_of(directory / "kept/f") == "x");
 }
 
 TEST_CASE("a directory replaces another, or leaves it intact at any failure") {
@@ -64,16 +64,16 @@ TEST_CASE("a directory replaces another, or leaves it intact at any failure") {
         check_failure(failure_of(replace), exit_code::io_failure, directory.path().native(),
                       "Input/output error");
       }
-      auto const content = read_text(directory / "d/f");
+      auto const content = contents_of(directory / "d/f");
       CHECK((content == "old" || content == "new"));
       if (content == "old") {
-        CHECK(read_text(directory / "new/f") == "new");
+        CHECK(contents_of(directory / "new/f") == "new");
         injection const counts{{.no_exchange = no_exchange}};
         replace();
         operations = injection::seen();
       }
       restore_replaced(directory / "d");
-      CHECK(read_text(directory / "d/f") == "new");
+      CHECK(contents_of(directory / "d/f") == "new");
     }
     CHECK(operations > 3);
   }
@@ -84,10 +84,10 @@ TEST_CASE("a directory moved aside by a killed process comes back, unless it was
   auto const path = directory / "d";
   make_with_file(replaced_name(path), "old");
   restore_replaced(path);
-  CHECK(read_text(path / "f") == "old");
+  CHECK(contents_of(path / "f") == "old");
   make_with_file(replaced_name(path), "older");
   restore_replaced(path);
-  CHECK(read_text(path / "f") == "old");
+  CHECK(contents_of(path / "f") == "old");
   CHECK(list_directory(directory.path()) == names{"d"});
 }
 
@@ -142,12 +142,12 @@ TEST_CASE("a file is replaced atomically, and only a regular file is") {
   auto const file = directory / "file";
   replace_file(file, "one");
   replace_file(file, "two");
-  CHECK(read_text(file) == "two");
+  CHECK(contents_of(file) == "two");
   {
     injection const fails{{.at = 0, .with = ENOSPC, .persistent = true}};
     check_failure(failure_of([&] { replace_file(file, "three"); }), exit_code::io_failure, "No space left");
   }
-  CHECK(read_text(file) == "two");
+  CHECK(contents_of(file) == "two");
   CHECK(list_directory(directory.path()) == std::vector<std::string>{"file"});
 
   fs::create_symlink("file", directory / "link");
@@ -156,6 +156,6 @@ TEST_CASE("a file is replaced atomically, and only a regular file is") {
     check_failure(failure_of([&] { replace_file(other, "x"); }), exit_code::bad_input, other.native(),
                   "regular file");
   }
-  CHECK(read_text(file) == "two");
+  CHECK(contents_of(file) == "two");
   CHECK(free_bytes(directory.path()) > 0);
 }

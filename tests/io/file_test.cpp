@@ -65,7 +65,7 @@ TEST_CASE("a new file replaces nothing, not even a broken link") {
                 "exists");
   check_failure(failure_of([&] { write_new_file(directory / "link", "new"); }), exit_code::io_failure,
                 "/link", "exists");
-  CHECK(read_text(directory / "f") == "old");
+  CHECK(contents_of(directory / "f") == "old");
   CHECK(!std::filesystem::exists(directory / "elsewhere"));
 }
 

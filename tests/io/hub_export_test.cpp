@@ -87,7 +87,7 @@ TEST_CASE("an export of a checkpoint equals that checkpoint") {
     for (auto const& file : list_directory(directory / "out")) {
       if (file != "model.safetensors" && file != "superoffload_export.json") {
         CAPTURE(file);
-        CHECK(read_text(directory / "out" / file) == read_text(model(name) / file));
+        CHECK(contents_of(directory / "out" / file) == contents_of(model(name) / file));
       }
     }
     auto const copy = hub_checkpoint::open(directory / "out");
@@ -109,9 +109,9 @@ TEST_CASE("an export in bf16 holds the working weights and says so in config.jso
         original.read_bf16(names[tensor], first, elements<bfloat16>(out));
       },
       {.type = dtype::bf16});
-  auto expected = read_text(model("llama") / "config.json");
+  auto expected = contents_of(model("llama") / "config.json");
   expected.replace(expected.find("float32"), 7, "bfloat16");
-  CHECK(read_text(directory / "out/config.json") == expected);
+  CHECK(contents_of(directory / "out/config.json") == expected);
   auto const copy = hub_checkpoint::open(directory / "out");
   for (auto const& name : original.names()) {
     CHECK(copy.find(name)->type == dtype::bf16);
@@ -128,7 +128,7 @@ TEST_CASE("config.json of transformers 4 and 5") {
   auto const exported = [&](std::string_view config) {
     write_text(directory / "model/config.json", config);
     export_value(directory / "model", directory / "out", 1);
-    return read_text(directory / "out/config.json");
+    return contents_of(directory / "out/config.json");
   };
   CHECK(exported(R"({"z": 1.0, "a": 1e-05})") ==
         "{\n  \"z\": 1.0,\n  \"a\": 1e-05,\n  \"torch_dtype\": \"float32\"\n}\n");
@@ -203,7 +203,7 @@ TEST_CASE("an export refuses to replace anything but an export") {
   fs::create_directory(directory / "home");
   write_text(directory / "home/notes.txt", "mine");
   check_failure(exporting(directory / "home"), exit_code::bad_input, "/home/notes.txt", "export");
-  CHECK(read_text(directory / "home/notes.txt") == "mine");
+  CHECK(contents_of(directory / "home/notes.txt") == "mine");
   fs::create_directories(directory / "deep/model.safetensors");
   check_failure(exporting(directory / "deep"), exit_code::bad_input, "/deep/model.safetensors");
   fs::create_directory(directory / "model");
@@ -228,7 +228,7 @@ TEST_CASE("an export refuses to replace anything but an export") {
   }
   check_failure(exporting(directory / "hers"), exit_code::bad_input, "/hers", "superoffload_export.json");
   check_failure(failure_of([&] { remove_export(directory / "hers"); }), exit_code::bad_input, "/hers");
-  CHECK(read_text(directory / "hers/config.json") == read_text(model("llama") / "config.json"));
+  CHECK(contents_of(directory / "hers/config.json") == contents_of(model("llama") / "config.json"));
   fs::create_directory(directory / "empty");
   export_value(model("llama"), directory / "empty", 1);
   CHECK(exported_value(directory / "empty") == 1);
@@ -270,7 +270,7 @@ TEST_CASE("an export copies the files as they were read, whatever happens to the
   std::vector<export_tensor> const tensors{{"w", {3}}};
   hub_export(files, directory / "out", tensors, filled_with(1));
   CHECK(exported_value(directory / "out") == 1);
-  CHECK(read_text(directory / "out/tokenizer.json") == read_text(model("llama") / "tokenizer.json"));
+  CHECK(contents_of(directory / "out/tokenizer.json") == contents_of(model("llama") / "tokenizer.json"));
 }
 
 TEST_CASE("an export that fails or is killed at any operation leaves the earlier one or the new one") {
@@ -354,7 +354,7 @@ TEST_CASE("a link in a model's directory does not choose which file is exported"
     write_text(directory / "model/other", "text");
     fs::create_symlink("other", directory / "model/chat_template.jinja");
     export_value(directory / "model", directory / "out", 1);
-    CHECK(read_text(directory / "out/chat_template.jinja") == "text");
+    CHECK(contents_of(directory / "out/chat_template.jinja") == "text");
   }
   SUBCASE("from the hub's cache into its blobs") {
     auto const snapshot = directory / "hub/models--x/snapshots/0123";
@@ -370,7 +370,7 @@ TEST_CASE("a link in a model's directory does not choose which file is exported"
     for (auto const& from : {snapshot, directory / "link"}) {
       expect_exportable(from, directory / "out");
       export_value(from, directory / "out", 1);
-      CHECK(read_text(directory / "out/chat_template.jinja") == "text");
+      CHECK(contents_of(directory / "out/chat_template.jinja") == "text");
     }
     fs::create_symlink("../../../../secret", snapshot / "merges.txt");
     check_failure(failure_of([&] { export_value(snapshot, directory / "out", 1); }), exit_code::bad_input,

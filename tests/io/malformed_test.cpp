@@ -69,7 +69,7 @@ TEST_CASE("the intact originals of the malformed files can be read") {
   fs::copy_file(corpus / "index/two_shards.json", directory / "model.safetensors.index.json");
   CHECK(hub_checkpoint::open(directory.path()).names() == std::vector<std::string>{"a", "b"});
   write_text(directory / "rank-00000.bin", std::string(4099, '\0'));
-  write_manifest(directory.path(), read_text(corpus / "manifest/valid.json"));
+  write_manifest(directory.path(), contents_of(corpus / "manifest/valid.json"));
   auto const reader = checkpoint_reader::open(directory.path());
   reader.verify();
   CHECK(reader.names() == std::vector<std::string>{"a", "b"});
@@ -237,7 +237,7 @@ TEST_CASE("malformed manifests of training checkpoints") {
   scratch_directory const directory;
   write_text(directory / "rank-00000.bin", std::string(4099, '\0'));
   check_all("checkpoint", expected, [&](fs::path const& path) {
-    write_manifest(directory.path(), read_text(path));
+    write_manifest(directory.path(), contents_of(path));
     checkpoint_reader::open(directory.path());
   });
 }

@@ -138,7 +138,7 @@ TEST_CASE("the header is padded to 8 bytes and says that PyTorch wrote the tenso
       R"({"__metadata__":{"format":"pt"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   auto padded = header;
   padded.append((8 - header.size() % 8) % 8, ' ');
-  auto const content = read_text(directory / "one");
+  auto const content = contents_of(directory / "one");
   REQUIRE(content.size() == 8 + padded.size() + 4);
   CHECK(content.substr(8, padded.size()) == padded);
   CHECK(content[0] == static_cast<char>(padded.size()));

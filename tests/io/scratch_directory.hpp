@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "support/contents_of.hpp"
+
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <stdexcept>
 #include <stdlib.h>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace superoffload::io::testing {
 
@@ -45,10 +45,6 @@ inline void write_text(std::filesystem::path const& path, std::string_view conte
   std::ofstream{path, std::ios::binary | std::ios::trunc} << content;
 }
 
-inline std::string read_text(std::filesystem::path const& path) {
-  std::ostringstream text;
-  text << std::ifstream{path, std::ios::binary}.rdbuf();
-  return std::move(text).str();
-}
+using test::contents_of;
 
 }  // namespace superoffload::io::testing

@@ -222,7 +222,7 @@ TEST_CASE("damage to any rank's part, and parts of other ranks and steps, are de
     CAPTURE(rank);
     auto const file = name_of(rank);
     auto const path = whole / file;
-    auto const content = read_text(path);
+    auto const content = contents_of(path);
     for (std::uint64_t offset = 0; offset < content.size(); offset += test::in_long_tests(5, 499)) {
       CAPTURE(offset);
       flip_bit(path, offset);
@@ -452,7 +452,7 @@ TEST_CASE("any changed or missing byte is detected, and the older checkpoint is 
   for (std::string_view const file : {"manifest.json", "rank-00000.bin"}) {
     auto const path = root / "checkpoint-2" / file;
     auto const bytes = fs::file_size(path);
-    auto const content = read_text(path);
+    auto const content = contents_of(path);
     auto const stride = [&](std::uint64_t few, std::uint64_t many) {
       return test::in_long_tests(std::uint64_t{1}, file == "manifest.json" ? few : many);
     };

@@ -6,12 +6,11 @@
 
 #include <doctest/doctest.h>
 
+#include "support/contents_of.hpp"
 #include "support/scratch_directory.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,12 +18,8 @@
 namespace {
 
 using namespace superoffload;
+using test::contents_of;
 namespace fs = std::filesystem;
-
-std::string contents_of(fs::path const& file) {
-  std::ifstream stream{file, std::ios::binary};
-  return {std::istreambuf_iterator<char>{stream}, {}};
-}
 
 std::string from_hex(std::string_view hex) {
   std::string out;

@@ -22,6 +22,7 @@
 #include <limits>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace superoffload::test {
@@ -36,6 +37,31 @@ struct offloading_case {
   bool immediate = false;
   autograd::activation_offloading activations{};
 };
+
+/// Places that between them have every tier, offloaded weights, gradients and activations.
+inline std::vector<offloading_case> const places{
+    {.offloaded = offloading_case::units::none, .tiers = "hsr"},
+    {.offloaded = offloading_case::units::all, .tiers = "hs", .weight_buffers = 2, .gradient_buffers = 3},
+    {.offloaded = offloading_case::units::blocks,
+     .tiers = "h",
+     .gradient_buffers = 3,
+     .activations = {3, 1}}};
+
+/// A model for train(), whose batches have up to six rows, and the options of its engine.
+inline model::config placed_llama(int layers = 4) {
+  return {.model_type = "llama",
+          .vocabulary = 19,
+          .hidden = 16,
+          .intermediate = 24,
+          .layers = layers,
+          .heads = 4,
+          .kv_heads = 2,
+          .head_dim = 4,
+          .max_positions = 32};
+}
+inline train::engine_options placed_options(double max_norm, bool accumulates) {
+  return {.max_grad_norm = max_norm, .max_rows = 12, .max_positions = 12, .accumulates = accumulates};
+}
 
 inline offload::configuration configure(std::vector<autograd::unit_layout> const& units,
                                         offloading_case const& how) {
@@ -161,6 +187,23 @@ history check_same_bits(Device& device, model::config const& config, train::engi
     REQUIRE(everything(placed) == state);
   }
   return expected;
+}
+
+/// Trains an engine that keeps all activations, one that recomputes blocks, and one that offloads their
+/// inputs, and checks that all have the same bits.
+template <class Engine, class Device>
+void check_recompute(Device& device, model::config const& config, int steps) {
+  auto const trained = [&](recompute::choice recompute) {
+    auto options = placed_options(0.3, true);
+    options.recompute = recompute;
+    Engine engine{device, config, options};
+    engine.initialize(some_weights);
+    auto const history = train(engine, 0, steps, true, false);
+    return std::pair{history, everything(engine)};
+  };
+  auto const kept = trained(recompute::choice::none);
+  CHECK(trained(recompute::choice::every_block) == kept);
+  CHECK(trained(recompute::choice::offload) == kept);
 }
 
 template <class From, class To>

@@ -4,13 +4,12 @@
 
 #include <doctest/doctest.h>
 
+#include "support/contents_of.hpp"
+
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <system_error>
-#include <utility>
 
 namespace superoffload::test {
 
@@ -33,12 +32,5 @@ public:
 private:
   std::filesystem::path path_;
 };
-
-/// The bytes of a file; none if it cannot be read.
-inline std::string contents_of(std::filesystem::path const& file) {
-  std::ostringstream text;
-  text << std::ifstream{file, std::ios::binary}.rdbuf();
-  return std::move(text).str();
-}
 
 }  // namespace superoffload::test

@@ -24,44 +24,23 @@ namespace {
 using namespace superoffload;
 using simple_engine = train::engine<model::llama, precision::bf16>;
 using offloading_engine = train::engine<model::llama, precision::bf16, zero::offloaded, offload::super>;
-using recompute::choice;
-using test::everything;
-using test::offloading_case;
+using test::placed_options;
 using test::some_weights;
 
-model::config const in_bfloat16{.model_type = "llama",
-                                .vocabulary = 19,
-                                .hidden = 16,
-                                .intermediate = 24,
-                                .layers = 4,
-                                .heads = 4,
-                                .kv_heads = 2,
-                                .head_dim = 4,
-                                .max_positions = 32};
+model::config const in_bfloat16 = test::placed_llama();
 model::config const in_float8 = [] {
   auto c = in_bfloat16;
   c.gemms = gemm_format::float8;
   return c;
 }();
 
-train::engine_options options_with(double max_norm, bool accumulates) {
-  return {.max_grad_norm = max_norm, .max_rows = 12, .max_positions = 12, .accumulates = accumulates};
-}
-
 TEST_CASE("FP8 GEMMs have the same bits wherever state, weights and activations live") {
   cpu::device device{2};
   int const steps = test::under_sanitizer ? 12 : 30;
-  std::vector<offloading_case> const all{
-      {.offloaded = offloading_case::units::none, .tiers = "hsr"},
-      {.offloaded = offloading_case::units::all, .tiers = "hs", .weight_buffers = 2, .gradient_buffers = 3},
-      {.offloaded = offloading_case::units::blocks,
-       .tiers = "h",
-       .gradient_buffers = 3,
-       .activations = {3, 1}}};
   for (double const max_norm : {1e9, 0.3}) {
     for (bool const accumulates : {false, true}) {
       auto const seen = test::check_same_bits<simple_engine, offloading_engine>(
-          device, in_float8, options_with(max_norm, accumulates), steps, true, all);
+          device, in_float8, placed_options(max_norm, accumulates), steps, true, test::places);
       CHECK(seen.skipped > 0);
     }
   }
@@ -69,23 +48,13 @@ TEST_CASE("FP8 GEMMs have the same bits wherever state, weights and activations 
 
 TEST_CASE("FP8 GEMMs have the same bits when they are computed again") {
   cpu::device device{3};
-  auto const train = [&](choice recompute) {
-    auto options = options_with(0.3, true);
-    options.recompute = recompute;
-    simple_engine engine{device, in_float8, options};
-    engine.initialize(some_weights);
-    auto const history = test::train(engine, 0, 12, true, false);
-    return std::pair{history, everything(engine)};
-  };
-  auto const kept = train(choice::none);
-  CHECK(train(choice::every_block) == kept);
-  CHECK(train(choice::offload) == kept);
+  test::check_recompute<simple_engine>(device, in_float8, 12);
 }
 
 TEST_CASE("a model with FP8 GEMMs learns as one in bfloat16 does, with other bits") {
   cpu::device device{2};
   auto const losses = [&](model::config const& config) {
-    simple_engine engine{device, config, options_with(1.0, false)};
+    simple_engine engine{device, config, placed_options(1.0, false)};
     engine.initialize(some_weights);
     std::vector<double> all;
     for (int step = 0; step < 60; ++step) {
@@ -106,19 +75,19 @@ TEST_CASE("a model with FP8 GEMMs learns as one in bfloat16 does, with other bit
 
 TEST_CASE("an engine with FP8 GEMMs takes the memory that it plans") {
   cpu::device device{2};
-  simple_engine engine{device, in_float8, options_with(1.0, true)};
+  simple_engine engine{device, in_float8, placed_options(1.0, true)};
   engine.initialize(some_weights);
   test::train(engine, 0, 3, true, false);
   CHECK(static_cast<double>(device.peak_bytes()) ==
         doctest::Approx(static_cast<double>(engine.allocation().total())).epsilon(0.03));
   CHECK(engine.allocation().activations >
-        simple_engine{device, in_bfloat16, options_with(1.0, true)}.allocation().activations);
+        simple_engine{device, in_bfloat16, placed_options(1.0, true)}.allocation().activations);
 }
 
 TEST_CASE("FP8 GEMMs are refused where there are none") {
   cpu::device device{1};
   using in_float32 = train::engine<model::llama, precision::fp32>;
-  CHECK_THROWS_WITH_AS((in_float32{device, in_float8, options_with(1.0, false)}),
+  CHECK_THROWS_WITH_AS((in_float32{device, in_float8, placed_options(1.0, false)}),
                        "FP8 GEMMs are for models in bfloat16: expected precision::bf16", error);
   struct old_gpu : described_device {
     old_gpu() : described_device{"an old GPU", 1} {}

@@ -25,15 +25,7 @@ using test::offloading_case;
 using test::some_weights;
 using test::train;
 
-model::config const deep{.model_type = "llama",
-                         .vocabulary = 19,
-                         .hidden = 16,
-                         .intermediate = 24,
-                         .layers = 6,
-                         .heads = 4,
-                         .kv_heads = 2,
-                         .head_dim = 4,
-                         .max_positions = 32};
+model::config const deep = test::placed_llama(6);
 
 template <class P>
 using simple_engine = train::engine<model::llama, P>;

@@ -17,7 +17,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -65,9 +64,7 @@ outcome run(train::training_options const& o) {
 }
 
 io::json read_json(fs::path const& file) {
-  std::ostringstream text;
-  text << std::ifstream{file}.rdbuf();
-  return io::json::parse(text.str());
+  return io::json::parse(test::contents_of(file));
 }
 
 TEST_CASE("a resumed run is planned for the saved hit rate") {

@@ -27,28 +27,15 @@ namespace {
 
 using namespace superoffload;
 using recompute::choice;
-using test::everything;
-using test::offloading_case;
+using test::placed_options;
 using test::some_weights;
 
-/// Batches have 5 and fewer rows.
 model::config config_of(std::int64_t tiled_mlp, gemm_format gemms = gemm_format::element) {
-  return {.model_type = "llama",
-          .vocabulary = 19,
-          .hidden = 16,
-          .intermediate = 24,
-          .layers = 4,
-          .heads = 4,
-          .kv_heads = 2,
-          .head_dim = 4,
-          .max_positions = 32,
-          .mlp_bias = true,
-          .gemms = gemms,
-          .tiled_mlp = tiled_mlp};
-}
-
-train::engine_options options_with(double max_norm, bool accumulates) {
-  return {.max_grad_norm = max_norm, .max_rows = 12, .max_positions = 12, .accumulates = accumulates};
+  auto c = test::placed_llama();
+  c.mlp_bias = true;
+  c.gemms = gemms;
+  c.tiled_mlp = tiled_mlp;
+  return c;
 }
 
 template <class P>
@@ -60,16 +47,9 @@ template <class P>
 void check_placements(gemm_format gemms) {
   cpu::device device{2};
   int const steps = test::under_sanitizer ? 6 : 18;
-  std::vector<offloading_case> const all{
-      {.offloaded = offloading_case::units::none, .tiers = "hsr"},
-      {.offloaded = offloading_case::units::all, .tiers = "hs", .weight_buffers = 2, .gradient_buffers = 3},
-      {.offloaded = offloading_case::units::blocks,
-       .tiers = "h",
-       .gradient_buffers = 3,
-       .activations = {3, 1}}};
   for (bool const accumulates : {false, true}) {
     test::check_same_bits<simple_engine<P>, offloading_engine<P>>(
-        device, config_of(2, gemms), options_with(0.3, accumulates), steps, true, all);
+        device, config_of(2, gemms), placed_options(0.3, accumulates), steps, true, test::places);
   }
 }
 
@@ -78,28 +58,20 @@ TEST_CASE_TEMPLATE("MLPs in tiles have the same bits wherever state, weights and
   check_placements<P>(gemm_format::element);
 }
 
-TEST_CASE("so they have with FP8 GEMMs") { check_placements<precision::bf16>(gemm_format::float8); }
+TEST_CASE("MLPs in tiles have the same bits in every place with FP8 GEMMs, too") {
+  check_placements<precision::bf16>(gemm_format::float8);
+}
 
 TEST_CASE_TEMPLATE("MLPs in tiles have the same bits when blocks are computed again", P,
                    SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
-  auto const train = [&](choice recompute) {
-    auto options = options_with(0.3, true);
-    options.recompute = recompute;
-    simple_engine<P> engine{device, config_of(2), options};
-    engine.initialize(some_weights);
-    auto const history = test::train(engine, 0, 8, true, false);
-    return std::pair{history, everything(engine)};
-  };
-  auto const kept = train(choice::none);
-  CHECK(train(choice::every_block) == kept);
-  CHECK(train(choice::offload) == kept);
+  test::check_recompute<simple_engine<P>>(device, config_of(2), 8);
 }
 
 TEST_CASE_TEMPLATE("a model with MLPs in tiles trains as one without", P, SUPEROFFLOAD_TEST_PRECISIONS) {
   cpu::device device{2};
   auto const losses = [&](std::int64_t tiled_mlp) {
-    simple_engine<P> engine{device, config_of(tiled_mlp), options_with(1.0, false)};
+    simple_engine<P> engine{device, config_of(tiled_mlp), placed_options(1.0, false)};
     engine.initialize(some_weights);
     std::vector<double> all;
     for (int step = 0; step < 20; ++step) {
@@ -127,7 +99,7 @@ TEST_CASE("an engine whose MLPs have tiles takes the memory that it plans, which
     cpu::device device{2};
     auto c = config_of(tiled_mlp);
     c.max_positions = 512;
-    auto o = options_with(1.0, true);
+    auto o = placed_options(1.0, true);
     o.max_rows = o.max_positions = 512;
     o.recompute = choice::every_block;
     simple_engine<precision::bf16> engine{device, c, o};

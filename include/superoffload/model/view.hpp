@@ -65,8 +65,8 @@ public:
     return calls_->logits(model_, tape, batch, t.get());
   }
 
-  /// The model with another config::tiled_mlp, and the same frozen tensors. \throws error(bad_input)
-  /// as its constructor does
+  /// The model with this config::tiled_mlp, and the same frozen tensors: itself, or another one, which is
+  /// laid out for it. \throws error(bad_input) as its constructor does
   [[nodiscard]] owning_view<D, T> with_tiled_mlp(std::int64_t rows) const;
 
 private:
@@ -126,10 +126,12 @@ private:
   calls const* calls_;
 };
 
-/// A view that keeps its model alive.
+/// A view that keeps a model of its own alive.
 template <device_policy D, element T>
 class owning_view : public view<D, T> {
 public:
+  /// Refers to the model of another view, which outlives this one.
+  explicit owning_view(view<D, T> const& other) : view<D, T>{other} {}
   /// Shares the model.
   template <architecture A>
   explicit owning_view(std::shared_ptr<A> model) : view<D, T>{*model}, model_{std::move(model)} {}
@@ -140,7 +142,7 @@ private:
 
 template <device_policy D, element T>
 owning_view<D, T> view<D, T>::with_tiled_mlp(std::int64_t rows) const {
-  return calls_->with_tiled_mlp(model_, rows);
+  return rows == config_->tiled_mlp ? owning_view<D, T>{*this} : calls_->with_tiled_mlp(model_, rows);
 }
 
 /// A view as the type of a function's parameter to which any architecture can be passed: D and T are deduced

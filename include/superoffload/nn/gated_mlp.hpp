@@ -146,8 +146,9 @@ private:
   variable<D, T> run(variable<D, T> x, std::optional<variable<D, T>> residual) const {
     if (tile_rows > 0) {  // for few rows, too: what is recomputed does not depend on their number
       linear_terms<D, T> const terms{down.weight, {}, residual};
+      bool const in_float8 = multiplies_in_float8<T>(down.gemms);
       if constexpr (std::is_same_v<T, bfloat16>) {
-        if (down.gemms == gemm_format::float8) {
+        if (in_float8) {
           return x.on().run(tiled_mlp_function<D, T, float8_linear_function<D, variable<D, T>>,
                                                float8_linear_function<D, swiglu_input<D, T>>>{
               terms, gate_up, down, x, tile_rows});

@@ -97,6 +97,15 @@ private:
   }
 };
 
+/// Are GEMMs of this format in FP8? \throws error(internal) if elements of type T have none
+template <element T>
+bool multiplies_in_float8(gemm_format gemms) {
+  bool const in_float8 = gemms == gemm_format::float8;
+  expect(!in_float8 || std::is_same_v<T, bfloat16>, exit_code::internal,
+         "FP8 GEMMs are for models in bfloat16, but this one is in ", name_of(dtype_of<T>));
+  return in_float8;
+}
+
 /// A dense layer without activation. weight [out, in] as PyTorch stores it; bias [out] or none.
 struct linear {
   parameter weight;                          ///< [out, in]
@@ -128,12 +137,11 @@ private:
   template <device_policy D, element T, class Input>
   variable<D, T> run(Input x, std::optional<variable<D, T>> residual) const {
     linear_terms<D, T> const terms{weight, bias, residual};
-    if (gemms == gemm_format::float8) {
-      if constexpr (std::is_same_v<T, bfloat16>) {
+    bool const in_float8 = multiplies_in_float8<T>(gemms);
+    if constexpr (std::is_same_v<T, bfloat16>) {
+      if (in_float8) {
         return x.on().run(float8_linear_function<D, Input>{terms, x});
       }
-      fail(exit_code::internal, "FP8 GEMMs are for models in bfloat16, but this one is in ",
-           name_of(dtype_of<T>));
     }
     return x.on().run(linear_function<D, T, Input>{terms, x});
   }

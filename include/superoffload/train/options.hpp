@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/error.hpp>
 #include <superoffload/core/gemm_format.hpp>
 #include <superoffload/data/collate.hpp>
 #include <superoffload/data/row_format.hpp>
@@ -125,6 +126,21 @@ struct training_options {
     return tokens_per_batch > 0 ? std::max<std::int64_t>(1, tokens_per_batch / max_length) : batch_size;
   }
 };
+
+namespace detail {
+/// What `asks` returns of options; false for options that contradict each other or the model.
+template <class Asks>
+bool may_be_asked(Asks&& asks) {
+  try {
+    return asks();
+  } catch (error const& e) {
+    if (e.code() != exit_code::bad_input) {
+      throw;
+    }
+    return false;
+  }
+}
+}  // namespace detail
 
 /// Names and values of the options that must be the same on all ranks.
 std::vector<std::pair<std::string, std::string>> shared_settings(training_options const& options);

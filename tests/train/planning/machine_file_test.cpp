@@ -9,7 +9,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +19,6 @@ using namespace superoffload;
 namespace fs = std::filesystem;
 
 fs::path const hardware = SUPEROFFLOAD_HARDWARE;
-
-std::string text_of(fs::path const& file) {
-  std::ostringstream text;
-  text << std::ifstream{file}.rdbuf();
-  return text.str();
-}
 
 TEST_CASE("every machine file of the project can be read and has plausible numbers") {
   int files = 0, with_peers = 0;
@@ -145,7 +138,7 @@ TEST_CASE("a written description is read back unchanged") {
 
 TEST_CASE("a description with the field names of earlier versions is read") {
   test::scratch_directory const directory;
-  auto text = text_of(hardware / "gh200.json");
+  auto text = test::contents_of(hardware / "gh200.json");
   for (auto const& [now, before] : {std::pair{"\"grouped_gemms_tflops\"", "\"grouped_products_tflops\""},
                                     {"\"gemms_tflops\"", "\"products_tflops\""},
                                     {"\"speculate\"", "\"emit\""},
@@ -165,7 +158,7 @@ TEST_CASE("a description with the field names of earlier versions is read") {
 
 TEST_CASE("a bad description is refused by file and field") {
   test::scratch_directory const directory;
-  auto const good = text_of(hardware / "gh200.json");
+  auto const good = test::contents_of(hardware / "gh200.json");
   auto const message_of = [&](std::string const& text, int ranks = 1) -> std::string {
     auto const file = directory.path() / "machine.json";
     std::ofstream{file} << text;
@@ -222,7 +215,7 @@ TEST_CASE("a bad description is refused by file and field") {
   says(with("\"share_beside_compute\"", "\"nvlinks\": 18, \"share_beside_compute\""),
        "peers: field 'nvlinks' is not known");
   says(with("\"peers\": {", "\"peers\": null, \"rest\": {"), "peers: expected an object, found null");
-  auto const alone = text_of(hardware / "rtx4090.json");
+  auto const alone = test::contents_of(hardware / "rtx4090.json");
   CHECK(message_of(alone) == "read");
   CHECK(message_of(good, 4) == "read");
   says(message_of(alone, 2),

@@ -176,13 +176,10 @@ private:
     cpu::thread_pool threads;
     threads.parallel_for(std::ssize(changes_), 1, [this](std::int64_t begin, std::int64_t) {
       auto& one = changes_[static_cast<std::size_t>(begin)];
-      try {
+      may_be_asked([&] {
         one.plan = planner_.plan(one.options);
-      } catch (error const& e) {
-        if (e.code() != exit_code::bad_input) {
-          throw;
-        }
-      }
+        return true;
+      });
     });
     return std::move(changes_);
   }

@@ -33,19 +33,6 @@ std::int64_t smallest_fitting(std::int64_t least, std::int64_t most, Fits&& fits
   return fitting <= most ? fitting : 0;
 }
 
-/// Whether options fit; options that contradict each other or the model do not.
-template <class Fits>
-bool may_be_asked(Fits&& fits) {
-  try {
-    return fits();
-  } catch (error const& e) {
-    if (e.code() != exit_code::bad_input) {
-      throw;
-    }
-    return false;
-  }
-}
-
 /// What fits, and the flags that change `asked` to it.
 SUPEROFFLOAD_INLINE std::string advice(training_options const& asked, training_options const& fitting) {
   auto const sequences = most_rows(fitting) / asked.max_length;
