@@ -194,6 +194,25 @@ TEST_CASE("ranks that share a long sequence take half of its time and memory, an
   CHECK_THROWS_AS(static_cast<void>(m.on("h200_pcie5.json")), error);
 }
 
+TEST_CASE("ranks that share a long sequence keep what attention computes, and exchange it again") {
+  llama_8b m{32};
+  auto& o = m.options();
+  o.batch_size = 1;
+  o.max_length = 1 << 19;
+  o.tiled_mlp = 16384;
+  o.ranks = o.sequence_ranks = 2;
+  auto const kept = m.on("h200_pcie5.json");
+  o.recompute = recompute::choice::every_block;
+  auto const recomputed = m.on("h200_pcie5.json");
+  REQUIRE(kept.fits);
+  REQUIRE(recomputed.fits);
+  CHECK(kept.rows_exchanged == recomputed.rows_exchanged);
+  // Two of seven GEMMs of attention, which takes most of the step.
+  CHECK(kept.step_time < 0.85 * recomputed.step_time);
+  // A block keeps its result and that of attention, 2 GiB each.
+  CHECK(static_cast<double>(kept.on_host.activations) < 32 * 4.1 * 1024 * 1024 * 1024);
+}
+
 TEST_CASE("a plan counts the tokens of its batch, not those of ranks without a sequence") {
   llama_8b m{8};
   auto& o = m.options();
