@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'END'
-Usage: tests/run.sh [--sanitizers | --long]
+Usage: tests/run.sh [--sanitizers [--libraries] | --long]
 
 Builds and runs the tests, from a fresh clone on a bare Debian 12 or Ubuntu 24.04: missing packages are installed with
 apt when this user may, else the line to run is printed.
@@ -14,6 +14,7 @@ apt when this user may, else the line to run is printed.
                  without a GPU they are skipped
   --sanitizers   the suite under AddressSanitizer and UndefinedBehaviorSanitizer (build/asan), then under
                  ThreadSanitizer (build/tsan), without the tests labelled slow; the latter without single-threaded code
+  --libraries    with --sanitizers: without the programs and their tests
   --long         builds the suite, then injects faults in their long counts, which takes hours, and keeps the table in
                  bench/results/faults.json: docs/reliability.md
   --help         this text
@@ -23,15 +24,21 @@ END
 }
 
 sanitizers=false
+libraries=false
 long=false
 for argument in "$@"; do
   case $argument in
     --sanitizers) sanitizers=true ;;
+    --libraries) libraries=true ;;
     --long) long=true ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
   esac
 done
+if $sanitizers && $long || $libraries && ! $sanitizers; then
+  usage >&2
+  exit 2
+fi
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=cmake/bootstrap.sh
@@ -55,6 +62,9 @@ if $sanitizers; then
   if [[ -z ${CXX:-} ]] && command -v clang++ >/dev/null 2>&1; then
     # --fresh: CMake drops other settings when the compiler changes.
     configure_options=(--fresh -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_COMPILE_WARNING_AS_ERROR=ON)
+  fi
+  if $libraries; then
+    configure_options+=(-D SUPEROFFLOAD_BUILD_EXAMPLES=OFF)
   fi
 else
   choose_cuda toolkit
