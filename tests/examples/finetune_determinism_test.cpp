@@ -66,6 +66,43 @@ TEST_CASE("MLPs in tiles train alike, continue bit for bit, and only with the sa
   CHECK(weights_of(parts.path()) == weights_of(tiled.path()));
 }
 
+TEST_CASE("with other rope scaling a model has more positions, and the export says so") {
+  scratch_directory const plain, scaled, model, same, again;
+  auto const run = [&](scratch_directory const& output, std::vector<std::string> const& flags) {
+    return finetune_run{"llama", joined(joined(short_run, {"--batch_size", "1", "--save_steps", "3"}), flags)}
+        .run_in(output.path());
+  };
+  std::string const more =
+      R"({"rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 256})";
+  auto const too_long = run(plain, {"--max_length", "4096"});
+  CHECK(too_long.status == static_cast<int>(superoffload::exit_code::bad_input));
+  CHECK(too_long.err.find("max_position_embeddings is 2048; expected at most that, or --rope_scaling") !=
+        std::string::npos);
+  REQUIRE(run(scaled, {"--max_length", "4096", "--rope_scaling", more}).status == 0);
+  auto const config = io::json::parse(contents_of(scaled.path() / "model" / "config.json"));
+  CHECK(config["max_position_embeddings"] == 4096);
+  CHECK(config["rope_scaling"] == io::json::parse(more));
+
+  // Training a model whose config.json says the same is the same.
+  auto const directory = model.path() / "llama";
+  std::filesystem::copy(models / "llama", directory);
+  std::filesystem::copy_file(scaled.path() / "model" / "config.json", directory / "config.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  REQUIRE(run(same, {"--max_length", "4096", "--model", directory.string()}).status == 0);
+  CHECK(weights_of(same.path()) == weights_of(scaled.path()));
+  REQUIRE(run(plain, {"--max_length", "2048"}).status == 0);
+  CHECK(weights_of(plain.path()) != weights_of(scaled.path()));
+
+  std::filesystem::copy(scaled.path() / "checkpoint-3", again.path() / "checkpoint-3",
+                        std::filesystem::copy_options::recursive);
+  auto const refused =
+      run(again, {"--max_length", "4096", "--resume", "auto", "--rope_scaling", "llama3:64"});
+  CHECK(refused.status == static_cast<int>(superoffload::exit_code::bad_input));
+  CHECK(refused.err.find("config.json's rope_scaling (--rope_scaling) is ") != std::string::npos);
+  REQUIRE(run(again, {"--max_length", "4096", "--resume", "auto", "--rope_scaling", more}).status == 0);
+  CHECK(weights_of(again.path()) == weights_of(scaled.path()));
+}
+
 TEST_CASE("recompute changes no bit") {
   scratch_directory const kept, again;
   auto const run = [&](scratch_directory const& output, char const* mode) {

@@ -36,7 +36,7 @@ template <device_policy D, element T>
 struct attention_function {
   variable<D, T> qkv;                ///< [rows, (heads + 2 kv_heads) * head_dim] of this rank's heads
   batch const* b;                    ///< must outlive the backward
-  attention_heads h;                 ///< of all ranks that share the rows; their numbers divide the heads
+  attention_heads h;                 ///< of all ranks that share the rows; divisible by their number
   std::optional<parameter> sinks{};  ///< [heads] of all ranks, or none
   kernel::dropout_mask dropout{};    ///< of the attention weights; the same for forward and backward
   variable<D, T> y{};                ///< [rows, heads * head_dim] of this rank's heads

@@ -77,8 +77,9 @@ struct training_options {
   bool learn_padding = false;                 ///< labels for the padding, as DeepSpeed's example has them
   bool packing = false;                       ///< several rows in one sequence, which do not see each other
   bool shuffle = true;                        ///< a new order in every epoch
-  gemm_format gemms = gemm_format::element;   ///< of the linear layers in blocks
-  std::int64_t tiled_mlp = 0;                 ///< rows that a dense MLP computes at a time; 0: all
+  std::string rope_scaling;  ///< instead of the model's, as model::rope_fields; empty: its own
+  gemm_format gemms = gemm_format::element;  ///< of the linear layers in blocks
+  std::int64_t tiled_mlp = 0;                ///< rows that a dense MLP computes at a time; 0: all
   recompute::choice recompute = recompute::choice::automatic;  ///< automatic: as the memory requires
   offload::settings offload;                                   ///< of state, weights and gradients
 
@@ -105,8 +106,9 @@ struct training_options {
   int rank = 0, ranks = 1;  ///< the number of processes that share every step
   int sequence_ranks = 1;   ///< so many neighbours share each micro-batch: engine_options::sequence_ranks
 
-  /// Where all files of the model are read.
-  [[nodiscard]] io::model_directory model_source() const { return {model, follow_links}; }
+  /// Where all files of the model are read, its config.json with the rope scaling of these options.
+  /// \throws error(bad_input) as model::rope_fields
+  [[nodiscard]] io::model_directory model_source() const;
   /// The number of groups of ranks with micro-batches of their own.
   [[nodiscard]] int groups() const noexcept { return ranks / sequence_ranks; }
   /// The next larger number of ranks that form groups; 0 after the last.
@@ -158,7 +160,7 @@ double learning_rate(training_options const& options, std::int64_t k, std::int64
 tensor_choice trained_by(training_options const& options);
 
 /// The configuration of the model that the options name. `own`: as in model::read_config, whose errors it
-/// throws.
+/// throws. \throws error(bad_input) for sequences longer than the model's positions, too
 model::config config_of(training_options const& options, model::family const* own = nullptr);
 
 /// Does a shell pattern (*, ?, [...]) match the whole name?

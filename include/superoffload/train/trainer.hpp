@@ -115,7 +115,9 @@ private:
     options.most_rows = tuned_device<device_type> ? most_rows : 0;
     return options;
   }
-  [[nodiscard]] bool has_tokenizer() const { return setup_->options.model_source().has("tokenizer.json"); }
+  [[nodiscard]] bool has_tokenizer() const {
+    return io::model_directory{setup_->options.model}.has("tokenizer.json");
+  }
   [[nodiscard]] std::string element_name() const {
     return dtype_name<element_type>(engine_->model().settings());
   }
@@ -148,7 +150,6 @@ basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup 
   auto const& options = setup.options;
   expect_same_options(setup.ranks, options, element_name());
   output_.look_at_directory();
-  expect_length(options, setup.config);
   expect_freezes_something(engine.model().units(), options);
   expect(engine.allocation().trainable_parameters > 0 || options.eval_only, exit_code::bad_input,
          "--freeze leaves no tensor to train");

@@ -22,7 +22,7 @@ public:
     std::ofstream{directory_.path() / "config.json"}
         << R"({"model_type": "llama", "vocab_size": 128256, "hidden_size": 4096, "intermediate_size": 14336,)"
         << R"( "num_attention_heads": 32, "num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 500000.0,)"
-        << R"( "max_position_embeddings": 131072, "tie_word_embeddings": false, "num_hidden_layers": )"
+        << R"( "max_position_embeddings": 1048576, "tie_word_embeddings": false, "num_hidden_layers": )"
         << layers << "}";
     options_.model = directory_.path();
     options_.output = directory_.path() / "out";

@@ -52,6 +52,11 @@ SUPEROFFLOAD_INLINE void add_model_and_data(CLI::App& app, training_options& o) 
       ->type_name("DIR")
       ->group(group);
   add_follow_links(app, o)->group(group);
+  app.add_option("--rope_scaling", o.rope_scaling,
+                 "for sequences longer than the model's positions: yarn:FACTOR, linear:FACTOR, llama3:FACTOR, or a "
+                 "JSON object as config.json's rope_scaling; the exported model has it, too")
+      ->type_name("SCALING")
+      ->group(group);
   add_row_flags(app, o, group);
   app.add_option("--dataset_percentage", o.dataset_percentage, "how much of the data to use, from its start")
       ->capture_default_str()

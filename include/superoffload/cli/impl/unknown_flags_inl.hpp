@@ -93,8 +93,34 @@ SUPEROFFLOAD_INLINE std::string nearest_name(std::string_view word, std::vector<
   return nearest;
 }
 
+namespace detail {
+
+/// Of a value that is no number, or of a switch, which CLI11 calls "Could not convert: --FLAG = VALUE".
+SUPEROFFLOAD_INLINE std::string number_refusal(CLI::App const& app, std::string_view what) {
+  auto const begin = std::min(what.find("--"), what.size());
+  auto const middle = what.find(" = ", begin);
+  if (middle == what.npos) {
+    return printable(what, 400);
+  }
+  auto const flag = what.substr(begin, middle - begin);
+  auto const* const option = app.get_option_no_throw(std::string{flag});
+  bool const is_switch = option != nullptr && option->get_expected_max() == 0;
+  auto const kind = option == nullptr ? std::string{} : option->get_type_name();
+  bool const is_whole = kind == "INT" || kind == "UINT" || kind == "N";
+  return concat(printable(flag, 80), " is '", printable(what.substr(middle + 3), 80), "', expected ",
+                is_switch  ? "no value"
+                : is_whole ? "a whole number"
+                           : "a number",
+                flag == "--deepspeed" ? "; --deepspeed_config FILE names a configuration" : "");
+}
+
+}  // namespace detail
+
 SUPEROFFLOAD_INLINE std::string refusal_of(CLI::App const& app, CLI::ParseError const& error) {
   auto const help = "; --help lists the flags";
+  if (dynamic_cast<CLI::ConversionError const*>(&error) != nullptr) {
+    return concat(detail::number_refusal(app, error.what()), help);
+  }
   if (dynamic_cast<CLI::ExtrasError const*>(&error) == nullptr) {
     return concat(printable(error.what(), 400), help);
   }

@@ -24,8 +24,14 @@ SUPEROFFLOAD_INLINE row_reader::row_reader(std::filesystem::path file, row_limit
     : file_{std::move(file)}, limits_{limits} {
   std::error_code status;
   // Opening a pipe would wait for its writer.
-  expect(std::filesystem::is_regular_file(file_, status), exit_code::bad_input, file_.string(),
-         ": cannot be opened; expected a data set: a JSON list or JSON lines");
+  bool const is_file = std::filesystem::is_regular_file(file_, status);
+  // OWNER/NAME, as data sets are called on the Hugging Face hub.
+  bool const is_of_hub = file_.is_relative() && file_.has_parent_path() &&
+                         !file_.parent_path().has_parent_path() &&
+                         !std::filesystem::exists(file_.parent_path(), status);
+  expect(is_file, exit_code::bad_input, file_.string(),
+         ": cannot be opened; expected a data set: a JSON list or JSON lines",
+         is_of_hub ? "; nothing is downloaded: give the path of a downloaded file" : "");
   auto const bytes = std::filesystem::file_size(file_, status);
   expect(!status && bytes <= limits_.bytes, exit_code::bad_input, file_.string(), ": ", bytes,
          " bytes, expected at most ", limits_.bytes, "; split the data set");

@@ -167,7 +167,7 @@ SUPEROFFLOAD_INLINE void remove_export_leftovers(fs::path const& destination) {
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE model_files model_files::read(model_directory const& directory) {
-  model_files files{directory.path(), read_file(directory.file("config.json"), json_limits{}.bytes), {}};
+  model_files files{directory.path(), directory.config(), {}};
   for (auto const& name : directory.companions()) {
     files.others.emplace_back(
         name, read_file(directory.file(name),

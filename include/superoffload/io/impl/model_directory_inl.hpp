@@ -6,6 +6,7 @@
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/file.hpp>
+#include <superoffload/io/json.hpp>
 #include <superoffload/io/model_directory.hpp>
 
 #include <algorithm>
@@ -73,6 +74,24 @@ SUPEROFFLOAD_INLINE std::filesystem::path model_directory::file(std::string_view
     expect_inside(path_, name);
   }
   return path_ / name;
+}
+
+SUPEROFFLOAD_INLINE std::string model_directory::config() const {
+  auto text = read_file(file("config.json"), json_limits{}.bytes);
+  if (replaced_.json.empty()) {
+    return text;
+  }
+  auto const origin = shown(path_ / "config.json");
+  auto const checked = parse_json(text, origin);
+  json_field{checked, origin}.require_object();
+  auto document = nlohmann::ordered_json::parse(text);
+  document.update(nlohmann::ordered_json::parse(replaced_.json));
+  return document.dump(2) + "\n";
+}
+
+SUPEROFFLOAD_INLINE std::string model_directory::config_name() const {
+  auto const name = shown(path_ / "config.json");
+  return replaced_.json.empty() ? name : concat(name, " with ", replaced_.origin);
 }
 
 SUPEROFFLOAD_INLINE bool model_directory::has(std::string_view name) const {

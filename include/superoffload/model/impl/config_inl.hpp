@@ -202,6 +202,13 @@ SUPEROFFLOAD_INLINE void read_theta(json_field const& document, std::optional<js
   c.rope_theta = holder.has("rope_theta") ? holder["rope_theta"].number(1.0, 1e12) : f.missing.rope_theta;
 }
 
+SUPEROFFLOAD_INLINE void refuse_layer_types(json_field const& rope) {
+  for (auto const& [key, value] : rope.raw().items()) {
+    expect(!value.is_object(), exit_code::bad_input, rope.where(), ": field '", printable(key, 40),
+           "': different settings for each type of layer are not supported, expected one for all layers");
+  }
+}
+
 SUPEROFFLOAD_INLINE void read_rope(json_field const& document, family const& f, config& c) {
   auto const rope = rope_settings(document);
   read_theta(document, rope, f, c);
@@ -213,10 +220,7 @@ SUPEROFFLOAD_INLINE void read_rope(json_field const& document, family const& f, 
     return;
   }
   refuse_partial_rotary(document, *rope);
-  for (auto const& [key, value] : rope->raw().items()) {
-    expect(!value.is_object(), exit_code::bad_input, rope->where(), ": field '", printable(key, 40),
-           "': different settings for each type of layer are not supported, expected one for all layers");
-  }
+  refuse_layer_types(*rope);
   read_scaling(document, *rope, c);
 }
 
@@ -608,24 +612,18 @@ SUPEROFFLOAD_INLINE void check_sizes(json_field const& document, config const& c
          ": the sizes make ", parameters, " parameters, expected less than ", most_parameters);
 }
 
-SUPEROFFLOAD_INLINE io::json read_document(std::filesystem::path const& path) {
-  return io::read_json(path, {.bytes = std::size_t{1} << 20, .depth = 32});
-}
-
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::string model_type_of(io::model_directory const& directory) {
-  auto const path = directory.file("config.json");
-  auto const text = detail::read_document(path);
-  detail::json_field const document{text, path.string()};
+  auto const config = io::parse_json(directory.config(), directory.config_name());
+  detail::json_field const document{config, directory.config_name()};
   document.require_object();
   return document["model_type"].text();
 }
 
 SUPEROFFLOAD_INLINE config read_config(io::model_directory const& directory, family const* own) {
-  auto const path = directory.file("config.json");
-  auto const text = detail::read_document(path);
-  detail::json_field const document{text, path.string()};
+  auto const text = io::parse_json(directory.config(), directory.config_name());
+  detail::json_field const document{text, directory.config_name()};
   document.require_object();
 
   auto const& f = detail::family_of(document, own);
@@ -649,7 +647,7 @@ SUPEROFFLOAD_INLINE config read_config(io::model_directory const& directory, fam
   if (!f.has_experts) {
     detail::refuse_any(document, {"num_experts", "num_local_experts", "num_experts_per_tok"});
   }
-  expect(f.may_be_quantised || !document.has("quantization_config"), exit_code::bad_input, path.string(),
+  expect(f.may_be_quantised || !document.has("quantization_config"), exit_code::bad_input, document.where(),
          ": field 'quantization_config': quantised checkpoints are not supported for this architecture; "
          "use the float32, float16 or bfloat16 checkpoint");
   detail::refuse_other_models(document);

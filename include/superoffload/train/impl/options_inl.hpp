@@ -4,6 +4,7 @@
 
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
+#include <superoffload/model/rope_override.hpp>
 #include <superoffload/train/impl/option_names_inl.hpp>
 #include <superoffload/train/options.hpp>
 #include <superoffload/train/run/outputs.hpp>
@@ -221,6 +222,7 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
       {"--packing", concat(o.packing)},
       {"--shuffle", concat(o.shuffle)},
       {"--activation_checkpointing", detail::shown(o.recompute)},
+      {"--rope_scaling", o.rope_scaling.empty() ? "the model's" : o.rope_scaling},
       {"--tiled_mlp", concat(o.tiled_mlp)},
       {"--state", detail::shown(s.state)},
       {"--offload", detail::shown(s.how)},
@@ -268,8 +270,18 @@ SUPEROFFLOAD_INLINE double learning_rate(training_options const& o, std::int64_t
                          .power = o.lr_power}(k);
 }
 
+SUPEROFFLOAD_INLINE io::model_directory training_options::model_source() const {
+  io::model_directory const plain{model, follow_links};
+  return rope_scaling.empty()
+             ? plain
+             : io::model_directory{model, follow_links, model::rope_fields(plain, rope_scaling, max_length)};
+}
+
 SUPEROFFLOAD_INLINE model::config config_of(training_options const& o, model::family const* own) {
   auto config = model::read_config(o.model_source(), own);
+  expect(o.max_length <= config.max_positions, exit_code::bad_input, "--max_length is ", o.max_length,
+         ", but the model's max_position_embeddings is ", config.max_positions,
+         "; expected at most that, or --rope_scaling, which extends it");
   config.gemms = o.gemms;
   config.tiled_mlp = o.tiled_mlp;
   return config;

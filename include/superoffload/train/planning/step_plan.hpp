@@ -165,6 +165,13 @@ inline std::size_t excess(offload::plan const& p) {
   return beyond(p.on_device.total(), p.device_available) + beyond(p.on_host.total(), p.host_available);
 }
 
+/// May any plan of such steps be clearly faster? None takes less than the passes of a step without recompute.
+inline bool may_be_faster(planned_workload const& than, offload::machine const& m) {
+  double passes = 0.0;
+  for (auto const& unit : offload::unit_times(m, than.work, {})) { passes += unit.forward + unit.backward; }
+  return than.work.micro_batches * passes < offload::clearly_less * than.plan.step_time;
+}
+
 /// Do activations leave the device, if either is possible? If that is clearly faster, or fits alone; if
 /// neither fits, where less is lacking. State that then leaves, too, must be worth it.
 inline bool should_leave(offload::plan const& stay, offload::plan const& leave) {
@@ -189,7 +196,8 @@ offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step
   };
   using recompute::choice;
   auto best = with(shape.recompute == choice::offload);
-  if (shape.recompute == choice::automatic && offload::activations_may_leave(m, s)) {
+  bool const is_enough = best.plan.fits && !detail::may_be_faster(best, m);
+  if (shape.recompute == choice::automatic && offload::activations_may_leave(m, s) && !is_enough) {
     if (auto other = with(true); detail::should_leave(best.plan, other.plan)) {
       best = std::move(other);
     }

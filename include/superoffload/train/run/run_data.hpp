@@ -61,9 +61,6 @@ data::encoding_options encoding_of(training_options const& o, text::tokenizer co
 /// vocabulary.
 run_data load_data(training_options const& o, model::config const& config);
 
-/// \throws error(bad_input) for sequences longer than the model's positions.
-void expect_length(training_options const& o, model::config const& config);
-
 /// Rows of the data set that the options use; nothing is tokenised.
 std::int64_t count_rows(training_options const& o);
 

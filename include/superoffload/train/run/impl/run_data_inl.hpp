@@ -186,11 +186,6 @@ SUPEROFFLOAD_INLINE data::loader_options run_data::evaluation_options(training_o
   return options;
 }
 
-SUPEROFFLOAD_INLINE void expect_length(training_options const& o, model::config const& config) {
-  expect(o.max_length <= config.max_positions, exit_code::bad_input, "--max_length is ", o.max_length,
-         ", but the model's max_position_embeddings is ", config.max_positions);
-}
-
 SUPEROFFLOAD_INLINE run_data load_data(training_options const& o, model::config const& config) {
   auto const tokenizer = text::tokenizer::load(o.model_source());
   run_data data;

@@ -81,7 +81,11 @@ SUPEROFFLOAD_INLINE std::string differences(named_values const& saved, named_val
     auto const shown = [](std::string const* value) {
       return value == nullptr ? std::string{"missing"} : concat("'", printable(*value, 80), "'");
     };
-    text += concat(text.empty() ? "" : ", ", printable(name), " is ", shown(is), " and was ", shown(was));
+    bool const may_be_flag = name == "config.json's rope_scaling" ||
+                             name == "config.json's rope_parameters" ||
+                             name == "config.json's max_position_embeddings";
+    text += concat(text.empty() ? "" : ", ", printable(name), may_be_flag ? " (--rope_scaling)" : "", " is ",
+                   shown(is), " and was ", shown(was));
   };
   for (auto const& entry : now) {
     auto const* const was = detail::find(saved, entry.first);
