@@ -5,6 +5,7 @@
 // A short training by any number of ranks, on any device.
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/data/batch.hpp>
 #include <superoffload/model/config.hpp>
 #include <superoffload/offload/configuration.hpp>
@@ -15,6 +16,7 @@
 #include "support/sanitizer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -107,6 +109,28 @@ struct record {
 
   friend bool operator==(record const&, record const&) = default;
 };
+
+/// The first part in which two records differ, with its values there; empty: they are equal.
+inline std::string difference(record const& a, record const& b) {
+  std::string found;
+  auto const compare = [&](char const* part, auto const& of_a, auto const& of_b) {
+    auto const [x, y] = std::mismatch(of_a.begin(), of_a.end(), of_b.begin(), of_b.end());
+    if (!found.empty() || (x == of_a.end() && y == of_b.end())) {
+      return;
+    }
+    found = concat(part, "[", x - of_a.begin(), "]");
+    if (x != of_a.end() && y != of_b.end()) {
+      found += concat(" is ", *x, " and ", *y);
+    }
+  };
+  compare("losses", a.losses, b.losses);
+  compare("norms", a.norms, b.norms);
+  compare("evaluation", std::array{a.evaluation}, std::array{b.evaluation});
+  compare("weights", a.weights, b.weights);
+  compare("gradient", a.gradient, b.gradient);
+  compare("moments", a.moments, b.moments);
+  return found;
+}
 
 inline superoffload::train::engine_options options_of(settings const& s) {
   return {.max_grad_norm = s.immediate ? 0.0 : s.max_grad_norm,
