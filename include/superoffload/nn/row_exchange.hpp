@@ -53,20 +53,18 @@ private:
   void exchange(tape<D, T>& t, bool joins, T const* from, T* to) const {
     auto const before = t.mark();
     auto* const parts_of_ranks = t.template allocate<T>(x.count());
-    kernel::column_parts parts{.from = from,
-                               .to = parts_of_ranks,
-                               .piece_bytes = {piece_bytes(0), piece_bytes(1), piece_bytes(2)},
-                               .rows = (to_rows ? y : x).rows(),
-                               .parts = ranks,
-                               .joins = joins};
+    kernel::column_parts const parts{.from = joins ? parts_of_ranks : from,
+                                     .to = joins ? to : parts_of_ranks,
+                                     .piece_bytes = {piece_bytes(0), piece_bytes(1), piece_bytes(2)},
+                                     .rows = (to_rows ? y : x).rows(),
+                                     .parts = ranks,
+                                     .joins = joins};
     auto const bytes = static_cast<std::size_t>(parts.row_bytes() * parts.rows);
     if (joins) {
       t.exchange(from, parts_of_ranks, bytes);
-      parts.from = parts_of_ranks;
-      parts.to = to;
-      t.launch(parts);
-    } else {
-      t.launch(parts);
+    }
+    t.launch(parts);
+    if (!joins) {
       t.exchange(parts_of_ranks, to, bytes);
     }
     t.release(before);

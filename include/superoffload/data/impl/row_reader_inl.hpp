@@ -18,20 +18,25 @@ inline constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
 inline constexpr std::string_view blanks = " \t\r\n";
 inline constexpr std::size_t read_bytes = std::size_t{1} << 18;
 
+/// Is it OWNER/NAME, as data sets are called on the Hugging Face hub?
+SUPEROFFLOAD_INLINE bool is_name_of_hub(std::filesystem::path const& file) {
+  std::error_code status;
+  auto const owner = file.parent_path();
+  return file.is_relative() && !owner.empty() && !owner.has_parent_path() &&
+         !std::filesystem::exists(owner, status);
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE row_reader::row_reader(std::filesystem::path file, row_limits const& limits)
     : file_{std::move(file)}, limits_{limits} {
   std::error_code status;
   // Opening a pipe would wait for its writer.
-  bool const is_file = std::filesystem::is_regular_file(file_, status);
-  // OWNER/NAME, as data sets are called on the Hugging Face hub.
-  bool const is_of_hub = file_.is_relative() && file_.has_parent_path() &&
-                         !file_.parent_path().has_parent_path() &&
-                         !std::filesystem::exists(file_.parent_path(), status);
-  expect(is_file, exit_code::bad_input, file_.string(),
+  if (!std::filesystem::is_regular_file(file_, status)) {
+    fail(exit_code::bad_input, file_.string(),
          ": cannot be opened; expected a data set: a JSON list or JSON lines",
-         is_of_hub ? "; nothing is downloaded: give the path of a downloaded file" : "");
+         detail::is_name_of_hub(file_) ? "; nothing is downloaded: give the path of a downloaded file" : "");
+  }
   auto const bytes = std::filesystem::file_size(file_, status);
   expect(!status && bytes <= limits_.bytes, exit_code::bad_input, file_.string(), ": ", bytes,
          " bytes, expected at most ", limits_.bytes, "; split the data set");

@@ -5,6 +5,7 @@
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/hub_export.hpp>
+#include <superoffload/io/impl/model_directory_inl.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/io/model_directory.hpp>
 #include <superoffload/io/safetensors.hpp>
@@ -67,9 +68,7 @@ SUPEROFFLOAD_INLINE void expect_replaceable(fs::path const& destination, fs::pat
 /// order are unchanged.
 SUPEROFFLOAD_INLINE std::string config_with_type(std::string const& text, std::string const& origin,
                                                  dtype type) {
-  auto const checked = parse_json(text, origin);
-  json_field{checked, origin}.require_object();
-  auto config = nlohmann::ordered_json::parse(text);
+  auto config = ordered_object(text, origin);
   config.erase("quantization_config");
   auto const name = type == dtype::bf16 ? "bfloat16" : "float32";
   // transformers 5 writes "dtype"; it reads "torch_dtype", too.

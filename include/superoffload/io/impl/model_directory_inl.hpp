@@ -33,6 +33,15 @@ SUPEROFFLOAD_INLINE bool is_blob(std::filesystem::path const& target, std::files
          lies_in(home, snapshots);
 }
 
+/// The object in `text`, its members in their order. \throws error(bad_input) as parse_json, and unless it is
+/// one
+SUPEROFFLOAD_INLINE nlohmann::ordered_json ordered_object(std::string const& text,
+                                                          std::string const& origin) {
+  auto const checked = parse_json(text, origin);
+  json_field{checked, origin}.require_object();
+  return nlohmann::ordered_json::parse(text);
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE void expect_inside(std::filesystem::path const& directory, std::string_view name) {
@@ -81,10 +90,7 @@ SUPEROFFLOAD_INLINE std::string model_directory::config() const {
   if (replaced_.json.empty()) {
     return text;
   }
-  auto const origin = shown(path_ / "config.json");
-  auto const checked = parse_json(text, origin);
-  json_field{checked, origin}.require_object();
-  auto document = nlohmann::ordered_json::parse(text);
+  auto document = detail::ordered_object(text, shown(path_ / "config.json"));
   document.update(nlohmann::ordered_json::parse(replaced_.json));
   return document.dump(2) + "\n";
 }

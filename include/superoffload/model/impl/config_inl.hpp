@@ -136,9 +136,19 @@ SUPEROFFLOAD_INLINE void read_longrope(json_field const& rope, std::int64_t orig
   }
 }
 
+/// The field that names the type of a scaling, by its new or its old name.
+SUPEROFFLOAD_INLINE char const* rope_type_key(json_field const& rope) {
+  return rope.has("rope_type") ? "rope_type" : "type";
+}
+
+SUPEROFFLOAD_INLINE std::string rope_type_in(json_field const& rope) {
+  char const* const key = rope_type_key(rope);
+  return rope.has(key) ? rope[key].text() : "default";
+}
+
 SUPEROFFLOAD_INLINE void read_scaling(json_field const& document, json_field const& rope, config& c) {
-  char const* const key = rope.has("rope_type") ? "rope_type" : "type";
-  auto const rule = rope.has(key) ? rope[key].text() : "default";
+  char const* const key = rope_type_key(rope);
+  auto const rule = rope_type_in(rope);
   if (rule == "default") {
     return;
   }
@@ -238,12 +248,11 @@ SUPEROFFLOAD_INLINE void read_phi3_rope(json_field const& document, config& c) {
   if (!rope) {
     return;
   }
-  char const* const key = rope->has("rope_type") ? "rope_type" : "type";
-  auto const rule = rope->has(key) ? (*rope)[key].text() : "default";
+  auto const rule = rope_type_in(*rope);
   if (rule == "longrope" || rule == "su" || rule == "yarn") {
     read_longrope(*rope, extent(document, "original_max_position_embeddings", 4096, most_positions), c);
   } else if (rule != "default") {
-    fail(exit_code::bad_input, (*rope)[key].where(), ": rope scaling '", printable(rule, 40),
+    fail(exit_code::bad_input, (*rope)[rope_type_key(*rope)].where(), ": rope scaling '", printable(rule, 40),
          "' does not belong to model_type 'phi3', expected 'longrope' or 'default'");
   }
 }
@@ -612,19 +621,24 @@ SUPEROFFLOAD_INLINE void check_sizes(json_field const& document, config const& c
          ": the sizes make ", parameters, " parameters, expected less than ", most_parameters);
 }
 
+/// The object in config.json.
+SUPEROFFLOAD_INLINE io::json config_document(io::model_directory const& directory) {
+  auto const name = directory.config_name();
+  auto document = io::parse_json(directory.config(), name);
+  json_field{document, name}.require_object();
+  return document;
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::string model_type_of(io::model_directory const& directory) {
-  auto const config = io::parse_json(directory.config(), directory.config_name());
-  detail::json_field const document{config, directory.config_name()};
-  document.require_object();
-  return document["model_type"].text();
+  auto const document = detail::config_document(directory);
+  return detail::json_field{document, directory.config_name()}["model_type"].text();
 }
 
 SUPEROFFLOAD_INLINE config read_config(io::model_directory const& directory, family const* own) {
-  auto const text = io::parse_json(directory.config(), directory.config_name());
-  detail::json_field const document{text, directory.config_name()};
-  document.require_object();
+  auto const object = detail::config_document(directory);
+  detail::json_field const document{object, directory.config_name()};
 
   auto const& f = detail::family_of(document, own);
   detail::check_class(document, f);

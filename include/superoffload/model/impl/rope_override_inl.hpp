@@ -20,9 +20,8 @@ inline constexpr char const* rope_flag = "--rope_scaling";
 inline constexpr char const* original_key = "original_max_position_embeddings";
 inline constexpr double largest_factor = 1e6;
 
-SUPEROFFLOAD_INLINE std::string rope_type_in(std::optional<json_field> const& rope) {
-  char const* const key = rope && rope->has("rope_type") ? "rope_type" : "type";
-  return rope && rope->has(key) ? (*rope)[key].text() : "default";
+SUPEROFFLOAD_INLINE std::string type_of(std::optional<json_field> const& rope) {
+  return rope ? rope_type_in(*rope) : "default";
 }
 
 /// TYPE:FACTOR.
@@ -38,7 +37,7 @@ SUPEROFFLOAD_INLINE io::json short_scaling(std::string_view scaling, std::option
          exit_code::bad_input, rope_flag, " is '", printable(scaling, 80),
          "', expected yarn:FACTOR, linear:FACTOR or llama3:FACTOR with a factor from 1 to ", largest_factor,
          ", or a JSON object as config.json's rope_scaling");
-  auto const existing = rope_type_in(now);
+  auto const existing = type_of(now);
   if (type == existing) {
     auto object = now->raw();
     object["factor"] = factor;
@@ -98,7 +97,7 @@ SUPEROFFLOAD_INLINE std::int64_t positions_with(json_field const& rope, json_fie
                                                 std::optional<json_field> const& now, std::int64_t positions,
                                                 std::int64_t wanted) {
   auto const type = rope_type_in(rope);
-  bool const is_same = type == rope_type_in(now);
+  bool const is_same = type == type_of(now);
   auto const reach = [&](json_field const& of) {
     double const factor = of["factor"].number(1.0, largest_factor);
     return type == "linear" ? factor
@@ -119,9 +118,8 @@ SUPEROFFLOAD_INLINE std::int64_t positions_with(json_field const& rope, json_fie
 
 SUPEROFFLOAD_INLINE io::config_fields rope_fields(io::model_directory const& directory,
                                                   std::string_view scaling, std::int64_t wanted) {
-  auto const text = io::parse_json(directory.config(), directory.config_name());
+  auto const text = detail::config_document(directory);
   detail::json_field const document{text, directory.config_name()};
-  document.require_object();
   auto const now = detail::rope_settings(document);
   auto object = detail::scaling_object(scaling, now);
   detail::json_field const rope{object, detail::rope_flag};
