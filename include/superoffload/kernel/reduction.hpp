@@ -36,7 +36,7 @@ constexpr std::int64_t norm_cells(std::int64_t count) { return (count + norm_gri
 
 /// partial[i] = sum of x^2 over the i-th cell of norm_grid elements, in double, in a fixed order. It is not
 /// finite exactly when an element of the cell is not, or when the sum overflows double. Elements in a wider
-/// type From are rounded to T first.
+/// type From are rounded to T first, and give the bits of the rounded elements' sum.
 template <element T, element From = T>
 struct square_sum {
   From const* x;       ///< [count]

@@ -57,22 +57,22 @@ void check_sums(lab<D>& in, std::int64_t count) {
   check_near(partial.values(), squares, squares, 1000, "square_sum");
 }
 
-/// Numbers in a wider type count as their rounded values.
+/// Numbers in a wider type count as their rounded values, in the same order.
 template <device_policy D>
 void check_square_sum_of_wide(lab<D>& in, std::int64_t count) {
-  auto const x = in.template normal<float>(count);
-  std::vector<double> squares(static_cast<std::size_t>(kernel::norm_cells(count)));
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    double const rounded_x = float{bfloat16{x[i]}};
-    squares[i / kernel::norm_grid] += rounded_x * rounded_x;
-  }
+  auto x = in.template normal<float>(count);
+  // Of so many sizes that the sum's rounding shows the order.
+  for (std::size_t i = 0; i < x.size(); ++i) { x[i] = std::ldexp(x[i], static_cast<int>(i * 7 % 41) - 20); }
+  std::vector<bfloat16> const rounded_x(x.begin(), x.end());
   array<D, float> const device_x{in, x};
+  array<D, bfloat16> const device_rounded_x{in, rounded_x};
   array<D, double> const partial{in, kernel::norm_cells(count)};
+  array<D, double> const expected{in, kernel::norm_cells(count)};
   launch(in.stream, kernel::square_sum<bfloat16, float>{
                         .x = device_x.data(), .partial = partial.data(), .count = count});
-  for (std::size_t i = 0; i < squares.size(); ++i) {
-    CHECK(partial.values()[i] == doctest::Approx(squares[i]).epsilon(1e-12));
-  }
+  launch(in.stream, kernel::square_sum<bfloat16>{
+                        .x = device_rounded_x.data(), .partial = expected.data(), .count = count});
+  CHECK(partial.values() == expected.values());
 }
 
 template <element T, device_policy D>

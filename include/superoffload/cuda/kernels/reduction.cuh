@@ -102,34 +102,42 @@ void run(stream& on, kernel::column_sum<T, Out> const& a) {
 
 inline constexpr int sum_threads = 512;
 
-/// The sum over a block of value(x) for all x of an array; which thread adds what does not depend on its
-/// address.
-template <class T, class Value>
+/// The sum over a block of value(x) for all x of an array. A thread takes N elements in a row, whole words of
+/// them: which thread adds what depends neither on the array's address nor, with the same N, on its type.
+template <int N, class T, class Value>
 __device__ double sum_over_block(T const* x, int64_t count, Value value) {
-  constexpr int n = word<T>;
+  constexpr int words_at_once = N / word<T>;
   constexpr int ahead = 4;
-  constexpr int64_t step = sum_threads * n;
+  constexpr int64_t step = sum_threads * N;
   double total = 0;
-  auto i = static_cast<int64_t>(threadIdx.x) * n;
-  if (aligned<n>(x)) {
-    for (; i + (ahead - 1) * step + n <= count; i += ahead * step) {
-      row_word<T> words[ahead];
+  auto i = static_cast<int64_t>(threadIdx.x) * N;
+  if (aligned<N>(x)) {
+    for (; i + (ahead - 1) * step + N <= count; i += ahead * step) {
+      row_word<T> words[ahead][words_at_once];
 #pragma unroll
-      for (int w = 0; w < ahead; ++w) { words[w] = row_word<T>::load(x + i + w * step); }
+      for (int a = 0; a < ahead; ++a) {
 #pragma unroll
-      for (int w = 0; w < ahead; ++w) {
-        wide<T> v[n];
-        words[w].widen(v);
+        for (int w = 0; w < words_at_once; ++w) {
+          words[a][w] = row_word<T>::load(x + i + a * step + w * word<T>);
+        }
+      }
 #pragma unroll
-        for (int j = 0; j < n; ++j) { total += value(static_cast<double>(v[j])); }
+      for (int a = 0; a < ahead; ++a) {
+#pragma unroll
+        for (int w = 0; w < words_at_once; ++w) {
+          wide<T> v[word<T>];
+          words[a][w].widen(v);
+#pragma unroll
+          for (int j = 0; j < word<T>; ++j) { total += value(static_cast<double>(v[j])); }
+        }
       }
     }
   }
   for (; i < count; i += step) {
-    wide<T> v[n];
+    wide<T> v[N];
     load(x + i, count - i, v);
 #pragma unroll
-    for (int j = 0; j < n; ++j) { total += value(static_cast<double>(v[j])); }
+    for (int j = 0; j < N; ++j) { total += value(static_cast<double>(v[j])); }
   }
   return over_block(total, 0.0, sum_of{});
 }
@@ -147,7 +155,7 @@ struct square_of {
 
 template <class T>
 __global__ void sum_kernel(kernel::sum<T> a) {
-  auto const total = sum_over_block(a.values, a.count, identity{});
+  auto const total = sum_over_block<word<T>>(a.values, a.count, identity{});
   if (threadIdx.x == 0) {
     *a.total = a.accumulate ? *a.total + total : total;
   }
@@ -162,7 +170,7 @@ template <class T, class From>
 __global__ void square_sum_kernel(kernel::square_sum<T, From> a) {
   auto const begin = static_cast<int64_t>(blockIdx.x) * kernel::norm_grid;
   auto const count = a.count - begin < kernel::norm_grid ? a.count - begin : kernel::norm_grid;
-  auto const total = sum_over_block(a.x + begin, count, square_of<T>{});
+  auto const total = sum_over_block<word<T>>(a.x + begin, count, square_of<T>{});
   if (threadIdx.x == 0) {
     a.partial[blockIdx.x] = total;
   }
