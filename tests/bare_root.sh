@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 #
-# For tests that need a machine with nothing on it: a bare Debian 12 in a directory. Needs root, namespaces, mmdebstrap
-# (installed with apt where it is missing) or debootstrap, and the network.
+# For tests that need a machine with nothing on it: a bare Debian in a directory, 12 unless the caller sets `release` to
+# another release's name. Needs root, namespaces, mmdebstrap (installed with apt where it is missing) or debootstrap, and the
+# network.
 #
 # The caller runs in the repository's root under `set -uo pipefail` and defines skip REASON, which does not return.
 
-release=bookworm
+release=${release:-bookworm}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/superoffload
 
 say() { printf '==> %s\n' "$*"; }

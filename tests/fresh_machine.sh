@@ -5,16 +5,17 @@ set -uo pipefail
 
 usage() {
   cat <<'END'
-Usage: tests/fresh_machine.sh [--tests] [--keep-objects]
+Usage: tests/fresh_machine.sh [--tests] [--keep-objects] [--release NAME]
 
-Runs the README's first commands on a bare Debian 12, each from scratch: a minimal root, a clone of the current
-commit, no compiler, no ccache store. A package that a command uses and does not install fails it.
+Runs the README's first commands on a bare Debian, each from scratch: a minimal root, a clone of the current commit, no
+compiler, no ccache store. A package that a command uses and does not install fails it.
 
   (nothing)       examples/quickstart.sh: as root, and then CMake configures with the release preset and without one; and
                   as a user without sudo: the command ends with exit code 4 and the line to run; root runs that line, and
                   the user's next run reaches compilation
   --tests         tests/run.sh in the same way, too
   --keep-objects  what was compiled goes into this machine's ccache store, so that its next build compiles the rest
+  --release NAME  Debian's release: bookworm (12) unless given
   --help          this text
 
 Needs root, mmdebstrap (installed with apt where it is missing) or debootstrap, and the network; without them it is
@@ -27,13 +28,16 @@ END
 
 commands=(examples/quickstart.sh)
 keeps_objects=false
-for argument in "$@"; do
-  case $argument in
+release=bookworm
+while (($# > 0)); do
+  case $1 in
     --tests) commands+=(tests/run.sh) ;;
     --keep-objects) keeps_objects=true ;;
+    --release) [[ ${2:-} =~ ^[a-z]+$ ]] || { usage >&2 && exit 2; }; release=$2 && shift ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
   esac
+  shift
 done
 
 # Tests that compare with programs of others, which tests/run.sh does not install: TensorBoard, DeepSpeed, Chromium, wandb,
@@ -137,7 +141,7 @@ check() {
   rm -rf --one-file-system "$machine"
 }
 
-say "on a bare Debian 12: $(git rev-parse --short HEAD)$([[ -z $(git status --porcelain) ]] || echo ', without uncommitted changes')"
+say "on a bare Debian $release: $(git rev-parse --short HEAD)$([[ -z $(git status --porcelain) ]] || echo ', without uncommitted changes')"
 for command in "${commands[@]}"; do
   seconds=2400
   [[ $command != tests/run.sh ]] || seconds=7200
