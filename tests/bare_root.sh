@@ -66,7 +66,9 @@ for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/source
   esac
 done
 if [[ -z $(ls "$settings/etc/apt/sources.list.d") && ! -s $settings/etc/apt/sources.list ]]; then
-  printf 'deb http://deb.debian.org/debian %s main\n' "$release" "$release-updates" >"$settings/etc/apt/sources.list"
+  suites=("$release")
+  [[ $release == sid ]] || suites+=("$release-updates")
+  printf 'deb http://deb.debian.org/debian %s main\n' "${suites[@]}" >"$settings/etc/apt/sources.list"
 fi
 apt-config dump 2>/dev/null | grep -E '^Acquire::(https?::|Check-|Retries|ForceIPv)' >"$settings/etc/apt/apt.conf.d/90host" || true
 for file in /etc/resolv.conf /etc/hosts; do
