@@ -53,8 +53,6 @@ TEST_CASE("buffers have one size if blocks are largest, or if there are fewer th
   CHECK(of({{40, 7, 10, 30}, 2, false}) == buffers{40, 40});
   CHECK(of({{40, 7, 10, 30}, 1, false}) == buffers{40});
   CHECK(of({40, 4}) == buffers{40, 40, 40, 40});
-  CHECK(of(sizes::alike({40, 7, 0, 30}, 4)) == buffers{40, 40, 40});
-  CHECK(of(sizes::alike({7, 40, 10, 30}, 2)) == buffers{40, 40});
 }
 
 TEST_CASE("there are no more buffers than units that need one") {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/core/error.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/zero/offloaded.hpp>
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -77,6 +79,57 @@ TEST_CASE("the offloaded store takes the bytes that it announces, of both memori
   auto const sums = check({.weights = {true, true}, .gradients = {true, false}, .weight_buffers = 1}, true);
   CHECK(sums.gradients == 4 * elements[0] + 4 * elements[1]);
   CHECK(sums.host == (2 + 4) * elements[0] + 2 * elements[1]);
+}
+
+TEST_CASE("the first and the last unit share one buffer, and blocks take turns in smaller ones") {
+  cpu::device device{2};
+  cpu::stream compute{device};
+  std::vector<autograd::unit_layout> units;
+  for (int u = 0; u < 5; ++u) {
+    units.emplace_back(u, "unit");
+    units.back().add_vector("w", u == 0 ? 4096 : u == 4 ? 2048 : 256);
+  }
+  std::vector<bool> const all(units.size(), true);
+  zero::store_options const options{
+      .accumulates = true,
+      .offloaded = {.weights = all, .gradients = all, .weight_buffers = 3, .gradient_buffers = 3}};
+  auto const bytes = store_of<bfloat16>::bytes(units, options, nullptr);
+  CHECK(bytes.weights == 2 * (4096 + 256 + 256));
+  CHECK(bytes.gradients == 4 * (4096 + 256 + 256));
+  CHECK(bytes.host == (2 + 4) * (4096 + 2048 + 3 * 256));
+  zero::gradient_sink<cpu::stream> const sink{.ready = [](void*, int, zero::unit_gradient) {},
+                                              .taken = [](void*, int, cpu::stream&) {}};
+  store_of<bfloat16> store{device, compute, units, options, nullptr, sink};
+  for (auto const& u : units) {
+    store.expect_writes(u.id());
+    std::fill_n(store.weights(u.id()), u.elements(), bfloat16{static_cast<float>(u.id())});
+  }
+  auto const backward = [&](int unit, bool first) {
+    auto const at = store.acquire(unit, pass::backward);
+    auto const n = static_cast<std::size_t>(units[static_cast<std::size_t>(unit)].elements());
+    compute.synchronize();
+    auto const weights = std::span{static_cast<bfloat16 const*>(at.weights), n};
+    CHECK(std::all_of(weights.begin(), weights.end(),
+                      [&](bfloat16 w) { return float{w} == static_cast<float>(unit); }));
+    auto const gradient = std::span{static_cast<float*>(at.gradient), n};
+    for (auto& g : gradient) { g = (first ? 0.0F : g) + static_cast<float>(unit + 1); }
+    auto const sum = gradient.back();
+    store.release(unit, pass::backward);
+    store.reduce(unit);
+    return sum;
+  };
+  for (int const micro_batch : {0, 1, 2}) {
+    store.set_last_micro_batch(micro_batch == 2);
+    for (int unit = 4; unit >= 0; --unit) {
+      CAPTURE(unit);
+      CHECK(backward(unit, micro_batch == 0) == static_cast<float>((micro_batch + 1) * (unit + 1)));
+    }
+  }
+  // A block does not use the large buffer, and the last unit no other.
+  store.acquire(0, pass::forward);
+  CHECK_THROWS_AS(store.acquire(4, pass::forward), error);
+  store.release(0, pass::forward);
+  compute.synchronize();
 }
 
 /// Units of one size, whose gradients a separate stream reads at its own pace.

@@ -38,12 +38,6 @@ public:
     large_ = for_each ? static_cast<int>(larger) : std::min(buffers_, 1);
   }
 
-  /// As many buffers, each as large as the largest unit.
-  static buffer_sizes alike(std::vector<Bytes> const& units, int buffers) {
-    buffer_sizes const mixed{units, buffers, false};
-    return {mixed.largest_, mixed.buffers_};
-  }
-
   /// The number of buffers; it may be below what the constructor was given.
   [[nodiscard]] int buffers() const noexcept { return buffers_; }
   /// The size of buffer `buffer`, from 0. Large buffers come first.

@@ -6,6 +6,7 @@
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/recorder.hpp>
+#include <superoffload/zero/buffer_sizes.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
 #include <algorithm>
@@ -33,21 +34,26 @@ public:
   using stream_type = typename D::stream;        ///< whose work writes, copies and reads gradients
   using sink_type = gradient_sink<stream_type>;  ///< whom finish() hands gradients to
 
-  /// `compute`: the stream whose work writes gradients. `sums`: by unit, the bytes of its sum in host memory;
-  /// 0: none. `times` records the copies of sums; it may be null.
-  gradient_buffers(D& device, stream_type& compute, std::size_t buffer_bytes, int buffers,
-                   std::vector<std::size_t> const& sums, sink_type sink, recorder<D>* times = nullptr)
-      : compute_{&compute},
+  /// `compute`: the stream whose work writes gradients. `bytes`: by unit, those of its gradient; 0: it is not
+  /// offloaded. `adds_up`: are there several micro-batches, whose sums live in host memory? `times` records
+  /// the copies of sums; it may be null.
+  gradient_buffers(D& device, stream_type& compute, buffer_sizes<std::size_t> const& sizes,
+                   std::vector<std::size_t> const& bytes, bool adds_up, sink_type sink,
+                   recorder<D>* times = nullptr)
+      : sizes_{sizes},
+        compute_{&compute},
         sink_{sink},
-        memory_{device, buffer_bytes * static_cast<std::size_t>(buffers)},
-        host_sums_{device, std::accumulate(sums.begin(), sums.end(), std::size_t{0}), memory::host} {
+        memory_{device, sizes.total()},
+        host_sums_{device, adds_up ? std::accumulate(bytes.begin(), bytes.end(), std::size_t{0}) : 0,
+                   memory::host} {
     auto* next = memory_.template as<std::byte>();
-    for (int i = 0; i < buffers; ++i) {
-      buffers_.emplace_back(std::exchange(next, next + buffer_bytes), typename D::event{device});
+    for (int i = 0; i < sizes.buffers(); ++i) {
+      buffers_.emplace_back(std::exchange(next, next + sizes.of(i)), typename D::event{device});
     }
     auto* on_host = host_sums_.template as<std::byte>();
-    for (auto const bytes : sums) {
-      sums_.emplace_back(std::exchange(on_host, on_host + bytes), bytes, typename D::event{device});
+    for (auto const of_unit : bytes) {
+      sums_.emplace_back(std::exchange(on_host, on_host + (adds_up ? of_unit : 0)), of_unit,
+                         typename D::event{device});
     }
     if (host_sums_.bytes() > 0) {
       down_.emplace(device);
@@ -85,8 +91,9 @@ public:
     } else {
       r = take(unit, writer);
     }
-    expect(r != nullptr, exit_code::internal, "the gradient of unit ", unit, " finds all ", buffers_.size(),
-           " buffers taken by gradients that are not final: expected a buffer for each");
+    expect(r != nullptr, exit_code::internal, "the gradient of unit ", unit, " finds of all ",
+           buffers_.size(), " buffers those for ", sums_[at(unit)].bytes,
+           " bytes taken by gradients that are not final: expected a buffer for each");
     r->holds = content::growing;
     return r->memory;
   }
@@ -150,7 +157,7 @@ private:
     content holds = content::nothing;
     std::int64_t left = 0;  // time of its last to_host(), finish()
   };
-  struct sum {
+  struct sum {  // of a unit
     sum(std::byte* where, std::size_t size, typename D::event s)
         : on_host{where}, bytes{size}, sent{std::move(s)} {}
     std::byte* on_host;
@@ -170,14 +177,15 @@ private:
     r.left = ++clock_;
   }
 
-  /// A buffer that work queued on `stream` from now on may write: the unit's own; else one whose sum was
-  /// copied back and not used; else the one left longest ago. Null: all are growing.
+  /// A buffer of its size that work queued on `stream` from now on may write: the unit's own; else one whose
+  /// sum was copied back and not used; else the one left longest ago. Null: all are growing.
   gradient_buffer* take(int unit, stream_type& stream) {
     auto* r = find(unit);
     if (r == nullptr) {
-      for (auto& other : buffers_) {
+      for (std::size_t i = 0; i < buffers_.size(); ++i) {
+        auto& other = buffers_[i];
         bool const unused = other.holds == content::brought;
-        if (other.holds != content::growing &&
+        if (other.holds != content::growing && sizes_.suits(static_cast<int>(i), sums_[at(unit)].bytes) &&
             (r == nullptr || unused || (r->holds != content::brought && other.left < r->left))) {
           r = &other;
         }
@@ -214,6 +222,7 @@ private:
     return r;
   }
 
+  buffer_sizes<std::size_t> sizes_;
   recorder<D>* times_ = nullptr;
   int down_track_ = -1, up_track_ = -1;
   stream_type* compute_;

@@ -47,9 +47,11 @@ public:
     auto const accumulates = o.accumulates;
     auto const& f = o.offloaded;
     auto total = bytes_beside_buffers(units, accumulates, f);
-    total.weights += weight_buffers_of(units, f).total();
-    total.gradients += gradient_buffers_of(units, accumulates, f).total();
-    for (auto const sum : sums_of(units, accumulates, f)) { total.host += sum; }
+    total.weights += weight_buffers_of(units, o).total();
+    total.gradients += gradient_buffers_of(units, o).total();
+    if (accumulates) {
+      for (auto const sum : offloaded_gradients_of(units, o)) { total.host += sum; }
+    }
     return total;
   }
 
@@ -59,14 +61,10 @@ public:
                   recorder<D>* times = nullptr)
       : stream_{&stream},
         sink_{sink},
-        gradient_buffers_{device,
-                          stream,
-                          gradient_buffers_of(units, o.accumulates, o.offloaded).of(0),
-                          gradient_buffers_of(units, o.accumulates, o.offloaded).buffers(),
-                          sums_of(units, o.accumulates, o.offloaded),
-                          sink,
-                          times},
-        buffers_{device, stream, weight_buffers_of(units, o.offloaded), times} {
+        gradient_buffers_{
+            device, stream, gradient_buffers_of(units, o), offloaded_gradients_of(units, o), o.accumulates,
+            sink,   times},
+        buffers_{device, stream, weight_buffers_of(units, o), times} {
     auto const accumulates = o.accumulates;
     auto const& f = o.offloaded;
     auto const total = bytes_beside_buffers(units, accumulates, f);
@@ -194,29 +192,24 @@ private:
     return static_cast<std::size_t>(u.elements()) * sizeof(T);
   }
   static buffer_sizes<std::size_t> weight_buffers_of(std::vector<autograd::unit_layout> const& units,
-                                                     offloaded_units const& f) {
+                                                     store_options const& o) {
     std::vector<std::size_t> bytes;
-    for (auto const& u : units) { bytes.push_back(f.weights_of(u.id()) ? weight_bytes(u) : 0); }
-    return buffer_sizes<std::size_t>::alike(bytes, f.weight_buffers);
+    for (auto const& u : units) { bytes.push_back(o.offloaded.weights_of(u.id()) ? weight_bytes(u) : 0); }
+    return {bytes, o.offloaded.weight_buffers, o.buffers.tied_embeddings};
   }
   static buffer_sizes<std::size_t> gradient_buffers_of(std::vector<autograd::unit_layout> const& units,
-                                                       bool accumulates, offloaded_units const& f) {
+                                                       store_options const& o) {
+    return {offloaded_gradients_of(units, o), o.offloaded.gradient_buffers, o.buffers.tied_embeddings};
+  }
+  /// By unit, the bytes of an offloaded gradient.
+  static std::vector<std::size_t> offloaded_gradients_of(std::vector<autograd::unit_layout> const& units,
+                                                         store_options const& o) {
     std::vector<std::size_t> bytes;
     for (auto const& u : units) {
-      bool const offloaded = u.trainable() && f.gradient_of(u.id());
-      bytes.push_back(offloaded ? gradient_bytes<T>(u, accumulates) : 0);
+      bool const offloaded = u.trainable() && o.offloaded.gradient_of(u.id());
+      bytes.push_back(offloaded ? gradient_bytes<T>(u, o.accumulates) : 0);
     }
-    return buffer_sizes<std::size_t>::alike(bytes, f.gradient_buffers);
-  }
-  /// By unit, the bytes of a sum that lives in host memory.
-  static std::vector<std::size_t> sums_of(std::vector<autograd::unit_layout> const& units, bool accumulates,
-                                          offloaded_units const& f) {
-    std::vector<std::size_t> sums;
-    for (auto const& u : units) {
-      bool const has = accumulates && u.trainable() && f.gradient_of(u.id());
-      sums.push_back(has ? gradient_bytes<T>(u, true) : 0);
-    }
-    return sums;
+    return bytes;
   }
   /// Bytes without shared buffers and sums.
   static store_bytes bytes_beside_buffers(std::vector<autograd::unit_layout> const& units, bool accumulates,

@@ -14,8 +14,8 @@ struct offloaded_units {
   std::vector<bool> weights{};
   /// By unit: does its gradient share device buffers with others, and leave them when it is final?
   std::vector<bool> gradients{};
-  /// Device buffers for offloaded weights and gradients, each as large as the largest unit. A unit in use
-  /// holds one; every prefetch meanwhile needs another.
+  /// Device buffers for offloaded weights and gradients, as large as buffer_sizes says. A unit in use holds
+  /// one; every prefetch meanwhile needs another.
   int weight_buffers = 3,    ///< for weights
       gradient_buffers = 3;  ///< for gradients
 

@@ -95,12 +95,7 @@ public:
         gradients_{device, need_.gradients},
         scratch_{device, need_.scratch},
         buffer_memory_{device, need_.buffers.gradients.total()},
-        shard_buffers_{device,
-                       stream,
-                       need_.shard_buffers.of(0),
-                       need_.shard_buffers.buffers(),
-                       std::vector<std::size_t>(units.size()),
-                       sink},
+        shard_buffers_{device, stream, need_.shard_buffers, need_.offloaded_gradients, false, sink},
         sequence_ranks_{o.sequence_ranks},
         written_{device},
         exchange_ready_{device},
@@ -249,6 +244,7 @@ private:
   struct needs {
     std::size_t shards = 0, gradients = 0, scratch = 0;
     whole_unit_buffers buffers;
+    std::vector<std::size_t> offloaded_gradients;  // by unit, bytes of the shard; 0: it stays
     buffer_sizes<std::size_t> shard_buffers;
   };
   struct entry {
@@ -290,26 +286,21 @@ private:
     expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::internal,
            "a rank's store cannot offload weights, nor gradients of several micro-batches: expected neither");
     needs all;
-    std::vector<std::size_t> offloaded;
     all.buffers = buffers_of_rank<T>(units, group.ranks(), buffers);
     for (auto const& u : units) {
       auto const count = shard_elements(u, group.ranks());
       all.shards += static_cast<std::size_t>(count) * sizeof(T);
+      auto& offloaded = all.offloaded_gradients.emplace_back();
       if (!u.trainable()) {
         continue;
       }
       bool const whole_is_wide = keeps_wide<T>(u, false);
-      auto const gradient = shard_gradient_bytes(count, accumulates);
-      if (f.gradient_of(u.id())) {
-        offloaded.push_back(gradient);
-      } else {
-        all.gradients += gradient;
-      }
+      (f.gradient_of(u.id()) ? offloaded : all.gradients) += shard_gradient_bytes(count, accumulates);
       all.scratch = std::max(
           all.scratch, whole_is_wide ? group.scratch_bytes(comm::reduce_scatter<wide<T>>{.count = count})
                                      : group.scratch_bytes(comm::reduce_scatter<T>{.count = count}));
     }
-    all.shard_buffers = buffer_sizes<std::size_t>::alike(offloaded, f.gradient_buffers);
+    all.shard_buffers = {all.offloaded_gradients, f.gradient_buffers, buffers.tied_embeddings};
     return all;
   }
 

@@ -352,6 +352,46 @@ TEST_CASE("gradient sums live on the host only as far as the device lacks memory
   CHECK(sums_on_host(make_plan(m.units, m.work, machine, {.offload_weights = choice::on})).empty());
 }
 
+TEST_CASE("the embedding and the head leave a device that cannot hold them, and share one buffer there") {
+  using store = zero::offloaded_store<cpu::device, bfloat16>;
+  auto machine = h200_machine();
+  machine.host.memory = 500 * gib;
+  machine.device.reserve = 0;
+  for (int const micro_batches : {1, 4}) {
+    CAPTURE(micro_batches);
+    model m{32, 1};
+    m.work.micro_batches = micro_batches;
+    auto const planned = [&](std::size_t mib) {
+      machine.device.memory = mib << 20;
+      return make_plan(m.units, m.work, machine, {});
+    };
+    int const last = static_cast<int>(m.units.size()) - 1;
+    auto const end_bytes = static_cast<std::size_t>(m.units.front().elements()) * (2 + 4);
+    // The least memory of plans whose ends stay: the refusal of a tied model names it.
+    m.work.with_ranks.tied_to_last = 0;
+    auto const tied = planned(1000);
+    CHECK_FALSE(tied.fits);
+    auto const with_ends = tied.on_device.total();
+    m.work.with_ranks.tied_to_last = -1;
+    CHECK_FALSE(planned(1000).fits);
+    auto const p = planned(1 + ((with_ends - end_bytes) >> 20));
+    CAPTURE(describe(p));
+    REQUIRE(p.fits);
+    for (int const end : {0, last}) {
+      CHECK(p.state.offloaded.weights_of(end));
+      CHECK(p.state.offloaded.gradient_of(end));
+    }
+    auto const held =
+        store::bytes(m.units, {.accumulates = micro_batches > 1, .offloaded = p.state.offloaded}, nullptr);
+    CHECK(p.on_device.weights == held.weights);
+    CHECK(p.on_device.gradients == held.gradients);
+    CHECK(p.on_host.weights + p.on_host.gradients == held.host);
+    CHECK(describe(p).find("weights of 34 units live on the host, 3 at a time") != std::string::npos);
+    // Where there is room, they stay.
+    CHECK_FALSE(planned(24 << 10).state.offloaded.weights_of(0));
+  }
+}
+
 TEST_CASE("without a gradient check 12 bytes a parameter are enough, in both memories together") {
   model m{60, 1};
   std::size_t elements = 0;

@@ -40,13 +40,14 @@ public:
     auto& device = p.on_device = {};
     auto& host = p.on_host = {};
     auto const& offloaded = p.state.offloaded;
-    std::vector<std::size_t> weights, gradients;  // bytes of units that take turns in device buffers
+    // By unit, bytes that take turns in device buffers.
+    std::vector<std::size_t> weights(units_.size()), gradients(units_.size());
     std::size_t cells = 0;
     for (std::size_t u = 0; u < units_.size(); ++u) {
       auto const n = static_cast<std::size_t>(units_[u].elements());
       cells += units_[u].trainable() ? static_cast<std::size_t>(kernel::norm_cells(units_[u].elements())) : 0;
       if (offloaded.weights_of(units_[u].id())) {
-        weights.push_back(n * element_bytes());
+        weights[u] = n * element_bytes();
         host.weights += n * element_bytes();
       } else {
         device.weights += n * element_bytes();
@@ -56,16 +57,15 @@ public:
       }
       auto const bytes = gradient_bytes(u);
       if (offloaded.gradient_of(units_[u].id())) {
-        gradients.push_back(bytes);
+        gradients[u] = bytes;
         host.gradients += adds_up() ? bytes : 0;
       } else {
         device.gradients += bytes;
       }
     }
-    using buffers_of_rank = zero::buffer_sizes<std::size_t>;
-    device.weights += buffers_of_rank::alike(weights, offloaded.weight_buffers).total() + whole_weights(p);
-    device.gradients +=
-        buffers_of_rank::alike(gradients, offloaded.gradient_buffers).total() + w_.whole_gradients;
+    device.weights +=
+        in_buffers(weights, offloaded.weight_buffers) + in_buffers(w_.whole_weights, p.state.buffers.weights);
+    device.gradients += in_buffers(gradients, offloaded.gradient_buffers) + w_.whole_gradients;
     auto const state = bytes_of(p.state, element_bytes());
     device.state = state.resident;
     host.state = state.whole + state.in_place + state.device_updated;
@@ -116,11 +116,9 @@ public:
   [[nodiscard]] bool adds_up() const { return w_.micro_batches > 1; }
 
 private:
-  /// Bytes of a rank's gather buffers for weights (zero::sharded_store).
-  [[nodiscard]] std::size_t whole_weights(plan const& p) const {
-    bool const tied_embeddings = w_.with_ranks.tied_to_last >= 0;
-    return zero::buffer_sizes<std::size_t>{w_.whole_weights, p.state.buffers.weights, tied_embeddings}
-        .total();
+  /// Bytes of so many device buffers in which units of these bytes take turns.
+  [[nodiscard]] std::size_t in_buffers(std::vector<std::size_t> const& units, int buffers) const {
+    return zero::buffer_sizes<std::size_t>{units, buffers, w_.with_ranks.tied_to_last >= 0}.total();
   }
   [[nodiscard]] std::size_t taken(tier_bytes const& here, tier_bytes const& there) const {
     return here.total() + (shared_ ? there.total() : 0);

@@ -24,6 +24,7 @@ namespace superoffload::offload {
 struct offloading {
   /// Do the working weights live in host memory?
   bool weights = false, gradients = false;  ///< do gradients leave the device?
+  bool ends = false;                        ///< do both also of the embedding and the head?
 
   /// Does only optimizer state leave the device?
   [[nodiscard]] bool nothing() const { return !weights && !gradients; }
@@ -55,7 +56,10 @@ public:
   /// the link or the host. A gradient crosses the link once; a sum goes and comes back with every
   /// micro-batch.
   [[nodiscard]] std::vector<offloading> kinds() const {
-    std::vector<offloading> all{{}, {.gradients = true}, {.weights = true, .gradients = true}};
+    std::vector<offloading> all{{},
+                                {.gradients = true},
+                                {.weights = true, .gradients = true},
+                                {.weights = true, .gradients = true, .ends = true}};
     if (budget_.adds_up()) {
       all.insert(all.begin() + 1, {.weights = true});
     }
@@ -170,6 +174,9 @@ private:
         s_.how == mode::none || units_.size() < 3) {
       return false;
     }
+    if (what.ends && w_.with_ranks.tied_to_last >= 0) {
+      return false;  // the gradient of tied embeddings is written from the head on
+    }
     if (!w_.with_ranks.units.empty() && (w_.checks_gradient || budget_.adds_up() || s_.how == mode::zero)) {
       return false;  // only the device can keep a shard's gradient until the check or the next micro-batch
     }
@@ -192,7 +199,7 @@ private:
     p.state.format = s_.state;
     place_by_share(p.state.buckets, ratio, share);
     if (what.weights) {
-      offload_weights(p);
+      offload_weights(p, what);
     }
     p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
     p.state.resource_group = s_.resource_group;
@@ -202,7 +209,7 @@ private:
     p.state.waits_for_all = s_.how == mode::zero;
     p.state.staging_buffers = std::min(least_staging_buffers, p.state.count(tier::device_updated));
     if (what.gradients) {
-      offload_gradients(p);
+      offload_gradients(p, what);
     }
     set_pinned_buffers(p);
     budget_.count(p);
@@ -213,12 +220,14 @@ private:
     p.state.pinned_buffers =
         holds(p) ? on_host + least_pinned_buffers : std::min(least_pinned_buffers, on_host + 1);
   }
-  /// Offloads the weights of blocks: of all blocks if --offload_weights is on without a ratio, else of those
-  /// whose state is off the device.
-  void offload_weights(plan& p) const {
+  /// Offloads the weights of blocks, and of the ends: of all if --offload_weights is on without a ratio, else
+  /// of those whose state is off the device.
+  void offload_weights(plan& p, offloading what) const {
     auto& offloaded = p.state.offloaded;
     offloaded.weights.assign(units_.size(), false);
-    for (std::size_t u = 0; u < units_.size(); ++u) { offloaded.weights[u] = is_block(static_cast<int>(u)); }
+    for (std::size_t u = 0; u < units_.size(); ++u) {
+      offloaded.weights[u] = what.ends || is_block(static_cast<int>(u));
+    }
     bool const all = s_.offload_weights == choice::on && !s_.ratio;
     for (auto& b : p.state.buckets) {
       if (!p.state.weights_offloaded(b)) {
@@ -234,15 +243,15 @@ private:
     for (std::size_t u = 0; u < units_.size(); ++u) {
       p.offloaded_weights[u] = offloaded.weights[u] ? units_[u].elements() : 0;
     }
-    offloaded.weight_buffers = weight_buffers;
+    offloaded.weight_buffers = weight_buffers + (what.ends ? 1 : 0);
   }
-  /// Offloads the gradients of blocks, except those that the device needs after the check.
-  void offload_gradients(plan& p) const {
-    p.state.offloaded.gradient_buffers = gradient_buffers;
+  /// Offloads the gradients of blocks, and of the ends, except those that the device needs after the check.
+  void offload_gradients(plan& p, offloading what) const {
+    p.state.offloaded.gradient_buffers = gradient_buffers + (what.ends ? 1 : 0);
     auto& gradients = p.state.offloaded.gradients;
     gradients.assign(units_.size(), false);
     for (std::size_t u = 0; u < units_.size(); ++u) {
-      gradients[u] = is_block(static_cast<int>(u)) && units_[u].trainable();
+      gradients[u] = (what.ends || is_block(static_cast<int>(u))) && units_[u].trainable();
     }
     for (auto const& b : p.state.buckets) {
       if (b.where != tier::host && !p.state.immediate) {
@@ -250,14 +259,14 @@ private:
       }
     }
   }
-  /// Keeps gradient sums on the device as far as they fit. Offloaded ones are evenly spread, so that the link
-  /// copies them during the passes of the others.
+  /// Keeps gradient sums of blocks on the device as far as they fit. Offloaded ones are evenly spread, so
+  /// that the link copies them during the passes of the others.
   void keep_sums(plan& p) const {
     auto& gradients = p.state.offloaded.gradients;
     std::vector<std::size_t> going;
     std::size_t largest = 0;
     for (std::size_t u = 0; u < units_.size(); ++u) {
-      if (p.state.offloaded.gradient_of(static_cast<int>(u))) {
+      if (is_block(static_cast<int>(u)) && p.state.offloaded.gradient_of(static_cast<int>(u))) {
         going.push_back(u);
         largest = std::max(largest, budget_.gradient_bytes(u));
       }
@@ -280,8 +289,8 @@ private:
     return static_cast<int>(std::clamp<std::int64_t>(left / static_cast<std::int64_t>(each), 0, 1 << 20));
   }
 
-  /// Device buffers for offloaded weights: one in use and one being filled. For offloaded gradients: one
-  /// being written, one being copied, and one between.
+  /// Device buffers for offloaded weights of blocks: one in use and one being filled. For their offloaded
+  /// gradients: one being written, one being copied, and one between. Embedding and head share one more.
   static constexpr int weight_buffers = 2, gradient_buffers = 3;
 
   std::vector<autograd::unit_layout> const& units_;

@@ -273,15 +273,18 @@ SUPEROFFLOAD_INLINE schedule schedule_of(plan const& p, workload const& w, machi
     offloaded[static_cast<std::size_t>(b.unit)] += p.state.offloaded.gradient_of(b.unit) ? b.count : 0;
   }
   auto const& level = w.levels[p.level];
+  // One buffer is for embedding and head alone; the simulation has blocks take turns in the others.
+  bool const ends = p.state.offloaded.weights_of(0) || p.state.offloaded.gradient_of(0);
+  auto const for_blocks = [ends](int buffers) { return ends ? std::max(1, buffers - 1) : buffers; };
   return {.units = unit_times(m, w, level),
           .state = p.state,
           .micro_batches = w.micro_batches,
           .element_bytes = w.element_bytes,
           .hit_rate = w.hit_rate,
           .offloaded_weights = p.offloaded_weights,
-          .weight_buffers = p.state.offloaded.weight_buffers,
+          .weight_buffers = for_blocks(p.state.offloaded.weight_buffers),
           .offloaded_gradients = std::move(offloaded),
-          .gradient_buffers = p.state.offloaded.gradient_buffers,
+          .gradient_buffers = for_blocks(p.state.offloaded.gradient_buffers),
           .offloaded_activations = level.leaving,
           .activation_buffers = level.buffers,
           .with_ranks = w.with_ranks,
