@@ -216,10 +216,11 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   engine.configure(configured(j, planned.state), planned.on_device.total());
   auto const& allocated = engine.allocation();
   auto const rows = options.largest_batch().rows;
-  so::bench::bound_measurement<element, D> bounds{device, config, j.batch, j.seq, j.sequence_ranks};
+  // It frees its memory, which is not in the plan.
   auto const least =
-      bounds.measure(j.accumulation, allocated.recomputed_flops_per_token * static_cast<double>(rows),
-                     planned.resident * static_cast<double>(allocated.trainable_parameters) / ranks.ranks());
+      so::bench::bound_measurement<element, D>{device, config, j.batch, j.seq, j.sequence_ranks}.measure(
+          j.accumulation, allocated.recomputed_flops_per_token * static_cast<double>(rows),
+          planned.resident * static_cast<double>(allocated.trainable_parameters) / ranks.ranks());
   engine.initialize(random_weights);
   double loss = 0.0;
   std::int64_t done = 0;
