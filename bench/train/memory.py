@@ -2,9 +2,10 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 """Times steps of Llama-8B where activations or the GPU's memory are what is scarce:
-bench/train/memory.py budgets|small|sequences [--programs DIR] [--steps N] [--cases N]
+bench/train/memory.py budgets|small|sums|sequences [--programs DIR] [--steps N] [--cases N]
 
-budgets: inside a part of the GPU's memory. small: inside that of GPUs of 8 to 12 GiB, with int8 state. sequences: one long
+budgets: inside a part of the GPU's memory. small: inside that of GPUs of 8 to 12 GiB, with int8 state. sums: the
+same with 131,072 tokens a step, of which float32 state needs 160 GiB of the host. sequences: one long
 sequence a step, in all of it. Every run clips at 1 and is planned for its machine. Prints bench_train's JSON object of each:
 bench/record.py gpu_train_budgets bench/train/memory.py budgets
 """
@@ -19,6 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 CASES = {
     "budgets": ((24, 8, 8, 2048, "float32"), (24, 16, 1, 2048, "float32"), (18, 16, 1, 2048, "float32")),
     "small": ((7.5, 4, 1, 2048, "int8"), (9, 8, 1, 2048, "int8"), (11, 16, 1, 2048, "int8"), (9, 4, 16, 2048, "int8")),
+    "sums": ((9, 8, 8, 2048, "int8"), (9, 8, 8, 2048, "float32")),
     "sequences": ((None, 1, 1, 1 << 15, "float32"), (None, 1, 1, 1 << 16, "float32"), (None, 1, 1, 1 << 17, "float32")),
 }
 

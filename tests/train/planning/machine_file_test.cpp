@@ -55,7 +55,7 @@ TEST_CASE("every machine file of the project can be read and has plausible numbe
     CHECK(m.adam_time(adam_task::update, 1, 0) == doctest::Approx(m.adam.one_thread));
     CHECK(m.adam_time(adam_task::speculate, 1, 0) < m.adam_time(adam_task::update, 1, 0));
   }
-  CHECK(files == 6);
+  CHECK(files == 7);
   CHECK(with_peers == 4);
 }
 

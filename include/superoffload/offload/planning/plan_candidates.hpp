@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace superoffload::offload {
@@ -131,8 +132,16 @@ public:
     return twice;
   }
 
-  /// Takes as many pinned and staging buffers as are useful and fit.
+  /// Takes as many pinned and staging buffers as are useful and fit, and all gradient buffers if they do.
   void widen(plan& p) const {
+    if (p.state.offloaded.gradient_of(0)) {
+      auto more = p;
+      more.state.offloaded.gradient_buffers = gradient_buffers + 1;
+      budget_.count(more);
+      if (budget_.fits(more)) {
+        p = std::move(more);
+      }
+    }
     int const on_host = p.state.count(tier::host), device_updated = p.state.count(tier::device_updated);
     auto const pinned = bytes_of(p.state, budget_.element_bytes()).pinned_buffer;
     if (pinned > 0) {
@@ -247,7 +256,7 @@ private:
   }
   /// Offloads the gradients of blocks, and of the ends, except those that the device needs after the check.
   void offload_gradients(plan& p, offloading what) const {
-    p.state.offloaded.gradient_buffers = gradient_buffers + (what.ends ? 1 : 0);
+    p.state.offloaded.gradient_buffers = what.ends ? least_gradient_buffers + 1 : gradient_buffers;
     auto& gradients = p.state.offloaded.gradients;
     gradients.assign(units_.size(), false);
     for (std::size_t u = 0; u < units_.size(); ++u) {
@@ -290,8 +299,9 @@ private:
   }
 
   /// Device buffers for offloaded weights of blocks: one in use and one being filled. For their offloaded
-  /// gradients: one being written, one being copied, and one between. Embedding and head share one more.
-  static constexpr int weight_buffers = 2, gradient_buffers = 3;
+  /// gradients: one being written, one being copied, and one between, which a plan whose ends leave may lack.
+  /// Embedding and head share one more.
+  static constexpr int weight_buffers = 2, gradient_buffers = 3, least_gradient_buffers = 2;
 
   std::vector<autograd::unit_layout> const& units_;
   workload const& w_;
