@@ -5,7 +5,7 @@
 bench/train/memory.py budgets|small|sums|sequences [--programs DIR] [--steps N] [--cases N]
 
 budgets: inside a part of the GPU's memory. small: inside that of GPUs of 8 to 12 GiB, with int8 state. sums: the
-same with 131,072 tokens a step, of which float32 state needs 160 GiB of the host. sequences: one long
+same with 131,072 tokens a step, of which float32 state takes 143 GiB of the host. sequences: one long
 sequence a step, in all of it. Every run clips at 1 and is planned for its machine. Prints bench_train's JSON object of each:
 bench/record.py gpu_train_budgets bench/train/memory.py budgets
 """
