@@ -64,6 +64,11 @@ void check_square_sum_of_wide(lab<D>& in, std::int64_t count) {
   // Of so many sizes that the sum's rounding shows the order.
   for (std::size_t i = 0; i < x.size(); ++i) { x[i] = std::ldexp(x[i], static_cast<int>(i * 7 % 41) - 20); }
   std::vector<bfloat16> const rounded_x(x.begin(), x.end());
+  std::vector<double> squares(static_cast<std::size_t>(kernel::norm_cells(count)));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    double const value = float{rounded_x[i]};
+    squares[i / kernel::norm_grid] += value * value;
+  }
   array<D, float> const device_x{in, x};
   array<D, bfloat16> const device_rounded_x{in, rounded_x};
   array<D, double> const partial{in, kernel::norm_cells(count)};
@@ -73,6 +78,9 @@ void check_square_sum_of_wide(lab<D>& in, std::int64_t count) {
   launch(in.stream, kernel::square_sum<bfloat16>{
                         .x = device_rounded_x.data(), .partial = expected.data(), .count = count});
   CHECK(partial.values() == expected.values());
+  for (std::size_t i = 0; i < squares.size(); ++i) {
+    CHECK(partial.values()[i] == doctest::Approx(squares[i]).epsilon(1e-12));
+  }
 }
 
 template <element T, device_policy D>
