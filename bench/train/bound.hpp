@@ -42,8 +42,10 @@ public:
         longest_{longest},
         sequence_ranks_{sequence_ranks} {}
 
-  /// The bound of a step of `micro_batches`, each with `recomputed_flops`, and an update of `parameters`.
-  step_bound measure(std::int64_t micro_batches, double recomputed_flops, double parameters) {
+  /// The bound of a step of `micro_batches`, each with `recomputed_flops`, and an update of `parameters`
+  /// whose state is stored as `state`.
+  step_bound measure(std::int64_t micro_batches, double recomputed_flops, double parameters,
+                     state_format state) {
     auto const rows = own_rows();
     auto const heads = config_.heads * config_.head_dim;
     auto const hidden = config_.hidden, intermediate = config_.intermediate;
@@ -78,7 +80,10 @@ public:
     for (auto* const part : {&bound.gemms, &bound.attention, &bound.recompute}) {
       *part *= static_cast<double>(micro_batches);
     }
-    bound.update = parameters < 1.0 ? 0.0 : parameters * update_of_one(parameters);
+    if (parameters >= 1.0) {
+      bound.update =
+          parameters * with_format(state, [&]<state_format F>() { return update_of_one<F>(parameters); });
+    }
     return bound;
   }
 
@@ -127,21 +132,36 @@ private:
   }
 
   /// Seconds of the update of one parameter, measured on `parameters`, or on enough to exceed all caches.
+  template <state_format F>
   double update_of_one(double parameters) {
-    auto const count = static_cast<std::int64_t>(std::min(parameters, 0x1p26));
-    auto const weights = numbers(count, sizeof(T)), low = numbers(count, sizeof(std::uint16_t)),
+    auto const blocks = static_cast<std::int64_t>(std::min(parameters, 0x1p26)) / kernel::state_block + 1;
+    auto const count = blocks * kernel::state_block;
+    auto const weights = numbers(count, sizeof(T)), low = numbers(count, sizeof(kernel::low_bits<F>)),
                gradient = numbers(count, sizeof(T));
-    auto const bytes = static_cast<std::size_t>(count) * sizeof(float);
-    buffer<D> const m{device_, bytes}, v{device_, bytes};
-    stream_.fill_zero(m.data(), m.bytes());
-    stream_.fill_zero(v.data(), v.bytes());
-    kernel::adamw<T> const update{weights.template as<T>(),
-                                  std::is_same_v<T, bfloat16> ? low.template as<std::uint16_t>() : nullptr,
-                                  m.template as<float>(),
-                                  v.template as<float>(),
-                                  gradient.template as<T>(),
-                                  count,
-                                  {1.0F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F}};
+    auto const zeros = [&](std::int64_t elements, std::size_t size) {
+      buffer<D> made{device_, static_cast<std::size_t>(elements) * size};
+      stream_.fill_zero(made.data(), made.bytes());
+      return made;
+    };
+    auto const size = F == state_format::float32 ? sizeof(float) : F == state_format::bf16 ? 2U : 1U;
+    auto const m = zeros(count, size), v = zeros(count, size), exponents_of_m = zeros(blocks, 1),
+               exponents_of_v = zeros(blocks, 1);
+    auto const moments = [](buffer<D> const& numbers, [[maybe_unused]] buffer<D> const& exponents) {
+      if constexpr (F == state_format::int8) {
+        return kernel::block_codes{numbers.template as<std::uint8_t>(),
+                                   exponents.template as<std::uint8_t>()};
+      } else {
+        return numbers.template as<std::remove_pointer_t<kernel::moments<F>>>();
+      }
+    };
+    kernel::adamw<T, T, F> const update{
+        weights.template as<T>(),
+        std::is_same_v<T, bfloat16> ? low.template as<kernel::low_bits<F>>() : nullptr,
+        moments(m, exponents_of_m),
+        moments(v, exponents_of_v),
+        gradient.template as<T>(),
+        count,
+        {1.0F, 0.9F, 0.999F, 0.1F, 0.001F, 1e-5F, 1.0F, 1e-8F, 1.0F}};
     return seconds([&] { launch(stream_, update); }) / static_cast<double>(count);
   }
 

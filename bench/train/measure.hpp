@@ -220,7 +220,7 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   auto const least =
       so::bench::bound_measurement<element, D>{device, config, j.batch, j.seq, j.sequence_ranks}.measure(
           j.accumulation, allocated.recomputed_flops_per_token * static_cast<double>(rows),
-          planned.resident * static_cast<double>(allocated.trainable_parameters) / ranks.ranks());
+          planned.resident * static_cast<double>(allocated.trainable_parameters) / ranks.ranks(), j.state);
   engine.initialize(random_weights);
   double loss = 0.0;
   std::int64_t done = 0;
@@ -265,20 +265,22 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
     each_ms += so::concat(each_ms.empty() ? "" : ", ", std::round(1e4 * time) / 10.0);
   }
   auto const device_bytes = device.bytes_in_use();  // an engine frees nothing while it lives
-  if (auto* const times = engine.times(); times != nullptr && ranks.is_first()) {
+  if (auto* const times = engine.times(); times != nullptr) {
     std::vector<std::string> units;
     for (auto const& unit : engine.model().units()) { units.push_back(unit.name()); }
     so::train::step_trace trace{units};
     for (int i = 0; i < 3; ++i) {
       one_step();
       auto seen = times->collect();
-      if (i > 0) {  // the first recording has all earlier steps
+      if (i > 0 && ranks.is_first()) {  // the first recording has all earlier steps
         std::fprintf(stderr, "%s\n",
                      describe(so::train::break_down(seen, times->tracks(), units.size()), units).c_str());
         trace.add(i, std::move(seen));
       }
     }
-    so::io::replace_file(j.trace, trace.json(times->tracks()));
+    if (ranks.is_first()) {
+      so::io::replace_file(j.trace, trace.json(times->tracks()));
+    }
   }
   [[maybe_unused]] std::string idle = "null";
 #if defined(BENCH_TRAIN_CUPTI)
