@@ -41,6 +41,12 @@ public:
   T* numbers(std::int64_t count, double deviation = 1) {
     return memory_.emplace_back(on_.numbers<T>(count, deviation)).template as<T>();
   }
+  template <class T>
+  T* zeros(std::int64_t count) {
+    auto& made = memory_.emplace_back(on_.allocate(static_cast<std::size_t>(count) * sizeof(T)));
+    on_.stream.fill_zero(made.data(), made.bytes());
+    return made.template as<T>();
+  }
   float* squares(std::int64_t count, double deviation) {
     return memory_.emplace_back(on_.squares(count, deviation)).as<float>();
   }
@@ -53,6 +59,35 @@ private:
   double bytes_;
   std::deque<buffer<cuda::device>> memory_;
 };
+
+/// The same with state of fewer bytes. From its second step on, the moments are those of a training.
+void stored_adamw(stage& on, std::int64_t count, kernel::adamw_step const& step) {
+  {
+    rotation over{on, bytes_of(count, 18)};
+    kernel::adamw<bfloat16, bfloat16, state_format::bf16> const update{
+        over.numbers<bfloat16>(count, 0.02),
+        reinterpret_cast<std::uint16_t*>(over.numbers<bfloat16>(count)),
+        over.numbers<bfloat16>(count, 1e-3),
+        over.zeros<bfloat16>(count),
+        over.numbers<bfloat16>(count, 1e-3),
+        count,
+        step};
+    over.report("adamw", "bf16, state bf16", "2^28", [&] { return update; });
+  }
+  rotation over{on, bytes_of(count, 12 + 4.0 / kernel::state_block)};
+  auto const moment = [&] {
+    return kernel::block_codes{over.zeros<std::uint8_t>(count),
+                               over.zeros<std::uint8_t>(count / kernel::state_block)};
+  };
+  kernel::adamw<bfloat16, bfloat16, state_format::int8> const update{over.numbers<bfloat16>(count, 0.02),
+                                                                     over.zeros<std::uint8_t>(count),
+                                                                     moment(),
+                                                                     moment(),
+                                                                     over.numbers<bfloat16>(count, 1e-3),
+                                                                     count,
+                                                                     step};
+  over.report("adamw", "bf16, state int8", "2^28", [&] { return update; });
+}
 
 /// Bytes of a parameter: weight (and its master's low half), m and v read and written, the gradient read.
 void adamw(stage& on) {
@@ -69,6 +104,7 @@ void adamw(stage& on) {
                                          step};
     over.report("adamw", "bf16", "2^28", [&] { return update; });
   }
+  stored_adamw(on, count, step);
   rotation over{on, bytes_of(count, 28)};
   kernel::adamw<float> const update{over.numbers<float>(count, 0.02),
                                     nullptr,

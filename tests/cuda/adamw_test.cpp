@@ -11,6 +11,12 @@
 
 #include "conformance/kernels/stored_adamw.hpp"
 
+// usual_float.cuh
+namespace superoffload::test {
+std::uint64_t different_roots();
+std::uint64_t different_quotients();
+}  // namespace superoffload::test
+
 namespace {
 
 using namespace superoffload;
@@ -35,6 +41,12 @@ TEST_CASE("an optimizer step on state of fewer bytes has the same bits on the GP
   conformance::check_stored_adamw(on_cpu);
   conformance::check_stored_adamw(on_cuda);
   CHECK(on_cpu.digest == on_cuda.digest);
+}
+
+TEST_CASE("every root of usual_float, and 2^32 of its quotients, has the bits of exact_float") {
+  cuda::device const selected;
+  CHECK(test::different_roots() == 0);
+  CHECK(test::different_quotients() == 0);
 }
 
 }  // namespace

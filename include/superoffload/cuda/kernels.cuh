@@ -15,6 +15,7 @@
 #include <superoffload/cuda/check.hpp>
 #include <superoffload/cuda/kernels.hpp>
 #include <superoffload/cuda/kernels/adamw.cuh>
+#include <superoffload/cuda/kernels/adamw_blocks.cuh>
 #include <superoffload/cuda/kernels/attention.cuh>
 #include <superoffload/cuda/kernels/attention_sinks.cuh>
 #include <superoffload/cuda/kernels/column_parts.cuh>

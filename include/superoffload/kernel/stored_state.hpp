@@ -99,13 +99,14 @@ struct moment_code<state_format::int8, Of> {
   template <class Word>
   static constexpr Word encoded(Word bits, Word base, Word noise) {
     auto const magnitude = bits & Word(0x7FFFFFFFU);
-    auto const above = greater(magnitude, base) - base;
+    // 12 random bits and, so that their mean is a half, half of the last one.
+    constexpr std::uint32_t half = 1U << (shift - 13);
+    auto const dither = (Of == moment::m ? noise << 8 : noise >> 5) & Word(4095U * 2 * half);
+    auto const code = (greater(magnitude, base) + dither + (Word(half) - base)) >> shift;
     if constexpr (Of == moment::m) {
-      auto const dither = ((noise << 8) & Word(0xFFF00U)) | Word(0x80U);
-      return ((above + dither) >> shift) | ((bits >> 24) & Word(0x80U));
+      return code | ((bits >> 24) & Word(0x80U));
     } else {
-      auto const dither = ((noise >> 5) & Word(0x7FF80U)) | Word(0x40U);
-      return greater((above + dither) >> shift, lesser(magnitude, Word(1)));
+      return greater(code, lesser(magnitude, Word(1)));
     }
   }
   template <class Word>

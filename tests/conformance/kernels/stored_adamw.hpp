@@ -226,6 +226,47 @@ void check_stored_adamw(lab<D>& in, std::int64_t count, int steps = 2) {
   }
 }
 
+/// Gradients of a training: most of usual size, many of them zero, some far smaller or larger.
+template <element G, device_policy D>
+std::vector<G> training_gradient(lab<D>& in, std::int64_t count) {
+  std::vector<G> values;
+  for (auto value : in.template normal<float>(count, 1e-3)) {
+    auto const die = in.random() % 64;
+    if (die < 8) {
+      value *= 0.0F;
+    } else if (die == 8) {
+      value = std::ldexp(value, -static_cast<int>(in.random() % 120));
+    } else if (die == 9 && in.random() % 8 == 0) {
+      value = std::ldexp(value, static_cast<int>(in.random() % 80));
+    }
+    values.push_back(G(value));
+  }
+  return values;
+}
+
+/// Checks that steps from zero moments on give the bits of the reference, with scalars as trainings have them
+/// and with extreme ones.
+template <element T, element G, state_format F, device_policy D>
+void check_stored_training(lab<D>& in, std::int64_t count) {
+  auto const zeros = std::vector<float>(static_cast<std::size_t>(count));
+  stored_reference<T, F> reference{in.template normal<float>(count, 0.02), zeros, zeros};
+  split_state_arrays<T, F, D> const arrays{in, reference};
+  int t = 0;
+  for (auto const epsilon : {1e-8F, 1e-8F, 1e-6F, 0.0F, 1e-30F, 4.0F, 1e-8F}) {
+    auto step = stored_step(++t);
+    step.epsilon = epsilon;
+    if (t == 7) {
+      step.inverse_root2 = 0x1p30F;
+    }
+    auto const gradient = training_gradient<G>(in, count);
+    array<D, G> const on_device{in, gradient};
+    launch(in.stream, arrays.step(on_device, count, step, 0));
+    in.stream.synchronize();
+    reference.advance(gradient, step, 0);
+    arrays.check(reference);
+  }
+}
+
 template <device_policy D>
 void check_stored_adamw(lab<D>& in) {
   auto const check = [&]<state_format F>(std::int64_t count) {
@@ -240,6 +281,13 @@ void check_stored_adamw(lab<D>& in) {
     check.template operator()<state_format::bf16>(blocks * kernel::state_block);
     check.template operator()<state_format::int8>(blocks * kernel::state_block);
   }
+  auto const train = [&]<state_format F>(std::int64_t count) {
+    check_stored_training<float, float, F>(in, count);
+    check_stored_training<bfloat16, bfloat16, F>(in, count);
+    check_stored_training<bfloat16, float, F>(in, count);
+  };
+  train.template operator()<state_format::bf16>(300 * kernel::state_block);
+  train.template operator()<state_format::int8>(300 * kernel::state_block);
 }
 
 }  // namespace superoffload::conformance

@@ -3,47 +3,10 @@
 #pragma once
 
 #include <superoffload/cuda/kernels/elementwise.cuh>
+#include <superoffload/cuda/kernels/exact_float.cuh>
 #include <superoffload/kernel/adamw.hpp>
 
 namespace superoffload::cuda::kernels {
-
-/// A float whose operations are rounded each for itself: the compiler may not fuse them.
-struct exact_float {
-  float value;
-
-  exact_float() = default;
-  __host__ __device__ constexpr exact_float(float x) : value{x} {}
-
-#ifdef __CUDA_ARCH__
-  friend __device__ exact_float operator+(exact_float a, exact_float b) {
-    return __fadd_rn(a.value, b.value);
-  }
-  friend __device__ exact_float operator-(exact_float a, exact_float b) {
-    return __fsub_rn(a.value, b.value);
-  }
-  friend __device__ exact_float operator*(exact_float a, exact_float b) {
-    return __fmul_rn(a.value, b.value);
-  }
-  friend __device__ exact_float operator/(exact_float a, exact_float b) {
-    return __fdiv_rn(a.value, b.value);
-  }
-#else  // the rule is a constexpr function, so that the host's compiler sees it too
-  friend exact_float operator+(exact_float a, exact_float b) { return a.value + b.value; }
-  friend exact_float operator-(exact_float a, exact_float b) { return a.value - b.value; }
-  friend exact_float operator*(exact_float a, exact_float b) { return a.value * b.value; }
-  friend exact_float operator/(exact_float a, exact_float b) { return a.value / b.value; }
-#endif
-};
-
-struct exact_root {
-  __host__ __device__ exact_float operator()(exact_float x) const {
-#ifdef __CUDA_ARCH__
-    return __fsqrt_rn(x.value);
-#else
-    return x;
-#endif
-  }
-};
 
 __device__ inline float without_nan_payload(float x) { return x == x ? x : __uint_as_float(0x7FC00000U); }
 
@@ -60,73 +23,76 @@ __device__ inline float master_of(bfloat16 weight, std::uint16_t low) {
                          static_cast<unsigned>(static_cast<int>(static_cast<std::int16_t>(low))));
 }
 __device__ inline float master_of(bfloat16 weight, std::uint8_t low) {
-  return master_of(weight, static_cast<std::uint16_t>(low << 8));
+  return __uint_as_float((static_cast<unsigned>(weight.bits) << 16) +
+                         static_cast<unsigned>(static_cast<std::int8_t>(low) * 256));
+}
+template <class Low>
+__device__ float master_of(float weight, Low) {
+  return weight;
+}
+
+/// An element's gradient of type G in the type T, widened.
+template <class T, class G>
+__device__ float gradient_of(float g) {
+  return std::is_same_v<T, G> ? g : widen(narrow<T>(g));
+}
+
+/// An element's step; the result is its new master.
+template <class Number>
+__device__ float updated(float master, float& m, float& v, float gradient, kernel::adamw_step const& s) {
+  Number w = master, next_m = m, next_v = v;
+  kernel::adamw_rule(w, next_m, next_v, Number{gradient}, s, typename Number::root{});
+  constexpr bool any = std::is_same_v<Number, exact_float>;
+  m = any ? without_nan_payload(next_m.value) : next_m.value;
+  v = any ? without_nan_payload(next_v.value) : next_v.value;
+  return any ? without_nan_payload(w.value) : w.value;
+}
+
+/// The bits of the largest magnitude.
+template <int N>
+__device__ unsigned greatest_bits(float const (&values)[N]) {
+  unsigned greatest = 0;
+#pragma unroll
+  for (int j = 0; j < N; ++j) { greatest = max(greatest, __float_as_uint(values[j]) & 0x7FFFFFFFU); }
+  return greatest;
+}
+
+/// Are these new masters and moments right that usual_float has given? They are if no number was extreme; a
+/// NaN is, since its bits are the hardware's.
+template <int N>
+__device__ bool are_usual(float const (&masters)[N], float const (&m)[N], float const (&v)[N],
+                          kernel::adamw_step const& s) {
+  bool any_nan = false;
+  auto least = 0xFFFFFFFFU;  // of the m that are not zero, less 1
+#pragma unroll
+  for (int j = 0; j < N; ++j) {
+    any_nan = any_nan || masters[j] != masters[j];
+    least = min(least, (__float_as_uint(m[j]) & 0x7FFFFFFFU) - 1U);
+  }
+  return !any_nan && max(greatest_bits(m), greatest_bits(v)) < __float_as_uint(usual_float::largest) &&
+         least >= __float_as_uint(usual_float::least) - 1U && s.epsilon >= usual_float::least_divisor &&
+         s.epsilon <= 1.0F && s.inverse_root2 <= 0x1p20F;
 }
 
 /// Elements of a thread: 16 bytes of each float moment, so that those of a warp lie side by side.
 inline constexpr int adamw_elements = 4;
 
-/// The largest value of the threads that share a block of format int8. All of them call it, or none.
-__device__ inline unsigned greatest_of_block(unsigned value) {
-  constexpr unsigned threads = static_cast<unsigned>(kernel::state_block) / adamw_elements;
-  static_assert(threads == 16);
-  unsigned const all = 0xFFFFU << (threadIdx.x & 16U);
-#pragma unroll
-  for (unsigned distance = threads / 2; distance > 0; distance /= 2) {
-    value = max(value, __shfl_xor_sync(all, value, static_cast<int>(distance), threads));
-  }
-  return value;
-}
-
-/// A thread's part of a moment.
 template <state_format F, kernel::moment Of>
-struct moment_part {
-  static constexpr int n = adamw_elements;
-  float values[n];
-
-  __device__ void load_from(kernel::moments<F> from, std::int64_t i, std::int64_t left) {
-    if constexpr (F == state_format::int8) {
-      using code = kernel::moment_code<F, Of>;
-      alignas(16) std::uint8_t codes[n];
-      load_exact(from.codes + i, left, codes);
-      auto const base = code::base(unsigned{from.exponents[i / kernel::state_block]});
+__device__ void store_moments(kernel::moments<F> to, std::int64_t left, float const (&values)[adamw_elements],
+                              unsigned const (&noise)[adamw_elements]) {
+  if constexpr (F == state_format::float32) {
+    store(to, left, values);
+  } else {
+    constexpr int n = adamw_elements;
+    alignas(16) bfloat16 rounded[n];
 #pragma unroll
-      for (int j = 0; j < n; ++j) { values[j] = __uint_as_float(code::decoded(unsigned{codes[j]}, base)); }
-    } else {
-      load(from + i, left, values);
+    for (int j = 0; j < n; ++j) {
+      rounded[j].bits = static_cast<std::uint16_t>(
+          kernel::moment_code<F, Of>::rounded(__float_as_uint(values[j]), noise[j]) >> 16);
     }
+    store_exact(to, left, rounded);
   }
-  __device__ void store_to(kernel::moments<F> to, std::int64_t i, std::int64_t left,
-                           unsigned const (&noise)[n]) const {
-    if constexpr (F == state_format::float32) {
-      store(to + i, left, values);
-    } else if constexpr (F == state_format::bf16) {
-      alignas(16) bfloat16 rounded[n];
-#pragma unroll
-      for (int j = 0; j < n; ++j) {
-        rounded[j].bits = static_cast<std::uint16_t>(
-            kernel::moment_code<F, Of>::rounded(__float_as_uint(values[j]), noise[j]) >> 16);
-      }
-      store_exact(to + i, left, rounded);
-    } else {
-      using code = kernel::moment_code<F, Of>;
-      unsigned greatest = 0;
-#pragma unroll
-      for (int j = 0; j < n; ++j) { greatest = max(greatest, __float_as_uint(values[j]) & 0x7FFFFFFFU); }
-      auto const exponent = code::exponent(greatest_of_block(greatest));
-      if (i % kernel::state_block == 0) {
-        to.exponents[i / kernel::state_block] = static_cast<std::uint8_t>(exponent);
-      }
-      alignas(16) std::uint8_t codes[n];
-#pragma unroll
-      for (int j = 0; j < n; ++j) {
-        codes[j] = static_cast<std::uint8_t>(
-            code::encoded(__float_as_uint(values[j]), code::base(exponent), noise[j]));
-      }
-      store_exact(to.codes + i, left, codes);
-    }
-  }
-};
+}
 
 template <class T, class G, state_format F>
 __global__ void adamw_kernel(kernel::adamw<T, G, F> a) {
@@ -139,46 +105,52 @@ __global__ void adamw_kernel(kernel::adamw<T, G, F> a) {
   }
   alignas(16) T weight[n];
   alignas(16) kernel::low_bits<F> low[n];
-  moment_part<F, kernel::moment::m> m;
-  moment_part<F, kernel::moment::v> v;
-  float g[n];
+  float m[n], v[n], g[n], masters[n], next_m[n], next_v[n];
   unsigned noise[n];
   load_exact(a.weight + i, left, weight);
   if constexpr (split) {
     load_exact(a.low + i, left, low);
   }
-  m.load_from(a.m, i, left);
-  v.load_from(a.v, i, left);
+  load(a.m + i, left, m);
+  load(a.v + i, left, v);
   load(a.gradient + i, left, g);
+  auto const update = [&]<class Number>(Number) {
+#pragma unroll
+    for (int j = 0; j < n; ++j) {
+      next_m[j] = m[j];
+      next_v[j] = v[j];
+      masters[j] = updated<Number>(master_of(weight[j], low[j]), next_m[j], next_v[j],
+                                   gradient_of<T, G>(g[j]), a.step);
+    }
+  };
+  // Steps on float32 are bound by memory.
+  bool done = false;
+  if constexpr (F != state_format::float32) {
+    update(usual_float{});
+    done = are_usual(masters, next_m, next_v, a.step);
+  }
+  if (!done) {
+    update(exact_float{});
+  }
 #pragma unroll
   for (int j = 0; j < n; ++j) {
-    exact_float w_j, m_j = m.values[j], v_j = v.values[j];
-    if constexpr (split) {
-      w_j = master_of(weight[j], low[j]);
-    } else {
-      w_j = weight[j];
-    }
-    kernel::adamw_rule(w_j, m_j, v_j, exact_float{widen(narrow<T>(g[j]))}, a.step, exact_root{});
     if constexpr (F != state_format::float32) {
       noise[j] = kernel::noise_of(static_cast<unsigned>(a.index + i + j), a.step.noise);
     }
-    auto const bits = kernel::rounded_master<T, F>(__float_as_uint(without_nan_payload(w_j.value)), noise[j]);
-    auto const master = __uint_as_float(bits);
+    auto const bits = kernel::rounded_master<T, F>(__float_as_uint(masters[j]), noise[j]);
     if constexpr (split) {
-      weight[j] = weight_of(master);
-      low[j] = static_cast<kernel::low_bits<F>>(bits >> (F == state_format::int8 ? 8 : 0));
+      weight[j] = weight_of(__uint_as_float(bits));
+      low[j] = static_cast<kernel::low_bits<F>>(bits);
     } else {
-      weight[j] = master;
+      weight[j] = __uint_as_float(bits);
     }
-    m.values[j] = without_nan_payload(m_j.value);
-    v.values[j] = without_nan_payload(v_j.value);
   }
   store_exact(a.weight + i, left, weight);
   if constexpr (split) {
     store_exact(a.low + i, left, low);
   }
-  m.store_to(a.m, i, left, noise);
-  v.store_to(a.v, i, left, noise);
+  store_moments<F, kernel::moment::m>(a.m + i, left, next_m, noise);
+  store_moments<F, kernel::moment::v>(a.v + i, left, next_v, noise);
 }
 
 template <element T, element G, state_format F>

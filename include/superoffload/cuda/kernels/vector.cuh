@@ -137,7 +137,7 @@ template <int N, class T>
 inline constexpr int accesses = static_cast<int>(N * sizeof(T) / sizeof(access<N, T>));
 
 template <int N, class T>
-__device__ __forceinline__ bool aligned(T const* pointer) {
+__host__ __device__ __forceinline__ bool aligned(T const* pointer) {
   static_assert(N * sizeof(T) % sizeof(access<N, T>) == 0);
   return reinterpret_cast<std::uintptr_t>(pointer) % sizeof(access<N, T>) == 0;
 }
