@@ -34,6 +34,8 @@ inline constexpr std::int64_t state_block = 64;
 /// What the functions below ask of a Word beside its operators.
 constexpr std::uint32_t lesser(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
 constexpr std::uint32_t greater(std::uint32_t a, std::uint32_t b) { return a > b ? a : b; }
+/// x, but 0 where `test` is 0.
+constexpr std::uint32_t unless_zero(std::uint32_t test, std::uint32_t x) { return test == 0 ? 0 : x; }
 /// @}
 
 /// 32 random bits of an element: a function of its index in its unit and of the key of the step. Each
@@ -112,8 +114,7 @@ struct moment_code<state_format::int8, Of> {
   template <class Word>
   static constexpr Word decoded(Word code, Word base) {
     auto const magnitude = code & Word(largest);
-    auto const is_not_zero = Word(0) - lesser(magnitude, Word(1));
-    auto const bits = ((magnitude << shift) + base) & is_not_zero;
+    auto const bits = unless_zero(magnitude, (magnitude << shift) + base);
     return Of == moment::m ? bits | ((code & Word(0x80U)) << 24) : bits;
   }
 };

@@ -119,10 +119,11 @@ struct moment_group {
   template <class Extent>
   SUPEROFFLOAD_ALWAYS_INLINE void store_to(kernel::moments<F> to, int64_t i, group_noise<F> const& noise,
                                            Extent extent) {
-    for (int k = 0; k < n; ++k) { values[k] = without_nan_payload(values[k]); }
     if constexpr (F == state_format::float32) {
+      drop_nan_payloads();
       store(to + i, vector<float>{values[0]}, extent);
     } else if constexpr (F == state_format::bf16) {
+      drop_nan_payloads();
       auto const rounded = kernel::moment_code<F, Of>::rounded(bits_of(values[0]), noise.values[0]);
       values[0] = floats_of(rounded);
       if constexpr (std::same_as<Extent, whole>) {
@@ -134,9 +135,12 @@ struct moment_group {
       }
     } else {
       using code = kernel::moment_code<F, Of>;
-      auto greatest = bits_of(values[0]) & words{0x7FFFFFFFU};
-      for (int k = 1; k < n; ++k) { greatest = greater(greatest, bits_of(values[k]) & words{0x7FFFFFFFU}); }
-      auto const exponent = code::exponent(greatest_of_lanes(greatest));
+      auto greatest = greatest_magnitude();
+      if (greatest > 0x7F800000U) [[unlikely]] {  // a NaN
+        drop_nan_payloads();
+        greatest = greatest_magnitude();
+      }
+      auto const exponent = code::exponent(greatest);
       to.exponents[i / kernel::state_block] = static_cast<std::uint8_t>(exponent);
       words const base{code::base(exponent)};
       for (int k = 0; k < n; ++k) {
@@ -145,6 +149,17 @@ struct moment_group {
         values[k] = floats_of(code::decoded(stored, base));
       }
     }
+  }
+
+private:
+  SUPEROFFLOAD_ALWAYS_INLINE void drop_nan_payloads() {
+    for (int k = 0; k < n; ++k) { values[k] = without_nan_payload(values[k]); }
+  }
+  /// Its bits.
+  SUPEROFFLOAD_ALWAYS_INLINE std::uint32_t greatest_magnitude() const {
+    auto greatest = bits_of(values[0]) & words{0x7FFFFFFFU};
+    for (int k = 1; k < n; ++k) { greatest = greater(greatest, bits_of(values[k]) & words{0x7FFFFFFFU}); }
+    return greatest_of_lanes(greatest);
   }
 };
 

@@ -15,6 +15,7 @@ namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 using words = std::uint32_t;
 using kernel::greater;
 using kernel::lesser;
+using kernel::unless_zero;
 
 inline words bits_of(vector<float> x) { return std::bit_cast<words>(x.value); }
 inline vector<float> floats_of(words x) { return std::bit_cast<float>(x); }
@@ -49,6 +50,9 @@ struct words {
   }
   friend words lesser(words a, words b) { return words{_mm512_min_epu32(a.value, b.value)}; }
   friend words greater(words a, words b) { return words{_mm512_max_epu32(a.value, b.value)}; }
+  friend words unless_zero(words test, words x) {
+    return words{_mm512_maskz_mov_epi32(_mm512_test_epi32_mask(test.value, test.value), x.value)};
+  }
 };
 
 inline words bits_of(vector<float> x) { return words{_mm512_castps_si512(x)}; }
@@ -91,6 +95,9 @@ struct words {
   friend words operator>>(words a, int n) { return words{_mm256_srli_epi32(a.value, n)}; }
   friend words lesser(words a, words b) { return words{_mm256_min_epu32(a.value, b.value)}; }
   friend words greater(words a, words b) { return words{_mm256_max_epu32(a.value, b.value)}; }
+  friend words unless_zero(words test, words x) {
+    return words{_mm256_andnot_si256(_mm256_cmpeq_epi32(test.value, _mm256_setzero_si256()), x.value)};
+  }
 };
 
 inline words bits_of(vector<float> x) { return words{_mm256_castps_si256(x)}; }
@@ -142,6 +149,9 @@ struct words {
   friend words operator>>(words a, int n) { return words{vshlq_u32(a.value, vdupq_n_s32(-n))}; }
   friend words lesser(words a, words b) { return words{vminq_u32(a.value, b.value)}; }
   friend words greater(words a, words b) { return words{vmaxq_u32(a.value, b.value)}; }
+  friend words unless_zero(words test, words x) {
+    return words{vandq_u32(vtstq_u32(test.value, test.value), x.value)};
+  }
 };
 
 inline words bits_of(vector<float> x) { return words{vreinterpretq_u32_f32(x)}; }
