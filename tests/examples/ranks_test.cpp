@@ -7,6 +7,8 @@
 #include "support/fault_case.hpp"
 #include "support/sanitizer.hpp"
 
+#include <superoffload/cpu/cores.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -340,6 +342,9 @@ TEST_CASE("wrong numbers of ranks and what ranks cannot do are refused in one li
     CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
   };
   refused({"--ranks", "0"}, "--ranks is 0, expected 1 to 1024");
+  if (16 * cpu::usable_cores() < 1024) {
+    refused({"--ranks", "1024"}, "--ranks is 1024, but this machine has ");
+  }
   refused({"--ranks", "many"}, "--ranks");
   refused({"--gpus", "2"}, "--gpus is 2, but --device is cpu; expected --ranks for processes on the cpu");
   refused({"--ranks", "2", "--gpus", "3"}, "--ranks is 2, but --gpus is 3");
