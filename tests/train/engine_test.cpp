@@ -414,9 +414,64 @@ TEST_CASE("calls that do not fit the plan or the contract are refused with a mes
     for (auto& value : to) { value = std::numeric_limits<float>::quiet_NaN(); }
   }),
                        doctest::Contains("not finite"), error);
+  train::engine<model::llama> empty{device, small(), {.max_rows = 4, .max_positions = 4}};
+  CHECK_THROWS_WITH_AS(empty.forward(batch_of({1, 2})), doctest::Contains("initialize() first"), error);
+  CHECK_THROWS_WITH_AS(empty.evaluate(batch_of({1, 2})), doctest::Contains("initialize() first"), error);
   e.initialize(some_weights);
   CHECK_THROWS_WITH_AS(e.forward(batch_of({1, 2, 3, 4, 5})), doctest::Contains("max_rows is 4"), error);
+  CHECK_THROWS_WITH_AS(e.logits(batch_of({1, 2, 3, 4, 5})), doctest::Contains("max_rows is 4"), error);
   CHECK_THROWS_WITH_AS(e.begin_step(4, 2), doctest::Contains("accumulates"), error);
+}
+
+TEST_CASE(
+    "a batch whose members contradict each other is refused by the member's name, wherever it is given") {
+  cpu::device device{1};
+  train::engine<model::llama> e{device, small(), {.max_rows = 8, .max_positions = 4}};
+  e.initialize(some_weights);
+  auto const good = batch_of({1, 2, 3, 4});
+  auto const loss = e.evaluate(good);
+  auto const refused = [&](auto&& change, std::string const& said) {
+    auto wrong = good;
+    change(wrong);
+    CHECK_THROWS_WITH_AS(e.evaluate(wrong), doctest::Contains(said.c_str()), error);
+    CHECK_THROWS_WITH_AS(e.forward(wrong), doctest::Contains(said.c_str()), error);
+    CHECK_THROWS_WITH_AS(e.logits(wrong), doctest::Contains(said.c_str()), error);
+    CHECK(e.evaluate(good) == loss);
+  };
+  refused([](auto& b) { b.targets.pop_back(); }, "targets has 3 entries for 4 tokens");
+  refused([](auto& b) { b.targets.push_back(1); }, "targets has 5 entries for 4 tokens");
+  refused([](auto& b) { b.positions.clear(); }, "positions has 0 entries for 4 tokens");
+  refused([](auto& b) { b.padding = {1}; }, "padding has 1 entries for 4 tokens");
+  refused([](auto& b) { b.tokens[1] = 19; }, "tokens[1] is 19, expected 0 to 18");
+  refused([](auto& b) { b.tokens[3] = -1; }, "tokens[3] is -1, expected 0 to 18");
+  refused([](auto& b) { b.targets[0] = 100000000; }, "targets[0] is 100000000, expected -1 to 18");
+  refused([](auto& b) { b.positions[2] = 4; }, "positions[2] is 4, expected 0 to 3");
+  refused([](auto& b) { b.starts.clear(); }, "starts must rise from 0 to the 4 tokens");
+  refused([](auto& b) { b.starts = {0, 3}; }, "starts must rise");
+  refused([](auto& b) { b.starts = {1, 4}; }, "starts must rise");
+  refused([](auto& b) { b.starts = {0, 3, 2, 4}; }, "starts must rise");
+  refused([](auto& b) { b.starts = {0, 1000}; }, "a document of 1000 tokens");
+}
+
+TEST_CASE("a configuration that does not place all state is refused before weights are lost") {
+  cpu::device device{1};
+  using engine = train::engine<model::llama, zero::offloaded, offload::super>;
+  auto const initialized_with = [&](offload::placement const& buckets) {
+    train::engine_options options{.max_rows = 8, .max_positions = 8};
+    options.configuration.buckets = buckets;
+    engine{device, small(), options}.initialize(some_weights);
+  };
+  auto const all = offload::buckets_of(model::llama{small()}.units(), 1);
+  CHECK_NOTHROW(initialized_with(all));
+  CHECK_THROWS_WITH_AS(initialized_with({}), doctest::Contains("end at element 0 of "), error);
+  CHECK_THROWS_WITH_AS(initialized_with({all.begin(), all.end() - 1}),
+                       doctest::Contains("every trainable unit"), error);
+  auto changed = all;
+  changed.push_back(all.back());
+  CHECK_THROWS_WITH_AS(initialized_with(changed), doctest::Contains("behind those of all"), error);
+  changed = all;
+  changed.front().unit = 77;
+  CHECK_THROWS_WITH_AS(initialized_with(changed), doctest::Contains("every trainable unit"), error);
 }
 
 /// Three steps of two micro-batches in a loop. Some steps are clipped.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/core/error.hpp>
 #include <superoffload/kernel/reduction.hpp>
 
 #include <algorithm>
@@ -30,6 +31,26 @@ struct bucket {
 
 /// The buckets of every trainable unit, sorted by unit and offset, without gaps.
 using placement = std::vector<bucket>;
+
+/// Throws `error` (internal) unless the buckets are those of every trainable unit, without gaps. State that
+/// no bucket has would be lost.
+inline void expect_covers(placement const& buckets, std::vector<autograd::unit_layout> const& units) {
+  auto next = buckets.begin();
+  for (auto const& unit : units) {
+    std::int64_t covered = 0;
+    for (; unit.trainable() && next != buckets.end() && next->unit == unit.id() && next->offset == covered &&
+           next->count > 0 && next->count <= unit.elements() - covered;
+         ++next) {
+      covered += next->count;
+    }
+    expect(!unit.trainable() || covered == unit.elements(), exit_code::internal,
+           "the buckets of a configuration end at element ", covered, " of ", unit.elements(), " of unit ",
+           unit.id(), " (", unit.name(),
+           "), expected those of every trainable unit, as buckets_of() cuts them");
+  }
+  expect(next == buckets.end(), exit_code::internal, "a configuration has a bucket of unit ",
+         next == buckets.end() ? 0 : next->unit, " behind those of all trainable units");
+}
 
 /// Cuts units into buckets of at most `elements`, all of them resident. Cuts lie on the grid of the gradient
 /// norm's sums, so that the norm does not depend on them. The buckets of a unit differ by at most one grid

@@ -38,7 +38,7 @@ public:
   template <class Weights>
   placed_state(D& device, typename D::stream& stream, std::vector<autograd::unit_layout> const& units,
                configuration const& a, Weights&& weights, recorder<D>* times = nullptr)
-      : buckets_{checked(a).buckets},
+      : buckets_{checked(a, units).buckets},
         immediate_{a.immediate},
         waits_for_all_{a.waits_for_all},
         compute_{&stream},
@@ -126,8 +126,10 @@ public:
 
 private:
   /// Before anything is allocated or queued.
-  static configuration const& checked(configuration const& a) {
+  static configuration const& checked(configuration const& a,
+                                      std::vector<autograd::unit_layout> const& units) {
     check(a);
+    expect_covers(a.buckets, units);
     return a;
   }
 

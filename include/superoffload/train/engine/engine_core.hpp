@@ -132,7 +132,9 @@ public:
   void begin_step(std::int64_t label_tokens, std::int64_t micro_batches = 1,
                   std::optional<double> rate = std::nullopt);
   /// \returns the loss of a micro-batch: the sum over its targets, divided by the step's label tokens.
-  /// Without begin_step(), the batch is the whole step. Waits for the device.
+  /// Without begin_step(), the batch is the whole step. Waits for the device. \throws error(bad_input) for a
+  /// batch that is larger than engine_options say, or that data::expect_valid refuses, as evaluate() and
+  /// logits() do.
   double forward(data::batch const& batch);
   /// Queues the backward of the micro-batch of the last forward().
   void backward();
@@ -142,7 +144,10 @@ public:
   step_result step(double rate);
 
   /// The sum of a batch's token losses, without a backward.
-  double evaluate(data::batch const& batch) { return run_forward(batch, batch.label_tokens(), false); }
+  double evaluate(data::batch const& batch) {
+    expect_valid(batch);
+    return run_forward(batch, batch.label_tokens(), false);
+  }
   /// The logits of every row, [rows, vocabulary]. For inspection: the batch must be small enough to hold them
   /// all.
   std::vector<float> logits(data::batch const& batch);
@@ -235,6 +240,7 @@ private:
   [[nodiscard]] zero::gradient_sink<stream_type> sink();
   void make_plan(std::size_t memory = std::numeric_limits<std::size_t>::max());
   [[nodiscard]] offload::gradient_check check_gradient();
+  void expect_valid(data::batch const& whole) const;
   double run_forward(data::batch const& whole, std::int64_t divisor, bool with_backward);
   [[nodiscard]] data::batch own_slice(data::batch const& whole) const;
 
@@ -387,6 +393,7 @@ void engine_core<D, P, S, O>::begin_step(std::int64_t label_tokens, std::int64_t
 
 template <class D, class P, class S, class O>
 double engine_core<D, P, S, O>::forward(data::batch const& batch) {
+  expect_valid(batch);
   if (micro_batch_ == micro_batches_) {
     begin_step(comm::sum_over_ranks(ranks_, batch.label_tokens()) / options_.sequence_ranks);
   }
@@ -403,8 +410,6 @@ double engine_core<D, P, S, O>::forward(data::batch const& batch) {
 template <class D, class P, class S, class O>
 double engine_core<D, P, S, O>::run_forward(data::batch const& whole, std::int64_t divisor,
                                             bool with_backward) {
-  expect(whole.rows() <= options_.max_rows, exit_code::bad_input, "a micro-batch of ", whole.rows(),
-         " tokens, but engine_options::max_rows is ", options_.max_rows);
   std::optional<data::batch> slice;
   if (options_.sequence_ranks > 1) {
     slice = own_slice(whole);
@@ -417,8 +422,6 @@ double engine_core<D, P, S, O>::run_forward(data::batch const& whole, std::int64
   }
   tape_->reset(with_backward);
   auto const& staged = staging_->put(batch, divisor);
-  expect(staged.longest <= options_.max_positions, exit_code::bad_input, "a document of ", staged.longest,
-         " tokens, but engine_options::max_positions is ", options_.max_positions);
   auto const loss = model_.loss(*tape_, staged, tables_);
   stream_->copy(loss_.data(), loss.total, sizeof(double));
   if (times_) {
@@ -427,6 +430,21 @@ double engine_core<D, P, S, O>::run_forward(data::batch const& whole, std::int64
     stream_->synchronize();
   }
   return comm::sum_over_ranks(ranks_, *loss_.template as<double>());
+}
+
+/// Before anything is queued.
+template <class D, class P, class S, class O>
+void engine_core<D, P, S, O>::expect_valid(data::batch const& whole) const {
+  expect(stream_.has_value(), exit_code::bad_input,
+         "an engine without weights was given a micro-batch; call initialize() first");
+  expect(whole.rows() <= options_.max_rows, exit_code::bad_input, "a micro-batch of ", whole.rows(),
+         " tokens, but engine_options::max_rows is ", options_.max_rows);
+  for (std::size_t d = 1; d < whole.starts.size(); ++d) {
+    auto const tokens = std::int64_t{whole.starts[d]} - whole.starts[d - 1];
+    expect(tokens <= options_.max_positions, exit_code::bad_input, "a document of ", tokens,
+           " tokens, but engine_options::max_positions is ", options_.max_positions);
+  }
+  data::expect_valid(whole, model_.settings().vocabulary, options_.max_positions);
 }
 
 /// All groups of ranks exchange at once, so the largest micro-batch decides the rows of all.
@@ -484,6 +502,7 @@ template <class D, class P, class S, class O>
 std::vector<float> engine_core<D, P, S, O>::logits(data::batch const& batch) {
   expect(options_.sequence_ranks == 1, exit_code::internal,
          "ranks that share rows have no logits of all rows, expected engine_options::sequence_ranks 1");
+  expect_valid(batch);
   auto const units = static_cast<int>(model_.units().size());
   auto const& staged = staging_->put(batch, 1);
   autograd::tape<D, T> dry{*device_, units};
