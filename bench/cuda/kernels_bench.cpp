@@ -60,7 +60,8 @@ private:
   std::deque<buffer<cuda::device>> memory_;
 };
 
-/// The same with state of fewer bytes. From its second step on, the moments are those of a training.
+/// AdamW on bf16 and int8 state. The moments begin at zero; from the second step on they are those of a
+/// training.
 void stored_adamw(stage& on, std::int64_t count, kernel::adamw_step const& step) {
   {
     rotation over{on, bytes_of(count, 18)};
