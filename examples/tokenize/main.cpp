@@ -9,6 +9,7 @@
 #include <superoffload/core/log.hpp>
 #include <superoffload/core/system_call.hpp>
 #include <superoffload/data/examples.hpp>
+#include <superoffload/data/row_notes.hpp>
 #include <superoffload/data/source.hpp>
 #include <superoffload/io/file.hpp>
 #include <superoffload/io/json.hpp>
@@ -21,11 +22,13 @@
 #include "show.hpp"
 #include "statistics.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -144,6 +147,7 @@ void tokenize_rows(text::tokenizer const& tokenizer, train::training_options con
   statistics counted{options.max_length};
   bool const colours = output_has_colours();
   std::int64_t shown = 0;
+  data::row_notes found;
   auto const use = [&](data::row const& read, data::encoded_row const& one) {
     if (wanted.ids()) {
       out.write(ids_and_mask(one));
@@ -155,14 +159,20 @@ void tokenize_rows(text::tokenizer const& tokenizer, train::training_options con
     if (wanted.stats) {
       counted.add(read, one);
     }
+    found.add(read, one);
   };
   std::string formats;
+  std::vector<std::string> notes;
   for (std::size_t i = 0; i < sets.size(); ++i) {
     auto reading = train::reading_of(options);
     reading.format = data::format_of(sets[i], reading);
     formats += concat(i == 0 ? "" : "\n", io::shown(options.dataset[i].path), ": rows of format ",
                       data::name_of(reading.format));
-    data::row_encoder const encoder{tokenizer, train::encoding_of(options, tokenizer, {reading.format})};
+    auto const encoding = train::encoding_of(options, tokenizer, {reading.format});
+    if (notes.empty()) {
+      notes = train::notes_on(encoding, tokenizer);
+    }
+    data::row_encoder const encoder{tokenizer, encoding};
     if (!wanted.ids() && !wanted.stats) {
       reading.first = static_cast<std::size_t>(wanted.show - shown);
     }
@@ -176,6 +186,8 @@ void tokenize_rows(text::tokenizer const& tokenizer, train::training_options con
   if (options.format == data::row_format::automatic) {
     log(log_level::info, formats);
   }
+  std::ranges::move(found.lines(), std::back_inserter(notes));
+  for (auto const& note : notes) { log_line(log_level::note, note); }
 }
 
 int tokenize(int argc, char** argv) {

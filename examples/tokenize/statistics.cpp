@@ -51,13 +51,9 @@ std::string statistics::found_rows::text() const {
 void statistics::add(data::row const& read, data::encoded_row const& encoded) {
   auto const size = static_cast<std::int64_t>(encoded.ids.size());
   rows_.add(encoded.ids, 0);
-  std::int64_t labels = 0;
-  // The first token of a row is no label: nothing precedes it.
-  for (auto const& one : encoded.learnt) {
-    labels += std::max<std::int64_t>(one.end - std::max<std::int64_t>(one.begin, 1), 0);
-  }
+  auto const labels = encoded.label_tokens();
   learnt_ += labels;
-  if (encoded.uncut > size) {
+  if (encoded.was_cut()) {
     cut_.add(read.origin);
     cut_tokens_ += encoded.uncut - size;
   }

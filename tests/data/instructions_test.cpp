@@ -118,8 +118,8 @@ TEST_CASE("malformed data sets are refused with file, line and field") {
 
 TEST_CASE("what is no regular file") {
   CHECK(complaint(malformed / "none.json").starts_with(": cannot be opened"));
-  CHECK(complaint(malformed).starts_with(": cannot be opened"));
-  CHECK(complaint("/dev/null").starts_with(": cannot be opened"));
+  CHECK(complaint(malformed).starts_with(": is no regular file; expected a data set"));
+  CHECK(complaint("/dev/null").starts_with(": is no regular file"));
 }
 
 TEST_CASE("bounds hold at their edges") {

@@ -26,10 +26,10 @@ std::string complaint(std::string const& text) {
 
 TEST_CASE("turns become messages") {
   auto const plain = converted(R"({"id": 3, "conversations": [{"from": "system", "value": "s"},
-    {"from": "human", "value": "h"}, {"from": "gpt", "value": "g", "weight": 1},
+    {"from": "human", "value": "h"}, {"from": "gpt", "value": "g", "weight": 0},
     {"from": "user", "value": "u"}, {"from": "assistant", "value": ""}, {"from": "model", "value": "m"}]})");
   CHECK(plain == io::json::parse(R"({"messages": [{"role": "system", "content": "s"},
-    {"role": "user", "content": "h"}, {"role": "assistant", "content": "g"}, {"role": "user", "content": "u"},
+    {"role": "user", "content": "h"}, {"role": "assistant", "content": "g", "weight": 0}, {"role": "user", "content": "u"},
     {"role": "assistant", "content": ""}, {"role": "assistant", "content": "m"}]})"));
   CHECK(converted(R"({"system": "s", "talk": [{"from": "human", "value": "h"}]})",
                   {{"conversations", "talk"}}) ==

@@ -117,7 +117,8 @@ TEST_CASE("names") {
                     ("chat template 'llama4': expected one of " + listed).c_str());
   CHECK(parse_learnt_turns("all") == learnt_turns::all);
   CHECK(parse_learnt_turns("last") == learnt_turns::last);
-  CHECK_THROWS_WITH(parse_learnt_turns("first"), "learn 'first': expected all or last");
+  CHECK(parse_learnt_turns("weighted") == learnt_turns::weighted);
+  CHECK_THROWS_WITH(parse_learnt_turns("first"), "learn 'first': expected all, last or weighted");
 }
 
 TEST_CASE("an unknown template is refused by its file, with the names to choose from") {
@@ -263,7 +264,48 @@ TEST_CASE("malformed rows are refused with row and field") {
        R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"date_string": 1}})",
        "chat_template_kwargs.date_string: expected a text, found a number"},
       {"llama3", R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"tools": []}})",
-       "chat_template_kwargs.tools: no option of a template; expected it to be left out"},
+       "chat_template_kwargs.tools: no option of this template; expected date_string, tools_in_user_message, "
+       "custom_tools, builtin_tools"},
+      {"phi4",
+       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"date_string": "x"}})",
+       "chat_template_kwargs.date_string: no option of this template; expected none"},
+      {"qwen3",
+       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"enable_thinkng": false}})",
+       "chat_template_kwargs.enable_thinkng: no option of this template; expected enable_thinking"},
+      {"qwen3",
+       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"enable_thinking": "false"}})",
+       "chat_template_kwargs.enable_thinking: expected true or false, found a text"},
+      {"llama3",
+       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"builtin_tools": {}}})",
+       "chat_template_kwargs.builtin_tools: expected a list, found an object"},
+      {"gpt_oss",
+       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"builtin_tools": ["pyton"]}})",
+       "chat_template_kwargs.builtin_tools[0]: expected browser or python, found 'pyton'"},
+      {"llama3", user(R"({"role": "assistant"})"), "messages[1].content: expected a text, found nothing"},
+      {"qwen3", user(R"({"role": "assistant", "content": null})"),
+       "messages[1].content: expected a text, found nothing"},
+      {"qwen3_2507", user(R"({"role": "assistant", "content": null, "tool_calls": []})"),
+       "messages[1].content: expected a text, found nothing"},
+      {"qwen3", user(R"({"role": "tool"})"),
+       "messages[1].content: expected the tool's result, found nothing"},
+      {"llama3", user(R"({"role": "Assistant", "content": "x"})"),
+       "messages[1].role: found 'Assistant', expected 'assistant'"},
+      {"seed_oss", user(R"({"role": "assistant ", "content": "x"})"),
+       "messages[1].role: found 'assistant ', expected 'assistant'"},
+      {"seed_oss", user(R"({"role": "gpt", "content": "x"})"),
+       "messages[1].role: found 'gpt', expected 'assistant'"},
+      {"llama3", user(R"({"role": "function", "name": "f", "content": "x"})"),
+       "messages[1].role: found 'function', expected 'tool'"},
+      {"llama3",
+       user(R"({"role": "assistant", "content": "x", "function_call": {"name": "f", "arguments": "{}"}})"),
+       "messages[1].function_call: no template writes it; expected the call in tool_calls: "
+       R"([{"type": "function", "function": {"name": ..., "arguments": ...}}])"},
+      {"qwen3", user(R"({"role": "assistant", "content": "x", "reasoning": "a", "thinking": "b"})"),
+       "messages[1].reasoning: another thought than under its other names; expected one thought a message"},
+      {"llama3", user(R"({"role": "assistant", "content": "x", "weight": 0.5})"),
+       "messages[1].weight: expected 0 or 1, found 0.5"},
+      {"llama3", user(R"({"role": "assistant", "content": "x", "weight": "0"})"),
+       "messages[1].weight: expected 0 or 1, found a text"},
       {"seed_oss",
        R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"thinking_budget": "9"}})",
        "chat_template_kwargs.thinking_budget: expected a number, found a text"},
@@ -289,7 +331,7 @@ TEST_CASE("malformed rows are refused with row and field") {
       {"gpt_oss", with_messages(R"([{"role": "user", "role": "user"}])"),
        "field 'role' appears twice in one object; expected each name once"},
       {"gpt_oss", with_messages(std::string(64, '[') + std::string(64, ']')),
-       "nested deeper than 64 levels; expected a flatter row"},
+       "nested deeper than 32 levels; expected a flatter row"},
       {"gpt_oss",
        with_messages("[" +
                      [] {
@@ -303,6 +345,43 @@ TEST_CASE("malformed rows are refused with row and field") {
        "16777234 bytes of JSON, expected at most 16777216"},
   };
   for (auto const& bad : rows) { CHECK(refusal(bad.form, bad.row) == "rows.jsonl:7: " + bad.message); }
+}
+
+TEST_CASE("options that are null are no options") {
+  auto const form = chat_template::named("qwen3");
+  std::string const messages = R"([{"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}])";
+  auto const text_with = [&](std::string const& options) {
+    return form.render(R"({"messages": )" + messages + R"(, "chat_template_kwargs": )" + options + "}", "row")
+        .text;
+  };
+  CHECK(text_with(R"({"enable_thinking": null, "other": null})") == text_with("{}"));
+}
+
+TEST_CASE("turns of weight 0 are left out if asked for, and counted if not") {
+  auto const tokenizer = tokenizer::load(SUPEROFFLOAD_TEST_DATA "/tokenizers/qwen3");
+  auto const talk =
+      chat_template::named("chatml").render(with_messages(R"([{"role": "user", "content": "a", "weight": 0},
+                        {"role": "assistant", "content": "b", "weight": 0},
+                        {"role": "assistant", "content": "c", "weight": 1},
+                        {"role": "assistant", "content": "d", "weight": null},
+                        {"role": "assistant", "content": "e", "weight": 0.0}])"),
+                                            "row");
+  auto const all = encode(talk, tokenizer, learnt_turns::all);
+  CHECK(all.learnt.size() == 4);
+  CHECK(all.learnt_at_zero == 2);
+  auto const last = encode(talk, tokenizer, learnt_turns::last);
+  CHECK(last.learnt_at_zero == 1);
+  auto const weighted = encode(talk, tokenizer, learnt_turns::weighted);
+  CHECK(weighted.ids == all.ids);
+  CHECK(weighted.learnt == std::vector{all.learnt[1], all.learnt[2]});
+  CHECK(weighted.learnt_at_zero == 0);
+}
+
+TEST_CASE("marks that a tokenizer lacks") {
+  auto const tokenizer = tokenizer::load(SUPEROFFLOAD_TEST_DATA "/tokenizers/llama3");
+  CHECK(chat_template::named("llama3").marks_missing_in(tokenizer).empty());
+  CHECK(chat_template::named("phi4").marks_missing_in(tokenizer) ==
+        std::vector<std::string_view>{"<|im_start|>", "<|im_sep|>", "<|im_end|>"});
 }
 
 TEST_CASE("a border within a stretch, where normalisation changes lengths before it") {

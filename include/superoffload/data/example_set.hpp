@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/error.hpp>
 #include <superoffload/text/token_range.hpp>
 
 #include <algorithm>
@@ -32,8 +33,16 @@ struct example {
 /// Many examples in one flat array: 4 bytes a token, 16 bytes a row and 8 bytes a learnt range.
 class example_set {
 public:
-  /// `learnt`: ascending, disjoint, within the tokens. Empty ranges are left out.
+  /// `learnt`: ascending, disjoint, within the tokens. Empty ranges are left out. \throws error(bad_input)
+  /// otherwise
   void add(std::span<std::int32_t const> tokens, std::span<token_range const> learnt) {
+    std::int32_t free = 0;
+    for (auto const& part : learnt) {
+      expect(free <= part.begin && part.begin <= part.end && part.end <= std::ssize(tokens),
+             exit_code::bad_input, "an example of ", tokens.size(), " tokens learns ", part.begin, " to ",
+             part.end, "; expected ascending ranges of its tokens");
+      free = part.end;
+    }
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
     ends_.push_back(tokens_.size());
     for (auto const& part : learnt) {

@@ -16,6 +16,8 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace superoffload::data {
 
@@ -45,10 +47,11 @@ void encode_rows(std::span<std::filesystem::path const> files, reading_options c
 /// apart
 std::size_t count_rows(std::span<std::filesystem::path const> files, reading_options const& options);
 
-/// All rows as examples. Some may end up without labels, but not all.
+/// All rows as examples. Some may end up without labels, but not all. `notes` gets what a user should know of
+/// them.
 /// \throws error(bad_input) as encode_rows() does, and when no row has a label
 example_set read_examples(std::span<std::filesystem::path const> files, reading_options const& reading,
-                          row_encoder const& encoder);
+                          row_encoder const& encoder, std::vector<std::string>* notes = nullptr);
 
 /// The same for rows of Alpaca that are already in memory.
 /// \throws error(bad_input) when no row has a label, or when end-of-text is asked for and `eos` is missing

@@ -7,6 +7,7 @@
 #include <superoffload/text/prompt.hpp>
 #include <superoffload/text/tokenizer.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -35,9 +36,20 @@ using text_encoder = std::function<std::vector<std::int32_t>(std::string_view)>;
 
 /// A row as the model is to see it, cut on the right to max_length.
 struct encoded_row {
-  std::vector<std::int32_t> ids;  ///< at most max_length of them
-  std::vector<range> learnt;      ///< of ids, in order; empty ranges are possible
-  std::int64_t uncut = 0;         ///< how many ids the row had before it was cut
+  std::vector<std::int32_t> ids;    ///< at most max_length of them
+  std::vector<range> learnt;        ///< of ids, in order; empty ranges are possible
+  std::int64_t uncut = 0;           ///< how many ids the row had before it was cut
+  std::int64_t learnt_at_zero = 0;  ///< learnt turns to which the row gives the weight 0
+
+  [[nodiscard]] bool was_cut() const noexcept { return uncut > static_cast<std::int64_t>(ids.size()); }
+  /// How many ids are a target. The first never is: no id precedes it.
+  [[nodiscard]] std::int64_t label_tokens() const noexcept {
+    std::int64_t count = 0;
+    for (auto const& part : learnt) {
+      count += std::max<std::int64_t>(part.end - std::max<std::int64_t>(part.begin, 1), 0);
+    }
+    return count;
+  }
 };
 
 /// Turns the texts of rows into ids. Immutable; any number of threads may use one.

@@ -163,8 +163,7 @@ inline std::vector<std::vector<std::int64_t>> share_out(example_set const& examp
       all.back().add({rows++, row, length, cost(length)});
     }
   }
-  all = detail::dealt(std::move(all), static_cast<std::size_t>(std::min<std::int64_t>(parts, rows)),
-                      most_tokens);
+  all = detail::dealt(std::move(all), std::min(static_cast<std::size_t>(parts), rows), most_tokens);
   if (all.size() > 1) {
     detail::level(all, most_tokens);
   }

@@ -20,6 +20,7 @@ struct assistant_turn {
   std::int32_t message = 0;  ///< its index in the row's messages
   std::size_t begin = 0;     ///< bytes
   std::size_t end = 0;       ///< bytes: behind the last one
+  bool left_out = false;     ///< the row gives the message the weight 0
 };
 
 /// What the data call the fields of a row.
@@ -34,16 +35,19 @@ struct conversation {
   std::vector<assistant_turn> turns;  ///< in the order of the text
 };
 
-/// Which turns of the assistant are learnt.
-enum class learnt_turns { all, last };
+/// Which turns of the assistant are learnt: all, that of its last message, or those without the weight 0.
+enum class learnt_turns { all, last, weighted };
 
-/// \throws error(bad_input) unless `name` is "all" or "last".
+/// "all", "last" or "weighted".
+std::string_view name_of(learnt_turns learnt) noexcept;
+/// \throws error(bad_input) unless `name` is one of these.
 learnt_turns parse_learnt_turns(std::string_view name);
 
 /// The ids of a conversation, and which of them are learnt.
 struct encoded_conversation {
   std::vector<std::int32_t> ids;    ///< of the whole text
   std::vector<token_range> learnt;  ///< ascending, none empty
+  std::int64_t learnt_at_zero = 0;  ///< turns that are learnt although their row gives them the weight 0
 };
 
 /// How a family of models writes a conversation. These are native renderers of published chat templates: no
@@ -69,8 +73,12 @@ public:
   /// All names that named() takes, sorted.
   [[nodiscard]] static std::vector<std::string_view> names();
 
+  /// The tokens which the template marks roles and ends of turns with, and which `tokenizer` lacks. They
+  /// become several tokens of text, so that it is hardly the template of the tokenizer's model.
+  [[nodiscard]] std::vector<std::string_view> marks_missing_in(tokenizer const& tokenizer) const;
+
   /// `row`: a JSON object with `messages`, and maybe `tools` and `chat_template_kwargs`; other fields are
-  /// ignored. `where` is what errors begin with. At most 16 MiB, 64 levels and a million values.
+  /// ignored. `where` is what errors begin with. At most 16 MiB, 32 levels and a million values.
   /// \throws error(bad_input) naming the field; also for what the template itself refuses or would lose.
   [[nodiscard]] conversation render(std::string_view row, std::string const& where,
                                     chat_fields const& fields = {}) const;

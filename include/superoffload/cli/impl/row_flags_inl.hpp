@@ -170,9 +170,12 @@ SUPEROFFLOAD_INLINE void add_row_flags(CLI::App& app, train::training_options& o
   detail::choice<std::string>(app, "--chat_template", o.chat_template, detail::chat_templates(),
                               "how a conversation becomes text; auto: as the model's own template says")
       ->group(group);
-  detail::choice<text::learnt_turns>(app, "--learn", o.learn,
-                                     {{"all", text::learnt_turns::all}, {"last", text::learnt_turns::last}},
-                                     "which turns of the assistant are learnt")
+  detail::choice<text::learnt_turns>(
+      app, "--learn", o.learn,
+      {{"all", text::learnt_turns::all},
+       {"last", text::learnt_turns::last},
+       {"weighted", text::learnt_turns::weighted}},
+      "which turns of the assistant are learnt; weighted: all but those of weight 0")
       ->group(group);
   detail::choice<bool>(app, "--label_mask", o.mask_prompt, {{"prompt", true}, {"none", false}},
                        "what is not to be learnt")

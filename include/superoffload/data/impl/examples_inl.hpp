@@ -6,10 +6,12 @@
 #include <superoffload/core/inline.hpp>
 #include <superoffload/data/encode_row.hpp>
 #include <superoffload/data/examples.hpp>
+#include <superoffload/data/row_notes.hpp>
 #include <superoffload/data/split.hpp>
 
 #include <algorithm>
 #include <future>
+#include <iterator>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -41,12 +43,6 @@ SUPEROFFLOAD_INLINE void add_row(example_set& examples, encoded_row const& one) 
     learnt.push_back({static_cast<std::int32_t>(part.begin), static_cast<std::int32_t>(part.end)});
   }
   examples.add(one.ids, learnt);
-}
-
-SUPEROFFLOAD_INLINE void expect_labels(example_set const& examples, std::int64_t max_length) {
-  expect(examples.empty() || examples.rows_without_labels() < examples.size(), exit_code::bad_input,
-         "max_length: ", max_length, " leaves none of the ", examples.size(),
-         " rows a label: the prompts fill them; expected a larger max_length, or label_mask none");
 }
 
 /// The rows of one file after the other.
@@ -133,11 +129,19 @@ SUPEROFFLOAD_INLINE void encode_rows(std::span<std::filesystem::path const> file
 }
 
 SUPEROFFLOAD_INLINE example_set read_examples(std::span<std::filesystem::path const> files,
-                                              reading_options const& reading, row_encoder const& encoder) {
+                                              reading_options const& reading, row_encoder const& encoder,
+                                              std::vector<std::string>* notes) {
   example_set examples;
-  encode_rows(files, reading, encoder,
-              [&](row const&, encoded_row const& encoded) { detail::add_row(examples, encoded); });
-  detail::expect_labels(examples, encoder.options().max_length);
+  row_notes found;
+  encode_rows(files, reading, encoder, [&](row const& read, encoded_row const& encoded) {
+    detail::add_row(examples, encoded);
+    found.add(read, encoded);
+  });
+  found.expect_labels(encoder.options().max_length);
+  if (notes != nullptr) {
+    auto lines = found.lines();
+    std::ranges::move(lines, std::back_inserter(*notes));
+  }
   return examples;
 }
 
@@ -146,6 +150,7 @@ SUPEROFFLOAD_INLINE example_set encode_examples(std::span<instruction const> row
                                                 encoding_options const& options) {
   row_encoder const encoder{encode, eos, options};
   example_set examples;
+  row_notes found;
   while (!rows.empty()) {
     auto const some = rows.first(std::min(rows.size(), detail::rows_at_once));
     rows = rows.subspan(some.size());
@@ -155,9 +160,12 @@ SUPEROFFLOAD_INLINE example_set encode_examples(std::span<instruction const> row
           return encoder.encode(
               text::render(options.prompt_template, one.instruction, one.input, one.output));
         });
-    for (auto const& one : encoded) { detail::add_row(examples, one); }
+    for (auto const& one : encoded) {
+      found.add({{}, concat("row ", examples.size() + 1)}, one);
+      detail::add_row(examples, one);
+    }
   }
-  detail::expect_labels(examples, options.max_length);
+  found.expect_labels(options.max_length);
   return examples;
 }
 

@@ -67,7 +67,9 @@ SUPEROFFLOAD_INLINE encoded_row row_encoder::encode_messages(std::string_view js
   auto encoded = text::encode(options_.chat->render(json, origin, fields), *tokenizer_, options_.learn);
   std::vector<range> learnt;
   for (auto const& turn : encoded.learnt) { learnt.push_back({turn.begin, turn.end}); }
-  return cut(std::move(encoded.ids), std::move(learnt));
+  auto row = cut(std::move(encoded.ids), std::move(learnt));
+  row.learnt_at_zero = encoded.learnt_at_zero;
+  return row;
 }
 
 }  // namespace superoffload::data

@@ -33,8 +33,9 @@ SUPEROFFLOAD_INLINE row_reader::row_reader(std::filesystem::path file, row_limit
   std::error_code status;
   // Opening a pipe would wait for its writer.
   if (!std::filesystem::is_regular_file(file_, status)) {
-    fail(exit_code::bad_input, file_.string(),
-         ": cannot be opened; expected a data set: a JSON list or JSON lines",
+    bool const exists = std::filesystem::exists(file_, status);
+    fail(exit_code::bad_input, file_.string(), exists ? ": is no regular file" : ": cannot be opened",
+         "; expected a data set: a JSON list or JSON lines",
          detail::is_name_of_hub(file_) ? "; nothing is downloaded: give the path of a downloaded file" : "");
   }
   auto const bytes = std::filesystem::file_size(file_, status);

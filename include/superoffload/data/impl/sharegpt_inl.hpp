@@ -80,6 +80,9 @@ SUPEROFFLOAD_INLINE ordered_json message_of(io::json_field const& turn, int dept
   } else {
     message["content"] = turn["value"].text();
   }
+  if (turn.has("weight")) {
+    message["weight"] = turn["weight"].raw();
+  }
   return message;
 }
 

@@ -62,9 +62,12 @@ private:
     if (auto const tools = row_.option("builtin_tools"); tools.truthy()) {
       bool browser = false;
       bool python = false;
-      for (auto const& tool : tools.array().raw().values) {
-        browser = browser || tool.is_text("browser");
-        python = python || tool.is_text("python");
+      for (std::size_t i = 0; i < tools.size(); ++i) {
+        auto const& name = tools[i].text();
+        if (name != "browser" && name != "python") {
+          tools[i].refuse("expected browser or python, found '", printable(name, 40), "'");
+        }
+        (name == "browser" ? browser : python) = true;
       }
       out_.write("# Tools\n\n", browser ? harmony_browser : "", python ? harmony_python : "");
     }
@@ -149,12 +152,8 @@ private:
     if (called_ == nullptr) {
       message.refuse("Message has tool role, but there was no previous assistant message with a tool call!");
     }
-    auto const content = message["content"];
-    if (!content.defined()) {
-      content.refuse("expected the tool's result, found nothing");
-    }
     out_.write("<|start|>functions.", *called_, " to=assistant<|channel|>commentary<|message|>");
-    out_.write_json(content.raw());
+    out_.write_json(message.raw()["content"]);
     out_.write("<|end|>");
   }
 

@@ -19,19 +19,13 @@ public:
         tools_{row.option("custom_tools").defined() ? row.option("custom_tools") : row.tools()} {
     row.expect_no_thoughts();
     if (builtin_tools_.defined()) {
-      for (std::size_t i = 0; i < builtin_tools_.array().size(); ++i) {
-        static_cast<void>(builtin_tools_[i].text());
-      }
-    }
-    has_tools_ = tools_.defined() && tools_.raw().is != json_value::type::null;
-    if (has_tools_) {
-      static_cast<void>(tools_.array());
+      for (std::size_t i = 0; i < builtin_tools_.size(); ++i) { static_cast<void>(builtin_tools_[i].text()); }
     }
   }
 
   void render() {
     auto const in_user_message = row_.option("tools_in_user_message");
-    bool const tools_of_user = has_tools_ && (!in_user_message.defined() || in_user_message.truthy());
+    bool const tools_of_user = tools_.defined() && (!in_user_message.defined() || in_user_message.truthy());
     std::size_t next = row_.begins_with("system") ? 1 : 0;
     write_system(next == 1 ? content_of(row_.messages()[0]) : std::string_view{}, !tools_of_user);
     if (tools_of_user) {
@@ -42,8 +36,7 @@ public:
 
 private:
   static std::string_view content_of(chat_field const& message) {
-    auto const content = message["content"];
-    return content.defined() ? stripped(content.text()) : std::string_view{};
+    return stripped(chat_row::content_of(message));
   }
 
   void open(std::string_view role) { out_.write("<|start_header_id|>", role, "<|end_header_id|>\n\n"); }
@@ -58,7 +51,7 @@ private:
   void write_system(std::string_view message, bool tools_here) {
     out_.write(row_.beginning_of_text());
     open("system");
-    if (builtin_tools_.defined() || has_tools_) {
+    if (builtin_tools_.defined() || tools_.defined()) {
       out_.write("Environment: ipython\n");
     }
     if (builtin_tools_.defined()) {
@@ -74,7 +67,7 @@ private:
     }
     out_.write("Cutting Knowledge Date: December 2023\nToday Date: ",
                row_.option("date_string").text_or("26 Jul 2024"), "\n\n");
-    if (has_tools_ && tools_here) {
+    if (tools_.defined() && tools_here) {
       out_.write(
           "You have access to the following functions. To call a function, please respond with JSON for a "
           "function call.Respond in the format {\"name\": function name, \"parameters\": dictionary of "
@@ -108,12 +101,9 @@ private:
       write_call(index);
     } else if (role == "tool" || role == "ipython") {
       open("ipython");
-      auto const content = message["content"];
-      if (!content.defined()) {
-        content.refuse("expected the tool's result, found nothing");
-      }
-      bool const encoded = content.raw().is_text() || content.raw().is_array() || content.raw().is_object();
-      out_.write(encoded ? to_json(content.raw()) : to_python_text(content.raw()), "<|eot_id|>");
+      auto const& content = message.raw()["content"];
+      bool const encoded = content.is_text() || content.is_array() || content.is_object();
+      out_.write(encoded ? to_json(content) : to_python_text(content), "<|eot_id|>");
     } else {
       open(role);
       bool const turn = role == "assistant";
@@ -165,7 +155,6 @@ private:
   transcript& out_;
   chat_field builtin_tools_;
   chat_field tools_;
-  bool has_tools_ = false;
 };
 
 SUPEROFFLOAD_INLINE void render_llama3(chat_row const& row, transcript& out) {

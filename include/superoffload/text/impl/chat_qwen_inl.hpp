@@ -25,8 +25,7 @@ public:
       row_.expect_no_thoughts();
     } else {
       find_last_query();
-      auto const option = row_.option("enable_thinking");
-      if (auto const& think = option.raw(); think.is == json_value::type::boolean && !think.truth) {
+      if (auto const think = row_.option("enable_thinking"); think.defined() && !think.truthy()) {
         prefill_ = "<think>\n\n</think>\n\n";
       }
     }
@@ -35,7 +34,7 @@ public:
       auto const& message = row_.messages()[i];
       auto const& role = row_.role_of(message);
       if (role == "user" || role == "system") {
-        out_.write("<|im_start|>", role, "\n", content_of(message), "<|im_end|>\n");
+        out_.write("<|im_start|>", role, "\n", chat_row::content_of(message), "<|im_end|>\n");
       } else if (role == "assistant") {
         out_.write("<|im_start|>assistant\n");
         out_.begin_turn(i);
@@ -52,13 +51,6 @@ public:
   }
 
 private:
-  /// Qwen3 takes a missing content for an empty one.
-  [[nodiscard]] std::string_view content_of(chat_field const& message) const {
-    auto const content = message["content"];
-    bool const optional = version_ != qwen_version::chatml || row_.has_calls(message);
-    return optional && !content.defined() ? std::string_view{} : std::string_view{content.text()};
-  }
-
   void write_system() {
     bool const given = row_.begins_with("system");
     std::string_view const system =
@@ -100,7 +92,7 @@ private:
 
   /// The thought of a message, and its content without it.
   [[nodiscard]] std::pair<std::string_view, std::string_view> thought_of(chat_field const& message) const {
-    auto const content = content_of(message);
+    auto const content = chat_row::content_of(message);
     if (auto const& thought = message.raw()["reasoning_content"]; thought.is_text()) {
       return {thought.text, content};
     }
@@ -121,8 +113,8 @@ private:
   void write_turn(std::size_t index) {
     auto const& message = row_.messages()[index];
     if (version_ != qwen_version::thinking) {
-      out_.write(content_of(message));
-      write_calls(message, content_of(message));
+      out_.write(chat_row::content_of(message));
+      write_calls(message, chat_row::content_of(message));
       return;
     }
     auto const [thought, content] = thought_of(message);
@@ -166,7 +158,7 @@ private:
     if (version_ == qwen_version::chatml) {
       out_.write(to_python_text(content.raw()));
     } else {
-      out_.write(content_of(messages[index]));
+      out_.write(chat_row::content_of(messages[index]));
     }
     out_.write("\n</tool_response>", is_result(index + 1) ? "" : "<|im_end|>\n");
   }

@@ -7,7 +7,10 @@
 #include <superoffload/text/chat_template.hpp>
 #include <superoffload/text/impl/json_value_inl.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -72,14 +75,43 @@ private:
 /// The names under which a thought is found, first come first served.
 inline constexpr std::array<std::string_view, 3> thought_names{"reasoning_content", "thinking", "reasoning"};
 
-/// A row, checked and made uniform: members of a message that are null are dropped, a thought has the names
-/// `reasoning_content` and `thinking`, a content of one text part is that text, and an empty list of tools or
-/// calls is absent.
+/// Roles of messages, and what other formats call them: a template that takes any role would write the name
+/// as it is, and an answer of `gpt` or `Assistant` would not be learnt.
+inline constexpr std::array<std::string_view, 6> message_roles{"system", "user",      "assistant",
+                                                               "tool",   "developer", "ipython"};
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 4> foreign_roles{
+    {{"human", "user"}, {"gpt", "assistant"}, {"model", "assistant"}, {"function", "tool"}}};
+
+/// The role that `role` misspells by case, blanks or another format's name; empty if it does not.
+SUPEROFFLOAD_INLINE std::string_view meant_role(std::string_view role) {
+  std::string plain{stripped(role)};
+  std::ranges::transform(plain, plain.begin(),
+                         [](char c) { return 'A' <= c && c <= 'Z' ? c + ('a' - 'A') : c; });
+  for (auto const& [name, meant] : foreign_roles) {
+    if (plain == name) {
+      return meant;
+    }
+  }
+  auto const found = std::ranges::find(message_roles, plain);
+  return found == message_roles.end() || *found == role ? std::string_view{} : *found;
+}
+
+/// An option that `chat_template_kwargs` may have, and what it must be.
+struct chat_option {
+  enum class type : std::uint8_t { truth, text, number, list };
+  std::string_view name;
+  type is;
+};
+
+/// A row, checked and made uniform: members of a message and options that are null are dropped, a thought has
+/// the names `reasoning_content` and `thinking`, a content of one text part is that text, and an empty list
+/// of tools or calls is absent. A message without content has calls.
 class chat_row {
 public:
   /// With `parse_arguments`, arguments of calls that are the text of a JSON object become that object.
+  /// `options` are those that the template has.
   chat_row(std::string_view json, std::string const& where, chat_fields const& fields,
-           std::string_view beginning_of_text, bool parse_arguments)
+           std::string_view beginning_of_text, bool parse_arguments, std::span<chat_option const> options)
       : document_{parse_json_value(json, where)},
         where_{where},
         fields_{fields},
@@ -99,7 +131,7 @@ public:
       check(messages_.back());
     }
     read_tools();
-    read_options();
+    read_options(options);
   }
   chat_row(chat_row const&) = delete;
   chat_row& operator=(chat_row const&) = delete;
@@ -117,6 +149,24 @@ public:
   }
   [[nodiscard]] static bool has_calls(chat_field const& message) {
     return message.raw()["tool_calls"].defined();
+  }
+  /// A text, empty where a message has calls alone.
+  [[nodiscard]] static std::string_view content_of(chat_field const& message) {
+    return message["content"].text_or("");
+  }
+
+  /// Does the row give this message the weight 0?
+  [[nodiscard]] static bool is_left_out(chat_field const& message) {
+    auto const weight = message["weight"];
+    auto const& value = weight.raw();
+    if (!value.defined()) {
+      return false;
+    }
+    bool const zero = value.is_number() && !value.truthy();
+    if (!zero && !(value.is_number() && (value.text == "1" || value.text == "1.0"))) {
+      weight.refuse("expected 0 or 1, found ", value.is_number() ? value.text : value.type_name());
+    }
+    return zero;
   }
 
   [[noreturn]] void refuse_role(chat_field const& message, std::string_view expected) const {
@@ -141,20 +191,8 @@ private:
     if (!message.is_object()) {
       return;
     }
-    for (std::size_t i = message.values.size(); i-- > 0;) {
-      if (message.values[i].is == json_value::type::null) {
-        message.erase(std::string{message.names[i]});
-      }
-    }
-    for (auto const name : thought_names) {
-      if (auto const thought = message[name]; thought.defined()) {
-        message.set("reasoning_content", thought);
-        if (!message["thinking"].defined()) {
-          message.set("thinking", thought);
-        }
-        break;
-      }
-    }
+    drop_nulls(message);
+    unify_thoughts(message, where);
     if (auto* const content = message.find("content");
         content != nullptr && content->is_array() && content->values.size() == 1 &&
         content->values[0]["type"].is_text("text") && content->values[0]["text"].is_text()) {
@@ -169,6 +207,31 @@ private:
           parse_arguments_of(calls->values[i], concat(where, ".tool_calls[", i, "]"));
         }
       }
+    }
+  }
+
+  static void drop_nulls(json_value& object) {
+    for (std::size_t i = object.values.size(); i-- > 0;) {
+      if (object.values[i].is == json_value::type::null) {
+        object.erase(std::string{object.names[i]});
+      }
+    }
+  }
+
+  static void unify_thoughts(json_value& message, std::string const& where) {
+    json_value thought;
+    for (auto const name : thought_names) {
+      auto const& another = message[name];
+      if (!thought.defined()) {
+        thought = another;
+      } else if (another.defined()) {
+        expect(another.is == thought.is && another.text == thought.text, exit_code::bad_input, where, '.',
+               name, ": another thought than under its other names; expected one thought a message");
+      }
+    }
+    if (thought.defined()) {
+      message.set("reasoning_content", thought);
+      message.set("thinking", thought);
     }
   }
 
@@ -187,17 +250,35 @@ private:
   static void check(chat_field const& message) {
     auto const named = message["role"];
     auto const& role = named.text();
+    if (auto const meant = meant_role(role); !meant.empty()) {
+      named.refuse("found '", printable(role, 40), "', expected '", meant, "'");
+    }
     if (auto const calls = message["tool_calls"]; calls.defined()) {
       if (role != "assistant") {
         calls.refuse("expected in a message of the assistant only");
       }
       for (std::size_t i = 0; i < calls.array().size(); ++i) { static_cast<void>(calls[i].object()); }
     }
+    if (auto const call = message["function_call"]; call.defined()) {
+      call.refuse(
+          "no template writes it; expected the call in tool_calls: [{\"type\": \"function\", "
+          "\"function\": {\"name\": ..., \"arguments\": ...}}]");
+    }
     if (auto const thought = message["reasoning_content"]; thought.defined()) {
       static_cast<void>(thought.text());
     }
-    if (auto const content = message["content"];
-        content.raw().is_array() && role != "tool" && role != "ipython") {
+    if (role == "assistant") {
+      static_cast<void>(is_left_out(message));
+    }
+    check_content(message, role == "tool" || role == "ipython");
+  }
+
+  static void check_content(chat_field const& message, bool of_tool) {
+    auto const content = message["content"];
+    if (!content.defined() && !has_calls(message)) {
+      content.refuse("expected ", of_tool ? "the tool's result" : "a text", ", found nothing");
+    }
+    if (content.raw().is_array() && !of_tool) {
       content.refuse("expected a text, found a list that is not one part of type 'text'");
     }
   }
@@ -213,17 +294,43 @@ private:
     for (std::size_t i = 0; i < list.array().size(); ++i) { static_cast<void>(list[i].object()); }
   }
 
-  void read_options() {
-    auto const* const options = document_.find("chat_template_kwargs");
+  void read_options(std::span<chat_option const> known) {
+    auto* const options = document_.find("chat_template_kwargs");
     if (options == nullptr || options->is == json_value::type::null) {
       document_.erase("chat_template_kwargs");
       return;
     }
+    drop_nulls(*options);
     auto const given = field("chat_template_kwargs");
-    for (auto const* const name : {"messages", "tools", "add_generation_prompt", "continue_final_message"}) {
-      if (auto const option = given.object()[name]; option.defined()) {
-        option.refuse("no option of a template; expected it to be left out");
+    for (std::size_t i = 0; i < given.object().size(); ++i) {
+      auto const found = std::ranges::find(known, given.raw().names[i], &chat_option::name);
+      if (found == known.end()) {
+        std::string list;
+        for (auto const& option : known) { list += concat(list.empty() ? "" : ", ", option.name); }
+        given[i].refuse("no option of this template; expected ", list.empty() ? "none" : list);
       }
+      expect_type(given[i], found->is);
+    }
+  }
+
+  static void expect_type(chat_field const& option, chat_option::type type) {
+    switch (type) {
+      case chat_option::type::truth:
+        if (option.raw().is != json_value::type::boolean) {
+          option.refuse("expected true or false, found ", option.raw().type_name());
+        }
+        break;
+      case chat_option::type::text:
+        static_cast<void>(option.text());
+        break;
+      case chat_option::type::number:
+        if (!option.raw().is_number()) {
+          option.refuse("expected a number, found ", option.raw().type_name());
+        }
+        break;
+      case chat_option::type::list:
+        static_cast<void>(option.array());
+        break;
     }
   }
 

@@ -16,11 +16,7 @@ namespace superoffload::text::detail {
 class seed_oss_renderer {
 public:
   seed_oss_renderer(chat_row const& row, transcript& out)
-      : row_{row}, out_{out}, tools_{row.tools()}, budget_{row.option("thinking_budget")} {
-    if (budget_.defined() && !budget_.raw().is_number()) {
-      budget_.refuse("expected a number, found ", budget_.raw().type_name());
-    }
-  }
+      : row_{row}, out_{out}, tools_{row.tools()}, budget_{row.option("thinking_budget")} {}
 
   void render() {
     write_system();
@@ -168,8 +164,7 @@ private:
   void write_turn(std::size_t index) {
     auto const& message = row_.messages()[index];
     auto const thought = stripped_text(message.raw()["reasoning_content"]);
-    auto const content =
-        message["content"].defined() ? stripped(message["content"].text()) : std::string_view{};
+    auto const content = stripped(chat_row::content_of(message));
     bool const calls = row_.has_calls(message);
     if (content.empty() && !calls) {
       message["content"].refuse(

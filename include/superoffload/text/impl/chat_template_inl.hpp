@@ -25,20 +25,66 @@ namespace detail {
 struct chat_renderer {
   std::string_view name;
   void (*render)(chat_row const&, transcript&);
-  bool parses_arguments;    ///< arguments given as text are no text to the template
-  std::string_view digest;  ///< SHA-256 of the published template's plain form
+  bool parses_arguments;                    ///< arguments given as text are no text to the template
+  std::string_view digest;                  ///< SHA-256 of the published template's plain form
+  std::span<std::string_view const> marks;  ///< tokens of roles and ends of turns
+  std::span<chat_option const> options;
 };
 
+inline constexpr std::array<std::string_view, 2> im_marks{"<|im_start|>", "<|im_end|>"};
+inline constexpr std::array<std::string_view, 3> phi4_marks{"<|im_start|>", "<|im_sep|>", "<|im_end|>"};
+inline constexpr std::array<std::string_view, 3> llama3_marks{"<|start_header_id|>", "<|end_header_id|>",
+                                                              "<|eot_id|>"};
+inline constexpr std::array<std::string_view, 2> seed_oss_marks{"<seed:bos>", "<seed:eos>"};
+inline constexpr std::array<std::string_view, 6> gpt_oss_marks{"<|start|>", "<|message|>", "<|channel|>",
+                                                               "<|end|>",   "<|return|>",  "<|call|>"};
+
+inline constexpr std::array<chat_option, 1> qwen3_options{{{"enable_thinking", chat_option::type::truth}}};
+inline constexpr std::array<chat_option, 4> llama3_options{
+    {{"date_string", chat_option::type::text},
+     {"tools_in_user_message", chat_option::type::truth},
+     {"custom_tools", chat_option::type::list},
+     {"builtin_tools", chat_option::type::list}}};
+inline constexpr std::array<chat_option, 2> seed_oss_options{
+    {{"thinking_budget", chat_option::type::number}, {"use_json_tooldef", chat_option::type::truth}}};
+inline constexpr std::array<chat_option, 4> gpt_oss_options{{{"reasoning_effort", chat_option::type::text},
+                                                             {"model_identity", chat_option::type::text},
+                                                             {"builtin_tools", chat_option::type::list},
+                                                             {"date_string", chat_option::type::text}}};
+
 inline constexpr std::array<chat_renderer, 8> chat_renderers{{
-    {"chatml", render_chatml, true, "55b2f4a26ac9ee719330a61a0c39d9e538b0e9322212f048326318cff4f8674a"},
-    {"gpt_oss", render_gpt_oss, true, "5870c0835b5f5e1fc209fd1fe236c0ea7c284a204c6e902289d61c2847bbdb2d"},
-    {"llama3", render_llama3, true, "d003b5b6287781f283bd07f2bea29d6fecfda60f2db85e9cc0e2a89f2202f1d0"},
-    {"phi4", render_phi4, true, "fe4120415a3858b873955c92ce3a103a95bc97c2cb00b72e62659aaf0f891ee5"},
-    {"qwen3", render_qwen3, false, "a55ee1b1660128b7098723e0abcd92caa0788061051c62d51cbe87d9cf1974d8"},
-    {"qwen3_2507", render_qwen3_2507, false,
-     "64f85b198065d0fba2a81f37e10ed68161ce2c19a754c7100e67e0ca2ee9c326"},
-    {"seed_oss", render_seed_oss, true, "a91d59166696aa9f34969888149cded73a0dde9c6510298f51e9344cdf934586"},
-    {"smollm2", render_smollm2, true, "872be49dbb638044ad01b60388f48d469ff2980e5f0dccdc22ec907db54d0788"},
+    {"chatml",
+     render_chatml,
+     true,
+     "55b2f4a26ac9ee719330a61a0c39d9e538b0e9322212f048326318cff4f8674a",
+     im_marks,
+     {}},
+    {"gpt_oss", render_gpt_oss, true, "5870c0835b5f5e1fc209fd1fe236c0ea7c284a204c6e902289d61c2847bbdb2d",
+     gpt_oss_marks, gpt_oss_options},
+    {"llama3", render_llama3, true, "d003b5b6287781f283bd07f2bea29d6fecfda60f2db85e9cc0e2a89f2202f1d0",
+     llama3_marks, llama3_options},
+    {"phi4",
+     render_phi4,
+     true,
+     "fe4120415a3858b873955c92ce3a103a95bc97c2cb00b72e62659aaf0f891ee5",
+     phi4_marks,
+     {}},
+    {"qwen3", render_qwen3, false, "a55ee1b1660128b7098723e0abcd92caa0788061051c62d51cbe87d9cf1974d8",
+     im_marks, qwen3_options},
+    {"qwen3_2507",
+     render_qwen3_2507,
+     false,
+     "64f85b198065d0fba2a81f37e10ed68161ce2c19a754c7100e67e0ca2ee9c326",
+     im_marks,
+     {}},
+    {"seed_oss", render_seed_oss, true, "a91d59166696aa9f34969888149cded73a0dde9c6510298f51e9344cdf934586",
+     seed_oss_marks, seed_oss_options},
+    {"smollm2",
+     render_smollm2,
+     true,
+     "872be49dbb638044ad01b60388f48d469ff2980e5f0dccdc22ec907db54d0788",
+     im_marks,
+     {}},
 }};
 
 SUPEROFFLOAD_INLINE std::string plain_template(std::string_view text) {
@@ -115,10 +161,17 @@ SUPEROFFLOAD_INLINE published_template template_of(io::model_directory const& di
 
 }  // namespace detail
 
+SUPEROFFLOAD_INLINE std::string_view name_of(learnt_turns learnt) noexcept {
+  return learnt == learnt_turns::all ? "all" : learnt == learnt_turns::last ? "last" : "weighted";
+}
+
 SUPEROFFLOAD_INLINE learnt_turns parse_learnt_turns(std::string_view name) {
-  expect(name == "all" || name == "last", exit_code::bad_input, "learn '", printable(name, 40),
-         "': expected all or last");
-  return name == "all" ? learnt_turns::all : learnt_turns::last;
+  for (auto const learnt : {learnt_turns::all, learnt_turns::last, learnt_turns::weighted}) {
+    if (name == name_of(learnt)) {
+      return learnt;
+    }
+  }
+  fail(exit_code::bad_input, "learn '", printable(name, 40), "': expected all, last or weighted");
 }
 
 SUPEROFFLOAD_INLINE chat_template chat_template::named(std::string_view name) {
@@ -164,13 +217,29 @@ SUPEROFFLOAD_INLINE std::vector<std::string_view> chat_template::names() {
   return list;
 }
 
+SUPEROFFLOAD_INLINE std::vector<std::string_view> chat_template::marks_missing_in(
+    tokenizer const& tokenizer) const {
+  std::vector<std::string_view> missing;
+  for (auto const mark : detail::chat_renderers[index_].marks) {
+    if (tokenizer.encode(mark, false).size() != 1) {
+      missing.push_back(mark);
+    }
+  }
+  return missing;
+}
+
 SUPEROFFLOAD_INLINE conversation chat_template::render(std::string_view row, std::string const& where,
                                                        chat_fields const& fields) const {
   auto const& renderer = detail::chat_renderers[index_];
-  detail::chat_row const checked{row, where, fields, beginning_of_text_, renderer.parses_arguments};
+  detail::chat_row const checked{
+      row, where, fields, beginning_of_text_, renderer.parses_arguments, renderer.options};
   detail::transcript out;
   renderer.render(checked, out);
-  return out.take();
+  auto talk = out.take();
+  for (auto& turn : talk.turns) {
+    turn.left_out = detail::chat_row::is_left_out(checked.messages()[static_cast<std::size_t>(turn.message)]);
+  }
+  return talk;
 }
 
 SUPEROFFLOAD_INLINE encoded_conversation encode(conversation const& talk, tokenizer const& tokenizer,
@@ -183,11 +252,15 @@ SUPEROFFLOAD_INLINE encoded_conversation encode(conversation const& talk, tokeni
   }
   encoded_conversation encoded;
   auto const tokens = tokenizer.encode_and_locate(talk.text, borders, encoded.ids);
-  for (std::size_t i = learnt == learnt_turns::all ? 0
-                                                   : tokens.size() - std::min<std::size_t>(tokens.size(), 2);
-       i < tokens.size(); i += 2) {
-    if (tokens[i] < tokens[i + 1]) {
-      encoded.learnt.push_back({tokens[i], tokens[i + 1]});
+  for (std::size_t i = 0; i < talk.turns.size(); ++i) {
+    bool const left_out = talk.turns[i].left_out;
+    bool const wanted = learnt == learnt_turns::all    ? true
+                        : learnt == learnt_turns::last ? i + 1 == talk.turns.size()
+                                                       : !left_out;
+    token_range const turn{tokens[2 * i], tokens[2 * i + 1]};
+    if (wanted && turn.begin < turn.end) {
+      encoded.learnt.push_back(turn);
+      encoded.learnt_at_zero += left_out ? 1 : 0;
     }
   }
   return encoded;

@@ -109,7 +109,7 @@ struct json_value {
 /// Limits of a row, checked while it is read.
 inline constexpr std::size_t row_bytes = std::size_t{16} << 20;
 inline constexpr std::size_t row_values = 1'000'000;
-inline constexpr std::size_t row_depth = 64;
+inline constexpr std::size_t row_depth = 32;
 
 /// Receives the parser's events.
 class json_value_builder {

@@ -20,7 +20,7 @@ namespace superoffload::text {
 namespace detail {
 
 SUPEROFFLOAD_INLINE std::uint64_t combining_class(std::int32_t code_point) {
-  return utf8proc_get_property(code_point)->combining_class;
+  return static_cast<std::uint64_t>(utf8proc_get_property(code_point)->combining_class);
 }
 
 /// What a normalisation form may change; everything else is copied.

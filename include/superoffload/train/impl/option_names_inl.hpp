@@ -26,9 +26,7 @@ SUPEROFFLOAD_INLINE std::string shown(on_nonfinite value) {
 SUPEROFFLOAD_INLINE std::string shown(text::prompt_template value) {
   return value == text::prompt_template::deepspeed ? "deepspeed" : "alpaca";
 }
-SUPEROFFLOAD_INLINE std::string shown(text::learnt_turns value) {
-  return value == text::learnt_turns::all ? "all" : "last";
-}
+SUPEROFFLOAD_INLINE std::string shown(text::learnt_turns value) { return std::string{text::name_of(value)}; }
 SUPEROFFLOAD_INLINE std::string shown(data::pad_to value) {
   constexpr char const* names[] = {"none", "longest", "max_length"};
   return names[static_cast<int>(value)];

@@ -31,12 +31,13 @@ struct data_set {
 
 /// The data of a run, tokenised and checked against the model before anything large is allocated.
 struct run_data {
-  data::example_set training;  ///< the rows of all data sets, one after the other
-  data::example_set held_out;  ///< empty: no evaluation
-  std::vector<data_set> sets;  ///< in the order of their rows
-  data_set held_out_set;       ///< what was read for `held_out`
-  std::string chat_template;   ///< of the data sets with conversations; empty if there are none
-  std::int32_t pad_id = 0;     ///< the padding token, else end-of-text, else 0
+  data::example_set training;      ///< the rows of all data sets, one after the other
+  data::example_set held_out;      ///< empty: no evaluation
+  std::vector<data_set> sets;      ///< in the order of their rows
+  data_set held_out_set;           ///< what was read for `held_out`
+  std::string chat_template;       ///< of the data sets with conversations; empty if there are none
+  std::int32_t pad_id = 0;         ///< the padding token, else end-of-text, else 0
+  std::vector<std::string> notes;  ///< what the user should know of the data, one sentence each
 
   /// Empty unless several data sets have weights.
   [[nodiscard]] data::mixture mixture() const;
@@ -56,6 +57,8 @@ data::reading_options reading_of(training_options const& o);
 /// For rows of `formats`: the chat template is looked for only if some are conversations.
 data::encoding_options encoding_of(training_options const& o, text::tokenizer const& tokenizer,
                                    std::vector<data::row_format> const& formats);
+/// What the user should know of a chat template that hardly belongs to the tokenizer's model.
+std::vector<std::string> notes_on(data::encoding_options const& encoding, text::tokenizer const& tokenizer);
 
 /// \throws error(bad_input) for anything wrong with tokenizer or data, such as ids beyond the model's
 /// vocabulary.

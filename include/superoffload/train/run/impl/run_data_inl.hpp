@@ -25,11 +25,11 @@ namespace detail {
 /// Appends the rows of a data set. \returns what identifies them.
 SUPEROFFLOAD_INLINE data_set read_set(std::filesystem::path const& path, bool follow_links,
                                       data::reading_options how, data::row_encoder const& encoder,
-                                      data::example_set& examples) {
+                                      data::example_set& examples, std::vector<std::string>& notes) {
   auto const files = data::files_of(path, follow_links);
   data_set read{.content = data::fingerprint_of(files), .format = data::format_of(files, how)};
   how.format = read.format;
-  auto rows = data::read_examples(files, how, encoder);
+  auto rows = data::read_examples(files, how, encoder, &notes);
   auto const vocabulary = encoder.options().vocabulary;
   expect(rows.largest_id() < vocabulary, exit_code::bad_input, path.string(), ": the tokenizer makes id ",
          rows.largest_id(), ", but the model's vocab_size is ", vocabulary,
@@ -55,8 +55,7 @@ SUPEROFFLOAD_INLINE std::string text_of(data_set const& set, run_data const& dat
     text += concat(", weight ", *set.weight);
   }
   if (data::has_conversations(set.format)) {
-    text += concat(", chat template ", data.chat_template, ", learn ",
-                   o.learn == text::learnt_turns::all ? "all" : "last");
+    text += concat(", chat template ", data.chat_template, ", learn ", text::name_of(o.learn));
   }
   return o.columns.empty() ? text : concat(text, ", columns ", data::to_text(o.columns));
 }
@@ -120,6 +119,21 @@ SUPEROFFLOAD_INLINE data::encoding_options encoding_of(training_options const& o
     encoding.chat = text::chat_template::of_model(o.model_source(), tokenizer, o.chat_template);
   }
   return encoding;
+}
+
+SUPEROFFLOAD_INLINE std::vector<std::string> notes_on(data::encoding_options const& encoding,
+                                                      text::tokenizer const& tokenizer) {
+  std::string missing;
+  if (encoding.chat) {
+    for (auto const mark : encoding.chat->marks_missing_in(tokenizer)) {
+      missing += concat(missing.empty() ? "" : ", ", mark);
+    }
+  }
+  if (missing.empty()) {
+    return {};
+  }
+  return {concat("chat template ", encoding.chat->name(), ": the tokenizer has no token for ", missing,
+                 ", so they become text; is it the template of this model?")};
 }
 
 SUPEROFFLOAD_INLINE std::int64_t most_rows(training_options const& o) {
@@ -200,15 +214,19 @@ SUPEROFFLOAD_INLINE run_data load_data(training_options const& o, model::config 
   auto encoding = encoding_of(o, tokenizer, formats);
   encoding.vocabulary = config.vocabulary;
   data.chat_template = encoding.chat ? encoding.chat->name() : std::string_view{};
+  data.notes = notes_on(encoding, tokenizer);
   data::row_encoder const encoder{tokenizer, encoding};
   for (auto const& set : o.dataset) {
-    data.sets.push_back(detail::read_set(set.path, o.follow_links, reading, encoder, data.training));
+    data.sets.push_back(
+        detail::read_set(set.path, o.follow_links, reading, encoder, data.training, data.notes));
     data.sets.back().weight = o.dataset.size() > 1 ? set.weight : std::nullopt;
   }
   detail::expect_shares(o, data);
   if (!o.eval_dataset.empty()) {
     reading.percentage = 100.0;
-    data.held_out_set = detail::read_set(o.eval_dataset, o.follow_links, reading, encoder, data.held_out);
+    std::vector<std::string> told;  // of an evaluation alone, whose rows are those of the data set
+    data.held_out_set = detail::read_set(o.eval_dataset, o.follow_links, reading, encoder, data.held_out,
+                                         o.eval_only ? told : data.notes);
   }
   data.pad_id = tokenizer.pad_id().value_or(tokenizer.eos_id().value_or(0));
   expect(data.pad_id < config.vocabulary, exit_code::bad_input, o.model.string(), ": the padding id ",
