@@ -35,7 +35,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build/bench/bin", help="directory of bench_train")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--steps", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3600.0)
     options = parser.parse_args()
     end = time.monotonic() + options.seconds
@@ -44,11 +44,13 @@ def main():
             for batch, length, accumulation in BATCHES:
                 if time.monotonic() > end:
                     return
+                # Some seconds, after which a GPU runs at its lasting speed.
+                warm_up = max(4, 60 // (batch * accumulation) if placement == "device" else 0)
                 cell = {"placement": placement, "shape": shape, "layers": layers, "batch": batch, "seq": length,
                         "accumulation": accumulation}
                 program = subprocess.run(
                     [options.programs / "bench_train", "--device", options.device, "--shape", shape, "--layers", str(layers),
-                     "--batch", str(batch), "--seq", str(length), "--accumulation", str(accumulation), "--warm_up", "3",
+                     "--batch", str(batch), "--seq", str(length), "--accumulation", str(accumulation), "--warm_up", str(warm_up),
                      "--steps", str(options.steps), "--max_grad_norm", NEVER_CLIPPED, *flags],
                     stdout=subprocess.PIPE, text=True, check=False)
                 if program.returncode == CANNOT_FIT:

@@ -56,3 +56,34 @@ TEST_CASE("a machine whose reserve is larger than its memory has nothing") {
   m.device.memory = gib / 2;
   CHECK(within_budget(m, {.device_memory = gib}).device.memory == m.device.reserve);
 }
+
+TEST_CASE("GEMMs are as fast as their share of the time leaves a device power for") {
+  auto m = machine_of(gib, gib);
+  m.device.gemms = 700.0;
+  m.device.float8_gemms = 1000.0;
+  m.device.rested = 1.2;
+  for (double const share : {0.0, 0.5}) {
+    CHECK(offload::with_gemms_for(m, share).device.gemms == doctest::Approx(840.0));
+    CHECK(offload::with_gemms_for(m, share).device.float8_gemms == doctest::Approx(1200.0));
+  }
+  CHECK(offload::with_gemms_for(m, 0.75).device.gemms == doctest::Approx(770.0));
+  for (double const share : {1.0, 1.1}) {
+    CHECK(offload::with_gemms_for(m, share).device.gemms == doctest::Approx(700.0));
+  }
+  m.device.rested = 1.0;
+  CHECK(offload::with_gemms_for(m, 0.2).device.gemms == 700.0);
+}
+
+TEST_CASE("copies in one direction slow CPU Adam by their share of what both do") {
+  offload::machine m;
+  m.adam.links_idle.fill(1.0);
+  m.adam.links_busy.fill(3.0);
+  auto const time = [&](int directions) {
+    return m.adam_time(offload::adam_task::update, m.adam.threads, directions);
+  };
+  CHECK(time(1) == doctest::Approx(2.0));
+  m.adam.one_way_share = 0.25;
+  CHECK(time(0) == doctest::Approx(1.0));
+  CHECK(time(1) == doctest::Approx(1.5));
+  CHECK(time(2) == doctest::Approx(3.0));
+}

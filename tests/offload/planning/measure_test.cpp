@@ -64,6 +64,9 @@ TEST_CASE_TEMPLATE("every rate of this machine is measured", T, float, bfloat16)
   check_positive(m.link.latency);
   CHECK(m.link.beside_adam.down <= 1.0);
   CHECK(m.link.beside_adam.up <= 1.0);
+  CHECK(m.link.both.down <= m.link.alone.down);
+  CHECK(m.link.both.up <= m.link.alone.up);
+  CHECK((0.0 <= m.adam.one_way_share && m.adam.one_way_share <= 1.0));
   CHECK(m.adam.threads == cpu::optimizer_threads(small_probe().cores_share, m.host.cores));
   check_positive(m.adam.latency);
   for (std::size_t i = 0; i < offload::adam_tasks; ++i) {

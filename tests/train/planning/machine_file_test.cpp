@@ -101,6 +101,8 @@ TEST_CASE("a written description is read back unchanged") {
   auto const file = directory.path() / "machine.json";
   auto m = train::read_machine(hardware / "gh200.json");
   m.link.beside_adam = {0.9, 0.65};
+  m.adam.one_way_share = 0.3;
+  m.device.rested = 1.2;
   m.peers.beside_compute = 0.75;
   m.peers.compute_beside = 0.5;
   std::ofstream{file} << train::to_json(m, "a test");
@@ -113,14 +115,29 @@ TEST_CASE("a written description is read back unchanged") {
   CHECK(reread.host.cores == m.host.cores);
   CHECK(reread.adam.threads == m.adam.threads);
   auto const rates = [](offload::machine const& of) {
-    std::vector<double> all{
-        of.device.gemms,          of.device.attention_forward, of.device.attention_backward,
-        of.device.bandwidth,      of.device.round_trip,        of.link.alone.down,
-        of.link.alone.up,         of.link.both.down,           of.link.both.up,
-        of.link.beside_adam.down, of.link.beside_adam.up,      of.link.latency,
-        of.peers.all_gather,      of.peers.reduce_scatter,     of.peers.latency,
-        of.peers.beside_compute,  of.peers.compute_beside,     of.adam.latency,
-        of.adam.one_thread,       of.device.grouped_gemms,     of.device.float8_gemms};
+    std::vector<double> all{of.device.gemms,
+                            of.device.attention_forward,
+                            of.device.attention_backward,
+                            of.device.bandwidth,
+                            of.device.round_trip,
+                            of.link.alone.down,
+                            of.link.alone.up,
+                            of.link.both.down,
+                            of.link.both.up,
+                            of.link.beside_adam.down,
+                            of.link.beside_adam.up,
+                            of.link.latency,
+                            of.peers.all_gather,
+                            of.peers.reduce_scatter,
+                            of.peers.latency,
+                            of.peers.beside_compute,
+                            of.peers.compute_beside,
+                            of.adam.latency,
+                            of.adam.one_thread,
+                            of.device.grouped_gemms,
+                            of.device.float8_gemms,
+                            of.adam.one_way_share,
+                            of.device.rested};
     all.insert(all.end(), of.adam.links_idle.begin(), of.adam.links_idle.end());
     all.insert(all.end(), of.adam.links_busy.begin(), of.adam.links_busy.end());
     return all;

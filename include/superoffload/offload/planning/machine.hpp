@@ -36,6 +36,7 @@ struct machine {
     double attention_backward = 0.0;  ///< FLOP/s
     double bandwidth = 0.0;           ///< bytes/s, reads and writes together
     double round_trip = 0.0;  ///< s from the end of a kernel to the start of one that the host launches then
+    double rested = 1.0;      ///< factor of the GEMMs' rates while they take half of the time or less
   } device;                   ///< its rates hold for the element type of the run
 
   /// The link between device and host. Rates are in bytes/s.
@@ -76,7 +77,9 @@ struct machine {
     double latency = 0.0;       ///< s of a task, however small
     double one_thread = 0.0;    ///< s per parameter of an update by one thread, with idle links
     state_format format = state_format::float32;  ///< of the state that the above were measured with
-  } adam;                                         ///< see adam_time() for other numbers of threads
+    /// Of the difference between links_busy and links_idle, what copies in one direction make.
+    double one_way_share = 0.5;
+  } adam;  ///< see adam_time() for other numbers of threads
 
   /// Host memory that no plan counts: program, driver, libraries.
   static constexpr std::size_t host_reserve(std::size_t memory) {
@@ -110,6 +113,11 @@ machine::peers_part across_hosts(machine::peers_part within, network const& betw
 /// `m` with CPU Adam's times for state in a format, beside working weights of `element_bytes`: as measured,
 /// or in proportion to the bytes of host memory that a task reads and writes.
 machine with_state(machine m, state_format format, std::size_t element_bytes);
+
+/// `m` with the rates of GEMMs that take this share of the device's time. A device that is limited by its
+/// power sustains their rates only as described; with half of the time for other work, it runs `rested` times
+/// as fast. In between, the factor falls in proportion.
+machine with_gemms_for(machine m, double share);
 
 /// `m` with the memory that the settings' budgets leave to a plan. They never add any.
 machine within_budget(machine m, settings const& s);

@@ -25,13 +25,17 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <deque>
+#include <future>
 #include <limits>
 #include <numeric>
+#include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -109,7 +113,7 @@ public:
     d.round_trip = round_trip();
     d.bandwidth = bandwidth(p);
     double const flops = patience * D::flops_per_byte * d.bandwidth;
-    d.gemms = gemms(p, flops);
+    gemms(p, flops, d);
     if (p.experts > 0) {
       d.grouped_gemms = grouped_gemms(p, flops);
     }
@@ -157,9 +161,12 @@ private:
       stream_.synchronize();
     });
   }
-  /// Seconds of what queue() queues, at the speed that the device sustains.
+  /// Seconds of what queue() queues.
+  struct paced {
+    double rested, sustained;  ///< after a pause, and at the speed that the device sustains
+  };
   template <class Queue>
-  double sustained_seconds(Queue const& queue) {
+  paced paced_seconds(Queue const& queue) {
     drain_at_end const drained{stream_};
     auto const of = [&](int times) {
       auto const begin = clock::now();
@@ -167,13 +174,19 @@ private:
       stream_.synchronize();
       return seconds_since(begin) / times;
     };
+    of(1);  // which may also choose algorithms, at full power
+    std::this_thread::sleep_for(std::chrono::duration<double>{2.0 * D::settling_time});
     double const fresh = least_seconds([&] { of(1); });
     auto const settling = static_cast<int>(D::settling_time / fresh);
     if (settling == 0) {
-      return fresh;
+      return {fresh, fresh};
     }
     of(settling);
-    return of(settling);
+    return {fresh, of(settling)};
+  }
+  template <class Queue>
+  double sustained_seconds(Queue const& queue) {
+    return paced_seconds(queue).sustained;
   }
 
   double round_trip() {
@@ -196,7 +209,7 @@ private:
 
   /// The three GEMMs of a linear layer: its output, and the gradients of its input and of its weight. A step
   /// does equally many of each.
-  double gemms(probe const& p, double flops) {
+  void gemms(probe const& p, double flops, machine::device_part& part) {
     auto const of_row = 2 * p.inner * p.columns;
     auto const rows = std::clamp(static_cast<std::int64_t>(flops / static_cast<double>(of_row)),
                                  std::int64_t{1}, std::min(p.rows, most_rows));
@@ -206,28 +219,28 @@ private:
     auto* const input = x.template as<T>();
     auto* const weight = w.template as<T>();
     auto* const output = y.template as<T>();
-    return 3.0 * static_cast<double>(rows * of_row) / sustained_seconds([&] {
-             launch(stream_, kernel::gemm<T>{.a = input,
-                                             .b = weight,
-                                             .c = output,
-                                             .m = rows,
-                                             .n = p.columns,
-                                             .k = p.inner,
-                                             .transpose_b = true});
-             launch(stream_, kernel::gemm<T>{.a = output,
-                                             .b = weight,
-                                             .c = d_x.template as<T>(),
-                                             .m = rows,
-                                             .n = p.inner,
-                                             .k = p.columns});
-             launch(stream_, kernel::gemm<T>{.a = output,
-                                             .b = input,
-                                             .c = d_w.template as<T>(),
-                                             .m = p.columns,
-                                             .n = p.inner,
-                                             .k = rows,
-                                             .transpose_a = true});
-           });
+    auto const seconds = paced_seconds([&] {
+      launch(stream_, kernel::gemm<T>{.a = input,
+                                      .b = weight,
+                                      .c = output,
+                                      .m = rows,
+                                      .n = p.columns,
+                                      .k = p.inner,
+                                      .transpose_b = true});
+      launch(
+          stream_,
+          kernel::gemm<T>{
+              .a = output, .b = weight, .c = d_x.template as<T>(), .m = rows, .n = p.inner, .k = p.columns});
+      launch(stream_, kernel::gemm<T>{.a = output,
+                                      .b = input,
+                                      .c = d_w.template as<T>(),
+                                      .m = p.columns,
+                                      .n = p.inner,
+                                      .k = rows,
+                                      .transpose_a = true});
+    });
+    part.gemms = 3.0 * static_cast<double>(rows * of_row) / seconds.sustained;
+    part.rested = std::max(1.0, seconds.sustained / seconds.rested);
   }
 
   /// The same in 8 bits, with inputs that are rounded already.
@@ -349,6 +362,50 @@ private:
   buffer<D> pattern_{*device_, std::size_t{4} << 20, memory::host};
 };
 
+/// Keeps one direction of the link busy, and counts what it copies.
+template <device_policy D>
+class busy_direction {
+public:
+  explicit busy_direction(D& device) : device_{&device} {}
+
+  /// Queues copies as earlier ones end, since a stream takes a limited number.
+  template <class Copy>
+  void keep_up(typename D::stream& stream, Copy const& copy) {
+    for (; !queued_.empty() && queued_.front().done(); queued_.pop_front()) {
+      if (auto const now = clock::now(); last_) {
+        ++copies_;
+        seconds_ += std::chrono::duration<double>(now - *last_).count();
+        last_ = now;
+      } else {
+        last_ = now;
+      }
+    }
+    while (queued_.size() < at_once) {
+      copy();
+      stream.record(queued_.emplace_back(*device_));
+    }
+  }
+  /// Waits for what is queued, which no longer counts.
+  void pause(typename D::stream& stream) {
+    stream.synchronize();
+    queued_.clear();
+    last_.reset();
+  }
+  /// Copies per second while it was kept busy; 0: none is known.
+  [[nodiscard]] double per_second() const {
+    return seconds_ > 0.0 ? static_cast<double>(copies_) / seconds_ : 0.0;
+  }
+
+private:
+  static constexpr std::size_t at_once = 4;
+
+  D* device_;
+  std::deque<typename D::event> queued_;
+  std::optional<clock::time_point> last_;  ///< when a copy ended
+  std::int64_t copies_ = 0;
+  double seconds_ = 0.0;
+};
+
 /// Copies whole buckets in both directions, each in its own stream. On the host, each direction has so many
 /// buckets that they do not fit the caches, as in a run.
 template <device_policy D>
@@ -384,40 +441,47 @@ public:
     double const all = static_cast<double>(bytes_) * copies;
     link.alone.down = all / least_seconds([&] { copy(down_, &link_probe::copy_down, copies, bytes_); });
     link.alone.up = all / least_seconds([&] { copy(up_, &link_probe::copy_up, copies, bytes_); });
-    double const both = all / least_seconds([&] {
-                          for (int i = 0; i < copies; ++i) {
-                            copy_down(bytes_);
-                            copy_up(bytes_);
-                          }
-                          down_.synchronize();
-                          up_.synchronize();
-                        });
-    link.both = {both, both};
+    // The directions need not be equally fast, and the one that ends first would leave the other alone.
+    busy_direction<D> down{*device_}, up{*device_};
+    busy_during(&down, &up, [&] {
+      std::this_thread::sleep_for(std::chrono::duration<double>{8.0 * all / link.alone.down});
+    });
+    link.both = {std::min(rate_of(down, link.alone.down), link.alone.down),
+                 std::min(rate_of(up, link.alone.up), link.alone.up)};
+  }
+  /// Bytes per second, or `otherwise` if nothing is known.
+  [[nodiscard]] double rate_of(busy_direction<D> const& direction, double otherwise) const {
+    double const rate = direction.per_second() * static_cast<double>(bytes_);
+    return rate > 0.0 ? rate : otherwise;
   }
 
-  /// Keeps both directions busy while work() runs. \returns the bytes per second of each meanwhile.
+  /// Keeps one direction or both (null: not this one) busy while work() runs in a thread of its own.
   template <class Work>
-  link_rates busy_during(Work&& work, double seconds, double rate) {
-    // As many copies as run during the work, and half as many more.
-    auto const queued = 4 + static_cast<std::size_t>(1.5 * seconds * rate / static_cast<double>(bytes_));
-    std::deque<typename D::event> downs, ups;
-    auto const begin = clock::now();
-    for (std::size_t i = 0; i < queued; ++i) {
-      copy_down(bytes_);
-      down_.record(downs.emplace_back(*device_));
-      copy_up(bytes_);
-      up_.record(ups.emplace_back(*device_));
+  void busy_during(busy_direction<D>* down, busy_direction<D>* up, Work const& work) {
+    std::atomic<bool> ended = false;
+    auto working = std::async(std::launch::async, [&] {
+      struct end {
+        std::atomic<bool>* of;
+        ~end() { *of = true; }
+      } const at_end{&ended};
+      work();
+    });
+    while (!ended) {
+      if (down != nullptr) {
+        down->keep_up(down_, [this] { copy_down(bytes_); });
+      }
+      if (up != nullptr) {
+        up->keep_up(up_, [this] { copy_up(bytes_); });
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds{20});
     }
-    work();
-    double const took = seconds_since(begin);
-    auto const rate_of = [&](auto const& events) {
-      auto const done = std::count_if(events.begin(), events.end(), [](auto const& e) { return e.done(); });
-      return static_cast<double>(done) * static_cast<double>(bytes_) / took;
-    };
-    link_rates const rates{rate_of(downs), rate_of(ups)};
-    down_.synchronize();
-    up_.synchronize();
-    return rates;
+    if (down != nullptr) {
+      down->pause(down_);
+    }
+    if (up != nullptr) {
+      up->pause(up_);
+    }
+    working.get();
   }
 
 private:
@@ -532,6 +596,74 @@ private:
   cpu::state_memory state_, pinned_;
 };
 
+/// CPU Adam's tasks in all buckets, taking turns.
+template <element T>
+class adam_laps {
+public:
+  adam_laps(adam_probe<T>& adam, double latency) : adam_{&adam}, latency_{latency} {}
+
+  /// One task in each bucket, another one in the next lap.
+  void run(std::int64_t lap) {
+    for (std::int64_t bucket = 0; bucket < adam_->buckets(); ++bucket) {
+      auto const task = static_cast<std::size_t>((lap + bucket) % adam_tasks);
+      auto const begin = clock::now();
+      adam_->run(static_cast<adam_task>(task), bucket);
+      seconds_[task] += std::max(seconds_since(begin) - latency_, 1e-9);
+      ++runs_[task];
+    }
+    ++laps_;
+  }
+  /// Seconds per parameter of each task.
+  [[nodiscard]] machine::adam_seconds per_parameter(std::int64_t of_bucket) const {
+    machine::adam_seconds times{};
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      times[i] = seconds_[i] / static_cast<double>(runs_[i] * of_bucket);
+    }
+    return times;
+  }
+  [[nodiscard]] double of_lap() const {
+    return std::accumulate(seconds_.begin(), seconds_.end(), 0.0) / static_cast<double>(laps_);
+  }
+
+private:
+  adam_probe<T>* adam_;
+  double latency_;
+  std::array<double, adam_tasks> seconds_{};
+  std::array<std::int64_t, adam_tasks> runs_{};
+  std::int64_t laps_ = 0;
+};
+
+/// The load of other programs on the host's memory varies, so tasks, and states of the link, take turns and
+/// are averaged. Each task runs in all buckets, or in half of them if there are many, and at least six times.
+template <element T, device_policy D>
+void measure_together(D& device, adam_probe<T>& adam, link_probe<D>& link, std::int64_t of_bucket,
+                      machine& m) {
+  auto const in_all = adam_tasks * ((6 + adam.buckets() - 1) / adam.buckets());
+  auto const laps = adam.buckets() < 48 ? in_all : in_all / 2;
+  adam_laps<T> ready{adam, m.adam.latency}, idle = ready, both = ready, one = ready;
+  ready.run(0);  // pages and threads get ready
+  busy_direction<D> down{device}, up{device}, alone{device};
+  for (std::int64_t lap = 0; lap < laps; ++lap) {
+    idle.run(lap);
+    link.busy_during(&down, &up, [&] { both.run(lap); });
+    if (lap < 2 || laps > adam_tasks) {
+      bool const downwards = lap % 2 == 0;
+      link.busy_during(downwards ? &alone : nullptr, downwards ? nullptr : &alone, [&] { one.run(lap); });
+    }
+  }
+  m.adam.links_idle = idle.per_parameter(of_bucket);
+  m.adam.links_busy = both.per_parameter(of_bucket);
+  for (std::size_t i = 0; i < adam_tasks; ++i) {
+    m.adam.links_busy[i] = std::max(m.adam.links_idle[i], m.adam.links_busy[i]);
+  }
+  double const slowed = both.of_lap() - idle.of_lap();
+  m.adam.one_way_share = slowed > 0.0 ? std::clamp((one.of_lap() - idle.of_lap()) / slowed, 0.0, 1.0) : 0.5;
+  auto const share = [&](busy_direction<D> const& direction, double both_ways) {
+    return std::clamp(link.rate_of(direction, both_ways) / both_ways, 0.1, 1.0);
+  };
+  m.link.beside_adam = {share(down, m.link.both.down), share(up, m.link.both.up)};
+}
+
 }  // namespace detail
 
 /// Measures the device's rates for kernels in T. Takes some tens of milliseconds.
@@ -554,35 +686,7 @@ void measure_offloading(D& device, probe const& p, machine& m) {
   m.adam.threads = workers.threads().size();
   m.adam.format = p.format;
   m.adam.latency = adam.latency();
-  // The load of other programs on the host's memory varies, so tasks take turns and are averaged. Each task
-  // runs in all buckets, or in half of them if there are many, and at least six times.
-  auto const in_all = adam_tasks * ((6 + adam.buckets() - 1) / adam.buckets());
-  auto const laps = adam.buckets() < 48 ? in_all : in_all / 2;
-  struct {
-    std::array<double, adam_tasks> seconds{}, elements{};
-  } sum;
-  auto const run = [&](std::int64_t all_laps) {
-    sum = {};
-    for (std::int64_t lap = 0; lap < all_laps; ++lap) {
-      for (std::int64_t bucket = 0; bucket < adam.buckets(); ++bucket) {
-        auto const task = static_cast<std::size_t>((lap + bucket) % adam_tasks);
-        auto const begin = detail::clock::now();
-        adam.run(static_cast<adam_task>(task), bucket);
-        sum.seconds[task] += std::max(detail::seconds_since(begin) - m.adam.latency, 1e-9);
-        sum.elements[task] += static_cast<double>(p.bucket);
-      }
-    }
-  };
-  run(1);  // pages and threads get ready
-  run(laps);
-  for (std::size_t i = 0; i < adam_tasks; ++i) { m.adam.links_idle[i] = sum.seconds[i] / sum.elements[i]; }
-  double const whole = std::accumulate(sum.seconds.begin(), sum.seconds.end(), 0.0);
-  auto const rates = link.busy_during([&] { run(laps); }, whole, m.link.both.down);
-  for (std::size_t i = 0; i < adam_tasks; ++i) {
-    m.adam.links_busy[i] = std::max(m.adam.links_idle[i], sum.seconds[i] / sum.elements[i]);
-  }
-  m.link.beside_adam = {std::clamp(rates.down / m.link.both.down, 0.1, 1.0),
-                        std::clamp(rates.up / m.link.both.up, 0.1, 1.0)};
+  detail::measure_together(device, adam, link, p.bucket, m);
   // Derived from the measured threads: plans use no other number of threads.
   m.adam.one_thread = m.adam.links_idle[static_cast<std::size_t>(adam_task::update)] * m.adam.threads;
 }

@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/bytes_text.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/offload/planning/plan_candidates.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,35 +27,29 @@ public:
   /// \returns the candidate that lacks the least device memory, of those the one that takes the least of the
   /// host, and the reason.
   [[nodiscard]] plan make() const {
-    auto p = least();
+    auto p = least_of(candidates_);
     p.fits = false;
     p.refusal = budget_.left_on_device(p) < 0 ? device_refusal(p) : host_refusal(p);
     return p;
   }
 
 private:
-  static std::string memory(std::size_t bytes) {
-    constexpr std::size_t gib = std::size_t{1} << 30;
-    char text[40];
-    std::snprintf(text, sizeof text, bytes < gib ? "%.1f MiB" : "%.1f GiB",
-                  static_cast<double>(bytes) / (bytes < gib ? 1 << 20 : 1 << 30));
-    return text;
-  }
+  static std::string memory(std::size_t bytes) { return bytes_text(bytes, 1); }
 
   /// What the memory is limited by: what is there, or the budget of a flag.
   static std::string limit(std::size_t bytes, std::optional<std::size_t> allowed, char const* flag) {
     return allowed && *allowed <= bytes ? concat(" are allowed (", flag, "); ") : " are available; ";
   }
 
-  [[nodiscard]] plan least() const {
+  [[nodiscard]] plan least_of(plan_candidates const& candidates) const {
     auto const need = [this](plan const& p) {
       return std::pair{std::min<std::int64_t>(budget_.left_on_device(p), 0),
                        -static_cast<std::int64_t>(budget_.on_host(p))};
     };
     std::optional<plan> best;
-    for (auto const what : candidates_.kinds()) {
-      for (double const share : candidates_.shares(what)) {
-        for (auto& p : candidates_.of(w_.levels.size() - 1, share, what)) {
+    for (auto const what : candidates.kinds()) {
+      for (double const share : candidates.shares(what)) {
+        for (auto& p : candidates.of(w_.levels.size() - 1, share, what)) {
           if (!best || need(p) > need(*best)) {
             best = std::move(p);
           }
@@ -82,7 +76,17 @@ private:
       return text + "let weights live on the host (--offload_weights auto)";
     }
     return text + concat(without_check(), with_fewer_bytes(), "it takes a device with ",
-                         memory(need - budget_.device()), " more, shorter sequences or a smaller model");
+                         memory(need - budget_.device()), " more, ", on_larger_host(),
+                         "shorter sequences or a smaller model");
+  }
+  /// A larger host, if more can go there than fits this one.
+  [[nodiscard]] std::string on_larger_host() const {
+    auto roomy = m_;
+    roomy.host.memory = std::size_t{1} << 50;
+    plan_candidates const all{units_, w_, roomy, s_};
+    return all.any_fits()
+               ? concat("a host with ", memory(budget_.on_host(least_of(all)) - budget_.host()), " more, ")
+               : std::string{};
   }
   /// Advice to leave the gradient check out, if that helps: no gradient is held for it then.
   [[nodiscard]] std::string without_check() const {

@@ -78,6 +78,9 @@ struct unit_time {
   double backward = 0.0;  ///< with recompute
 };
 
+/// Seconds of a micro-batch's GEMMs of all kinds, with recompute, at the rates of `m`.
+double gemm_time(machine const& m, workload const& w, checkpointing_level const& level);
+
 /// The units' times at the rates of `m`.
 std::vector<unit_time> unit_times(machine const& m, workload const& w, checkpointing_level const& level);
 

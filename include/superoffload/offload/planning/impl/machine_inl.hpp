@@ -16,7 +16,7 @@ namespace superoffload::offload {
 
 SUPEROFFLOAD_INLINE double machine::adam_time(adam_task task, int threads, int directions) const {
   auto const i = static_cast<std::size_t>(task);
-  double const busy = 0.5 * directions;
+  double const busy = directions == 1 ? adam.one_way_share : 0.5 * directions;
   double const saturated = (1.0 - busy) * adam.links_idle[i] + busy * adam.links_busy[i];
   double const update = adam.links_idle[static_cast<std::size_t>(adam_task::update)];
   double const by_threads = adam.one_thread / update * adam.links_idle[i] / threads;
@@ -59,6 +59,15 @@ SUPEROFFLOAD_INLINE machine with_state(machine m, state_format format, std::size
   }
   m.adam.one_thread *= ratio(static_cast<std::size_t>(adam_task::update));
   m.adam.format = format;
+  return m;
+}
+
+SUPEROFFLOAD_INLINE machine with_gemms_for(machine m, double share) {
+  double const tired = std::clamp(2.0 * share - 1.0, 0.0, 1.0);
+  double const factor = m.device.rested - (m.device.rested - 1.0) * tired;
+  for (auto* const rate : {&m.device.gemms, &m.device.grouped_gemms, &m.device.float8_gemms}) {
+    *rate *= factor;
+  }
   return m;
 }
 

@@ -28,6 +28,7 @@ public:
       : units_{units},
         w_{w},
         m_{with_state(m, s.state, static_cast<std::size_t>(w.element_bytes))},
+        rested_{with_gemms_for(m_, 0.0)},
         s_{s},
         limit_{limit},
         candidates_{units, w, m_, s} {}
@@ -68,8 +69,14 @@ public:
   }
 
 private:
+  /// How fast GEMMs are depends on their share of the step, which is simulated once to find it.
   void evaluate(plan& p) const {
     p.step = simulate(m_, schedule_of(p, w_, m_));
+    if (m_.device.rested > 1.0) {
+      double const gemms = w_.micro_batches * gemm_time(m_, w_, w_.levels[p.level]);
+      auto const m = with_gemms_for(m_, gemms / p.step.step_time);
+      p.step = simulate(m, schedule_of(p, w_, m));
+    }
     p.step_time = p.step.step_time;
   }
 
@@ -78,7 +85,7 @@ private:
     auto const add = [&](plan& p) {
       if (candidates_.budget().fits(p)) {
         candidates_.widen(p);
-        p.step_time = (1.0 - 1e-9) * least_step_time(p, w_, m_);
+        p.step_time = (1.0 - 1e-9) * least_step_time(p, w_, rested_);
         into.push_back(std::move(p));
       }
     };
@@ -251,7 +258,7 @@ private:
     }
     p.rows_exchanged = w_.micro_batches * exchanged_in(w_.levels[p.level]);
     p.rows_time = p.rows_exchanged > 0.0 ? p.rows_exchanged / m_.peers.all_gather : 0.0;
-    p.bound = std::max(step_bound(p, w_, m_), p.collective_time);
+    p.bound = std::max(step_bound(p, w_, rested_), p.collective_time);
     p.tokens_per_second = static_cast<double>(w_.tokens) / p.step_time;
     p.model_flops_per_second = w_.model_flops / p.step_time;
   }
@@ -259,6 +266,7 @@ private:
   std::vector<autograd::unit_layout> const& units_;
   workload const& w_;
   machine m_;
+  machine rested_;  ///< with the fastest GEMMs, for bounds
   settings const& s_;
   double limit_;  // s of a step; slower plans are not asked for
   plan_candidates candidates_;

@@ -42,7 +42,7 @@ SUPEROFFLOAD_INLINE double busiest(machine const& m, int workers, demand const& 
     auto const [host, in_place] = adam_seconds(m, workers, d, directions);
     return host + in_place;
   };
-  double const idle = adam(0), slowed = adam(2) - idle;
+  double const idle = adam(0), by_one = adam(1) - idle, by_both = adam(2) - idle;
   auto const needed_in = [&](double seconds) {
     auto const beside = [share = std::min(1.0, idle / seconds)](double left) {
       return 1.0 - (1.0 - left) * share;
@@ -53,8 +53,9 @@ SUPEROFFLOAD_INLINE double busiest(machine const& m, int workers, demand const& 
     double const rest_down = (d.down - overlap * both_down) / (slow_down * m.link.alone.down),
                  rest_up = (d.up - overlap * both_up) / (slow_up * m.link.alone.up);
     double const links = overlap + std::max(rest_down, rest_up);
-    double const busy = std::min(1.0, (2.0 * overlap + rest_down + rest_up) / (2.0 * seconds));
-    return std::max({d.compute, idle + busy * slowed, links});
+    double const both = std::min(1.0, overlap / seconds);
+    double const one = std::min(1.0 - both, (rest_down + rest_up) / seconds);
+    return std::max({d.compute, idle + both * by_both + one * by_one, links});
   };
   // needed_in falls as `seconds` grows: bisect for the point where both are equal.
   double least = std::max(d.compute, idle), most = std::max(least, 1e-12);

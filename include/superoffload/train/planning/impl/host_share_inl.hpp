@@ -145,6 +145,7 @@ SUPEROFFLOAD_INLINE offload::machine slowest_of(comm::host_group const& ranks, o
     least(m.device.memory, other.device.memory);
     most(m.device.reserve, other.device.reserve);
     least(m.device.gemms, other.device.gemms);
+    least(m.device.rested, other.device.rested);
     least(m.device.grouped_gemms, other.device.grouped_gemms);
     least(m.device.float8_gemms, other.device.float8_gemms);
     least(m.device.attention_forward, other.device.attention_forward);
@@ -169,6 +170,7 @@ SUPEROFFLOAD_INLINE offload::machine slowest_of(comm::host_group const& ranks, o
       most(m.adam.links_idle[i], other.adam.links_idle[i]);
       most(m.adam.links_busy[i], other.adam.links_busy[i]);
     }
+    most(m.adam.one_way_share, other.adam.one_way_share);
     least(m.adam.threads, other.adam.threads);
     most(m.adam.latency, other.adam.latency);
     most(m.adam.one_thread, other.adam.one_thread);

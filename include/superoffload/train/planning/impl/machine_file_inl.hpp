@@ -99,6 +99,9 @@ SUPEROFFLOAD_INLINE void read_device(machine_section device, offload::machine& m
       device.has(name)) {
     m.device.grouped_gemms = device.positive(name, 1e12);
   }
+  if (device.has("rested_gemms_factor")) {
+    m.device.rested = device["rested_gemms_factor"].number(1.0, 10.0);
+  }
   if (device.has("float8_gemms_tflops")) {
     m.device.float8_gemms = device.positive("float8_gemms_tflops", 1e12);
   }
@@ -150,6 +153,9 @@ SUPEROFFLOAD_INLINE void read_adam(machine_section adam, offload::machine& m) {
   m.adam.one_thread = adam.positive("update_by_one_thread", 1e-9);
   m.adam.links_idle = adam_seconds(adam["links_idle"]);
   m.adam.links_busy = adam_seconds(adam["links_busy"]);
+  if (adam.has("one_way_share")) {
+    m.adam.one_way_share = adam["one_way_share"].number(0.0, 1.0);
+  }
   if (adam.has("state")) {
     auto const state = adam["state"];
     auto const format = state_format_of(state.text());
@@ -214,10 +220,14 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::machine const& m, std::string c
         {"state", std::string{name_of(m.adam.format)}},
         {"update_by_one_thread", 1e9 * m.adam.one_thread},
         {"links_idle", detail::json_of(m.adam.links_idle)},
-        {"links_busy", detail::json_of(m.adam.links_busy)}}},
+        {"links_busy", detail::json_of(m.adam.links_busy)},
+        {"one_way_share", m.adam.one_way_share}}},
   };
   if (m.device.grouped_gemms > 0.0) {
     json["device"]["grouped_gemms_tflops"] = 1e-12 * m.device.grouped_gemms;
+  }
+  if (m.device.rested > 1.0) {
+    json["device"]["rested_gemms_factor"] = m.device.rested;
   }
   if (m.device.float8_gemms > 0.0) {
     json["device"]["float8_gemms_tflops"] = 1e-12 * m.device.float8_gemms;
