@@ -17,7 +17,10 @@
 #include <atomic>
 #include <cmath>
 #include <concepts>
+#include <functional>
 #include <limits>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -421,6 +424,120 @@ TEST_CASE("calls that do not fit the plan or the contract are refused with a mes
   CHECK_THROWS_WITH_AS(e.forward(batch_of({1, 2, 3, 4, 5})), doctest::Contains("max_rows is 4"), error);
   CHECK_THROWS_WITH_AS(e.logits(batch_of({1, 2, 3, 4, 5})), doctest::Contains("max_rows is 4"), error);
   CHECK_THROWS_WITH_AS(e.begin_step(4, 2), doctest::Contains("accumulates"), error);
+}
+
+TEST_CASE("calls before initialize(), or again after it, are refused") {
+  cpu::device device{1};
+  train::engine<model::llama> e{device, small(), {.max_rows = 4, .max_positions = 4}};
+  auto const& unit = e.model().units().front();
+  auto const field = e.state_fields().front();
+  std::vector<float> some(1);
+  auto const refused = [](auto&& call) {
+    CHECK_THROWS_WITH_AS(call(), doctest::Contains("call initialize() first"), error);
+  };
+  refused([&] { e.synchronize(); });
+  refused([&] { e.begin_step(1); });
+  refused([&] { e.read_weights(unit, 0, some); });
+  refused([&] { e.read_gradient(unit, 0, some); });
+  refused([&] { e.read_state(field, 0, std::as_writable_bytes(std::span{some})); });
+  refused([&] { e.write_state(field, 0, std::as_bytes(std::span{some})); });
+  refused([&] { e.load(some_weights); });
+  e.initialize(some_weights);
+  for (auto const& call :
+       std::vector<std::function<void()>>{[&] { e.initialize(some_weights); }, [&] { e.fit_into(1 << 20); },
+                                          [&] { e.configure({}, 1 << 20); }}) {
+    CHECK_THROWS_WITH_AS(call(), doctest::Contains("expected before initialize()"), error);
+  }
+  for (auto const& [first, size] : {std::pair<std::int64_t, std::size_t>{-1, 1},
+                                    {unit.elements(), 1},
+                                    {unit.elements() - 1, 2},
+                                    {std::int64_t{1} << 40, 0}}) {
+    some.resize(size);
+    CHECK_THROWS_WITH_AS(e.read_weights(unit, first, some), doctest::Contains("expected a part of a unit"),
+                         error);
+  }
+  CHECK_THROWS_WITH_AS((train::engine<model::llama>{
+                           device, small(), {.max_grad_norm = -1.0, .max_rows = 1, .max_positions = 1}}),
+                       doctest::Contains("max_grad_norm is -1"), error);
+  CHECK_THROWS_WITH_AS(
+      (train::engine<model::llama>{
+          device,
+          small(),
+          {.max_rows = 1, .max_positions = 1, .configuration = {.format = state_format::int8}}}),
+      doctest::Contains("expected offload::super"), error);
+}
+
+TEST_CASE("calls out of a step's order are refused, and the step goes on as if they had not been made") {
+  cpu::device device{1};
+  train::engine<model::llama> e{device, small(), {.max_rows = 4, .max_positions = 4}};
+  train::engine<model::llama> same{device, small(), {.max_rows = 4, .max_positions = 4}};
+  auto const batch = batch_of({1, 2, 3, 4});
+  for (auto* const one : {&e, &same}) { one->initialize(some_weights); }
+  auto const refused = [](auto&& call, char const* says) {
+    CHECK_THROWS_WITH_AS(call(), doctest::Contains(says), error);
+  };
+  refused([&] { e.step(1e-3); }, "step() after the backward of 0 of 0");
+  refused([&] { e.backward(); }, "without a forward()");
+  refused([&] { e.begin_step(-1); }, "-1 label tokens");
+  refused([&] { e.begin_step(4, 0); }, "0 micro-batches");
+  refused([&] { e.begin_step(4, 1, -1.0); }, "the learning rate -1");
+  e.begin_step(batch.label_tokens(), 1, 1e-3);
+  same.begin_step(batch.label_tokens(), 1, 1e-3);
+  auto const loss = e.forward(batch);
+  CHECK(loss == same.forward(batch));
+  refused([&] { e.evaluate(batch); }, "evaluate() between a forward() and its backward()");
+  refused([&] { e.logits(batch); }, "logits() between a forward() and its backward()");
+  refused([&] { e.step(1e-3); }, "step() after the backward of 0 of 1");
+  e.backward();
+  same.backward();
+  refused([&] { e.backward(); }, "without a forward()");
+  refused([&] { e.step(std::numeric_limits<double>::quiet_NaN()); }, "the learning rate nan");
+  refused([&] { e.step(2e-3); }, "the learning rate 0.002, but begin_step() 0.001");
+  CHECK(e.step(1e-3).grad_norm == same.step(1e-3).grad_norm);
+  refused([&] { e.step(1e-3); }, "step() after the backward of 0 of 0");
+  CHECK(e.evaluate(batch) == same.evaluate(batch));
+  CHECK(e.accepted_steps() == 1);
+}
+
+using resident = train::engine<model::llama>;
+using offloaded = train::engine<model::llama, zero::offloaded, offload::super>;
+
+TEST_CASE_TEMPLATE("a step without its step() changes nothing, wherever the state lives", engine, resident,
+                   offloaded) {
+  cpu::device device{2};
+  train::engine_options options{.max_rows = 4, .max_positions = 4};
+  if (engine::configures) {
+    auto& buckets = options.configuration.buckets;
+    buckets = offload::buckets_of(model::llama{small()}.units(), 64);
+    for (auto& bucket : buckets) { bucket.where = offload::tier::host; }
+    options.configuration.pinned_buffers = static_cast<int>(buckets.size()) + 2;
+  }
+  engine e{device, small(), options}, same{device, small(), options};
+  for (auto* const one : {&e, &same}) { one->initialize(some_weights); }
+  auto const batch = batch_of({1, 2, 3, 4});
+  auto const other = batch_of({4, 3, 1});
+  auto const train = [](engine& one, data::batch const& with) {
+    one.begin_step(with.label_tokens(), 1, 1e-2);
+    one.forward(with);
+    one.backward();
+  };
+  train(e, other);  // abandoned
+  for (int step = 0; step < 2; ++step) {
+    train(e, batch);
+    train(same, batch);
+    CHECK(e.step(1e-2).grad_norm == same.step(1e-2).grad_norm);
+  }
+  CHECK(e.evaluate(other) == same.evaluate(other));
+  CHECK(e.accepted_steps() == 2);
+  if (engine::configures) {
+    options.configuration.immediate = true;
+    options.max_grad_norm = 0.0;
+    engine at_once{device, small(), options};
+    at_once.initialize(some_weights);
+    train(at_once, other);
+    CHECK_THROWS_WITH_AS(at_once.begin_step(3), doctest::Contains("had no step()"), error);
+    CHECK(at_once.step(1e-2).accepted);
+  }
 }
 
 TEST_CASE(

@@ -11,8 +11,10 @@
 
 #include <doctest/doctest.h>
 
+#include "support/contents_of.hpp"
 #include "support/engine_cores.hpp"
 #include "support/placed_training.hpp"
+#include "support/scratch_directory.hpp"
 #include "support/small_inputs.hpp"
 
 #include <algorithm>
@@ -107,6 +109,18 @@ TEST_CASE("an engine whose plan does not fit is refused, with what would help") 
   CHECK(std::string{thrown.what()}.find("GiB") != std::string::npos);
 }
 
+TEST_CASE("a plan goes to the files that the settings name") {
+  test::scratch_directory const root;
+  auto settings = described();
+  settings.plan = root.path() / "plan.json";
+  settings.timeline = root.path() / "plan.svg";
+  cpu::device device{2};
+  train::planned_engine<engine> const planned{device, small(), options(false), {.offload = settings}};
+  CHECK(test::contents_of(settings.plan) ==
+        train::to_json(planned.planned().plan, planned.planned().machine.name));
+  CHECK(test::contents_of(settings.timeline).starts_with("<svg"));
+}
+
 TEST_CASE("settings that an engine does not support are refused") {
   cpu::device device{2};
   auto const planning = [&]<class E>(train::plan_options const& o) {
@@ -121,7 +135,7 @@ TEST_CASE("settings that an engine does not support are refused") {
   CHECK(std::string{contradiction.what()}.find("--offload is none") != std::string::npos);
   for (int const micro_batches : {0, 2}) {
     auto const sums = planning.operator()<engine>({.micro_batches = micro_batches});
-    CHECK(sums.code() == exit_code::internal);
+    CHECK(sums.code() == exit_code::bad_input);
     CHECK(std::string{sums.what()}.find("engine_options::accumulates is false") != std::string::npos);
   }
 }

@@ -199,7 +199,7 @@ TEST_CASE("a rank's engine refuses offloading that shards do not support") {
     try {
       e.configure(a, std::numeric_limits<std::size_t>::max());
       FAIL("the configuration should have been refused");
-    } catch (error const& refusal) { CHECK(refusal.code() == exit_code::internal); }
+    } catch (error const& refusal) { CHECK(refusal.code() == exit_code::bad_input); }
   };
   refused(false, [](auto& a) { a.immediate = false; });
   refused(false, [](auto& a) { a.offloaded.weights = {false, true, true, false}; });

@@ -49,6 +49,12 @@ public:
   basic_engine(device_type& device, group_type& group, model::config const& config, engine_options options)
     requires(Core::shards)
       : basic_engine{device, &group, config, std::move(options)} {}
+  /// To say what is missing.
+  basic_engine(device_type& device, model::config const& config, engine_options options)
+    requires(!Core::alone)
+      : basic_engine{device, nullptr, config, std::move(options)} {
+    static_assert(Core::alone, "an engine with zero::sharded is a rank: pass its group after the device");
+  }
   /// Either of these: `group` is null for an engine without ranks.
   basic_engine(device_type& device, group_type* group, model::config const& config, engine_options options)
       : beside_core{.architecture = lay_out<Architecture>(config, options.trainable, options.decays)},
@@ -88,7 +94,7 @@ struct engine_of {
   using profile_type = pick<category::profile, profile::none, Policies...>;
   static_assert(
       recompute::recompute_policy<recompute_type>,
-      "a recompute policy must have what recompute::recompute_policy asks for (train/recompute.hpp)");
+      "a recompute policy must have what recompute::recompute_policy asks for (train/engine/recompute.hpp)");
   static_assert(profile::profile_policy<profile_type>,
                 "a profile policy must have what profile::profile_policy asks for (core/profile.hpp)");
   using core = engine_core<pick<category::device, cpu::device, Policies...>,

@@ -68,7 +68,7 @@ step_shape shape_of(engine_core<D, P, S, O> const& engine, plan_options const& o
 template <class D, class P, class S, class O>
 planned_steps plan_engine(engine_core<D, P, S, O>& engine, plan_options const& o = {}) {
   using T = typename P::element;
-  expect(o.micro_batches >= 1 && engine.options().accumulates == (o.micro_batches > 1), exit_code::internal,
+  expect(o.micro_batches >= 1 && engine.options().accumulates == (o.micro_batches > 1), exit_code::bad_input,
          "a plan of ", o.micro_batches,
          " micro-batches a step for an engine whose engine_options::accumulates is ",
          engine.options().accumulates ? "true" : "false");
@@ -120,7 +120,8 @@ public:
   using typename Engine::device_type;
   using typename Engine::group_type;
 
-  /// Measures the machine and plans; frees all memory that it allocates for this.
+  /// Measures the machine and plans; frees all memory that it allocates for this. Writes and draws the plan
+  /// where the settings name files for it.
   /// \throws error(cannot_fit) that says what would help, and errors of plan_engine().
   planned_engine(device_type& device, model::config const& config, engine_options options,
                  plan_options const& o = {})
@@ -130,6 +131,9 @@ public:
   planned_engine(device_type& device, group_type* group, model::config const& config, engine_options options,
                  plan_options const& o = {})
       : Engine{device, group, config, std::move(options)}, planned_{plan_engine(*this, o)} {
+    if (comm::host_group_of(group).rank() == 0) {
+      write_plan(planned_.plan, planned_.machine.name, o.offload);
+    }
     offload::expect_fits(planned_.plan);
   }
 

@@ -283,7 +283,7 @@ private:
     auto const& [accumulates, buffers, f, sequence_ranks] = o;
     expect(sequence_ranks >= 1 && group.ranks() % sequence_ranks == 0, exit_code::internal, sequence_ranks,
            " ranks share rows, expected a divisor of ", group.ranks());
-    expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::internal,
+    expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::bad_input,
            "a rank's store cannot offload weights, nor gradients of several micro-batches: expected neither");
     needs all;
     all.buffers = buffers_of_rank<T>(units, group.ranks(), buffers);

@@ -24,6 +24,7 @@
 #include <superoffload/train/engine/engine_options.hpp>
 #include <superoffload/train/engine/kept_activations.hpp>
 #include <superoffload/train/engine/state_io.hpp>
+#include <superoffload/train/engine/step_progress.hpp>
 #include <superoffload/train/engine/tensor_reader.hpp>
 #include <superoffload/train/engine/update_aware_store.hpp>
 #include <superoffload/zero/shard.hpp>
@@ -46,8 +47,9 @@ namespace superoffload::train {
 ///
 /// A step is begin_step(N, micro_batches), then for each micro-batch forward() and backward(), then
 /// step(rate). N is the number of label tokens of the whole step: losses and gradients are those of the sum
-/// over all targets / N. All calls come from one thread. Errors of the device appear at the next call that
-/// waits.
+/// over all targets / N. A step that begins before the last one had its step() replaces it: the last one then
+/// changes nothing. All calls come from one thread. Errors of the device appear at the next call that waits.
+/// \throws error(bad_input) from any call that comes before initialize(), or out of this order.
 ///
 /// With zero::sharded, and with zero::offloaded_or_sharded and a group, this is one rank's engine. All ranks
 /// make the same calls with the same arguments, except that each has its own batches, or each group of
@@ -114,17 +116,23 @@ public:
 
   /// With recompute::choice::automatic, keeps as many activations as fit a total of `bytes` bytes. By default
   /// all are kept. Before initialize() only.
-  void fit_into(std::size_t bytes) { make_plan(bytes); }
+  void fit_into(std::size_t bytes) {
+    expect_no_memory("fit_into()");
+    make_plan(bytes);
+  }
 
   /// Replaces engine_options::configuration and fits into `bytes` as fit_into() does. The engine reads the
   /// parts that its policies use. Before initialize() only.
   void configure(offload::configuration configuration, std::size_t bytes);
 
   /// Allocates memory and fills masters and weights from `read`. \throws error(cannot_fit) for lack of
-  /// memory.
+  /// memory. Once only, unless it throws.
   void initialize(tensor_reader const& read);
   /// Fills masters and weights from `read`; moments stay. A rank reads only what it owns.
-  void load(tensor_reader const& read) { io_->load(read); }
+  void load(tensor_reader const& read) {
+    expect_weights("load()");
+    io_->load(read);
+  }
 
   /// Starts a step of `micro_batches` micro-batches with `label_tokens` targets in all. `rate` is the step's
   /// learning rate, if it is known by now: it permits updates before the gradient check, and step() must get
@@ -146,6 +154,7 @@ public:
   /// The sum of a batch's token losses, without a backward.
   double evaluate(data::batch const& batch) {
     expect_valid(batch);
+    progress_.expect_nothing_recorded("evaluate()");
     return run_forward(batch, batch.label_tokens(), false);
   }
   /// The logits of every row, [rows, vocabulary]. For inspection: the batch must be small enough to hold them
@@ -158,7 +167,10 @@ public:
   /// anew with each step; the caller must collect, or it grows.
   [[nodiscard]] recorder<Device>* times() noexcept { return times_ ? &*times_ : nullptr; }
   /// Waits for all queued work of the compute stream.
-  void synchronize() { stream_->synchronize(); }
+  void synchronize() {
+    expect_weights("synchronize()");
+    stream_->synchronize();
+  }
 
   /// The number of steps that changed the weights: `t` of the bias corrections.
   [[nodiscard]] std::int64_t accepted_steps() const noexcept { return accepted_steps_; }
@@ -168,10 +180,12 @@ public:
   /// Reads elements [first, first + size) of a unit's weights: masters, or the working weights of a frozen
   /// unit.
   void read_weights(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
+    expect_weights("read_weights()");
     io_->read_weights(unit, first, to);
   }
   /// Reads the last step's final gradient as the optimizer saw it, widened; zeros for a frozen unit.
   void read_gradient(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
+    expect_weights("read_gradient()");
     io_->read_gradient(unit, first, to);
   }
 
@@ -183,17 +197,23 @@ public:
   /// Reads bytes [offset, offset + size) of a field; both are multiples of its number size. Waits for the
   /// device.
   void read_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
+    expect_weights("read_state()");
     io_->read(field, offset, to);
   }
   /// Of this rank.
-  [[nodiscard]] kept_bytes kept_here(state_field const& field) const { return io_->kept_here(field); }
+  [[nodiscard]] kept_bytes kept_here(state_field const& field) const {
+    expect_weights("kept_here()");
+    return io_->kept_here(field);
+  }
   /// As read_state(), for bytes that are kept on this rank, without a collective.
   void read_kept_state(state_field const& field, std::size_t offset, std::span<std::byte> to) {
+    expect_weights("read_kept_state()");
     io_->read_kept(field, offset, to);
   }
   /// Writes bytes of a field; a rank writes only what it keeps. A written master also sets its working
   /// weight.
   void write_state(state_field const& field, std::size_t offset, std::span<std::byte const> from) {
+    expect_weights("write_state()");
     io_->write(field, offset, from);
   }
 
@@ -238,8 +258,17 @@ private:
     return {options_.adamw, rate, accepted_steps_ + 1, factor};
   }
   [[nodiscard]] zero::gradient_sink<stream_type> sink();
+  void expect_weights(char const* call) const {
+    expect(initialized_, exit_code::bad_input, call,
+           " of an engine without weights; call initialize() first");
+  }
+  void expect_no_memory(char const* call) const {
+    expect(!initialized_, exit_code::bad_input, call,
+           " of an engine that has its memory and its weights; expected before initialize()");
+  }
   void make_plan(std::size_t memory = std::numeric_limits<std::size_t>::max());
   [[nodiscard]] offload::gradient_check check_gradient();
+  void abandon_step();
   void expect_valid(data::batch const& whole) const;
   double run_forward(data::batch const& whole, std::int64_t divisor, bool with_backward);
   [[nodiscard]] data::batch own_slice(data::batch const& whole) const;
@@ -265,12 +294,10 @@ private:
   std::optional<autograd::tape<Device, T>> tape_;
   std::optional<kept_activations<Device, T>> kept_;
 
-  std::int64_t label_tokens_ = 0;
-  std::int64_t micro_batches_ = 0;
-  std::int64_t micro_batch_ = 0;
+  step_progress progress_;
   std::int64_t accepted_steps_ = 0;
   double recomputed_flops_ = 0.0;
-  std::optional<double> announced_rate_;
+  bool initialized_ = false;
   bool lost_ = false;  // a gradient that was not finite has reached the state
 };
 
@@ -283,10 +310,12 @@ engine_core<Device, P, S, O>::engine_core(Device& device, group_type* group, mod
       model_{model},
       options_{std::move(options)} {
   optim::check(options_.adamw);
+  expect(options_.max_grad_norm >= 0.0, exit_code::bad_input, "engine_options::max_grad_norm is ",
+         options_.max_grad_norm, ", expected at least 0, which is off");
   expect_gemms<T>(device, model_.settings());
   expect(options_.max_rows > 0 && options_.max_positions > 0, exit_code::bad_input,
          "the largest micro-batch must have at least one token");
-  expect(is_rank() ? shards : alone, exit_code::internal,
+  expect(is_rank() ? shards : alone, exit_code::bad_input,
          is_rank() ? "an engine whose policies shard nothing got a group" : "zero::sharded needs a group");
   if (options_.sequence_ranks != 1) {
     comm::together(ranks_,
@@ -307,6 +336,7 @@ engine_core<D, P, S, O>::~engine_core() {
 
 template <class D, class P, class S, class O>
 void engine_core<D, P, S, O>::configure(offload::configuration configuration, std::size_t bytes) {
+  expect_no_memory("configure()");
   options_.configuration = std::move(configuration);
   make_plan(bytes);
 }
@@ -315,13 +345,16 @@ template <class D, class P, class S, class O>
 void engine_core<D, P, S, O>::make_plan(std::size_t memory) {
   auto& configuration = options_.configuration;
   auto const& offloaded = configuration.offloaded;
-  expect(offloads || !(offloaded.any_weights() || offloaded.any_gradient()), exit_code::internal,
+  expect(offloads || !(offloaded.any_weights() || offloaded.any_gradient()), exit_code::bad_input,
          "a configuration offloads weights or gradients, but this engine's sharding policy keeps them on the "
          "device; expected zero::offloaded or zero::offloaded_or_sharded");
   expect(!is_rank() || (!offloaded.any_weights() && (!offloaded.any_gradient() || configuration.immediate)),
-         exit_code::internal,
+         exit_code::bad_input,
          "a configuration offloads weights, or gradients that wait for the gradient check, but this is a "
          "rank's engine, whose units are sharded");
+  expect(configures || configuration.format == state_format::float32, exit_code::bad_input,
+         "a configuration has state in ", name_of(configuration.format),
+         ", but offload::none keeps it in float32; expected offload::super");
   configuration.buffers.tied_embeddings = model_.settings().tied_head;
   memory_ =
       plan_memory<T>(*device_, model_, options_, store_type::bytes(model_.units(), store_options(), group_),
@@ -330,6 +363,7 @@ void engine_core<D, P, S, O>::make_plan(std::size_t memory) {
 
 template <class D, class P, class S, class O>
 void engine_core<D, P, S, O>::initialize(tensor_reader const& read) {
+  expect_no_memory("initialize()");
   auto const& units = model_.units();
   if (is_rank()) {
     expect_same_engines(ranks_, units, dtype_of<T>, options_);
@@ -356,7 +390,8 @@ void engine_core<D, P, S, O>::initialize(tensor_reader const& read) {
                 offloaded_activations_ ? &*offloaded_activations_ : nullptr);
   kept_.emplace(*device_, model_, options_, memory_);
   loss_ = buffer<D>{*device_, sizeof(double), memory::host};
-  load(read);
+  io_->load(read);
+  initialized_ = true;
 }
 
 /// Without label tokens a step has no gradient and changes nothing, so the state gets none.
@@ -364,7 +399,7 @@ template <class D, class P, class S, class O>
 auto engine_core<D, P, S, O>::sink() -> zero::gradient_sink<stream_type> {
   return {this,
           [](void* self, int unit, zero::unit_gradient gradient) {
-            if (auto& engine = *static_cast<engine_core*>(self); engine.label_tokens_ > 0) {
+            if (auto& engine = *static_cast<engine_core*>(self); engine.progress_.label_tokens() > 0) {
               engine.state_->ready(unit, gradient);
             }
           },
@@ -376,35 +411,48 @@ auto engine_core<D, P, S, O>::sink() -> zero::gradient_sink<stream_type> {
 template <class D, class P, class S, class O>
 void engine_core<D, P, S, O>::begin_step(std::int64_t label_tokens, std::int64_t micro_batches,
                                          std::optional<double> rate) {
-  expect(micro_batches == 1 || options_.accumulates, exit_code::internal,
+  expect_weights("begin_step()");
+  expect(micro_batches <= 1 || options_.accumulates, exit_code::bad_input,
          "engine_options::accumulates must be set for steps of several micro-batches");
+  if (progress_.is_complete()) {
+    abandon_step();
+  }
+  progress_.begin(label_tokens, micro_batches, rate);
   if (times_) {
     times_->start();
   }
-  label_tokens_ = label_tokens;
-  micro_batches_ = micro_batches;
-  micro_batch_ = 0;
   recomputed_flops_ = 0.0;
-  announced_rate_ = label_tokens > 0 ? rate : std::nullopt;
-  if (announced_rate_) {
+  if (progress_.announced_rate()) {
     state_->announce(record_of(*rate, 1.0F));
   }
+}
+
+/// Its gradient has reached the state, and the step changes nothing all the same.
+template <class D, class P, class S, class O>
+void engine_core<D, P, S, O>::abandon_step() {
+  expect(!(options_.configuration.immediate && progress_.announced_rate()), exit_code::bad_input,
+         "a step begins, but the last one had no step(), and its buckets were updated as their gradients "
+         "became final (offload::configuration::immediate); expected step() after the last backward()");
+  static_cast<void>(check_gradient());
+  state_->skip();
+  progress_.end();
 }
 
 template <class D, class P, class S, class O>
 double engine_core<D, P, S, O>::forward(data::batch const& batch) {
   expect_valid(batch);
-  if (micro_batch_ == micro_batches_) {
+  if (!progress_.is_under_way()) {
     begin_step(comm::sum_over_ranks(ranks_, batch.label_tokens()) / options_.sequence_ranks);
   }
   expect(!lost_, exit_code::nonfinite,
          "a gradient was not finite, and buckets were updated with it: continue from the last checkpoint");
-  store_->set_last_micro_batch(micro_batch_ + 1 == micro_batches_);
-  if (micro_batch_ == 0 || is_rank()) {  // a sharded store adds up micro-batches itself
+  store_->set_last_micro_batch(progress_.is_last());
+  if (progress_.is_first() || is_rank()) {  // a sharded store adds up micro-batches itself
     tape_->forget_gradients();
   }
-  return run_forward(batch, label_tokens_, true) /
-         static_cast<double>(std::max<std::int64_t>(1, label_tokens_));
+  auto const sum = run_forward(batch, progress_.label_tokens(), true);
+  progress_.forward();
+  return sum / static_cast<double>(progress_.divisor());
 }
 
 template <class D, class P, class S, class O>
@@ -435,7 +483,7 @@ double engine_core<D, P, S, O>::run_forward(data::batch const& whole, std::int64
 /// Before anything is queued.
 template <class D, class P, class S, class O>
 void engine_core<D, P, S, O>::expect_valid(data::batch const& whole) const {
-  expect(stream_.has_value(), exit_code::bad_input,
+  expect(initialized_, exit_code::bad_input,
          "an engine without weights was given a micro-batch; call initialize() first");
   expect(whole.rows() <= options_.max_rows, exit_code::bad_input, "a micro-batch of ", whole.rows(),
          " tokens, but engine_options::max_rows is ", options_.max_rows);
@@ -457,9 +505,9 @@ data::batch engine_core<D, P, S, O>::own_slice(data::batch const& whole) const {
 
 template <class D, class P, class S, class O>
 void engine_core<D, P, S, O>::backward() {
+  progress_.backward();
   tape_->backward();
-  ++micro_batch_;
-  if (micro_batch_ == micro_batches_) {
+  if (progress_.is_complete()) {
     store_->settle();
   }
 }
@@ -467,7 +515,7 @@ void engine_core<D, P, S, O>::backward() {
 template <class D, class P, class S, class O>
 offload::gradient_check engine_core<D, P, S, O>::check_gradient() {
   profile::range const named{"gradient check"};
-  if (label_tokens_ == 0) {
+  if (progress_.label_tokens() == 0) {
     return {};
   }
   return state_->check_gradient(ranks_.ranks(), [this](double const* from, double* to, std::size_t count) {
@@ -477,14 +525,11 @@ offload::gradient_check engine_core<D, P, S, O>::check_gradient() {
 
 template <class D, class P, class S, class O>
 step_result engine_core<D, P, S, O>::step(double rate) {
-  expect(micro_batch_ == micro_batches_, exit_code::internal,
-         "step() before the backward of every micro-batch");
+  progress_.expect_complete(rate);
   auto const gradient_check = check_gradient();
   step_result result{.grad_norm = gradient_check.norm,
                      .factor = optim::clip_factor(gradient_check.norm, options_.max_grad_norm),
-                     .accepted = gradient_check.finite && label_tokens_ > 0};
-  expect(!announced_rate_ || *announced_rate_ == rate, exit_code::internal,
-         "step() was given another learning rate than begin_step()");
+                     .accepted = gradient_check.finite && progress_.label_tokens() > 0};
   if (result.accepted) {
     enter_range("optimizer step");
     profile::range const named{"optimizer step"};
@@ -492,17 +537,19 @@ step_result engine_core<D, P, S, O>::step(double rate) {
     store_->weights_changed();
     ++accepted_steps_;
   } else {
-    lost_ = options_.configuration.immediate && announced_rate_.has_value();
+    lost_ = options_.configuration.immediate && progress_.announced_rate().has_value();
     state_->skip();
   }
+  progress_.end();
   return result;
 }
 
 template <class D, class P, class S, class O>
 std::vector<float> engine_core<D, P, S, O>::logits(data::batch const& batch) {
-  expect(options_.sequence_ranks == 1, exit_code::internal,
+  expect(options_.sequence_ranks == 1, exit_code::bad_input,
          "ranks that share rows have no logits of all rows, expected engine_options::sequence_ranks 1");
   expect_valid(batch);
+  progress_.expect_nothing_recorded("logits()");
   auto const units = static_cast<int>(model_.units().size());
   auto const& staged = staging_->put(batch, 1);
   autograd::tape<D, T> dry{*device_, units};

@@ -84,6 +84,7 @@ public:
   /// Reads elements [first, first + size): masters, or the working weights of a frozen unit. Ranks call it
   /// together.
   void read_weights(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
+    expect_inside(unit, first, to.size());
     from_owners(unit, first, to, [&](std::int64_t begin, std::span<float> own) {
       if (unit.trainable()) {
         state_->read(unit.id(), offload::state_part::master, begin, own);
@@ -93,11 +94,12 @@ public:
     });
   }
   /// Reads the last final gradient, rounded to T; zeros for a frozen unit. Ranks call it together. \throws
-  /// error(internal) if the gradient has left the device
+  /// error(bad_input) if the gradient has left the device
   void read_gradient(autograd::unit_layout const& unit, std::int64_t first, std::span<float> to) {
+    expect_inside(unit, first, to.size());
     auto const gradient = store_->gradient(unit.id());
     if (gradient.data == nullptr) {
-      expect(!unit.trainable(), exit_code::internal, "the gradient of unit ", unit.id(),
+      expect(!unit.trainable(), exit_code::bad_input, "the gradient of unit ", unit.id(),
              " has left the device: it cannot be read after the step");
       std::fill(to.begin(), to.end(), 0.0F);
       return;
@@ -286,11 +288,19 @@ private:
     stream_->synchronize();
   }
 
+  void expect_inside(autograd::unit_layout const& unit, std::int64_t first, std::size_t size) const {
+    expect(0 <= unit.id() && unit.id() < std::ssize(*units_) && 0 <= first && first <= unit.elements() &&
+               size <= static_cast<std::size_t>(unit.elements() - first),
+           exit_code::bad_input, "elements ", first, " to ", first + static_cast<std::int64_t>(size),
+           " of unit ", unit.id(), ", which has ", unit.elements(),
+           "; expected a part of a unit of the model");
+  }
+
   static void check_piece(state_field const& field, std::size_t offset, std::size_t size) {
     auto const number = field.part ? sizeof(float) : sizeof(T);
     expect(
         offset <= field.bytes && size <= field.bytes - offset && offset % number == 0 && size % number == 0,
-        exit_code::internal, "bytes ", offset, " to ", offset + size, " of state '", field.name, "' of ",
+        exit_code::bad_input, "bytes ", offset, " to ", offset + size, " of state '", field.name, "' of ",
         field.bytes, ": expected whole numbers inside it");
   }
 
