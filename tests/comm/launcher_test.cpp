@@ -172,6 +172,28 @@ TEST_CASE("signals are forwarded, and the run has the ranks' exit code") {
   }
 }
 
+TEST_CASE("a signal that ends a rank before it can answer ends the run as it would end one process") {
+  for (int const signal : {SIGTERM, SIGINT}) {
+    program running{rank_program, arguments(3, {"forever", "mortal", "1", "-1"}), no_core};
+    REQUIRE(has_said(running, "working", 3));
+    running.send(signal);
+    auto const done = running.wait();
+    CAPTURE(done.err);
+    CHECK(done.status == 128 + signal);
+    CHECK(all_gone(processes_in(done.err)));
+  }
+}
+
+TEST_CASE("a signal while ranks are started starts no more of them") {
+  program running{rank_program, arguments(64, {"forever"}, 500), no_core};
+  REQUIRE(has_said(running, "rank 0 is", 1));
+  running.send(SIGTERM);
+  auto const done = running.wait();
+  CAPTURE(done.err);
+  CHECK((done.status == 128 + SIGTERM || done.status == 7));  // 7: all had been started
+  CHECK(all_gone(processes_in(done.err)));
+}
+
 TEST_CASE("ranks end with a launcher that is killed") {
   program running{rank_program, arguments(3, {"forever"})};
   REQUIRE(has_said(running, "working", 3));

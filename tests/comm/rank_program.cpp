@@ -49,6 +49,8 @@ void commit(std::string_view fault) {
     raise(SIGSTOP);
   } else if (fault == "hang") {
     while (true) { usleep(100000); }
+  } else if (fault == "mortal") {  // as before a run answers signals
+    for (int const signal : {SIGTERM, SIGINT}) { std::signal(signal, SIG_DFL); }
   } else if (fault == "child") {  // a child that would outlive its parent
     pid_t const child = fork();
     if (child == 0) {

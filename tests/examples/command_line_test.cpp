@@ -49,7 +49,7 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--max_steps", "ten"}, {"--max_steps", "ten"}},
       {{"--max_steps", "1.5"}, {"--max_steps is '1.5', expected a whole number"}},
       {{"--max_steps", "-1"}, {"--max_steps", "-1", "expected 0 to"}},
-      {{"--max_steps", "99999999999999999999"}, {"--max_steps", "expected 0 to"}},
+      {{"--max_steps", "99999999999999999999"}, {"--max_steps", "below 2^63"}},
       {{"--max_steps", "5\n6"}, {"--max_steps", "5\\x0a6"}},
       {{"--batch_size", "0"}, {"--batch_size is 0", "expected 1 to"}},
       {{"--batch_size", "-4"}, {"--batch_size is -4"}},
@@ -88,7 +88,10 @@ TEST_CASE("values that are unknown, out of range, missing or no numbers are reje
       {{"--log_interval", "0"}, {"--log_interval is 0"}},
       {{"--save_steps", "-1"}, {"--save_steps is -1"}},
       {{"--save_total_limit", "-1"}, {"--save_total_limit is -1"}},
-      {{"--seed", "-1"}, {"--seed"}},
+      {{"--seed", "-1"}, {"--seed is -1, expected 0 to 9223372036854775808"}},
+      {{"--batch_size", "99999999999999999999"},
+       {"--batch_size is 99999999999999999999, expected a whole number below 2^63"}},
+      {{"--trace_steps", "3"}, {"--trace_steps is given, but neither --trace FILE nor --report_to html"}},
       {{"--seed", "x"}, {"--seed", "x"}},
       {{"--lr", "1e-3x"}, {"--lr is '1e-3x', expected a number"}},
       {{"--dataset", "nobody/nothing"}, {"nobody/nothing: cannot be opened", "nothing is downloaded"}},
@@ -313,11 +316,12 @@ TEST_CASE("flags may come from a file, and have the names that transformers give
             joined(joined(base, {"--config", write_file(c.root.path() / "odd.toml", content)}), flags)),
         exit_code::bad_input, says);
   };
-  rejected("learnrate = 1\n", {}, {"learnrate"});
+  rejected("learnrate = 1\n", {}, {"--config: there is no flag --learnrate"});
+  rejected("max_step = 1\n", {}, {"there is no flag --max_step (did you mean --max_steps?)"});
   rejected("lr = much\n", {}, {"--lr", "much"});
   rejected("lr_scheduler = step\n", {}, {"--lr_scheduler is 'step'"});
   check_rejected(run(finetune_llama, joined(base, {"--config", "/absent.toml"})), exit_code::bad_input,
-                 {"/absent.toml"});
+                 {"--config: /absent.toml was not readable"});
   rejected("lr = 0.5\n", {"--learning_rate", "1e-3", "--min_lr", "0.1"},
            {"--min_lr is 0.1", "which is 0.001"});
   rejected("learning-rate = 0.5\nwarmup_ratio = 0.1\nwarmup_steps = 2\n", {"--lr_scheduler_type", "cosine"},

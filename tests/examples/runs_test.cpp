@@ -148,6 +148,38 @@ TEST_CASE("a run that is resumed is the same run, and only if it is the same") {
   p.succeed({"--resume", "auto", "--model", cosmetic, "--max_steps", "7", "--ranks", "2"});
 }
 
+TEST_CASE("what a user may not expect of a run is said") {
+  place const p;
+  auto const short_run = p.run({"--save_steps", "2", "--lr_warmup_steps", "4"});
+  CHECK(short_run.status == 0);
+  CHECK(short_run.err.find("note: --lr_warmup_steps is 4, but the run has 4 steps: the rate never reaches "
+                           "--lr\n") != std::string::npos);
+  auto const shorter = p.run({"--resume", "auto", "--max_steps", "3"});
+  CHECK(shorter.status == 0);
+  CHECK(
+      shorter.err.find("note: the run ends at step 3, and its checkpoint is at step 4: nothing is trained") !=
+      std::string::npos);
+}
+
+TEST_CASE("output that is lost makes a run fail in the end, unless its reader has gone") {
+  place const p;
+  program full{finetune_llama, p.arguments({"--device", "cpu"}),
+               [] { ::dup2(::open("/dev/full", O_WRONLY), 1); }};
+  auto const done = full.wait();
+  CHECK(done.status == static_cast<int>(exit_code::io_failure));
+  CHECK(done.err.find("standard output: cannot be written") != std::string::npos);
+  CHECK(fs::exists(p.output / "model" / "model.safetensors"));
+  program unread{finetune_llama, p.arguments({"--device", "cpu", "--overwrite_output_dir"}), [] {
+                   int ends[2];
+                   if (::pipe(ends) == 0) {
+                     ::dup2(ends[1], 1);
+                     ::close(ends[0]);
+                     ::close(ends[1]);
+                   }
+                 }};
+  CHECK(unread.wait().status == 0);
+}
+
 TEST_CASE("a run that goes back leaves its later checkpoints to their directory, or has them removed") {
   place const p;
   p.succeed({"--save_steps", "1"});
@@ -334,6 +366,8 @@ TEST_CASE("files that a run writes replace regular files only, and none that it 
   auto const deepspeed = write_file(p.root.path() / "ds.json", "{}");
   words const inputs{"--model",        model, "--dataset",          rows,
                      "--eval_dataset", rows,  "--deepspeed_config", deepspeed};
+  check_rejected(run(finetune_llama, {"--model", model, "--dataset", rows, "--output_dir", model / "."}),
+                 exit_code::bad_input, {"--output_dir: ", "is the directory of --model, too"});
   for (std::string const flag : {"--plan", "--timeline", "--trace", "--metrics"}) {
     CAPTURE(flag);
     for (fs::path const& file :

@@ -127,7 +127,7 @@ def check(program, model, dataset, root):
     run.process.send_signal(signal.SIGINT)
     assert run.end() == 7
     check_clean(run, 100)
-    assert any(line.startswith("stopped by signal 2") for line in run.shown())
+    assert any(line.startswith("warning: stopped by signal 2") for line in run.shown())
 
     # Two signals end it at once, and one does before the run begins.
     run = Run(arguments("--max_steps", "100000"))

@@ -16,7 +16,9 @@ std::string version_line(std::string const& name);
 /// Runs a program. Opens descriptors 0 to 2 if they are closed, lets failed writes return an error instead of
 /// ending the process, and calls body(). Turns an exception, also one that ends in std::terminate, into one
 /// line on standard error and the documented exit code; ranks that throw the same print one line together.
-/// The line begins with `name`, which must outlive the program's threads.
+/// Standard output that could not be written, as on a full disk, is an error at the end, too, but not one
+/// whose reader has gone, as with `| head`. The line begins with `name`, which must outlive the program's
+/// threads.
 int run_program(char const* name, std::function<int(int, char**)> const& body, int argc, char** argv);
 
 }  // namespace superoffload::cli

@@ -22,7 +22,8 @@ struct launch_settings {
 
 /// Runs `program` with `arguments` (the first one its name) once for each rank, waits for all of them and
 /// returns the exit code of the run: 0, or that of the rank that failed first on its own, or rank_failed
-/// where a signal ended it.
+/// where a signal ended it, or 128 and the number of SIGINT, SIGTERM or SIGHUP if this process got it before
+/// all ranks were started or could answer it.
 ///
 /// A rank finds its number by read_environment() and the segment by rendezvous(). Ranks have no standard
 /// input. Rank 0 has this process's output and errors; lines of the others are prefixed with "rank <n>: ".

@@ -4,6 +4,7 @@
 
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/comm/host_group.hpp>
+#include <superoffload/core/bytes_text.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/log.hpp>
 #include <superoffload/data/loader.hpp>
@@ -165,6 +166,13 @@ basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup 
     total_steps_ = options.eval_only       ? 0
                    : options.max_steps > 0 ? options.max_steps
                                            : loader_->steps_in(options.epochs);
+    if (is_rank_zero()) {
+      for (auto const& line : data_->notes) { log_line(log_level::note, line); }
+      if (total_steps_ > 0 && options.warmup_steps >= total_steps_) {
+        log(log_level::note, "--lr_warmup_steps is ", options.warmup_steps, ", but the run has ",
+            total_steps_, " steps: the rate never reaches --lr");
+      }
+    }
   }
   activity const shown{"measuring and planning", is_rank_zero()};
   settle_plan();
@@ -302,6 +310,10 @@ void basic_trainer<Core>::load() {
     activity const shown{"reading the checkpoint", is_rank_zero() && !options.resume.empty()};
     output_.resume(*loader_);
   }
+  if (is_rank_zero() && state_.step > 0 && state_.step >= total_steps_) {
+    log(log_level::note, "the run ends at step ", total_steps_, ", and its checkpoint is at step ",
+        state_.step, ": nothing is trained; more --max_steps or --num_train_epochs continue it");
+  }
   comm::together(setup_->ranks, [this] { output_.settle_directory(description()); });
   output_.expect_shared();
 }
@@ -398,22 +410,22 @@ std::string basic_trainer<Core>::alternatives_text() const {
   options.offload = planned_.settings;
   auto const& machine = planned_.machine;
   bool const one_memory = machine.device.is_the_host;
-  run_planner const planner{.plan =
-                                [&](training_options const& other) {
-                                  auto shape = shape_with(other);
-                                  shape.expected = expected_of_data(other);
-                                  return plan_step<element_type>(
-                                      *device_, engine_->model().with_tiled_mlp(other.tiled_mlp), shape,
-                                      within_budget(machine, other.offload), other.offload);
-                                },
-                            .fits_in =
-                                [&](std::size_t on_device, std::size_t on_host) {
-                                  return step_fits<element_type>(
-                                      *device_, engine_->model(), planned_.shape,
-                                      offload::with_memory(machine, on_device, on_host), options.offload);
-                                },
-                            .one_memory = one_memory,
-                            .rates_of_offloading = !one_memory && options.offload.how != offload::mode::none};
+  run_planner const planner{
+      .plan =
+          [&](training_options const& other) {
+            auto shape = shape_with(other);
+            shape.expected = expected_of_data(other);
+            return plan_step<element_type>(*device_, engine_->model().with_tiled_mlp(other.tiled_mlp), shape,
+                                           within_budget(machine, other.offload), other.offload);
+          },
+      .fits_in =
+          [&](std::size_t on_device, std::size_t on_host) {
+            return step_fits<element_type>(*device_, engine_->model(), planned_.shape,
+                                           offload::with_memory(machine, on_device, on_host),
+                                           options.offload);
+          },
+      .one_memory = one_memory,
+      .rates_of_offloading = !one_memory && options.offload.how != offload::mode::none};
   return describe(alternatives_of(options, planned_.plan, planner));
 }
 

@@ -18,6 +18,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -52,9 +53,10 @@ SUPEROFFLOAD_INLINE void add_model_and_data(CLI::App& app, training_options& o) 
       ->type_name("DIR")
       ->group(group);
   add_follow_links(app, o)->group(group);
-  app.add_option("--rope_scaling", o.rope_scaling,
-                 "for sequences longer than the model's positions: yarn:FACTOR, linear:FACTOR, llama3:FACTOR, or a "
-                 "JSON object as config.json's rope_scaling; the exported model has it, too")
+  app.add_option(
+         "--rope_scaling", o.rope_scaling,
+         "for sequences longer than the model's positions: yarn:FACTOR, linear:FACTOR, llama3:FACTOR, or a "
+         "JSON object as config.json's rope_scaling; the exported model has it, too")
       ->type_name("SCALING")
       ->group(group);
   add_row_flags(app, o, group);
@@ -210,9 +212,10 @@ SUPEROFFLOAD_INLINE void add_ranks(CLI::App& app, command_line& c, std::optional
                  "--device says cuda. Not with torchrun, srun, mpirun and the like, which start them")
       ->group(group);
   app.add_option("--gpus", gpus, "the same, one process for each GPU")->group(group);
-  app.add_option("--sequence_parallel", c.training.sequence_ranks,
-                 "so many ranks, neighbours, share each micro-batch, for long sequences: each has a part of the "
-                 "tokens, and in attention a part of the heads")
+  app.add_option(
+         "--sequence_parallel", c.training.sequence_ranks,
+         "so many ranks, neighbours, share each micro-batch, for long sequences: each has a part of the "
+         "tokens, and in attention a part of the heads")
       ->type_name("N")
       ->capture_default_str()
       ->group(group);
@@ -499,6 +502,26 @@ SUPEROFFLOAD_INLINE void expect_given_once(CLI::App const& app) {
   }
 }
 
+/// CLI11 takes the largest number for one that is larger.
+SUPEROFFLOAD_INLINE void expect_representable(CLI::App const& app) {
+  for (auto const* option : app.get_options()) {
+    auto const kind = option->get_type_name();
+    for (auto const& value : option->results()) {
+      std::int64_t number = 0;
+      auto const [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
+      expect((kind != "INT" && kind != "N") || failure != std::errc::result_out_of_range,
+             exit_code::bad_input, option->get_name(), " is ", printable(value, 80),
+             ", expected a whole number below 2^63");
+    }
+  }
+}
+
+/// A flag that would do nothing without another one.
+SUPEROFFLOAD_INLINE void expect_companions(CLI::App const& app, training_options const& o) {
+  expect(app.count("--trace_steps") == 0 || !o.trace.empty() || o.report_to.html, exit_code::bad_input,
+         "--trace_steps is given, but neither --trace FILE nor --report_to html, which show these steps");
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char** argv, char const* summary,
@@ -537,6 +560,7 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
     return std::nullopt;
   } catch (CLI::ParseError const& e) { fail(exit_code::bad_input, refusal_of(app, e)); }
   detail::expect_given_once(app);
+  detail::expect_representable(app);
   detail::settle_log(c);
   detail::settle_ranks(c, ranks, gpus, example.local_rank);
   detail::settle_example_flags(app, example, c);
@@ -549,6 +573,7 @@ SUPEROFFLOAD_INLINE std::optional<command_line> read_command_line(int argc, char
   }
   detail::settle_evaluation(c);
   train::check(c.training);
+  detail::expect_companions(app, c.training);
   if (c.device == device_choice::cuda && !plans_only(c)) {
     detail::expect_built_for_gpus(c, built, gpus.has_value());
   }

@@ -18,7 +18,9 @@
 #include <exception>
 #include <fcntl.h>
 #include <new>
+#include <poll.h>
 #include <string>
+#include <unistd.h>
 
 namespace superoffload::cli {
 namespace detail {
@@ -61,6 +63,13 @@ SUPEROFFLOAD_INLINE int report(char const* what, exit_code code) noexcept {
   return static_cast<int>(code);
 }
 
+/// Has something that was written to standard output been lost? Not if its reader has gone.
+SUPEROFFLOAD_INLINE bool lost_output() {
+  bool const failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  ::pollfd about{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  return failed && !(::poll(&about, 1, 0) == 1 && (about.revents & POLLERR) != 0);
+}
+
 /// Tells of the exception that is being handled.
 SUPEROFFLOAD_INLINE int report_current() noexcept {
   try {
@@ -99,7 +108,13 @@ SUPEROFFLOAD_INLINE int run_program(char const* name, std::function<int(int, cha
                    : detail::report("terminated without an exception", exit_code::internal));
   });
   try {
-    return body(argc, argv);
+    int const code = body(argc, argv);
+    return code == 0 && detail::lost_output()
+               ? detail::report(
+                     "standard output: cannot be written (is the disk full?); the program has done "
+                     "all else",
+                     exit_code::io_failure)
+               : code;
   } catch (comm::agreed_error const& e) {
     return e.is_first() ? detail::report_current() : static_cast<int>(e.code());
   } catch (...) {

@@ -42,8 +42,8 @@ SUPEROFFLOAD_INLINE int report(train::run_summary const& done) {
         done.measured->time_per_token() / done.planned.time_per_token());
   }
   if (done.signal != 0) {
-    std::printf("stopped by signal %d after step %lld; saved %s\n", done.signal,
-                static_cast<long long>(done.steps), done.checkpoint.c_str());
+    log(log_level::warning, "stopped by signal ", done.signal, " after step ", done.steps, "; saved ",
+        done.checkpoint.string());
     return code;
   }
   if (done.eval_before && !done.eval_after) {  // an evaluation alone

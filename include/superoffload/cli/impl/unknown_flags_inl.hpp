@@ -114,6 +114,42 @@ SUPEROFFLOAD_INLINE std::string number_refusal(CLI::App const& app, std::string_
                 flag == "--deepspeed" ? "; --deepspeed_config FILE names a configuration" : "");
 }
 
+SUPEROFFLOAD_INLINE std::vector<std::string> flags_of(CLI::App const& app) {
+  std::vector<std::string> names;
+  for (auto const* option : app.get_options()) {
+    for (auto const& name : option->get_lnames()) { names.push_back("--" + name); }
+  }
+  return names;
+}
+
+SUPEROFFLOAD_INLINE std::string no_flag(CLI::App const& app, std::string_view flag) {
+  auto const meant = meant_by(flag, flags_of(app));
+  return concat("there is no flag ", printable(flag, 80), meant.empty() ? "" : " (did you mean ", meant,
+                meant.empty() ? "" : "?)");
+}
+
+/// Of a line of the file of --config, which CLI11 calls "INI was not able to parse NAME".
+SUPEROFFLOAD_INLINE std::string file_refusal(CLI::App const& app, std::string_view what) {
+  constexpr std::string_view begin = "INI was not able to parse ";
+  if (!what.starts_with(begin)) {
+    return printable(what, 400);
+  }
+  auto const name = what.substr(begin.size());
+  return concat("--config: ", no_flag(app, concat("--", name)), "; expected lines FLAG = VALUE");
+}
+
+/// Of a value out of its range, which CLI11 calls "--FLAG: Value X not in range A to B".
+SUPEROFFLOAD_INLINE std::string range_refusal(std::string what) {
+  constexpr std::string_view before = ": Value ", between = " not in range ";
+  auto const first = what.find(before);
+  auto const second = what.find(between, std::min(first, what.size()));
+  if (first != what.npos && second != what.npos) {
+    what.replace(second, between.size(), ", expected ");
+    what.replace(first, before.size(), " is ");
+  }
+  return printable(what, 400);
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::string refusal_of(CLI::App const& app, CLI::ParseError const& error) {
@@ -121,22 +157,21 @@ SUPEROFFLOAD_INLINE std::string refusal_of(CLI::App const& app, CLI::ParseError 
   if (dynamic_cast<CLI::ConversionError const*>(&error) != nullptr) {
     return concat(detail::number_refusal(app, error.what()), help);
   }
+  if (dynamic_cast<CLI::FileError const*>(&error) != nullptr) {
+    return concat("--config: ", printable(error.what(), 400), help);
+  }
+  if (dynamic_cast<CLI::ConfigError const*>(&error) != nullptr) {
+    return concat(detail::file_refusal(app, error.what()), help);
+  }
   if (dynamic_cast<CLI::ExtrasError const*>(&error) == nullptr) {
-    return concat(printable(error.what(), 400), help);
+    return concat(detail::range_refusal(error.what()), help);
   }
   auto const extras = app.remaining();
   auto const flag = std::ranges::find_if(extras, [](auto const& extra) { return extra.starts_with("-"); });
   if (flag == extras.end()) {
     return concat("'", printable(extras.empty() ? "" : extras.front(), 80), "' belongs to no flag", help);
   }
-  auto const word = flag->substr(0, flag->find('='));
-  std::vector<std::string> names;
-  for (auto const* option : app.get_options()) {
-    for (auto const& name : option->get_lnames()) { names.push_back("--" + name); }
-  }
-  auto const meant = detail::meant_by(word, names);
-  return concat("there is no flag ", printable(word, 80), meant.empty() ? "" : " (did you mean ", meant,
-                meant.empty() ? "" : "?)", help);
+  return concat(detail::no_flag(app, flag->substr(0, flag->find('='))), help);
 }
 
 }  // namespace superoffload::cli

@@ -207,7 +207,10 @@ public:
             std::vector<std::string> const& arguments)
       : settings_{&settings}, segment_{settings.shared}, own_{::getpid()} {
     try {
-      for (int r = 0; r < settings.shared.ranks; ++r) { start(r, program, arguments); }
+      for (int r = 0; r < settings.shared.ranks && requested_ == 0; ++r) {
+        start(r, program, arguments);
+        handle_signals();
+      }
     } catch (...) {
       end_all();
       throw;
@@ -217,13 +220,16 @@ public:
   launching& operator=(launching const&) = delete;
 
   int wait() {
+    if (static_cast<int>(children_.size()) < settings_->shared.ranks) {
+      limit_time();  // a signal came meanwhile: those that run would wait for the others
+    }
     while (true) {
       check_ranks();
       if (std::all_of(children_.begin(), children_.end(), [](auto const& c) { return c.end.has_value(); })) {
         break;
       }
       sleep();
-      for (int number = signals_.next(); number != 0; number = signals_.next()) { handle(number); }
+      handle_signals();
     }
     end_all();
     write_the_rest();
@@ -435,6 +441,10 @@ private:
     }
   }
 
+  void handle_signals() {
+    for (int number = signals_.next(); number != 0; number = signals_.next()) { handle(number); }
+  }
+
   void handle(int number) {
     if (number == SIGCHLD) {
       return;
@@ -448,6 +458,9 @@ private:
       ::kill(-group_, SIGCONT);
       for (auto& c : children_) { c.stopped.reset(); }
       return;
+    }
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
+      requested_ = number;
     }
     for (auto const& c : children_) {
       if (!c.end) {
@@ -487,7 +500,22 @@ private:
     }
   }
 
+  /// Did ranks end by the signal that was forwarded to them, before they could answer it, and none failed
+  /// before?
+  [[nodiscard]] bool ended_as_requested() const {
+    auto const ended_by_it = [&](child const& c) {
+      return c.end->si_code != CLD_EXITED && c.end->si_status == requested_;
+    };
+    bool const by_itself = failed_ && !ended_by_it(children_[static_cast<std::size_t>(*failed_)]);
+    bool const some_not_started = static_cast<int>(children_.size()) < settings_->shared.ranks;
+    return requested_ != 0 && !by_itself &&
+           (some_not_started || std::any_of(children_.begin(), children_.end(), ended_by_it));
+  }
+
   [[nodiscard]] int code() const {
+    if (ended_as_requested()) {
+      return 128 + requested_;
+    }
     int worst = 0;
     for (auto const& c : children_) {
       if (c.end->si_code != CLD_EXITED) {
@@ -508,7 +536,8 @@ private:
   pid_t own_;
   caught_signals signals_;
   output out_{STDOUT_FILENO}, err_{STDERR_FILENO};
-  pid_t group_ = 0;  ///< the process group of all ranks: the first rank's process
+  int requested_ = 0;  ///< the signal that asked the run to end, if one came
+  pid_t group_ = 0;    ///< the process group of all ranks: the first rank's process
   std::vector<child> children_;
   std::optional<int> failed_;                  ///< the first rank that failed on its own
   std::optional<clock::time_point> deadline_;  ///< for all ranks that still run

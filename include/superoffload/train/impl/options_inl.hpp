@@ -78,8 +78,6 @@ SUPEROFFLOAD_INLINE std::string weights_of(training_options const& o) {
 
 /// An evaluation alone writes nothing.
 SUPEROFFLOAD_INLINE void check_eval_only(training_options const& o) {
-  expect(!o.eval_only || !o.eval_dataset.empty(), exit_code::bad_input,
-         "--eval_only needs --eval_dataset FILE to evaluate on");
   expect(!o.eval_only || o.resume.empty(), exit_code::bad_input,
          "--eval_only evaluates --model, but --resume is given; expected an exported model as --model");
   for (auto const& [flag, given] : {std::pair{"--metrics", !o.metrics.empty()},
@@ -115,6 +113,8 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
   constexpr std::int64_t many = 1'000'000'000;
   expect(!o.model.empty(), exit_code::bad_input,
          "--model is missing, expected the directory of a checkpoint");
+  expect(!o.eval_only || !o.eval_dataset.empty(), exit_code::bad_input,
+         "--eval_only needs --eval_dataset FILE to evaluate on");
   expect(o.dry_run || !o.dataset.empty(), exit_code::bad_input,
          "--dataset is missing, expected a file of JSON or JSON lines");
   expect(o.dry_run || o.eval_only || !o.output.empty(), exit_code::bad_input,

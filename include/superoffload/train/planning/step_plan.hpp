@@ -6,6 +6,7 @@
 #include <superoffload/comm/communicator.hpp>
 #include <superoffload/comm/host_group.hpp>
 #include <superoffload/comm/single.hpp>
+#include <superoffload/core/bytes_text.hpp>
 #include <superoffload/core/range.hpp>
 #include <superoffload/offload/planning/measure.hpp>
 #include <superoffload/offload/planning/planner.hpp>
@@ -158,17 +159,36 @@ planned_workload plan_in_turns(D const& device, model::as_view<D, T> const& mode
 }
 
 /// By how many bytes a plan exceeds the memories.
-inline std::size_t excess(offload::plan const& p) {
-  auto const beyond = [](std::size_t taken, std::size_t available) {
+struct excess {
+  std::size_t device = 0, host = 0;
+
+  explicit excess(offload::plan const& p)
+      : device{beyond(p.on_device.total(), p.device_available)},
+        host{beyond(p.on_host.total(), p.host_available)} {}
+  [[nodiscard]] std::size_t total() const { return device + host; }
+
+private:
+  static std::size_t beyond(std::size_t taken, std::size_t available) {
     return taken > available ? taken - available : 0;
-  };
-  return beyond(p.on_device.total(), p.device_available) + beyond(p.on_host.total(), p.host_available);
+  }
+};
+
+/// What a refused plan does not say of another one that is refused, too: that it needs no larger device.
+inline std::string also_fits(offload::plan const& refused, offload::plan const& other) {
+  excess const lacks{other};
+  return excess{refused}.device > 0 && lacks.device == 0 && lacks.host > 0
+             ? concat("; with activations on the host, this device and a host with ",
+                      bytes_text(lacks.host, 1), " more")
+             : std::string{};
 }
 
 /// May any plan of such steps be clearly faster? None takes less than the passes of a step without recompute.
 inline bool may_be_faster(planned_workload const& than, offload::machine const& m) {
   double passes = 0.0;
-  for (auto const& unit : offload::unit_times(m, than.work, {})) { passes += unit.forward + unit.backward; }
+  auto const rested = offload::with_gemms_for(m, 0.0);
+  for (auto const& unit : offload::unit_times(rested, than.work, {})) {
+    passes += unit.forward + unit.backward;
+  }
   return than.work.micro_batches * passes < offload::clearly_less * than.plan.step_time;
 }
 
@@ -176,7 +196,7 @@ inline bool may_be_faster(planned_workload const& than, offload::machine const& 
 /// neither fits, where less is lacking. State that then leaves, too, must be worth it.
 inline bool should_leave(offload::plan const& stay, offload::plan const& leave) {
   if (!stay.fits || !leave.fits) {
-    return leave.fits || (!stay.fits && excess(leave) < excess(stay));
+    return leave.fits || (!stay.fits && excess{leave}.total() < excess{stay}.total());
   }
   bool const state_leaves = stay.state.off_the_device() == 0 && leave.state.off_the_device() > 0;
   auto const limit = state_leaves ? offload::worth_leaving * stay.step_time : stay.step_time;
@@ -200,6 +220,8 @@ offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step
   if (shape.recompute == choice::automatic && offload::activations_may_leave(m, s) && !is_enough) {
     if (auto other = with(true); detail::should_leave(best.plan, other.plan)) {
       best = std::move(other);
+    } else if (!best.plan.fits) {
+      best.plan.refusal += detail::also_fits(best.plan, other.plan);
     }
   }
   return offload::keep_whole(std::move(best.plan), units, best.work, m, s);

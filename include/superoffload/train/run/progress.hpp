@@ -34,9 +34,6 @@ private:
 /// "1:02:03", "4:05" or "0:07".
 std::string clock_text(double seconds);
 
-/// "1.50 GiB", "3.20 MiB", "17 B".
-std::string bytes_text(std::size_t bytes);
-
 }  // namespace superoffload::train
 
 #ifndef SUPEROFFLOAD_COMPILED

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/comm/agreement.hpp>
+#include <superoffload/core/bytes_text.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/log.hpp>
 #include <superoffload/data/loader.hpp>

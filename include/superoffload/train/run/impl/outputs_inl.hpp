@@ -73,6 +73,9 @@ SUPEROFFLOAD_INLINE void expect_reports_apart(training_options const& o) {
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE void expect_outputs_apart(training_options const& o) {
+  expect(o.output.empty() || o.dry_run || !detail::are_same(o.output, o.model), exit_code::bad_input,
+         "--output_dir: ", io::shown(o.output),
+         ": is the directory of --model, too; expected one of its own: a run saves and exports there");
   if (o.report_to.any() && !o.output.empty()) {
     detail::expect_reports_apart(o);
   }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/bytes_text.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/log.hpp>
@@ -31,17 +32,6 @@ SUPEROFFLOAD_INLINE std::string clock_text(double seconds) {
     return detail::formatted("%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
   }
   return detail::formatted("%lld:%02lld", whole / 60, whole % 60);
-}
-
-SUPEROFFLOAD_INLINE std::string bytes_text(std::size_t bytes) {
-  static constexpr char const* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  int unit = 0;
-  while (value >= 1024.0 && unit < 4) {
-    value /= 1024.0;
-    ++unit;
-  }
-  return unit == 0 ? detail::formatted("%zu B", bytes) : detail::formatted("%.2f %s", value, units[unit]);
 }
 
 SUPEROFFLOAD_INLINE progress::progress(std::int64_t first_step, std::int64_t total_steps,
