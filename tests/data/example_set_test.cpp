@@ -70,4 +70,17 @@ TEST_CASE("a row may have many learnt ranges; empty ones are left out") {
   }
 }
 
+TEST_CASE("ranges that are no part of an example are refused, and nothing is added") {
+  example_set examples;
+  std::vector<std::int32_t> const tokens{1, 2, 3};
+  for (auto const& learnt : std::vector<std::vector<token_range>>{
+           {{-1, 2}}, {{0, 4}}, {{2, 1}}, {{0, 2}, {1, 3}}, {{2, 3}, {0, 1}}}) {
+    CHECK_THROWS_AS(examples.add(tokens, learnt), error);
+  }
+  CHECK_THROWS_AS(examples.add(tokens, -1), error);
+  CHECK(examples.empty());
+  examples.add(tokens, 7);  // a prompt that was cut
+  CHECK(examples[0].learnt.empty());
+}
+
 }  // namespace

@@ -154,7 +154,7 @@ TEST_CASE("what a user may not expect of a run is said") {
   CHECK(short_run.status == 0);
   CHECK(short_run.err.find("note: --lr_warmup_steps is 4, but the run has 4 steps: the rate never reaches "
                            "--lr\n") != std::string::npos);
-  auto const shorter = p.run({"--resume", "auto", "--max_steps", "3"});
+  auto const shorter = p.run({"--resume", "auto", "--lr_warmup_steps", "4", "--max_steps", "3"});
   CHECK(shorter.status == 0);
   CHECK(
       shorter.err.find("note: the run ends at step 3, and its checkpoint is at step 4: nothing is trained") !=

@@ -52,9 +52,10 @@ public:
     }
     learnt_ends_.push_back(learnt_.size());
   }
-  /// All is learnt but the first `masked` tokens, the prompt.
+  /// All is learnt but the first `masked` tokens, the prompt, which may be longer than a row that was cut.
   void add(std::span<std::int32_t const> tokens, std::int32_t masked) {
-    token_range const rest{masked, static_cast<std::int32_t>(tokens.size())};
+    auto const size = static_cast<std::int32_t>(tokens.size());
+    token_range const rest{std::min(masked, size), size};
     add(tokens, {&rest, 1});
   }
   /// Appends the examples of another set.

@@ -101,6 +101,7 @@ private:
   template <class Body>
   auto guarded(Body&& body);
   void load();
+  void tell_notes() const;
   void train_one_step();
   [[nodiscard]] std::optional<double> deepspeed_tflops(std::int64_t sequences, double seconds) const;
   void count_updates(step_metrics& m);
@@ -166,16 +167,14 @@ basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup 
     total_steps_ = options.eval_only       ? 0
                    : options.max_steps > 0 ? options.max_steps
                                            : loader_->steps_in(options.epochs);
-    if (is_rank_zero()) {
-      for (auto const& line : data_->notes) { log_line(log_level::note, line); }
-      if (total_steps_ > 0 && options.warmup_steps >= total_steps_) {
-        log(log_level::note, "--lr_warmup_steps is ", options.warmup_steps, ", but the run has ",
-            total_steps_, " steps: the rate never reaches --lr");
-      }
-    }
   }
-  activity const shown{"measuring and planning", is_rank_zero()};
-  settle_plan();
+  {
+    activity const shown{"measuring and planning", is_rank_zero()};
+    settle_plan();
+  }
+  if (options.dry_run) {
+    tell_notes();
+  }
 }
 
 template <class Core>
@@ -310,12 +309,27 @@ void basic_trainer<Core>::load() {
     activity const shown{"reading the checkpoint", is_rank_zero() && !options.resume.empty()};
     output_.resume(*loader_);
   }
-  if (is_rank_zero() && state_.step > 0 && state_.step >= total_steps_) {
+  comm::together(setup_->ranks, [this] { output_.settle_directory(description()); });
+  output_.expect_shared();
+  tell_notes();
+}
+
+/// What the user may not expect of this run. Said when nothing else can refuse it.
+template <class Core>
+void basic_trainer<Core>::tell_notes() const {
+  if (!is_rank_zero() || !data_) {
+    return;
+  }
+  for (auto const& line : data_->notes) { log_line(log_level::note, line); }
+  auto const warm_up = setup_->options.warmup_steps;
+  if (total_steps_ > 0 && warm_up >= total_steps_) {
+    log(log_level::note, "--lr_warmup_steps is ", warm_up, ", but the run has ", total_steps_,
+        " steps: the rate never reaches --lr");
+  }
+  if (state_.step > 0 && state_.step >= total_steps_) {
     log(log_level::note, "the run ends at step ", total_steps_, ", and its checkpoint is at step ",
         state_.step, ": nothing is trained; more --max_steps or --num_train_epochs continue it");
   }
-  comm::together(setup_->ranks, [this] { output_.settle_directory(description()); });
-  output_.expect_shared();
 }
 
 /// What the reports say of the run.
