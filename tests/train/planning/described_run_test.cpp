@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace {
 
@@ -60,6 +61,18 @@ TEST_CASE("a config.json is enough to plan for a described machine") {
   CHECK(whole.on("gb200.json").step_time < superchip.step_time);
   CHECK(whole.on("rtx4090.json").fits);
   CHECK_FALSE(whole.on("rtx4090.json", {.host_memory = std::size_t{58} << 30}).fits);
+}
+
+TEST_CASE("a run for which device and host are too small is told of a larger host and of state in fewer bytes") {
+  llama_8b const m{32};
+  auto const refused = m.on("rtx4060.json");
+  REQUIRE_FALSE(refused.fits);
+  CAPTURE(refused.refusal);
+  for (auto const* const part : {"of device memory, but", "this device and a host with ", "(--state int8)"}) {
+    CAPTURE(std::string{part});
+    CHECK(refused.refusal.find(part) != std::string::npos);
+  }
+  CHECK(m.on("rtx4060.json", {.state = state_format::int8}).fits);
 }
 
 TEST_CASE("frozen tensors and the sizes of micro-batches reach the plan") {

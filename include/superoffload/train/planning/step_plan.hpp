@@ -24,6 +24,7 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -205,6 +206,42 @@ inline bool should_leave(offload::plan const& stay, offload::plan const& leave) 
 
 }  // namespace detail
 
+/// Does a plan of such steps fit the machine?
+template <element T, device_policy D>
+bool step_fits(D const& device, model::as_view<D, T> const& model, step_shape shape,
+               offload::machine const& m, offload::settings const& s) {
+  auto const units = units_of_state(model.units(), shape);
+  auto const fits_with = [&](recompute::choice how) {
+    shape.recompute = how;
+    return offload::can_fit(units, workload_of<T>(device, model, shape), m, s);
+  };
+  using recompute::choice;
+  if (shape.recompute != choice::automatic) {
+    return fits_with(shape.recompute);
+  }
+  // Those that take the least memory: of the device alone, and with the host's.
+  return fits_with(choice::every_block) ||
+         (offload::activations_may_leave(m, s) && fits_with(choice::offload));
+}
+
+namespace detail {
+/// Advice to store the optimizer's state in fewer bytes, if that helps and the refusal does not say so.
+template <element T, device_policy D>
+std::string with_fewer_bytes(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
+                             offload::machine const& m, offload::settings const& s,
+                             std::string const& refusal) {
+  auto fewer = s;
+  for (auto const format : state_formats) {
+    fewer.state = format;
+    if (format > s.state && refusal.find("--state ") == refusal.npos &&
+        step_fits<T>(device, model, shape, m, fewer)) {
+      return concat("; or state in fewer bytes (--state ", name_of(format), ")");
+    }
+  }
+  return {};
+}
+}  // namespace detail
+
 /// Plans the steps of a model. On a rank, weights stay gathered in the memory that remains.
 template <element T, device_policy D>
 offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
@@ -224,25 +261,10 @@ offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step
       best.plan.refusal += detail::also_fits(best.plan, other.plan);
     }
   }
-  return offload::keep_whole(std::move(best.plan), units, best.work, m, s);
-}
-
-/// Does a plan of such steps fit the machine?
-template <element T, device_policy D>
-bool step_fits(D const& device, model::as_view<D, T> const& model, step_shape shape,
-               offload::machine const& m, offload::settings const& s) {
-  auto const units = units_of_state(model.units(), shape);
-  auto const fits_with = [&](recompute::choice how) {
-    shape.recompute = how;
-    return offload::can_fit(units, workload_of<T>(device, model, shape), m, s);
-  };
-  using recompute::choice;
-  if (shape.recompute != choice::automatic) {
-    return fits_with(shape.recompute);
+  if (!best.plan.fits) {
+    best.plan.refusal += detail::with_fewer_bytes<T>(device, model, shape, m, s, best.plan.refusal);
   }
-  // Those that take the least memory: of the device alone, and with the host's.
-  return fits_with(choice::every_block) ||
-         (offload::activations_may_leave(m, s) && fits_with(choice::offload));
+  return offload::keep_whole(std::move(best.plan), units, best.work, m, s);
 }
 
 /// The machine that a run on `device` is planned for: this machine's memory and cores, with rates that are
