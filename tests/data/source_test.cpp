@@ -58,13 +58,13 @@ TEST_CASE("a directory is its shards in the order of their names") {
   CHECK(complaint().starts_with(directory.string() +
                                 ": a directory without data; expected files .json or .jsonl"));
   for (char const* const name :
-       {"c.json.gz", "b.jsonl", "a.json", "d.jsonl.zst", ".e.json", "f.txt", "g.gz", "h.parquet"}) {
+       {"c.json.gz", "b.jsonl", "a.json", "d.jsonl.zst", ".e.json", "f.txt", "g.gz", "h.parquet", "i.csv"}) {
     std::ofstream{directory / name} << "x";
   }
   fs::create_directory(directory / "z");
   CHECK(files_of(directory) == std::vector<fs::path>{directory / "a.json", directory / "b.jsonl",
                                                      directory / "c.json.gz", directory / "d.jsonl.zst",
-                                                     directory / "h.parquet"});
+                                                     directory / "h.parquet", directory / "i.csv"});
   CHECK(files_of(file.path()) == std::vector{file.path()});
   CHECK(files_of("/absent") == std::vector<fs::path>{"/absent"});
 }

@@ -11,6 +11,7 @@
 #include <superoffload/io/unpacked_stream.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <string>
@@ -24,7 +25,10 @@ SUPEROFFLOAD_INLINE bool is_shard(std::string_view name) {
     return false;
   }
   name = io::unpacked_name(name);
-  return name.ends_with(".json") || name.ends_with(".jsonl") || name.ends_with(".parquet");
+  // The last three are refused when they are read, which says how to convert them: left out, rows would be
+  // missing.
+  constexpr std::array<std::string_view, 5> ends{".json", ".jsonl", ".parquet", ".csv", ".tsv"};
+  return std::ranges::any_of(ends, [&](auto const end) { return name.ends_with(end); });
 }
 
 }  // namespace detail
