@@ -69,8 +69,8 @@ TEST_CASE("rows of a packed file are those of the file, with their lines") {
   // gzip -n of {"a": 1}\n\n{"b": 2}\n
   using namespace std::string_view_literals;
   CHECK(rows_of(
-      "\037\213\010\000\000\000\000\000\000\003\253\126\112\124\262\122\060\254\345\342\252\126\112\002"
-      "\262\214\152\271\000\347\053\324\116\023\000\000\000"sv) ==
+            "\037\213\010\000\000\000\000\000\000\003\253\126\112\124\262\122\060\254\345\342\252\126\112\002"
+            "\262\214\152\271\000\347\053\324\116\023\000\000\000"sv) ==
         std::vector<std::string>{"1:{\"a\": 1}", "3:{\"b\": 2}"});
 }
 
@@ -93,6 +93,13 @@ TEST_CASE("a table is refused with what converts it") {
        {std::pair{"rows.csv", "read_csv(FILE).to_json"}, {"rows.tsv", "read_csv(FILE, sep='\\t').to_json"}}) {
     file_of const file{"instruction,output\na,b\n", name};
     CHECK_THROWS_WITH_AS(row_reader{file.path()}.next(), doctest::Contains(says), error);
+  }
+}
+
+TEST_CASE("an object over several lines is refused with what makes it one") {
+  for (char const* const text : {"{\n \"text\": \"a\"\n}\n", "\n{ \t\r\n\"text\": \"a\"}"}) {
+    file_of const file{text};
+    CHECK_THROWS_WITH_AS(row_reader{file.path()}.next(), doctest::Contains("jq -c . FILE > LINES"), error);
   }
 }
 

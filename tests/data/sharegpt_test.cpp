@@ -73,6 +73,9 @@ TEST_CASE("a row that is no conversation is refused by its field") {
           {R"({"conversations": []})", "conversations: no turn"},
           {R"({"conversations": ["a"]})", "conversations[0]: expected an object, found \"a\""},
           {R"({"conversations": [{"value": "a"}]})", "conversations[0]: field 'from' is missing"},
+          {R"({"conversations": [{"role": "user", "content": "a"}]})",
+           "conversations[0]: a turn with 'role', not 'from'; expected --columns messages=conversations "
+           "for "},
           {R"({"conversations": [{"from": "gpt"}]})", "conversations[0]: field 'value' is missing"},
           {R"({"conversations": [{"from": 1, "value": "a"}]})",
            "conversations[0].from: expected a string, found 1"},

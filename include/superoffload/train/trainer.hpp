@@ -168,13 +168,8 @@ basic_trainer<Core>::basic_trainer(device_type& device, Core& engine, run_setup 
                    : options.max_steps > 0 ? options.max_steps
                                            : loader_->steps_in(options.epochs);
   }
-  {
-    activity const shown{"measuring and planning", is_rank_zero()};
-    settle_plan();
-  }
-  if (options.dry_run) {
-    tell_notes();
-  }
+  activity const shown{"measuring and planning", is_rank_zero()};
+  settle_plan();
 }
 
 template <class Core>

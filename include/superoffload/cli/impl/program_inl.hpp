@@ -63,9 +63,11 @@ SUPEROFFLOAD_INLINE int report(char const* what, exit_code code) noexcept {
   return static_cast<int>(code);
 }
 
-/// Has something that was written to standard output been lost? Not if its reader has gone.
+/// Has something that was written to standard output been lost? Not if its reader has gone, nor if it was
+/// closed (take_standard_descriptors).
 SUPEROFFLOAD_INLINE bool lost_output() {
-  bool const failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  bool const open = (::fcntl(STDOUT_FILENO, F_GETFL) & O_ACCMODE) != O_RDONLY;
+  bool const failed = open && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0);
   ::pollfd about{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
   return failed && !(::poll(&about, 1, 0) == 1 && (about.revents & POLLERR) != 0);
 }

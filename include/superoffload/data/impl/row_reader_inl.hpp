@@ -134,6 +134,9 @@ SUPEROFFLOAD_INLINE std::optional<row> row_reader::next_line() {
     form_ = form::ended;
     return std::nullopt;
   }
+  auto const line = rest().substr(0, bytes);
+  expect(line.front() != '{' || line.find_first_not_of(detail::blanks, 1) != line.npos, exit_code::bad_input,
+         here(), ": an object that goes over several lines; expected one a line: jq -c . FILE > LINES");
   return take(bytes);
 }
 

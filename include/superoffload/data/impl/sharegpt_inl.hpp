@@ -71,7 +71,11 @@ SUPEROFFLOAD_INLINE ordered_json calls_of(io::json_field const& value, int depth
   return calls;
 }
 
-SUPEROFFLOAD_INLINE ordered_json message_of(io::json_field const& turn, int depth) {
+/// `list`: what the data call the list of turns.
+SUPEROFFLOAD_INLINE ordered_json message_of(io::json_field const& turn, int depth, std::string const& list) {
+  expect(!turn.raw().is_object() || turn.has("from") || !turn.has("role"), exit_code::bad_input, turn.where(),
+         ": a turn with 'role', not 'from'; expected --columns messages=", printable(list, 60),
+         " for messages with role and content");
   auto const from = turn["from"];
   ordered_json message{{"role", std::string{role_of(from)}}};
   if (from.text() == "function_call") {
@@ -101,7 +105,7 @@ SUPEROFFLOAD_INLINE std::string messages_of_sharegpt(row const& one, column_name
     messages.push_back({{"role", "system"}, {"content", system}});
   }
   for (std::size_t i = 0; i < turns.raw().size(); ++i) {
-    messages.push_back(detail::message_of(turns[i], depth));
+    messages.push_back(detail::message_of(turns[i], depth, column_of(columns, "conversations")));
   }
   if (fields.has("tools")) {
     auto const tools = fields["tools"];
