@@ -88,7 +88,7 @@ TEST_CASE("malformed data sets are refused with file, line and field") {
            {"comma_at_end.json", ":3: row 2: expected an object, found ']"},
            {"text_after_list.json", ":4: expected nothing after the list, found '[]"},
            {"two_objects_on_a_line.jsonl", ":1: byte 51: expected valid JSON"},
-           {"object_over_lines.jsonl", ":1: byte 2: expected valid JSON"},
+           {"object_over_lines.jsonl", ":1: an object that goes over several lines"},
            {"not_json.jsonl", ":1: byte 1: expected valid JSON"},
            {"field_twice.jsonl", ":1: field 'instruction' appears twice"},
            {"invalid_utf8.jsonl", ":2: byte 22: expected valid JSON in UTF-8"},
