@@ -459,12 +459,10 @@ TEST_CASE("calls before initialize(), or again after it, are refused") {
   CHECK_THROWS_WITH_AS((train::engine<model::llama>{
                            device, small(), {.max_grad_norm = -1.0, .max_rows = 1, .max_positions = 1}}),
                        doctest::Contains("max_grad_norm is -1"), error);
-  CHECK_THROWS_WITH_AS(
-      (train::engine<model::llama>{
-          device,
-          small(),
-          {.max_rows = 1, .max_positions = 1, .configuration = {.format = state_format::int8}}}),
-      doctest::Contains("expected offload::super"), error);
+  train::engine_options int8{.max_rows = 1, .max_positions = 1};
+  int8.configuration.format = state_format::int8;
+  CHECK_THROWS_WITH_AS((train::engine<model::llama>{device, small(), int8}),
+                       doctest::Contains("expected offload::super"), error);
 }
 
 TEST_CASE("calls out of a step's order are refused, and the step goes on as if they had not been made") {
@@ -499,11 +497,11 @@ TEST_CASE("calls out of a step's order are refused, and the step goes on as if t
   CHECK(e.accepted_steps() == 1);
 }
 
-using resident = train::engine<model::llama>;
-using offloaded = train::engine<model::llama, zero::offloaded, offload::super>;
+using resident_engine = train::engine<model::llama>;
+using offloaded_engine = train::engine<model::llama, zero::offloaded, offload::super>;
 
-TEST_CASE_TEMPLATE("a step without its step() changes nothing, wherever the state lives", engine, resident,
-                   offloaded) {
+TEST_CASE_TEMPLATE("a step without its step() changes nothing, wherever the state lives", engine,
+                   resident_engine, offloaded_engine) {
   cpu::device device{2};
   train::engine_options options{.max_rows = 4, .max_positions = 4};
   if (engine::configures) {
