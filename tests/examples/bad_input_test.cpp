@@ -566,7 +566,7 @@ TEST_CASE("data that are no file, or leave nothing to learn, are rejected") {
   {
     workplace w;
     w.flags = {"--dataset", w.model.string()};
-    w.check({(w.model / "config.json").string() + ":1", "expected valid JSON"});
+    w.check({(w.model / "config.json").string() + ":1", "an object that goes over several lines"});
   }
   {
     workplace w;
