@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/data/label_tokens.hpp>
 #include <superoffload/text/token_range.hpp>
 
 #include <algorithm>
@@ -23,11 +24,7 @@ struct example {
   /// The number of tokens.
   [[nodiscard]] std::int64_t length() const noexcept { return static_cast<std::int64_t>(tokens.size()); }
   /// How many tokens are a target. The first never is: no token precedes it.
-  [[nodiscard]] std::int64_t label_tokens() const noexcept {
-    std::int64_t count = 0;
-    for (auto const& part : learnt) { count += std::max(part.end - std::max(part.begin, 1), 0); }
-    return count;
-  }
+  [[nodiscard]] std::int64_t label_tokens() const noexcept { return data::label_tokens(learnt); }
 };
 
 /// Many examples in one flat array: 4 bytes a token, 16 bytes a row and 8 bytes a learnt range.

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/data/label_tokens.hpp>
 #include <superoffload/data/split.hpp>
 #include <superoffload/text/chat_template.hpp>
 #include <superoffload/text/prompt.hpp>
 #include <superoffload/text/tokenizer.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -43,13 +43,7 @@ struct encoded_row {
 
   [[nodiscard]] bool was_cut() const noexcept { return uncut > static_cast<std::int64_t>(ids.size()); }
   /// How many ids are a target. The first never is: no id precedes it.
-  [[nodiscard]] std::int64_t label_tokens() const noexcept {
-    std::int64_t count = 0;
-    for (auto const& part : learnt) {
-      count += std::max<std::int64_t>(part.end - std::max<std::int64_t>(part.begin, 1), 0);
-    }
-    return count;
-  }
+  [[nodiscard]] std::int64_t label_tokens() const noexcept { return data::label_tokens(learnt); }
 };
 
 /// Turns the texts of rows into ids. Immutable; any number of threads may use one.
