@@ -441,6 +441,8 @@ private:
     }
   }
 
+  static bool asks_to_end(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP; }
+
   void handle_signals() {
     for (int number = signals_.next(); number != 0; number = signals_.next()) { handle(number); }
   }
@@ -459,7 +461,7 @@ private:
       for (auto& c : children_) { c.stopped.reset(); }
       return;
     }
-    if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
+    if (asks_to_end(number)) {
       requested_ = number;
     }
     for (auto const& c : children_) {
@@ -473,7 +475,7 @@ private:
   void write_the_rest() {
     while (out_.waits() || err_.waits()) {
       for (int number = signals_.next(); number != 0; number = signals_.next()) {
-        if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
+        if (asks_to_end(number)) {
           return;
         }
       }
