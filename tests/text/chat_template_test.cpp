@@ -205,6 +205,9 @@ TEST_CASE("malformed rows are refused with row and field") {
   auto const user = [](std::string const& more) {
     return with_messages(R"([{"role": "user", "content": "x"}, )" + more + "]");
   };
+  auto const options = [](std::string const& kwargs) {
+    return R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": )" + kwargs + "}";
+  };
   struct bad_row {
     char const* form;
     std::string row;
@@ -258,28 +261,21 @@ TEST_CASE("malformed rows are refused with row and field") {
        user(
            R"({"role": "assistant", "content": "x", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]})"),
        "messages[1].content: the template writes no content beside a call; expected none"},
-      {"llama3", R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": []})",
-       "chat_template_kwargs: expected an object, found a list"},
-      {"llama3",
-       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"date_string": 1}})",
+      {"llama3", options("[]"), "chat_template_kwargs: expected an object, found a list"},
+      {"llama3", options(R"({"date_string": 1})"),
        "chat_template_kwargs.date_string: expected a text, found a number"},
-      {"llama3", R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"tools": []}})",
+      {"llama3", options(R"({"tools": []})"),
        "chat_template_kwargs.tools: no option of this template; expected date_string, tools_in_user_message, "
        "custom_tools, builtin_tools"},
-      {"phi4",
-       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"date_string": "x"}})",
+      {"phi4", options(R"({"date_string": "x"})"),
        "chat_template_kwargs.date_string: no option of this template; expected none"},
-      {"qwen3",
-       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"enable_thinkng": false}})",
+      {"qwen3", options(R"({"enable_thinkng": false})"),
        "chat_template_kwargs.enable_thinkng: no option of this template; expected enable_thinking"},
-      {"qwen3",
-       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"enable_thinking": "false"}})",
+      {"qwen3", options(R"({"enable_thinking": "false"})"),
        "chat_template_kwargs.enable_thinking: expected true or false, found a text"},
-      {"llama3",
-       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"builtin_tools": {}}})",
+      {"llama3", options(R"({"builtin_tools": {}})"),
        "chat_template_kwargs.builtin_tools: expected a list, found an object"},
-      {"gpt_oss",
-       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"builtin_tools": ["pyton"]}})",
+      {"gpt_oss", options(R"({"builtin_tools": ["pyton"]})"),
        "chat_template_kwargs.builtin_tools[0]: expected browser or python, found 'pyton'"},
       {"llama3", user(R"({"role": "assistant"})"), "messages[1].content: expected a text, found nothing"},
       {"qwen3", user(R"({"role": "assistant", "content": null})"),
@@ -306,8 +302,7 @@ TEST_CASE("malformed rows are refused with row and field") {
        "messages[1].weight: expected 0 or 1, found 0.5"},
       {"llama3", user(R"({"role": "assistant", "content": "x", "weight": "0"})"),
        "messages[1].weight: expected 0 or 1, found a text"},
-      {"seed_oss",
-       R"({"messages": [{"role": "user", "content": "x"}], "chat_template_kwargs": {"thinking_budget": "9"}})",
+      {"seed_oss", options(R"({"thinking_budget": "9"})"),
        "chat_template_kwargs.thinking_budget: expected a number, found a text"},
       {"seed_oss", user(R"({"role": "assistant", "content": " "})"),
        "messages[1].content: the template writes no end of turn after an empty answer; expected a text that "
