@@ -161,32 +161,32 @@ private:
       stream_.synchronize();
     });
   }
-  /// Seconds of what queue() queues.
-  struct paced {
-    double rested, sustained;  ///< after a pause, and at the speed that the device sustains
-  };
+  /// Seconds of what queue() queues, on average.
   template <class Queue>
-  paced paced_seconds(Queue const& queue) {
+  double seconds_of(Queue const& queue, int times) {
     drain_at_end const drained{stream_};
-    auto const of = [&](int times) {
-      auto const begin = clock::now();
-      for (int i = 0; i < times; ++i) { queue(); }
-      stream_.synchronize();
-      return seconds_since(begin) / times;
-    };
-    of(1);  // which may also choose algorithms, at full power
-    std::this_thread::sleep_for(std::chrono::duration<double>{2.0 * D::settling_time});
-    double const fresh = least_seconds([&] { of(1); });
+    auto const begin = clock::now();
+    for (int i = 0; i < times; ++i) { queue(); }
+    stream_.synchronize();
+    return seconds_since(begin) / times;
+  }
+  template <class Queue>
+  double fresh_seconds(Queue const& queue) {
+    return least_seconds([&] { seconds_of(queue, 1); });
+  }
+  /// At the speed that the device sustains. `fresh`: seconds before it settles.
+  template <class Queue>
+  double sustained_seconds(Queue const& queue, double fresh) {
     auto const settling = static_cast<int>(D::settling_time / fresh);
     if (settling == 0) {
-      return {fresh, fresh};
+      return fresh;
     }
-    of(settling);
-    return {fresh, of(settling)};
+    seconds_of(queue, settling);
+    return seconds_of(queue, settling);
   }
   template <class Queue>
   double sustained_seconds(Queue const& queue) {
-    return paced_seconds(queue).sustained;
+    return sustained_seconds(queue, fresh_seconds(queue));
   }
 
   double round_trip() {
@@ -219,7 +219,7 @@ private:
     auto* const input = x.template as<T>();
     auto* const weight = w.template as<T>();
     auto* const output = y.template as<T>();
-    auto const seconds = paced_seconds([&] {
+    auto const queue = [&] {
       launch(stream_, kernel::gemm<T>{.a = input,
                                       .b = weight,
                                       .c = output,
@@ -238,9 +238,12 @@ private:
                                       .n = p.inner,
                                       .k = rows,
                                       .transpose_a = true});
-    });
-    part.gemms = 3.0 * static_cast<double>(rows * of_row) / seconds.sustained;
-    part.rested = std::max(1.0, seconds.sustained / seconds.rested);
+    };
+    seconds_of(queue, 1);  // which may also choose algorithms, at full power
+    std::this_thread::sleep_for(std::chrono::duration<double>{2.0 * D::settling_time});
+    double const rested = fresh_seconds(queue), sustained = sustained_seconds(queue, rested);
+    part.gemms = 3.0 * static_cast<double>(rows * of_row) / sustained;
+    part.rested = std::max(1.0, sustained / rested);
   }
 
   /// The same in 8 bits, with inputs that are rounded already.
@@ -372,13 +375,12 @@ public:
   template <class Copy>
   void keep_up(typename D::stream& stream, Copy const& copy) {
     for (; !queued_.empty() && queued_.front().done(); queued_.pop_front()) {
-      if (auto const now = clock::now(); last_) {
+      auto const now = clock::now();
+      if (last_) {
         ++copies_;
         seconds_ += std::chrono::duration<double>(now - *last_).count();
-        last_ = now;
-      } else {
-        last_ = now;
       }
+      last_ = now;
     }
     while (queued_.size() < at_once) {
       copy();

@@ -27,7 +27,7 @@ public:
   /// \returns the candidate that lacks the least device memory, of those the one that takes the least of the
   /// host, and the reason.
   [[nodiscard]] plan make() const {
-    auto p = least_of(candidates_);
+    auto p = least();
     p.fits = false;
     p.refusal = budget_.left_on_device(p) < 0 ? device_refusal(p) : host_refusal(p);
     return p;
@@ -41,15 +41,15 @@ private:
     return allowed && *allowed <= bytes ? concat(" are allowed (", flag, "); ") : " are available; ";
   }
 
-  [[nodiscard]] plan least_of(plan_candidates const& candidates) const {
+  [[nodiscard]] plan least() const {
     auto const need = [this](plan const& p) {
       return std::pair{std::min<std::int64_t>(budget_.left_on_device(p), 0),
                        -static_cast<std::int64_t>(budget_.on_host(p))};
     };
     std::optional<plan> best;
-    for (auto const what : candidates.kinds()) {
-      for (double const share : candidates.shares(what)) {
-        for (auto& p : candidates.of(w_.levels.size() - 1, share, what)) {
+    for (auto const what : candidates_.kinds()) {
+      for (double const share : candidates_.shares(what)) {
+        for (auto& p : candidates_.of(w_.levels.size() - 1, share, what)) {
           if (!best || need(p) > need(*best)) {
             best = std::move(p);
           }
@@ -76,17 +76,7 @@ private:
       return text + "let weights live on the host (--offload_weights auto)";
     }
     return text + concat(without_check(), with_fewer_bytes(), "it takes a device with ",
-                         memory(need - budget_.device()), " more, ", on_larger_host(),
-                         "shorter sequences or a smaller model");
-  }
-  /// A larger host, if more can go there than fits this one.
-  [[nodiscard]] std::string on_larger_host() const {
-    auto roomy = m_;
-    roomy.host.memory = std::size_t{1} << 50;
-    plan_candidates const all{units_, w_, roomy, s_};
-    return all.any_fits()
-               ? concat("a host with ", memory(budget_.on_host(least_of(all)) - budget_.host()), " more, ")
-               : std::string{};
+                         memory(need - budget_.device()), " more, shorter sequences or a smaller model");
   }
   /// Advice to leave the gradient check out, if that helps: no gradient is held for it then.
   [[nodiscard]] std::string without_check() const {

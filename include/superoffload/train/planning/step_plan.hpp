@@ -230,11 +230,13 @@ template <element T, device_policy D>
 std::string with_fewer_bytes(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
                              offload::machine const& m, offload::settings const& s,
                              std::string const& refusal) {
+  if (refusal.find("--state ") != refusal.npos) {
+    return {};
+  }
   auto fewer = s;
   for (auto const format : state_formats) {
     fewer.state = format;
-    if (format > s.state && refusal.find("--state ") == refusal.npos &&
-        step_fits<T>(device, model, shape, m, fewer)) {
+    if (format > s.state && step_fits<T>(device, model, shape, m, fewer)) {
       return concat("; or state in fewer bytes (--state ", name_of(format), ")");
     }
   }
