@@ -33,7 +33,7 @@ ALLOWED = {
     "autograd": "core kernel",
     "optim": "core kernel",
     "zero": "core kernel autograd comm",
-    "offload": "core kernel cpu autograd optim zero",
+    "offload": "core kernel cpu comm autograd optim zero",
     "nn": "core kernel autograd",
     "model": "core kernel autograd nn io",
     "train": "core kernel cpu comm io text data autograd optim zero offload nn model",

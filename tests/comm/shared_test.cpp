@@ -18,6 +18,7 @@ TEST_CASE_TEMPLATE("ranks of one host compute the collectives' results", Group, 
   Group groups;
   for (int const ranks : {1, 2, 3, 4}) {
     conformance::communicator_computes_what_it_says(groups, ranks);
+    conformance::communicator_divides_its_ranks(groups, ranks);
     conformance::communicator_agrees_on_the_host(groups, ranks);
     conformance::communicator_keeps_the_order_of_streams(groups, ranks);
   }

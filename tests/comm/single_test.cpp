@@ -33,6 +33,7 @@ struct alone {
 TEST_CASE("a group of one computes the collectives' results") {
   alone group;
   conformance::communicator_computes_what_it_says(group, 1);
+  conformance::communicator_divides_its_ranks(group, 1);
   conformance::communicator_agrees_on_the_host(group, 1);
   conformance::communicator_keeps_the_order_of_streams(group, 1);
 }

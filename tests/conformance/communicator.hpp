@@ -134,57 +134,104 @@ void moves_bytes(D& device, C& group, std::uint32_t seed, std::size_t count) {
   require(inside.holds(everybody), "all_gather in place of ", count, " bytes");
 }
 
-/// Checks all_to_all with parts of `count` bytes, in every size of group.
+/// Every division of so many ranks into subsets.
+inline std::vector<comm::division> divisions_of(int ranks) {
+  std::vector<comm::division> all{{}};
+  for (int size = 1; size <= ranks; ++size) {
+    if (ranks % size == 0) {
+      all.push_back(comm::neighbours(size));
+      all.push_back(comm::counterparts(size));
+    }
+  }
+  return all;
+}
+/// For messages: "among 2 neighbours".
+inline std::string text_of(comm::division const& among, int runs) {
+  return concat(" of ", runs, " runs among ", among.neighbours,
+                among.counterparts ? " counterparts" : " neighbours");
+}
+
+/// Checks all_to_all with parts of `count` bytes among the members of a division.
 template <device_policy D, comm::communicator<D> C>
-void exchanges_parts(D& device, C& group, std::uint32_t seed, std::size_t count) {
+void exchanges_parts(D& device, C& group, std::uint32_t seed, std::size_t count,
+                     comm::division const& among) {
   typename D::stream stream{device};
-  for (int size = 1; size <= group.ranks(); ++size) {
-    if (group.ranks() % size != 0) {
-      continue;
+  auto const members = among.of(group.rank(), group.ranks());
+  auto const all = static_cast<std::size_t>(members.number) * count;
+  auto const own = static_cast<std::size_t>(members.index_of(group.rank())) * count;
+  bytes expected;
+  for (int i = 0; i < members.number; ++i) {
+    auto const sent = bytes_of(members.rank(i), seed, all);
+    auto const mine = sent.begin() + static_cast<std::ptrdiff_t>(own);
+    expected.insert(expected.end(), mine, mine + static_cast<std::ptrdiff_t>(count));
+  }
+  array<D, std::uint8_t> from{device, stream, bytes_of(group.rank(), seed, all)};
+  array<D, std::uint8_t> to{device, stream, bytes(all, 0xEE)};
+  group.queue(stream, comm::all_to_all{from.data(), to.data(), count, among});
+  require(to.holds(expected), "all_to_all of ", count, " bytes", text_of(among, 1));
+}
+
+/// Checks all_gather with `runs` runs of `count` bytes among the members of a division.
+template <device_policy D, comm::communicator<D> C>
+void gathers_runs(D& device, C& group, std::uint32_t seed, std::size_t count, comm::division const& among,
+                  int runs) {
+  typename D::stream stream{device};
+  auto const members = among.of(group.rank(), group.ranks());
+  auto const all = static_cast<std::size_t>(runs) * count;
+  bytes expected;
+  for (int k = 0; k < runs; ++k) {
+    for (int i = 0; i < members.number; ++i) {
+      auto const of_member = bytes_of(members.rank(i), seed, all);
+      auto const run = of_member.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(k) * count);
+      expected.insert(expected.end(), run, run + static_cast<std::ptrdiff_t>(count));
     }
-    comm::all_to_all const way{.group = size};
-    auto const first = way.first_rank(group.rank());
-    auto const all = static_cast<std::size_t>(size) * count;
-    bytes expected;
-    for (int r = first; r < first + size; ++r) {
-      auto const sent = bytes_of(r, seed, all);
-      auto const mine =
-          sent.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(group.rank() - first) * count);
-      expected.insert(expected.end(), mine, mine + static_cast<std::ptrdiff_t>(count));
-    }
-    array<D, std::uint8_t> from{device, stream, bytes_of(group.rank(), seed, all)};
-    array<D, std::uint8_t> to{device, stream, bytes(all, 0xEE)};
-    group.queue(stream, comm::all_to_all{from.data(), to.data(), count, size});
-    require(to.holds(expected), "all_to_all of ", count, " bytes in groups of ", size);
+  }
+  array<D, std::uint8_t> from{device, stream, bytes_of(group.rank(), seed, all)};
+  array<D, std::uint8_t> to{device, stream, bytes(expected.size(), 0xEE)};
+  group.queue(stream, comm::all_gather{from.data(), to.data(), count, among, runs});
+  require(to.holds(expected), "all_gather of ", count, " bytes", text_of(among, runs));
+  if (runs == 1) {
+    auto* const own = to.data() + static_cast<std::size_t>(members.index_of(group.rank())) * count;
+    group.queue(stream, comm::all_gather{own, to.data(), count, among});
+    require(to.holds(expected), "all_gather in place of ", count, " bytes", text_of(among, runs));
   }
 }
 
+/// Checks reduce_scatter with `runs` runs of `count` elements among the members of a division.
 template <element From, element To, device_policy D, comm::communicator<D> C>
-void reduces(D& device, C& group, std::uint32_t seed, std::size_t count) {
+void reduces(D& device, C& group, std::uint32_t seed, std::size_t count, comm::division const& among = {},
+             int runs = 1) {
   typename D::stream stream{device};
-  auto const ranks = static_cast<std::size_t>(group.ranks());
-  auto const own = static_cast<std::size_t>(group.rank());
+  auto const members = among.of(group.rank(), group.ranks());
+  auto const number = static_cast<std::size_t>(members.number), times = static_cast<std::size_t>(runs);
+  auto const own = static_cast<std::size_t>(members.index_of(group.rank()));
   std::vector<std::vector<From>> all;
-  for (int r = 0; r < group.ranks(); ++r) { all.push_back(numbers_of<From>(r, seed, ranks * count)); }
+  for (int i = 0; i < members.number; ++i) {
+    all.push_back(numbers_of<From>(members.rank(i), seed, times * number * count));
+  }
   array<D, From> from{device, stream, all[own]};
   for (bool const accumulate : {false, true}) {
-    auto const before = numbers_of<To>(group.rank() + 50, seed, count);
+    auto const before = numbers_of<To>(group.rank() + 50, seed, times * count);
     array<D, To> to{device, stream, before};
     comm::reduce_scatter<From, To> sum{.from = from.data(),
                                        .to = to.data(),
                                        .count = static_cast<std::int64_t>(count),
-                                       .accumulate = accumulate};
+                                       .accumulate = accumulate,
+                                       .among = among,
+                                       .runs = runs};
     buffer<D> const scratch{device, group.scratch_bytes(sum)};
     sum.scratch = scratch.data();
     group.queue(stream, sum);
     std::vector<To> expected;
-    for (std::size_t i = 0; i < count; ++i) {
-      std::vector<From> values;
-      for (auto const& of_rank : all) { values.push_back(of_rank[own * count + i]); }
-      expected.push_back(sum_of<To>(values, accumulate ? &before[i] : nullptr));
+    for (std::size_t k = 0; k < times; ++k) {
+      for (std::size_t i = 0; i < count; ++i) {
+        std::vector<From> values;
+        for (auto const& of_member : all) { values.push_back(of_member[(k * number + own) * count + i]); }
+        expected.push_back(sum_of<To>(values, accumulate ? &before[k * count + i] : nullptr));
+      }
     }
     require(to.holds(expected), "reduce_scatter of ", count, " ", name_of(dtype_of<From>), " to ",
-            name_of(dtype_of<To>), accumulate ? ", added" : "");
+            name_of(dtype_of<To>), accumulate ? ", added" : "", text_of(among, runs));
   }
   require(from.holds(all[own]), "reduce_scatter changed what it sums");
 }
@@ -199,12 +246,30 @@ void communicator_computes_what_it_says(Group& groups, int ranks) {
     std::uint32_t seed = 1;
     for (std::size_t const count : {0UL, 1UL, 3UL, 64UL, 1000UL, 4096UL, 4097UL, 30011UL}) {
       moves_bytes(device, group, seed++, count);
-      exchanges_parts(device, group, seed++, count);
       reduces<float, float>(device, group, seed++, count);
       reduces<float, bfloat16>(device, group, seed++, count);
       reduces<bfloat16, bfloat16>(device, group, seed++, count);
       reduces<bfloat16, float>(device, group, seed++, count);
       reduces<double, double>(device, group, seed++, count);
+    }
+  }));
+}
+
+/// Checks every operation among the members of every division of the ranks, also in several runs.
+template <class Group>
+void communicator_divides_its_ranks(Group& groups, int ranks) {
+  CAPTURE(ranks);
+  all_succeeded(groups.run(ranks, [](auto& device, auto& group) {
+    std::uint32_t seed = 1;
+    for (auto const& among : divisions_of(group.ranks())) {
+      for (std::size_t const count : {0UL, 1UL, 65UL, 4097UL}) {
+        exchanges_parts(device, group, seed++, count, among);
+        for (int const runs : {1, 3}) {
+          gathers_runs(device, group, seed++, count, among, runs);
+          reduces<bfloat16, float>(device, group, seed++, count, among, runs);
+          reduces<float, float>(device, group, seed++, count, among, runs);
+        }
+      }
     }
   }));
 }

@@ -72,6 +72,7 @@ TEST_CASE("ranks compute the collectives' results by messages") {
   processes groups;
   for (int const ranks : numbers_of_ranks()) {
     conformance::communicator_computes_what_it_says(groups, ranks);
+    conformance::communicator_divides_its_ranks(groups, ranks);
     conformance::communicator_agrees_on_the_host(groups, ranks);
     conformance::communicator_keeps_the_order_of_streams(groups, ranks);
   }

@@ -24,6 +24,7 @@ TEST_SUITE("one_gpu") {
   TEST_CASE("a single GPU computes the collectives' results") {
     test::gpu_processes groups;
     conformance::communicator_computes_what_it_says(groups, 1);
+    conformance::communicator_divides_its_ranks(groups, 1);
     conformance::communicator_agrees_on_the_host(groups, 1);
     conformance::communicator_keeps_the_order_of_streams(groups, 1);
   }
@@ -113,6 +114,7 @@ TEST_SUITE("gpus") {
     Group groups;
     for (int ranks = 2; ranks <= test::gpus(); ++ranks) {
       conformance::communicator_computes_what_it_says(groups, ranks);
+      conformance::communicator_divides_its_ranks(groups, ranks);
       conformance::communicator_agrees_on_the_host(groups, ranks);
       conformance::communicator_keeps_the_order_of_streams(groups, ranks);
     }

@@ -42,6 +42,7 @@ TEST_CASE("the communicator computes the collectives' results with NCCL's calls"
   ranks_on_host groups;
   for (int const ranks : {1, 2, 3, 4}) {
     conformance::communicator_computes_what_it_says(groups, ranks);
+    conformance::communicator_divides_its_ranks(groups, ranks);
     conformance::communicator_agrees_on_the_host(groups, ranks);
     conformance::communicator_keeps_the_order_of_streams(groups, ranks);
   }

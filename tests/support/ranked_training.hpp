@@ -94,6 +94,7 @@ struct settings {
   bool immediate = false;
   int layers = 2;
   int weight_buffers = 3;  ///< units that are gathered at once
+  int weight_ranks = 0;    ///< that keep a copy of the weights; 0: all
   int sequence_ranks = 1;  ///< that share a micro-batch
   int kv_heads = 2;        ///< of four heads
   int tiled_mlp = 0;       ///< as in model::config
@@ -236,6 +237,7 @@ template <class Engine>
 offload::configuration configuration_of(Engine const& e, settings const& s, int rank) {
   offload::configuration a;
   a.buffers.weights = s.weight_buffers;
+  a.weight_ranks = s.weight_ranks;
   if constexpr (Engine::configures) {
     a.buckets = mixed(e.units_of_state(), rank);
     a.speculates = s.speculates;

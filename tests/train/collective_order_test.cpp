@@ -11,6 +11,8 @@
 
 #include <doctest/doctest.h>
 
+#include "comm/groups.hpp"
+#include "conformance/communicator.hpp"
 #include "support/engine_cores.hpp"
 #include "support/precisions.hpp"
 #include "support/ranked_training.hpp"
@@ -20,6 +22,7 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -52,6 +55,55 @@ public:
 struct writing {
   template <device_policy D>
   using communicator = writing_communicator<D>;
+};
+
+/// One of several ranks, which writes down its collectives: what, among whom, and bytes that it sends.
+template <class D>
+class noting_communicator {
+public:
+  explicit noting_communicator(test::group_of_host& group) : group_{&group} {}
+  std::vector<std::string> written;
+
+  [[nodiscard]] int rank() const { return group_->rank(); }
+  [[nodiscard]] int ranks() const { return group_->ranks(); }
+  template <class Operation>
+  void queue(typename D::stream& on, Operation const& a) {
+    group_->queue(on, a);
+  }
+  void queue(typename D::stream& on, comm::all_gather const& a) {
+    note("g", a.among, static_cast<std::size_t>(a.runs) * a.bytes);
+    group_->queue(on, a);
+  }
+  template <element From, element To>
+  void queue(typename D::stream& on, comm::reduce_scatter<From, To> const& a) {
+    note("r", a.among, static_cast<std::size_t>(a.runs * a.count) * sizeof(From));
+    group_->queue(on, a);
+  }
+  template <element From, element To>
+  [[nodiscard]] std::size_t scratch_bytes(comm::reduce_scatter<From, To> const& a) const {
+    return group_->scratch_bytes(a);
+  }
+  void gather(void const* from, void* to, std::size_t bytes) { group_->gather(from, to, bytes); }
+  void barrier() { group_->barrier(); }
+  void abort(std::string_view reason) noexcept { group_->abort(reason); }
+  void check() const { group_->check(); }
+
+private:
+  void note(char const* what, comm::division const& among, std::size_t bytes) {
+    auto const members = static_cast<std::size_t>(among.of(rank(), ranks()).number);
+    written.push_back(text_of(what, among, (members - 1) * bytes));
+  }
+
+  test::group_of_host* group_;
+
+public:
+  static std::string text_of(char const* what, comm::division const& among, std::size_t bytes) {
+    return concat(what, among.neighbours, among.counterparts ? " counterparts " : " neighbours ", bytes);
+  }
+};
+struct noting {
+  template <device_policy D>
+  using communicator = noting_communicator<D>;
 };
 
 /// For example "g0 128": unit 0 is gathered, 128 bytes. Units are identified by their shards' addresses,
@@ -157,6 +209,57 @@ TEST_CASE_TEMPLATE("a plan's collectives are those of an engine, in their order"
     if (c.buffers >=
         static_cast<int>(units.size())) {  // each is gathered once, except frozen ones, which never change
       CHECK(order.operations.size() == 2 * trained.size() + (c.micro_batches - 1U) * trained.size());
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("so are those of several copies of the weights", P, SUPEROFFLOAD_TEST_PRECISIONS) {
+  using T = typename P::element;
+  for (int const weight_ranks : {1, 2, 4}) {
+    for (int const micro_batches : {1, 3}) {
+      for (int const buffers : {3, 99}) {
+        CAPTURE(weight_ranks);
+        CAPTURE(micro_batches);
+        CAPTURE(buffers);
+        conformance::all_succeeded(
+            test::threads_of_a_process{{.piece_bytes = 1U << 18}}.run(4, [=](auto& device, auto& all) {
+              noting_communicator<cpu::device> group{all};
+              auto options = test::ranked::options_of({.micro_batches = micro_batches});
+              options.trainable = [](autograd::tensor_entry const& tensor) {
+                return tensor.name.find("layers.1.") == std::string::npos;
+              };
+              train::engine<model::llama, P, zero::sharded<noting>> e{
+                  device, group, test::ranked::config_of(false, 4), options};
+              comm::abort_on_exception const guard{all};
+              offload::configuration configuration;
+              configuration.buffers.weights = buffers;
+              configuration.weight_ranks = weight_ranks;
+              e.configure(configuration, std::numeric_limits<std::size_t>::max());
+              e.initialize(test::ranked::some_weights);
+              for (int step = 0; step < 3; ++step) {
+                group.written.clear();
+                e.begin_step(test::ranked::label_tokens_of(step), micro_batches);
+                for (int b = 0; b < micro_batches; ++b) {
+                  e.forward(test::ranked::batch_of(step, 0, 1));
+                  e.backward();
+                }
+                conformance::require(e.step(1e-4).accepted, "a step was skipped");
+              }
+              e.synchronize();
+
+              auto const planned = train::detail::collectives_of<T>(e.model().units(), false, 4);
+              std::vector<std::string> expected;
+              for (auto const& o :
+                   offload::order_of(planned, configuration.buffers, micro_batches, weight_ranks)
+                       .operations) {
+                expected.push_back(group.text_of(o.what == offload::activity::gather ? "g" : "r", o.among,
+                                                 static_cast<std::size_t>(o.bytes + 0.5)));
+              }
+              conformance::require(group.written == expected,
+                                   "another order of collectives: ", group.written.size(), " instead of ",
+                                   expected.size());
+            }));
+      }
     }
   }
 }

@@ -119,6 +119,48 @@ TEST_CASE_TEMPLATE("a gradient that overflows on one rank alone leaves nothing b
   }
 }
 
+TEST_CASE_TEMPLATE("several copies of the weights change no bit of steps with one micro-batch", P,
+                   SUPEROFFLOAD_TEST_PRECISIONS) {
+  double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
+  for (auto s :
+       {settings{.layers = 3}, settings{.tied = true, .recompute = recompute::choice::every_block},
+        settings{.tied = true, .micro_batches = 2}, settings{.micro_batches = 3, .weight_buffers = 9}}) {
+    CAPTURE(s.tied);
+    CAPTURE(s.micro_batches);
+    for (int const ranks : test::under_sanitizer ? std::vector{2} : std::vector{2, 4}) {
+      CAPTURE(ranks);
+      s.weight_ranks = 0;
+      auto const one_copy = sharded<P>(ranks, s);
+      for (int weight_ranks = 1; weight_ranks < ranks; weight_ranks *= 2) {
+        CAPTURE(weight_ranks);
+        s.weight_ranks = weight_ranks;
+        auto const copies = sharded<P>(ranks, s);
+        CHECK((sharded<P, offload::super>(ranks, s) == copies));
+        if (s.micro_batches == 1) {
+          CHECK(test::ranked::difference(copies, one_copy) == "");
+        } else {  // sums within copies come first
+          CHECK(worst(copies.losses, one_copy.losses) < tolerance);
+          CHECK(worst(copies.norms, one_copy.norms) < 20 * tolerance);
+          CHECK((sharded<P>(ranks, s) == copies));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("copies of the weights are of a number of ranks that divides them") {
+  using engine = train::engine<model::llama, precision::fp32, zero::sharded<comm::shared>>;
+  auto const outcomes = test::threads_of_a_process{}.run(2, [](auto& device, auto& group) {
+    engine e{device, group, config_of(false), options_of({})};
+    offload::configuration configuration;
+    configuration.weight_ranks = 3;
+    e.configure(configuration, std::numeric_limits<std::size_t>::max());
+  });
+  for (auto const& said : outcomes) {
+    CHECK(said == "--hybrid_sharding is 3, but there are 2 ranks; expected a number that divides them");
+  }
+}
+
 std::vector<int> const numbers_of_ranks = test::under_sanitizer ? std::vector{2} : std::vector{1, 2, 3};
 
 TEST_CASE_TEMPLATE("weights that stay gathered from forward to backward change no bit", P,

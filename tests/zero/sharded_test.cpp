@@ -64,13 +64,13 @@ struct store_and_sink {
   store_type store;
 
   store_and_sink(cpu::device& d, test::group_of_host& g, bool accumulates, zero::gather_buffers buffers,
-                 zero::offloaded_units const& f = {})
+                 zero::offloaded_units const& f = {}, int weight_ranks = 0)
       : device{&d},
         group{&g},
         store{d,
               stream,
               units,
-              {.accumulates = accumulates, .buffers = buffers, .offloaded = f},
+              {.accumulates = accumulates, .buffers = buffers, .offloaded = f, .weight_ranks = weight_ranks},
               &g,
               {this,
                [](void* self, int unit, zero::unit_gradient gradient) {
@@ -161,6 +161,60 @@ struct store_and_sink {
   }
 };
 
+/// As rank of a group: two steps, in which weights and gradients are compared with what they must be, and the
+/// memory with what was announced.
+template <element T, class Group>
+void takes_steps(cpu::device& device, Group& group, int micro_batches, zero::gather_buffers buffers,
+                 int weight_ranks) {
+  auto const before = device.bytes_in_use();
+  using store_type = typename store_and_sink<T>::store_type;
+  static_assert(zero::unit_store<store_type>);
+  store_and_sink<T> s{device, group, micro_batches > 1, buffers, {}, weight_ranks};
+  auto const announced = store_type::bytes(
+      s.units, {.accumulates = micro_batches > 1, .buffers = buffers, .weight_ranks = weight_ranks}, &group);
+  require(device.bytes_in_use() - before == announced.weights + announced.gradients, "announced ",
+          announced.weights + announced.gradients, " bytes, took ", device.bytes_in_use() - before);
+  comm::abort_on_exception const guard{group};
+  s.write_weights();
+  for (int step = 0; step < 2; ++step) {
+    s.arrived.clear();
+    for (int b = 0; b < micro_batches; ++b) {
+      s.store.set_last_micro_batch(b + 1 == micro_batches);
+      for (int unit = 0; unit < 4; ++unit) {
+        auto const outer = s.store.acquire(unit, pass::forward);
+        s.store.prefetch((unit + 1) % 4, pass::forward);
+        auto const inner = s.store.acquire(unit, pass::forward);  // nests
+        require(outer.gradient == nullptr && inner.weights == outer.weights, "forward");
+        s.check_weights(unit, outer.weights);
+        s.store.release(unit, pass::forward);
+        s.store.release(unit, pass::forward);
+      }
+      for (int unit = 3; unit >= 0; --unit) {
+        auto const both = s.store.acquire(unit, pass::backward);
+        if (unit > 0) {
+          s.store.prefetch(unit - 1, pass::backward);
+        }
+        s.check_weights(unit, both.weights);
+        require((both.gradient == nullptr) == (unit == 3), "a gradient for unit ", unit);
+        require(both.gradient_is_wide || unit != 2 || std::is_same_v<T, wide<T>>, "a wide gradient");
+        if (both.gradient != nullptr) {
+          s.write_gradient(unit, both, b);
+        }
+        s.store.release(unit, pass::backward);
+        s.store.reduce(unit);
+      }
+      require(b + 1 == micro_batches || s.arrived.empty(), "a gradient came too early");
+    }
+    require(s.arrived == std::vector<int>{2, 1}, "the last unit is told by settle()");
+    s.store.settle();
+    require(s.arrived == std::vector<int>{2, 1, 0}, "order of the gradients");
+    s.store.settle();
+    require(s.arrived.size() == 3, "told twice");
+    for (int const unit : {0, 1, 2}) { s.check_gradient(unit, micro_batches); }
+    require(s.store.gradient(3).data == nullptr, "a gradient of what is frozen");
+  }
+}
+
 TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients are reduced in the order of the ranks", T,
                    SUPEROFFLOAD_TEST_ELEMENTS) {
   test::threads_of_a_process groups;
@@ -172,53 +226,27 @@ TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients are reduced in the 
         CAPTURE(ranks);
         CAPTURE(micro_batches);
         conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
-          auto const before = device.bytes_in_use();
-          using store_type = typename store_and_sink<T>::store_type;
-          static_assert(zero::unit_store<store_type>);
-          store_and_sink<T> s{device, group, micro_batches > 1, buffers};
-          auto const announced =
-              store_type::bytes(s.units, {.accumulates = micro_batches > 1, .buffers = buffers}, &group);
-          require(device.bytes_in_use() - before == announced.weights + announced.gradients, "announced ",
-                  announced.weights + announced.gradients, " bytes, took ", device.bytes_in_use() - before);
-          comm::abort_on_exception const guard{group};
-          s.write_weights();
-          for (int step = 0; step < 2; ++step) {
-            s.arrived.clear();
-            for (int b = 0; b < micro_batches; ++b) {
-              s.store.set_last_micro_batch(b + 1 == micro_batches);
-              for (int unit = 0; unit < 4; ++unit) {
-                auto const outer = s.store.acquire(unit, pass::forward);
-                s.store.prefetch((unit + 1) % 4, pass::forward);
-                auto const inner = s.store.acquire(unit, pass::forward);  // nests
-                require(outer.gradient == nullptr && inner.weights == outer.weights, "forward");
-                s.check_weights(unit, outer.weights);
-                s.store.release(unit, pass::forward);
-                s.store.release(unit, pass::forward);
-              }
-              for (int unit = 3; unit >= 0; --unit) {
-                auto const both = s.store.acquire(unit, pass::backward);
-                if (unit > 0) {
-                  s.store.prefetch(unit - 1, pass::backward);
-                }
-                s.check_weights(unit, both.weights);
-                require((both.gradient == nullptr) == (unit == 3), "a gradient for unit ", unit);
-                require(both.gradient_is_wide || unit != 2 || std::is_same_v<T, wide<T>>, "a wide gradient");
-                if (both.gradient != nullptr) {
-                  s.write_gradient(unit, both, b);
-                }
-                s.store.release(unit, pass::backward);
-                s.store.reduce(unit);
-              }
-              require(b + 1 == micro_batches || s.arrived.empty(), "a gradient came too early");
-            }
-            require(s.arrived == std::vector<int>{2, 1}, "the last unit is told by settle()");
-            s.store.settle();
-            require(s.arrived == std::vector<int>{2, 1, 0}, "order of the gradients");
-            s.store.settle();
-            require(s.arrived.size() == 3, "told twice");
-            for (int const unit : {0, 1, 2}) { s.check_gradient(unit, micro_batches); }
-            require(s.store.gradient(3).data == nullptr, "a gradient of what is frozen");
-          }
+          takes_steps<T>(device, group, micro_batches, buffers, 0);
+        }));
+      }
+    }
+  }
+}
+
+TEST_CASE_TEMPLATE("ranks keep several copies of the weights", T, SUPEROFFLOAD_TEST_ELEMENTS) {
+  test::threads_of_a_process groups;
+  groups.settings.piece_bytes = 1U << 20;
+  for (int const ranks : {1, 2, 4, 6}) {
+    for (int weight_ranks = 1; weight_ranks <= ranks; ++weight_ranks) {
+      for (int const micro_batches : {1, 3}) {
+        CAPTURE(ranks);
+        CAPTURE(weight_ranks);
+        CAPTURE(micro_batches);
+        if (ranks % weight_ranks != 0) {
+          continue;
+        }
+        conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
+          takes_steps<T>(device, group, micro_batches, {}, weight_ranks);
         }));
       }
     }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/comm/division.hpp>
 #include <superoffload/core/dtype.hpp>
 
 #include <cstdint>
@@ -18,6 +19,8 @@ struct call {
   dtype from = dtype::u8;    ///< u8: bytes
   dtype to = dtype::u8;      ///< of reduce_scatter only
   bool accumulates = false;  ///< of reduce_scatter only
+  division among{};          ///< who joins; all in gather and barrier
+  int runs = 1;              ///< of `count` elements
   std::uint64_t count = 0;   ///< of elements of `from`
   std::uint64_t number = 0;  ///< of earlier calls in this lane
   char where[72] = {};       ///< the caller's last range, cut
@@ -25,7 +28,7 @@ struct call {
   /// Whether both are the same operation, in whatever range.
   [[nodiscard]] bool same_as(call const& other) const noexcept {
     return what == other.what && from == other.from && to == other.to && accumulates == other.accumulates &&
-           count == other.count && number == other.number;
+           among == other.among && runs == other.runs && count == other.count && number == other.number;
   }
   /// A text such as "reduce_scatter of 65536 BF16 to F32 (call 12, in backward of model.layers.3)".
   [[nodiscard]] std::string text() const;

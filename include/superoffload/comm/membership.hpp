@@ -28,10 +28,12 @@ class membership {
 public:
   /// Separate sequences of calls: those queued on streams, and those that the host makes at once.
   enum class lane : std::uint8_t { queued, host };
-  /// What a rank has written into its piece in a round: one run of bytes for all ranks, or one for each.
+  /// What a rank has written into its piece in a round: one run of bytes for all ranks of a subset, or one
+  /// for each.
   struct content {
     std::size_t bytes = 0;     ///< of a run
-    std::size_t distance = 0;  ///< from the run for a rank to that for the next one; 0: one run for all
+    std::size_t distance = 0;  ///< from the run for a member to that for the next one; 0: one run for all
+    subset readers{};          ///< for whom; of no members: for all ranks
   };
 
   membership(membership const&) = delete;
@@ -48,7 +50,8 @@ public:
   [[nodiscard]] std::chrono::milliseconds patience() const noexcept { return patience_; }
 
   /// `rounds` rounds of `c`, at least one: write(std::byte* own, round), which returns the content, the same
-  /// on all ranks; then read(round), which finds rank r's run for this rank at run_of(l, r). Pieces are
+  /// on all ranks but for the readers, which are the ranks of its subset; then read(round), which finds the
+  /// run for this rank of rank r in that subset at run_of(l, r). Pieces are
   /// aligned to 64 bytes. Throws `error` (rank_failed) when another rank makes another call, has ended or
   /// left, has aborted, or does not come within the group's patience. A round that all ranks have reached
   /// completes, whatever they do next: all of them know what they agreed on in it, such as to fail.
@@ -56,7 +59,10 @@ public:
   void exchange(lane l, call const& c, std::uint64_t rounds, Write&& write, Read&& read) {
     check();
     for (std::uint64_t round = 0; round < rounds; ++round) {
-      content const own = write(own_piece(l), round);
+      content own = write(own_piece(l), round);
+      if (own.readers.number == 0) {
+        own.readers.number = ranks_;
+      }
       publish(l, c, own);
       await_all(l, c);
       read(round);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/comm/division.hpp>
 #include <superoffload/core/dtype.hpp>
 
 #include <concepts>
@@ -12,37 +13,38 @@ namespace superoffload::comm {
 
 // The collective operations, as structs of arguments that define the result. Arrays are in device memory, or
 // in host memory that the device copies fast. Every rank queues the same operations with the same sizes in
-// the same order. Sizes may be 0.
+// the same order. Sizes may be 0. An operation joins the `members` ranks of a subset, those of `among`: all
+// ranks unless it says otherwise.
 
-/// to[r] = rank r's `from`.
+/// to[k][i] = run k of member i's `from`.
 struct all_gather {
-  void const* from = nullptr;  ///< [bytes]; may be its own part of `to`
-  void* to = nullptr;          ///< [ranks, bytes]
-  std::size_t bytes = 0;       ///< of one rank
+  void const* from = nullptr;  ///< [runs, bytes]; with one run, may be its own part of `to`
+  void* to = nullptr;          ///< [runs, members, bytes]
+  std::size_t bytes = 0;       ///< of one run
+  division among{};            ///< who joins
+  int runs = 1;                ///< 1 or more
 };
 
-/// The ranks are in groups of `group` consecutive ones. to[i] = part [own index in the group] of `from` of
-/// the group's rank i. All groups exchange at once, with the same sizes.
+/// to[i] = part [own index] of member i's `from`.
 struct all_to_all {
-  void const* from = nullptr;  ///< [group, bytes]
-  void* to = nullptr;          ///< [group, bytes], must not overlap `from`
+  void const* from = nullptr;  ///< [members, bytes]
+  void* to = nullptr;          ///< [members, bytes], must not overlap `from`
   std::size_t bytes = 0;       ///< of one part
-  int group = 1;               ///< divides the number of ranks
-
-  /// The first rank of the group that `rank` is in.
-  [[nodiscard]] constexpr int first_rank(int rank) const noexcept { return rank / group * group; }
+  division among{};            ///< who joins
 };
 
-/// to (+)= the sum over the ranks r of from[own rank] of rank r: in the order of the ranks, in wide<From>,
+/// to[k] (+)= the sum over the members of their from[k][own index]: in the order of the ranks, in wide<From>,
 /// what `to` holds added last, rounded once.
 template <element From, element To = From>
   requires std::same_as<wide<From>, wide<To>>
 struct reduce_scatter {
-  From const* from = nullptr;  ///< [ranks, count]
-  To* to = nullptr;            ///< [count], must not overlap `from`
-  std::int64_t count = 0;      ///< of one rank
+  From const* from = nullptr;  ///< [runs, members, count]
+  To* to = nullptr;            ///< [runs, count], must not overlap `from`
+  std::int64_t count = 0;      ///< elements of one run
   bool accumulate = false;     ///< add to what `to` holds
   void* scratch = nullptr;     ///< the communicator's scratch_bytes() for these sizes, aligned to 256
+  division among{};            ///< who joins
+  int runs = 1;                ///< 1 or more
 };
 
 }  // namespace superoffload::comm

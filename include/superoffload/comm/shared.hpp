@@ -35,8 +35,7 @@ public:
   shared_communicator(shared_segment& shared, int rank)
       : shared_communicator{std::make_unique<shared_membership>(shared, rank)} {}
   /// The rank of a membership.
-  explicit shared_communicator(std::unique_ptr<membership> member)
-      : member_{std::move(member)}, parts_(static_cast<std::size_t>(member_->ranks())) {}
+  explicit shared_communicator(std::unique_ptr<membership> member) : member_{std::move(member)} {}
 
   [[nodiscard]] int rank() const noexcept { return member_->rank(); }    ///< from 0
   [[nodiscard]] int ranks() const noexcept { return member_->ranks(); }  ///< of the group
@@ -44,19 +43,23 @@ public:
   /// Returns once queued. The stream fails with error(rank_failed) when another rank is gone or makes another
   /// call.
   void queue(stream& on, all_gather const& a) {
-    enqueue(on, {.what = call::kind::all_gather, .count = a.bytes},
+    enqueue(on, {.what = call::kind::all_gather, .among = a.among, .runs = a.runs, .count = a.bytes},
             [a](shared_communicator& group, call const& c) {
+              auto const members = group.members_of(c);
               group.in_pieces(
-                  c, a.bytes, 1, 1,
+                  c, members, all_runs(a.runs, a.bytes), 1, 1,
                   [&](std::byte* own, std::size_t begin, std::size_t size) {
                     copy(own, at(a.from, begin), size);
                   },
                   [&](std::size_t begin, std::size_t size) {
-                    for (int r = 0; r < group.ranks(); ++r) {
-                      auto* const to = at(a.to, static_cast<std::size_t>(r) * a.bytes + begin);
-                      if (to != at(a.from, begin)) {  // unless it is in place already
-                        copy(to, group.run_of(r), size);
-                      }
+                    for (int i = 0; i < members.number; ++i) {
+                      auto const* const run = group.run_of(members.rank(i));
+                      in_runs(begin, size, a.bytes, [&](std::size_t k, std::size_t offset, range part) {
+                        auto* const to = at(a.to, place(k, members, i) * a.bytes + offset);
+                        if (to != at(a.from, begin + part.begin)) {  // unless it is in place already
+                          copy(to, run + part.begin, part.size);
+                        }
+                      });
                     }
                   });
             });
@@ -64,18 +67,18 @@ public:
 
   /// Returns once queued; the stream fails as for an all_gather.
   void queue(stream& on, all_to_all const& a) {
-    enqueue(on, {.what = call::kind::all_to_all, .count = a.bytes},
+    enqueue(on, {.what = call::kind::all_to_all, .among = a.among, .count = a.bytes},
             [a](shared_communicator& group, call const& c) {
-              auto const first = a.first_rank(group.rank());
+              auto const members = group.members_of(c);
               group.in_pieces(
-                  c, a.bytes, 1, group.ranks(),
+                  c, members, a.bytes, 1, members.number,
                   [&](std::byte* own, std::size_t begin, std::size_t size) {
-                    group.write_for_each(own, a.from, a.bytes, begin, size, first, a.group);
+                    group.write_for_each(own, a.from, a.bytes, begin, size, members);
                   },
                   [&](std::size_t begin, std::size_t size) {
-                    for (int i = 0; i < a.group; ++i) {
-                      copy(at(a.to, static_cast<std::size_t>(i) * a.bytes + begin), group.run_of(first + i),
-                           size);
+                    for (int i = 0; i < members.number; ++i) {
+                      copy(at(a.to, static_cast<std::size_t>(i) * a.bytes + begin),
+                           group.run_of(members.rank(i)), size);
                     }
                   });
             });
@@ -88,17 +91,24 @@ public:
              .from = dtype_of<From>,
              .to = dtype_of<To>,
              .accumulates = a.accumulate,
+             .among = a.among,
+             .runs = a.runs,
              .count = static_cast<std::uint64_t>(a.count)},
             [a](shared_communicator& group, call const& c) {
+              auto const members = group.members_of(c);
               auto const bytes = static_cast<std::size_t>(a.count) * sizeof(From);
+              group.parts_.resize(static_cast<std::size_t>(members.number));
               group.in_pieces(
-                  c, bytes, sizeof(From), group.ranks(),
+                  c, members, all_runs(a.runs, bytes), sizeof(From), members.number,
                   [&](std::byte* own, std::size_t begin, std::size_t size) {
-                    group.write_for_each(own, a.from, bytes, begin, size, 0, group.ranks());
+                    group.write_for_each(own, a.from, bytes, begin, size, members);
                   },
                   [&](std::size_t begin, std::size_t size) {
-                    for (int r = 0; r < group.ranks(); ++r) { group.set_part(r, group.run_of(r)); }
-                    group.template sum<From>(a.to + begin / sizeof(From), size / sizeof(From), a.accumulate);
+                    for (int i = 0; i < members.number; ++i) {
+                      group.parts_[static_cast<std::size_t>(i)] = group.run_of(members.rank(i));
+                    }
+                    sum_in_order<From>(group.parts_, a.to + begin / sizeof(From),
+                                       static_cast<std::int64_t>(size / sizeof(From)), a.accumulate);
                   });
             });
   }
@@ -129,6 +139,28 @@ private:
     return static_cast<std::byte const*>(base) + offset;
   }
 
+  struct range {
+    std::size_t begin, size;  // bytes
+  };
+  static std::size_t all_runs(int runs, std::size_t bytes) noexcept {
+    return static_cast<std::size_t>(runs) * bytes;
+  }
+  /// Where run k of member i is in [runs, members].
+  static std::size_t place(std::size_t k, subset const& members, int i) noexcept {
+    return k * static_cast<std::size_t>(members.number) + static_cast<std::size_t>(i);
+  }
+  /// Calls f(k, offset, part) for bytes [begin, begin + size) of runs of `bytes`: `part` of these bytes are
+  /// in run k from `offset` on.
+  template <class F>
+  static void in_runs(std::size_t begin, std::size_t size, std::size_t bytes, F&& f) {
+    for (std::size_t done = 0; done < size;) {
+      auto const offset = (begin + done) % bytes;
+      auto const length = std::min(size - done, bytes - offset);
+      f((begin + done) / bytes, offset, range{done, length});
+      done += length;
+    }
+  }
+
   static void copy(void* to, void const* from, std::size_t bytes) noexcept {
     if (bytes != 0) {  // the address of zero bytes may be null
       std::memcpy(to, from, bytes);
@@ -149,11 +181,13 @@ private:
     });
   }
 
+  [[nodiscard]] subset members_of(call const& c) const noexcept { return c.among.of(rank(), ranks()); }
+
   /// Exchanges `bytes` of every part; `parts` of them share a piece. Calls write(own, begin, size) and
   /// read(begin, size) for one run of bytes after the other, whole elements each.
   template <class Write, class Read>
-  void in_pieces(call const& c, std::size_t bytes, std::size_t element_bytes, int parts, Write&& write,
-                 Read&& read) {
+  void in_pieces(call const& c, subset const& members, std::size_t bytes, std::size_t element_bytes,
+                 int parts, Write&& write, Read&& read) {
     static_assert(line % sizeof(double) == 0);
     auto const piece = member_->piece_bytes(membership::lane::queued);
     stride_ = piece / static_cast<std::size_t>(parts) / line * line;
@@ -166,27 +200,24 @@ private:
         [&](std::byte* own, std::uint64_t round) {
           auto const begin = round * stride_;
           write(own, begin, size(begin));
-          return membership::content{.bytes = size(begin), .distance = parts > 1 ? stride_ : 0};
+          return membership::content{
+              .bytes = size(begin), .distance = parts > 1 ? stride_ : 0, .readers = members};
         },
         [&](std::uint64_t round) { read(round * stride_, size(round * stride_)); });
   }
 
-  /// Writes bytes [begin, begin + size) of every part of `from`, [number, bytes]: for the ranks from `first`
-  /// on.
+  /// Writes bytes [begin, begin + size) of what each member gets from `from`, [runs, members, bytes].
   void write_for_each(std::byte* own, void const* from, std::size_t bytes, std::size_t begin,
-                      std::size_t size, int first, int number) {
-    for (int i = 0; i < number; ++i) {
-      copy(own + static_cast<std::size_t>(first + i) * stride_,
-           at(from, static_cast<std::size_t>(i) * bytes + begin), size);
+                      std::size_t size, subset const& members) {
+    for (int i = 0; i < members.number; ++i) {
+      in_runs(begin, size, bytes, [&](std::size_t k, std::size_t offset, range part) {
+        copy(own + static_cast<std::size_t>(i) * stride_ + part.begin,
+             at(from, place(k, members, i) * bytes + offset), part.size);
+      });
     }
   }
   [[nodiscard]] std::byte const* run_of(int r) const noexcept {
     return member_->run_of(membership::lane::queued, r);
-  }
-  void set_part(int r, std::byte const* data) noexcept { parts_[static_cast<std::size_t>(r)] = data; }
-  template <element From, element To>
-  void sum(To* to, std::size_t count, bool accumulate) {
-    sum_in_order<From>(parts_, to, static_cast<std::int64_t>(count), accumulate);
   }
 
   std::unique_ptr<membership> member_;
@@ -194,7 +225,7 @@ private:
   // Used by the stream that runs an operation; events order several streams.
   std::uint64_t done_ = 0;
   std::size_t stride_ = 0;
-  std::vector<std::byte const*> parts_;
+  std::vector<std::byte const*> parts_;  // of a sum's members
 };
 
 /// Names the kind of group for policies such as zero::sharded.

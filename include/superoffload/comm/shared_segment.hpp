@@ -122,8 +122,8 @@ private:
 
   std::unique_ptr<shared_segment> owned_;  ///< null where the segment is the caller's
   shared_segment* segment_;
-  std::uint32_t rounds_[2] = {0, 0};   ///< published so far, by lane
-  std::size_t distances_[2] = {0, 0};  ///< content::distance of the last round, by lane
+  std::uint32_t rounds_[2] = {0, 0};  ///< published so far, by lane
+  std::size_t offsets_[2] = {0, 0};   ///< of the runs for this rank in the last round's pieces, by lane
 };
 
 }  // namespace superoffload::comm

@@ -24,14 +24,16 @@ public:
   [[nodiscard]] static constexpr int ranks() noexcept { return 1; }  ///< always 1
 
   /// A copy, unless it is in place.
-  void queue(stream& on, all_gather const& a) { copy(on, a.to, a.from, a.bytes); }
+  void queue(stream& on, all_gather const& a) {
+    copy(on, a.to, a.from, static_cast<std::size_t>(a.runs) * a.bytes);
+  }
   /// A copy.
   void queue(stream& on, all_to_all const& a) { copy(on, a.to, a.from, a.bytes); }
   /// A conversion to `To`, on the stream.
   template <element From, element To>
   void queue(stream& on, reduce_scatter<From, To> const& a) {
     launch(on, kernel::convert<From, To>{
-                   .from = a.from, .to = a.to, .count = a.count, .accumulate = a.accumulate});
+                   .from = a.from, .to = a.to, .count = a.runs * a.count, .accumulate = a.accumulate});
   }
   /// 0: no operation needs scratch memory.
   template <element From, element To>

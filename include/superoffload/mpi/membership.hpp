@@ -15,7 +15,7 @@ namespace superoffload::mpi {
 
 /// A rank's membership of a group on any hosts, by messages of MPI.
 ///
-/// In a round a rank sends every other one its call and the run that is for it; sums and orders are those of
+/// In a round a rank sends every other one its call, and each reader its run; sums and orders are those of
 /// ranks that share memory, bit for bit. A thread of its own sends a sign of life to the next rank and
 /// expects those of the rank before: MPI alone waits for ever for a host that was cut off. MPI is called by
 /// one thread at a time (MPI_THREAD_SERIALIZED), and no call of it waits.

@@ -96,10 +96,11 @@ public:
   [[nodiscard]] std::size_t scratch_bytes(comm::reduce_scatter<From, To> const& a) const noexcept {
     auto const bytes = std::min(static_cast<std::size_t>(a.count) * sizeof(From), sum_part_bytes_);
     auto const part = part_bytes(bytes);
-    auto const all = static_cast<std::size_t>(ranks());
-    if (ranks_of_host_ == ranks()) {
-      return (all - 1) * part;
+    if (!sums_within_hosts(a)) {
+      auto const members = static_cast<std::size_t>(a.among.of(rank(), ranks()).number);
+      return static_cast<std::size_t>(a.runs) * (members - 1) * part;
     }
+    auto const all = static_cast<std::size_t>(ranks());
     auto const hosts = all / static_cast<std::size_t>(ranks_of_host_);
     return (all - hosts) * part + (2 * hosts - 1) * part_bytes(bytes / sizeof(From) * sizeof(wide<From>));
   }
@@ -119,9 +120,14 @@ private:
   /// Distance in bytes between the parts of other ranks.
   static constexpr std::size_t part_bytes(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-  /// Queues the transfers and kernels of a sum over all ranks alike, or within hosts first.
+  /// Is a sum over all ranks, which are on several hosts?
   template <element From, element To>
-  void sum_over_ranks(stream& on, comm::reduce_scatter<From, To> const& a);
+  [[nodiscard]] bool sums_within_hosts(comm::reduce_scatter<From, To> const& a) const noexcept {
+    return ranks_of_host_ != ranks() && a.among == comm::division{} && a.runs == 1;
+  }
+  /// Queues the transfers and kernels of a sum over all members alike, or within hosts first.
+  template <element From, element To>
+  void sum_over_members(stream& on, comm::reduce_scatter<From, To> const& a);
   template <element From, element To>
   void sum_over_hosts(stream& on, comm::reduce_scatter<From, To> const& a);
 

@@ -434,7 +434,8 @@ std::string basic_trainer<Core>::alternatives_text() const {
                                            options.offload);
           },
       .one_memory = one_memory,
-      .rates_of_offloading = !one_memory && options.offload.how != offload::mode::none};
+      .rates_of_offloading = !one_memory && options.offload.how != offload::mode::none,
+      .ranks_of_host = machine.peers.ranks_of_host};
   return describe(alternatives_of(options, planned_.plan, planner));
 }
 

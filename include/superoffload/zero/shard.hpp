@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
+#include <superoffload/comm/division.hpp>
 #include <superoffload/core/dtype.hpp>
 #include <superoffload/kernel/reduction.hpp>
 
@@ -21,6 +22,27 @@ struct gather_buffers {
   int weights = 3;
   int gradients = 3;  ///< one for each unit whose gradient is written at once, and one being reduced
   bool tied_embeddings = false;  ///< are the first and the last unit used at once?
+};
+
+/// The copies of the weights that ranks keep: one of all ranks, or one of each host's. A copy is whole, in
+/// parts of neighbours: each keeps those shards of which it and its counterparts in the other copies are the
+/// owners. So a unit is gathered from neighbours alone, once its owners have exchanged their new shards.
+struct weight_copies {
+  int ranks = 1;    ///< of the group
+  int of_each = 1;  ///< neighbours that keep a copy, a divisor of `ranks`
+
+  /// `of_each`: 0 for all ranks.
+  static weight_copies among(int ranks, int of_each) { return {ranks, of_each > 0 ? of_each : ranks}; }
+
+  [[nodiscard]] int number() const { return ranks / of_each; }
+  /// Which copy a rank keeps a part of: the place of its shard in that part.
+  [[nodiscard]] int of(int rank) const { return rank / of_each; }
+  /// The ranks that keep a copy.
+  [[nodiscard]] comm::division within() const {
+    return number() == 1 ? comm::division{} : comm::neighbours(of_each);
+  }
+  /// The owners of the shards in a part.
+  [[nodiscard]] comm::division between() const { return comm::counterparts(of_each); }
 };
 
 /// Elements of each rank's shard of a unit. All shards have one size and are cut on the grid of the gradient

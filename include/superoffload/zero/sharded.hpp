@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/comm/communicator.hpp>
+#include <superoffload/comm/division.hpp>
 #include <superoffload/comm/single.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/described_device.hpp>
@@ -14,8 +15,8 @@
 #include <superoffload/zero/gradient_buffers.hpp>
 #include <superoffload/zero/gradient_layout.hpp>
 #include <superoffload/zero/offloaded_units.hpp>
-#include <superoffload/zero/prefetcher.hpp>
 #include <superoffload/zero/shard.hpp>
+#include <superoffload/zero/sharded_weights.hpp>
 #include <superoffload/zero/sharding_policy.hpp>
 #include <superoffload/zero/unit_store.hpp>
 
@@ -57,6 +58,10 @@ whole_unit_buffers buffers_of_rank(std::vector<autograd::unit_layout> const& uni
 /// summed in the order of the ranks, of which each keeps its shard. Several micro-batches are reduced one by
 /// one and added in wide<T>.
 ///
+/// With several weight_copies (hybrid sharding), a unit is gathered among the ranks of a copy. Copies
+/// exchange its new shards once, before it is first gathered after an update. Several micro-batches are
+/// summed in wide<T> among the ranks of each copy, and then once over the copies, in their order.
+///
 /// Every rank makes the same calls in the same order, and the collectives follow from them alone. All
 /// collectives run on one separate stream. The sink gets a shard's gradient at the next reduce() or at
 /// settle(), so that the compute stream does not wait for a collective that has only just begun.
@@ -74,8 +79,8 @@ public:
                            C const* group) {
     auto const need = needs_of(units, o, checked(group));
     return {.weights = need.shards + need.buffers.weights.total(),
-            .gradients =
-                need.gradients + need.shard_buffers.total() + need.scratch + need.buffers.gradients.total()};
+            .gradients = need.gradients + need.sums + need.shard_buffers.total() + need.scratch +
+                         need.buffers.gradients.total()};
   }
 
   /// `group` must not be null. `times` records the collectives and the device's waits for reduced gradients;
@@ -89,23 +94,21 @@ public:
         times_{times},
         collective_track_{times == nullptr ? -1 : times->add_track(resource::collective, "between ranks")},
         wait_track_{times == nullptr ? -1 : times->add_track(resource::waiting, "device waits for sums")},
+        copies_{weight_copies::among(group->ranks(), o.weight_ranks)},
         need_{needs_of(units, o, *group)},
         owned_{shards_of(units, group->rank(), group->ranks())},
-        weights_{device, need_.shards},
-        gradients_{device, need_.gradients},
+        gradients_{device, need_.gradients + need_.sums},
         scratch_{device, need_.scratch},
         buffer_memory_{device, need_.buffers.gradients.total()},
         shard_buffers_{device, stream, need_.shard_buffers, need_.offloaded_gradients, false, sink},
         sequence_ranks_{o.sequence_ranks},
-        written_{device},
         exchange_ready_{device},
         exchanged_{device},
-        buffers_{device, stream, need_.buffers.weights} {
+        weights_{device, stream, units, *group, copies_, need_.buffers.weights, times, collective_track_} {
     drain_at_end const drained{stream};
-    stream.fill_zero(weights_.data(), weights_.bytes());
     stream.fill_zero(gradients_.data(), gradients_.bytes());
-    auto* weight = weights_.template as<std::byte>();
     auto* gradient = gradients_.template as<std::byte>();
+    auto* sums = gradient + need_.gradients;
     auto* memory = buffer_memory_.template as<std::byte>();
     for (int i = 0; i < need_.buffers.gradients.buffers(); ++i) {
       gradient_buffers_.emplace_back(std::exchange(memory, memory + need_.buffers.gradients.of(i)),
@@ -113,13 +116,7 @@ public:
     }
     for (auto const& u : units) {
       auto const n = shard_elements(u, group->ranks());
-      entry e{.weights = reinterpret_cast<T*>(weight),
-              .elements = n,
-              .whole_weights = whole_weight_bytes<T>(u, group->ranks()),
-              .whole_gradient = whole_gradient_bytes<T>(u, group->ranks()),
-              .gradient = {},
-              .unwritten = {}};
-      weight += static_cast<std::size_t>(n) * sizeof(T);
+      entry e{.whole_gradient = whole_gradient_bytes<T>(u, group->ranks()), .gradient = {}, .unwritten = {}};
       if (u.trainable()) {
         e.trains = true;
         e.whole_is_wide = keeps_wide<T>(u, false);
@@ -127,6 +124,9 @@ public:
         e.gradient_offloaded = o.offloaded.gradient_of(u.id());
         if (!e.gradient_offloaded) {
           e.gradient.data = std::exchange(gradient, gradient + shard_gradient_bytes(n, o.accumulates));
+        }
+        if (sums_in_copies(o, copies_)) {
+          e.sums = reinterpret_cast<wide<T>*>(std::exchange(sums, sums + part_bytes<wide<T>>(n, copies_)));
         }
         e.unwritten = unwritten(u, true);
         auto const padding = n * group->ranks() - u.elements();
@@ -136,20 +136,19 @@ public:
       }
       entries_.push_back(std::move(e));
     }
-    weights_changed();
   }
 
   /// Begins to gather the unit's weights, if a buffer is free. All ranks must call it alike.
   void prefetch(int unit, autograd::pass) noexcept {
     try {
-      buffers_.fetch(unit, at(unit).whole_weights, gather_of(unit));
+      weights_.prefetch(unit);
     } catch (...) {}  // a device that failed says so at the next call
   }
   /// The unit's whole weights and, but for a plain forward, a buffer for its whole gradient, to be
   /// overwritten.
   autograd::unit_buffers acquire(int unit, autograd::pass p) {
     auto const& e = at(unit);
-    void const* const weights = buffers_.acquire(unit, e.whole_weights, gather_of(unit));
+    void const* const weights = weights_.acquire(unit);
     acquired_ = unit;
     if (p == autograd::pass::forward) {
       return {.weights = weights};
@@ -157,7 +156,7 @@ public:
     return {weights, e.trains ? gradient_buffer_of(unit).memory : nullptr, e.whole_is_wide};
   }
   /// Work queued later may not use the weights.
-  void release(int unit, autograd::pass) noexcept { buffers_.release(unit); }
+  void release(int unit, autograd::pass) noexcept { weights_.release(unit); }
 
   /// Queues the reduction of the unit's gradient to shards. After the step's last micro-batch the sink gets
   /// the shard of the unit that was reduced before; settle() hands over the last one.
@@ -169,10 +168,10 @@ public:
     auto& buffer = gradient_buffer_of(unit);
     unit_gradient const whole{buffer.memory, e.whole_is_wide};
     clear<T>(*stream_, whole, e.unwritten);
-    auto& transfer = buffers_.transfer();
+    auto& transfer = weights_.transfer();
     stream_->record(buffer.written);
     if (last_) {
-      buffers_.forget(unit);  // its update comes next
+      weights_.forget(unit);
       announce();
     }
     transfer.wait(buffer.written);
@@ -181,15 +180,15 @@ public:
       sum.data = shard_buffers_.acquire(unit, transfer);
     }
     whole.template with_type<T>([&]<class From>(From const* from) {
-      sum.template with_type<T>([&]<class To>(To const* to) {
-        record_span(times_, collective_track_, transfer, "gradient of ", unit, [&] {
-          group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,
-                                                                 .to = const_cast<To*>(to),
-                                                                 .count = e.elements,
-                                                                 .accumulate = !first_,
-                                                                 .scratch = scratch_.data()});
-        });
-      });
+      if (e.sums != nullptr) {
+        queue_sum(unit, from, e.sums, !first_, copies_.within(), copies_.number());
+        if (last_) {
+          queue_sum(unit, e.sums, static_cast<wide<T>*>(sum.data), false, copies_.between(), 1);
+        }
+        return;
+      }
+      sum.template with_type<T>(
+          [&]<class To>(To const* to) { queue_sum(unit, from, const_cast<To*>(to), !first_, {}, 1); });
     });
     transfer.record(buffer.summed);
     buffer.unit = no_unit;
@@ -205,12 +204,13 @@ public:
   /// Exchanges parts of `bytes` with the ranks that share the rows: [sequence_ranks, bytes] each. Later work
   /// of the compute stream sees `to`. All collectives have one order, so this waits for gathers ahead of it.
   void exchange(void const* from, void* to, std::size_t bytes) {
-    auto& transfer = buffers_.transfer();
+    auto& transfer = weights_.transfer();
     stream_->record(exchange_ready_);
     transfer.wait(exchange_ready_);
     record_span(times_, collective_track_, transfer, "rows of heads in ", acquired_, [&] {
       group_->queue(transfer,
-                    comm::all_to_all{.from = from, .to = to, .bytes = bytes, .group = sequence_ranks_});
+                    comm::all_to_all{
+                        .from = from, .to = to, .bytes = bytes, .among = comm::neighbours(sequence_ranks_)});
     });
     transfer.record(exchanged_);
     stream_->wait(exchanged_);
@@ -221,13 +221,13 @@ public:
 
   /// This rank's shards as units of their own. weights() and gradient() belong to them.
   [[nodiscard]] std::vector<autograd::unit_layout> const& owned() const noexcept { return owned_; }
-  [[nodiscard]] T* weights(int unit) const { return at(unit).weights; }  ///< the rank's shard
+  [[nodiscard]] T* weights(int unit) const { return weights_.shard(unit); }  ///< the rank's shard
   /// The stream whose work reads a unit's weights first.
-  [[nodiscard]] typename D::stream& reader(int) noexcept { return buffers_.transfer(); }
+  [[nodiscard]] typename D::stream& reader(int) noexcept { return weights_.transfer(); }
   /// Call on all ranks before they are written from outside a step.
-  void expect_writes(int unit) { buffers_.drop(unit); }
+  void expect_writes(int unit) { weights_.expect_writes(unit); }
   /// Later gathers see the work that is queued on the compute stream by now.
-  void weights_changed() { stream_->record(written_); }
+  void weights_changed() { weights_.changed(); }
   /// The final gradient of the last step. Null for a frozen unit, and for an offloaded gradient whose buffer
   /// is taken by another.
   [[nodiscard]] unit_gradient gradient(int unit) const {
@@ -242,19 +242,19 @@ private:
   static constexpr int no_unit = -1;
 
   struct needs {
-    std::size_t shards = 0, gradients = 0, scratch = 0;
+    std::size_t shards = 0;  // of weights
+    std::size_t gradients = 0, sums = 0, scratch = 0;
     whole_unit_buffers buffers;
     std::vector<std::size_t> offloaded_gradients;  // by unit, bytes of the shard; 0: it stays
     buffer_sizes<std::size_t> shard_buffers;
   };
   struct entry {
-    T* weights = nullptr;
-    std::int64_t elements = 0;                          // of the shard
-    std::size_t whole_weights = 0, whole_gradient = 0;  // bytes
+    std::size_t whole_gradient = 0;  // bytes
     bool trains = false;
     bool whole_is_wide = false;  // the gradient of the whole unit, of one micro-batch
     bool gradient_offloaded = false;
-    unit_gradient gradient;  // the shard's; without data if offloaded
+    unit_gradient gradient;   // the shard's; without data if offloaded
+    wide<T>* sums = nullptr;  // of several micro-batches over the ranks of this copy: [copies, elements]
     std::vector<unit_range> unwritten;
   };
   struct gradient_buffer {
@@ -278,42 +278,67 @@ private:
     return *group;
   }
 
+  /// Are micro-batches summed within copies first?
+  static bool sums_in_copies(store_options const& o, weight_copies const& copies) {
+    return o.accumulates && copies.number() > 1;
+  }
+
   static needs needs_of(std::vector<autograd::unit_layout> const& units, store_options const& o,
                         C const& group) {
-    auto const& [accumulates, buffers, f, sequence_ranks] = o;
-    expect(sequence_ranks >= 1 && group.ranks() % sequence_ranks == 0, exit_code::internal, sequence_ranks,
-           " ranks share rows, expected a divisor of ", group.ranks());
+    auto const& [accumulates, buffers, f, sequence_ranks, weight_ranks] = o;
+    auto const ranks = group.ranks();
+    expect(sequence_ranks >= 1 && ranks % sequence_ranks == 0, exit_code::internal, sequence_ranks,
+           " ranks share rows, expected a divisor of ", ranks);
+    expect(weight_ranks >= 0 && ranks % std::max(1, weight_ranks) == 0, exit_code::internal, weight_ranks,
+           " ranks keep a copy of the weights, expected a divisor of ", ranks);
     expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::bad_input,
            "a rank's store cannot offload weights, nor gradients of several micro-batches: expected neither");
+    auto const copies = weight_copies::among(ranks, weight_ranks);
     needs all;
-    all.buffers = buffers_of_rank<T>(units, group.ranks(), buffers);
+    all.buffers = buffers_of_rank<T>(units, ranks, buffers);
+    all.shards = sharded_weights<D, T, C>::bytes(units, copies);
     for (auto const& u : units) {
-      auto const count = shard_elements(u, group.ranks());
-      all.shards += static_cast<std::size_t>(count) * sizeof(T);
+      auto const count = shard_elements(u, ranks);
       auto& offloaded = all.offloaded_gradients.emplace_back();
       if (!u.trainable()) {
         continue;
       }
-      bool const whole_is_wide = keeps_wide<T>(u, false);
       (f.gradient_of(u.id()) ? offloaded : all.gradients) += shard_gradient_bytes(count, accumulates);
-      all.scratch = std::max(
-          all.scratch, whole_is_wide ? group.scratch_bytes(comm::reduce_scatter<wide<T>>{.count = count})
-                                     : group.scratch_bytes(comm::reduce_scatter<T>{.count = count}));
+      bool const whole_is_wide = keeps_wide<T>(u, false);
+      if (sums_in_copies(o, copies)) {
+        all.sums += part_bytes<wide<T>>(count, copies);
+        all.scratch =
+            std::max({all.scratch, scratch_of(group, count, whole_is_wide, copies.within(), copies.number()),
+                      scratch_of(group, count, true, copies.between(), 1)});
+      } else {
+        all.scratch = std::max(all.scratch, scratch_of(group, count, whole_is_wide, {}, 1));
+      }
     }
     all.shard_buffers = {all.offloaded_gradients, f.gradient_buffers, buffers.tied_embeddings};
     return all;
   }
 
-  auto gather_of(int unit) {
-    return [this, unit](auto& transfer, void* to) {
-      auto const& e = at(unit);
-      transfer.wait(written_);
-      record_span(times_, collective_track_, transfer, "weights of ", unit, [&] {
-        group_->queue(transfer, comm::all_gather{.from = e.weights,
-                                                 .to = to,
-                                                 .bytes = static_cast<std::size_t>(e.elements) * sizeof(T)});
-      });
-    };
+  static std::size_t scratch_of(C const& group, std::int64_t count, bool is_wide, comm::division const& among,
+                                int runs) {
+    return is_wide
+               ? group.scratch_bytes(
+                     comm::reduce_scatter<wide<T>>{.count = count, .among = among, .runs = runs})
+               : group.scratch_bytes(comm::reduce_scatter<T>{.count = count, .among = among, .runs = runs});
+  }
+
+  /// Queues the sum of `runs` runs of the unit's elements over the members of a division.
+  template <class From, class To>
+  void queue_sum(int unit, From const* from, To* to, bool accumulate, comm::division const& among, int runs) {
+    auto& transfer = weights_.transfer();
+    record_span(times_, collective_track_, transfer, "gradient of ", unit, [&] {
+      group_->queue(transfer, comm::reduce_scatter<From, To>{.from = from,
+                                                             .to = to,
+                                                             .count = weights_.elements(unit),
+                                                             .accumulate = accumulate,
+                                                             .scratch = scratch_.data(),
+                                                             .among = among,
+                                                             .runs = runs});
+    });
   }
 
   /// The buffer that the unit's gradient is written to. A new one is the one whose reduction was queued
@@ -364,21 +389,21 @@ private:
   gradient_sink<typename D::stream> sink_;
   recorder<D>* times_;
   int collective_track_, wait_track_;
+  weight_copies copies_;
   needs need_;
   std::vector<autograd::unit_layout> owned_;
-  buffer<D> weights_, gradients_, scratch_, buffer_memory_;
+  buffer<D> gradients_, scratch_, buffer_memory_;
   std::vector<entry> entries_;
   std::vector<gradient_buffer> gradient_buffers_;
   std::size_t next_gradient_buffer_ = 0;
   gradient_buffers<D> shard_buffers_;
   int sequence_ranks_;
-  typename D::event written_;                     // the last write of the weights
   typename D::event exchange_ready_, exchanged_;  // of the last exchange
   int acquired_ = 0;                              // last
   int summed_ = no_unit;                          // reduced, and not handed to the sink
   gradient_buffer* summed_in_ = nullptr;
   bool first_ = true, last_ = true;
-  prefetcher<D> buffers_;  // last: its stream uses the buffers above
+  sharded_weights<D, T, C> weights_;  // last: its stream uses the buffers above
 };
 
 /// The policy: each rank has a shard of every unit's weights, gradient and optimizer state. `Comm` is the

@@ -24,6 +24,7 @@ struct store_options {
   gather_buffers buffers{};           ///< of a rank: how many units are whole at once
   zero::offloaded_units offloaded{};  ///< what is not kept in device memory
   int sequence_ranks = 1;             ///< of a rank: so many neighbours share a micro-batch's rows
+  int weight_ranks = 0;  ///< of a rank: so many neighbours keep a copy of the weights; 0: all ranks keep one
 };
 
 /// The memory that a store takes.

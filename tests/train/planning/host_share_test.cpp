@@ -36,4 +36,16 @@ TEST_CASE("ranks of a host share its memory, and each has the reserve of a proce
   }
 }
 
+TEST_CASE("the ranks of each host are counted where all have as many") {
+  CHECK(train::ranks_of_host(std::vector<std::size_t>{5, 5, 5}) == 0);
+  CHECK(train::ranks_of_host(std::vector<std::size_t>{5, 5, 9, 9}) == 2);
+  CHECK(train::ranks_of_host(std::vector<std::size_t>{5, 9, 7}) == 1);
+  CHECK(train::ranks_of_host(std::vector<std::size_t>{5, 5, 9}) == 0);
+  CHECK(train::ranks_of_host(std::vector<std::size_t>{5, 5, 9, 7}) == 0);
+  CHECK(train::ranks_of_host(std::vector<std::size_t>{5, 5, 9, 9, 9, 9}) == 0);
+  conformance::all_succeeded(test::threads_of_a_process{}.run(3, [=](auto&, auto& group) {
+    require(train::ranks_of_host(comm::host_group{group}) == 0, "threads of one host are of several");
+  }));
+}
+
 }  // namespace

@@ -94,6 +94,15 @@ TEST_CASE("rates of ranks on several hosts are bounded by the network that each 
   offload::network const of_one{.ranks_of_host = 1, .rate = 42.5e9};
   CHECK(offload::across_hosts(within, of_one, 2).reduce_scatter == doctest::Approx(42.5e9));
   CHECK(offload::across_hosts(within, slow, 24).compute_beside == within.compute_beside);
+  // The ranks of a host share what reaches it; among themselves they are as fast as on one.
+  auto const three = offload::across_hosts(within, slow, 24);
+  CHECK(three.of(comm::counterparts(8)).all_gather == doctest::Approx(42.5e9 / 8));
+  CHECK(three.of(comm::counterparts(8)).reduce_scatter == doctest::Approx(42.5e9 / 8));
+  CHECK(three.of(comm::neighbours(8)).all_gather == within.all_gather);
+  CHECK(three.of(comm::neighbours(4)).reduce_scatter == within.reduce_scatter);
+  CHECK(three.of(comm::neighbours(24)).all_gather == three.all_gather);
+  CHECK(three.of({}).all_gather == three.all_gather);
+  CHECK(within.of(comm::counterparts(2)).all_gather == within.all_gather);
 }
 
 TEST_CASE("a written description is read back unchanged") {

@@ -30,6 +30,12 @@ auto measures_and_agrees(train::peer_probe const& p) {
     require(peers.all_gather <= m.peers.all_gather && peers.reduce_scatter <= m.peers.reduce_scatter &&
                 peers.latency >= m.peers.latency,
             "not the slowest rank's");
+    require(peers.ranks_of_host == p.ranks_of_host, "ranks of a host: ", peers.ranks_of_host);
+    for (auto const& of_hosts : {peers.within_hosts, peers.between_hosts}) {
+      bool const measured =
+          of_hosts.all_gather > 0.0 && of_hosts.reduce_scatter > 0.0 && of_hosts.latency > 0.0;
+      require(measured == (p.ranks_of_host > 0), "rates of hosts: ", of_hosts.all_gather);
+    }
     require(peers.latency > 0.0 && peers.latency < 1.0, "a latency of ", peers.latency);
     for (double const share : {peers.beside_compute, peers.compute_beside}) {
       require(share > 0.0 && share <= 1.0, "a share of ", share);
@@ -48,6 +54,15 @@ TEST_CASE("ranks measure the rates of collectives and agree on them") {
     conformance::all_succeeded(
         test::threads_of_a_process{{.piece_bytes = 1U << 18}}.run(ranks, measures_and_agrees(p)));
     conformance::all_succeeded(test::processes{{.piece_bytes = 1U << 18}}.run(ranks, measures_and_agrees(p)));
+  }
+}
+
+TEST_CASE("the rates within hosts and between them are measured, too") {
+  for (int const of_host : {1, 2}) {
+    train::peer_probe const p{
+        .shard = 10'000, .rows = 20, .inner = 64, .columns = 128, .ranks_of_host = of_host};
+    conformance::all_succeeded(
+        test::threads_of_a_process{{.piece_bytes = 1U << 18}}.run(4, measures_and_agrees(p)));
   }
 }
 

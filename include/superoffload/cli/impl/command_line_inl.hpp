@@ -219,6 +219,17 @@ SUPEROFFLOAD_INLINE void add_ranks(CLI::App& app, command_line& c, std::optional
       ->type_name("N")
       ->capture_default_str()
       ->group(group);
+  app.add_option_function<int>(
+         "--hybrid_sharding",
+         [&c](int number) {
+           expect(number > 0, exit_code::bad_input, "--hybrid_sharding is ", number, ", expected 1 or more");
+           c.training.offload.weight_ranks = number;
+         },
+         "N neighbours keep a copy of the weights, such as the ranks of a host: only new weights and sums of "
+         "gradients cross to the others, once a step. Default: as the plan chooses, all ranks or those of a "
+         "host")
+      ->type_name("N")
+      ->group(group);
   on_off(app, "--bind_cores_to_rank", c.bind_cores,
          "divide the cores of a host between its ranks, those near a GPU to that GPU's")
       ->group(group);

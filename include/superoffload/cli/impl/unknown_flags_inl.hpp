@@ -66,6 +66,7 @@ inline constexpr auto names_elsewhere = std::to_array<name_elsewhere>({
     {"--train_file", "--dataset"},
     {"--train_on_inputs", "--label_mask"},
     {"--validation_file", "--eval_dataset"},
+    {"--zero_hpz_partition_size", "--hybrid_sharding"},
     {"--zero_stage", "--deepspeed_config"},
 });
 

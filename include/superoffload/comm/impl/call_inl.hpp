@@ -42,6 +42,13 @@ SUPEROFFLOAD_INLINE std::string call::text() const {
     if (what == kind::reduce_scatter && (to != from || accumulates)) {
       out += concat(accumulates ? " added to " : " to ", name_of(to));
     }
+    if (runs != 1) {
+      out += concat(", ", runs, " times");
+    }
+    if (among != division{}) {
+      out +=
+          concat(among.counterparts ? " among counterparts of " : " among ", among.neighbours, " neighbours");
+    }
   }
   out += concat(" (call ", number + 1);
   if (where[0] != 0) {

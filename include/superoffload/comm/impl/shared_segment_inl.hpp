@@ -47,7 +47,7 @@ struct alignas(64) segment_rank {
 };
 
 struct alignas(64) segment_head {
-  static constexpr std::uint64_t expected_magic = 0x3330'6e6f'6967'6572;  // change it with the layout
+  static constexpr std::uint64_t expected_magic = 0x3430'6e6f'6967'6572;  // change it with the layout
 
   std::uint64_t magic;
   std::uint64_t piece_bytes;
@@ -252,7 +252,7 @@ SUPEROFFLOAD_INLINE std::byte* shared_membership::piece_at(lane l, int r,
 
 SUPEROFFLOAD_INLINE std::byte const* shared_membership::run_of(lane l, int r) const noexcept {
   auto const at = static_cast<int>(l);
-  return piece_at(l, r, rounds_[at] - 1) + static_cast<std::size_t>(rank()) * distances_[at];
+  return piece_at(l, r, rounds_[at] - 1) + offsets_[at];
 }
 SUPEROFFLOAD_INLINE std::byte* shared_membership::own_piece(lane l) noexcept {
   return piece_at(l, rank(), rounds_[static_cast<int>(l)]);
@@ -262,7 +262,7 @@ SUPEROFFLOAD_INLINE void shared_membership::publish(lane l, call const& c, conte
   auto const at = static_cast<int>(l);
   auto& own = segment_->line(rank());
   own.calls[at][rounds_[at] % 2] = c;
-  distances_[at] = what.distance;
+  offsets_[at] = static_cast<std::size_t>(what.readers.index_of(rank())) * what.distance;
   own.published[at].store(++rounds_[at], std::memory_order_release);
   detail::wake(own.published[at]);
 }

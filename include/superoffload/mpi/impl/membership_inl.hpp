@@ -33,7 +33,7 @@ SUPEROFFLOAD_INLINE message_buffer new_buffer(std::size_t bytes) {
 
 /// What ranks must have in common, and what messages call them.
 struct greeting {
-  static constexpr std::uint64_t expected_magic = 0x736f'6d70'6930'3031;  // change it with the messages
+  static constexpr std::uint64_t expected_magic = 0x736f'6d70'6930'3032;  // change it with the messages
   std::uint64_t magic = expected_magic;
   std::uint64_t piece_bytes = 0;
   std::int64_t patience_ms = 0;
@@ -137,7 +137,7 @@ public:
         receive(reinterpret_cast<std::byte*>(&one.calls[at]), sizeof(comm::call), r, detail::call_tag,
                 request(one, message::call_in, r));
         send(call_bytes, sizeof(comm::call), r, detail::call_tag, request(one, message::call_out, r));
-        if (own.bytes != 0) {
+        if (own.bytes != 0 && own.readers.has(r)) {
           receive(one.received.get() + at * one.piece_bytes, own.bytes, r, detail::run_tag,
                   request(one, message::run_in, r));
           send(run_for(one, r), own.bytes, r, detail::run_tag, request(one, message::run_out, r));
@@ -210,7 +210,7 @@ private:
                         static_cast<std::size_t>(r)];
   }
   static std::byte const* run_for(lane_state const& one, int r) noexcept {
-    return one.own.get() + static_cast<std::size_t>(r) * one.what.distance;
+    return one.own.get() + static_cast<std::size_t>(one.what.readers.index_of(r)) * one.what.distance;
   }
 
   static void note(int status, int rank, int& failing, std::string& why) {

@@ -264,15 +264,11 @@ public:
            [&] { return detail::api().AllGather(from, to, bytes, ncclUint8, handle_, on.handle()); });
     }
   }
-  /// So many ranks first, first + step, ...; this one among them.
-  struct subset {
-    int first, step, number;
-    [[nodiscard]] int rank(int i) const { return first + i * step; }
-  };
-  /// Sends each other rank i of the subset `times` parts of `bytes`, at from(i, 0), from(i, 1), ..., and
-  /// receives what it sends at to(i, 0), ...
+  /// Sends each other member i of this rank's subset `times` parts of `bytes`, at from(i, 0), from(i, 1),
+  /// ..., and receives what it sends at to(i, 0), ...
   template <class From, class To>
-  void exchange(cuda::stream& on, subset const& among, int times, std::size_t bytes, From&& from, To&& to) {
+  void exchange(cuda::stream& on, comm::subset const& among, int times, std::size_t bytes, From&& from,
+                To&& to) {
     if (bytes == 0 || among.number == 1) {
       return;
     }
@@ -394,7 +390,7 @@ private:
     auto* const pieces = memory.as<std::byte>();
     cuda::stream first{*device_};
     auto const piece = [&](int r) { return pieces + static_cast<std::size_t>(r) * piece_bytes; };
-    auto const exchange_among = [&](subset const& among) {
+    auto const exchange_among = [&](comm::subset const& among) {
       exchange(
           first, among, 1, piece_bytes, [&](int, int) { return piece(rank()); },
           [&](int i, int) { return piece(among.rank(i)); });
@@ -403,10 +399,10 @@ private:
     try {
       all_gather(first, piece(rank()), pieces, piece_bytes);
       if (int const of_host = o.ranks_of_host; of_host > 1) {
-        exchange_among({.first = rank() / of_host * of_host, .step = 1, .number = of_host});
-        exchange_among({.first = rank() % of_host, .step = of_host, .number = ranks() / of_host});
+        exchange_among(comm::neighbours(of_host).of(rank(), ranks()));
+        exchange_among(comm::counterparts(of_host).of(rank(), ranks()));
       } else {
-        exchange_among({.first = 0, .step = 1, .number = ranks()});
+        exchange_among(comm::division{}.of(rank(), ranks()));
       }
       first.record(done);
       await("the first exchange by NCCL", [&] { return done.done(); });
@@ -493,21 +489,41 @@ SUPEROFFLOAD_INLINE int communicator::rank() const noexcept { return group_->ran
 SUPEROFFLOAD_INLINE int communicator::ranks() const noexcept { return group_->ranks(); }
 
 SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_gather const& a) {
-  group_->queue(on, {.what = comm::call::kind::all_gather, .count = a.bytes},
-                [&] { group_->all_gather(on, a.from, a.to, a.bytes); });
+  auto const call =
+      comm::call{.what = comm::call::kind::all_gather, .among = a.among, .runs = a.runs, .count = a.bytes};
+  auto const members = a.among.of(rank(), ranks());
+  group_->queue(on, call, [&] {
+    if (members.number == ranks() && a.runs == 1) {
+      return group_->all_gather(on, a.from, a.to, a.bytes);
+    }
+    auto const run = [&](int k) {
+      return static_cast<std::byte const*>(a.from) + static_cast<std::size_t>(k) * a.bytes;
+    };
+    auto const place = [&](int i, int k) {
+      return static_cast<std::byte*>(a.to) + static_cast<std::size_t>(k * members.number + i) * a.bytes;
+    };
+    int const own = members.index_of(rank());
+    for (int k = 0; k < a.runs; ++k) {
+      if (a.bytes > 0 && place(own, k) != run(k)) {
+        on.copy(place(own, k), run(k), a.bytes);
+      }
+    }
+    group_->exchange(on, members, a.runs, a.bytes, [&](int, int k) { return run(k); }, place);
+  });
 }
 
 SUPEROFFLOAD_INLINE void communicator::queue(stream& on, comm::all_to_all const& a) {
-  group_->queue(on, {.what = comm::call::kind::all_to_all, .count = a.bytes}, [&] {
-    auto const first = a.first_rank(rank());
+  auto const call = comm::call{.what = comm::call::kind::all_to_all, .among = a.among, .count = a.bytes};
+  group_->queue(on, call, [&] {
+    auto const members = a.among.of(rank(), ranks());
     auto const offset = [&](int i) { return static_cast<std::size_t>(i) * a.bytes; };
     auto const* const from = static_cast<std::byte const*>(a.from);
     auto* const to = static_cast<std::byte*>(a.to);
-    if (auto const own = offset(rank() - first); a.bytes > 0) {
+    if (auto const own = offset(members.index_of(rank())); a.bytes > 0) {
       on.copy(to + own, from + own, a.bytes);
     }
     group_->exchange(
-        on, {first, 1, a.group}, 1, a.bytes, [&](int i, int) { return from + offset(i); },
+        on, members, 1, a.bytes, [&](int i, int) { return from + offset(i); },
         [&](int i, int) { return to + offset(i); });
   });
 }
@@ -519,29 +535,40 @@ void communicator::queue(stream& on, comm::reduce_scatter<From, To> const& a) {
                  .from = dtype_of<From>,
                  .to = dtype_of<To>,
                  .accumulates = a.accumulate,
+                 .among = a.among,
+                 .runs = a.runs,
                  .count = static_cast<std::uint64_t>(a.count)},
-                [&] { ranks_of_host_ == ranks() ? sum_over_ranks(on, a) : sum_over_hosts(on, a); });
+                [&] { sums_within_hosts(a) ? sum_over_hosts(on, a) : sum_over_members(on, a); });
 }
 
 template <element From, element To>
-void communicator::sum_over_ranks(stream& on, comm::reduce_scatter<From, To> const& a) {
+void communicator::sum_over_members(stream& on, comm::reduce_scatter<From, To> const& a) {
+  auto const members = a.among.of(rank(), ranks());
+  int const own = members.index_of(rank());
   auto const most = static_cast<std::int64_t>(sum_part_bytes_ / sizeof(From));
-  auto* const others = static_cast<std::byte*>(a.scratch);
   for (std::int64_t begin = 0; begin < a.count; begin += most) {
     auto const count = std::min(most, a.count - begin);
     auto const bytes = static_cast<std::size_t>(count) * sizeof(From);
-    auto const part = [&](int r, int) { return a.from + static_cast<std::int64_t>(r) * a.count + begin; };
-    group_->exchange(on, {.first = 0, .step = 1, .number = ranks()}, 1, bytes, part, [&](int r, int) {
-      return others + static_cast<std::size_t>(r < rank() ? r : r - 1) * part_bytes(bytes);
+    auto const part = [&](int i, int k) {
+      return a.from + static_cast<std::int64_t>(k * members.number + i) * a.count + begin;
+    };
+    auto const others = [&](int k) {  // scratch is [runs, members - 1, part]
+      return static_cast<std::byte*>(a.scratch) +
+             static_cast<std::size_t>(k * (members.number - 1)) * part_bytes(bytes);
+    };
+    group_->exchange(on, members, a.runs, bytes, part, [&](int i, int k) {
+      return others(k) + static_cast<std::size_t>(i < own ? i : i - 1) * part_bytes(bytes);
     });
-    launch(on, sum_of_parts<From, To>{.others = others,
-                                      .part_bytes = part_bytes(bytes),
-                                      .own = part(rank(), 0),
-                                      .rank = rank(),
-                                      .ranks = ranks(),
-                                      .to = a.to + begin,
-                                      .count = count,
-                                      .accumulate = a.accumulate});
+    for (int k = 0; k < a.runs; ++k) {
+      launch(on, sum_of_parts<From, To>{.others = others(k),
+                                        .part_bytes = part_bytes(bytes),
+                                        .own = part(own, k),
+                                        .rank = own,
+                                        .ranks = members.number,
+                                        .to = a.to + k * a.count + begin,
+                                        .count = count,
+                                        .accumulate = a.accumulate});
+    }
   }
 }
 
@@ -567,7 +594,7 @@ void communicator::sum_over_hosts(stream& on, comm::reduce_scatter<From, To> con
       return a.from + static_cast<std::int64_t>(k * ranks_of_host_ + i) * a.count + begin;
     };
     auto const sum_for = [&](int k, int = 0) { return sums + static_cast<std::size_t>(k) * sum; };
-    group_->exchange(on, {.first = host * ranks_of_host_, .step = 1, .number = ranks_of_host_}, hosts,
+    group_->exchange(on, comm::neighbours(ranks_of_host_).of(rank(), ranks()), hosts,
                      static_cast<std::size_t>(count) * sizeof(From), part_for,
                      [&](int i, int k) { return parts_for(k) + without(i, own) * part; });
     for (int k = 0; k < hosts; ++k) {
@@ -579,7 +606,7 @@ void communicator::sum_over_hosts(stream& on, comm::reduce_scatter<From, To> con
                                            .to = reinterpret_cast<total*>(sum_for(k)),
                                            .count = count});
     }
-    group_->exchange(on, {.first = own, .step = ranks_of_host_, .number = hosts}, 1,
+    group_->exchange(on, comm::counterparts(ranks_of_host_).of(rank(), ranks()), 1,
                      static_cast<std::size_t>(count) * sizeof(total), sum_for,
                      [&](int k, int) { return arrived + without(k, host) * sum; });
     launch(on, sum_of_parts<total, To>{.others = arrived,

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/comm/division.hpp>
 #include <superoffload/core/state_format.hpp>
 #include <superoffload/offload/scheduling/adam_task.hpp>
 #include <superoffload/offload/settings.hpp>
@@ -47,6 +48,12 @@ struct machine {
     double latency = 0.0;              ///< s of one copy, however small
   } link;                              ///< of this device
 
+  /// Rates of collectives. Bytes are those that leave a rank.
+  struct collective_rates {
+    double all_gather = 0.0;      ///< bytes/s
+    double reduce_scatter = 0.0;  ///< bytes/s, with the sum
+    double latency = 0.0;         ///< s of one collective, however small
+  };
   /// Collectives between ranks with a device each. Bytes are those that leave a rank.
   struct peers_part {
     double all_gather = 0.0;      ///< bytes/s; 0: not known, so several ranks cannot be planned for
@@ -54,10 +61,19 @@ struct machine {
     double latency = 0.0;         ///< s of one collective, however small
     double beside_compute = 1.0;  ///< share of these rates that remains while the device computes
     double compute_beside = 1.0;  ///< share of the device's speed that remains during a collective
-    int ranks_of_host = 0;        ///< where ranks of several hosts sum within the hosts first; else 0
+    int ranks_of_host = 0;        ///< where the ranks are on several hosts, as many on each; else 0
+    /// Then, among the ranks of a host, and among one rank of each while all others do the same.
+    collective_rates within_hosts{}, between_hosts{};
 
     /// Can several ranks be planned for?
     [[nodiscard]] bool known() const { return all_gather > 0.0 && reduce_scatter > 0.0; }
+    /// The rates of operations among such ranks; those of all ranks where no other are known.
+    [[nodiscard]] collective_rates of(comm::division const& among) const {
+      bool const within = among.neighbours > 0 && !among.counterparts && among.neighbours <= ranks_of_host;
+      return ranks_of_host > 0 && among.counterparts ? between_hosts
+             : within                                ? within_hosts
+                                                     : collective_rates{all_gather, reduce_scatter, latency};
+    }
   } peers;  ///< of this rank
 
   /// The share of the host that this device has.

@@ -43,6 +43,7 @@ public:
     // By unit, bytes that take turns in device buffers.
     std::vector<std::size_t> weights(units_.size()), gradients(units_.size());
     std::size_t cells = 0;
+    auto const copies = copies_of(p);
     for (std::size_t u = 0; u < units_.size(); ++u) {
       auto const n = static_cast<std::size_t>(units_[u].elements());
       cells += units_[u].trainable() ? static_cast<std::size_t>(kernel::norm_cells(units_[u].elements())) : 0;
@@ -50,10 +51,13 @@ public:
         weights[u] = n * element_bytes();
         host.weights += n * element_bytes();
       } else {
-        device.weights += n * element_bytes();
+        device.weights += copies * n * element_bytes();
       }
       if (!units_[u].trainable()) {
         continue;
+      }
+      if (copies > 1 && adds_up()) {
+        device.gradients += copies * n * sum_bytes;
       }
       auto const bytes = gradient_bytes(u);
       if (offloaded.gradient_of(units_[u].id())) {
@@ -66,6 +70,9 @@ public:
     device.weights +=
         in_buffers(weights, offloaded.weight_buffers) + in_buffers(w_.whole_weights, p.state.buffers.weights);
     device.gradients += in_buffers(gradients, offloaded.gradient_buffers) + w_.whole_gradients;
+    if (p.state.weight_ranks == 1 && copies > 1 && adds_up()) {
+      device.gradients += (copies - 1) * largest_shard() * (sum_bytes - element_bytes());
+    }
     auto const state = bytes_of(p.state, element_bytes());
     device.state = state.resident;
     host.state = state.whole + state.in_place + state.device_updated;
@@ -108,7 +115,7 @@ public:
   /// Bytes of a unit's whole gradient.
   [[nodiscard]] std::size_t gradient_bytes(std::size_t unit) const {
     bool const wide = units_[unit].wide_gradient() || adds_up();
-    return static_cast<std::size_t>(units_[unit].elements()) * (wide ? 4 : element_bytes());
+    return static_cast<std::size_t>(units_[unit].elements()) * (wide ? sum_bytes : element_bytes());
   }
   /// Of a working weight.
   [[nodiscard]] std::size_t element_bytes() const { return static_cast<std::size_t>(w_.element_bytes); }
@@ -116,6 +123,20 @@ public:
   [[nodiscard]] bool adds_up() const { return w_.micro_batches > 1; }
 
 private:
+  static constexpr std::size_t sum_bytes = 4;  // of an element in a sum of gradients
+
+  /// The copies of the weights, of which a rank has a shard each.
+  [[nodiscard]] std::size_t copies_of(plan const& p) const {
+    return p.state.weight_ranks == 0 ? 1
+                                     : static_cast<std::size_t>(w_.with_ranks.ranks / p.state.weight_ranks);
+  }
+  /// Elements of the largest shard with a gradient. Parts of a sum over as many copies as ranks take more
+  /// scratch than those of a gradient.
+  [[nodiscard]] std::size_t largest_shard() const {
+    std::int64_t most = 0;
+    for (auto const& u : units_) { most = u.trainable() ? std::max(most, u.elements()) : most; }
+    return static_cast<std::size_t>(most);
+  }
   /// Bytes of so many device buffers in which units of these bytes take turns.
   [[nodiscard]] std::size_t in_buffers(std::vector<std::size_t> const& units, int buffers) const {
     return zero::buffer_sizes<std::size_t>{units, buffers, w_.with_ranks.tied_to_last >= 0}.total();

@@ -206,6 +206,7 @@ private:
     p.state.activations = w_.levels[level].offloading;
     p.state.buckets = cut_;
     p.state.format = s_.state;
+    p.state.weight_ranks = w_.with_ranks.units.empty() ? 0 : s_.weight_ranks.value_or(0);
     place_by_share(p.state.buckets, ratio, share);
     if (what.weights) {
       offload_weights(p, what);

@@ -30,6 +30,7 @@ struct deepspeed_config {
   said<std::int64_t> micro_batch_size;   ///< of a micro-batch on one rank, or on those that share it
   said<std::int64_t> accumulation;       ///< micro-batches of a step
   said<std::int64_t> sequence_parallel;  ///< ranks that share a micro-batch
+  said<std::int64_t> weight_ranks;       ///< ranks that keep a copy of the weights
   said<double> gradient_clipping;        ///< 0: none
   said<bool> bf16;                       ///< false: float32
   said<state_format> state;              ///< of the optimizer

@@ -252,7 +252,7 @@ private:
 
   [[nodiscard]] zero::store_options store_options() const {
     return {options_.accumulates, options_.configuration.buffers, options_.configuration.offloaded,
-            options_.sequence_ranks};
+            options_.sequence_ranks, options_.configuration.weight_ranks};
   }
   [[nodiscard]] offload::step_record record_of(double rate, float factor) const {
     return {options_.adamw, rate, accepted_steps_ + 1, factor};
@@ -355,6 +355,7 @@ void engine_core<D, P, S, O>::make_plan(std::size_t memory) {
   expect(configures || configuration.format == state_format::float32, exit_code::bad_input,
          "a configuration has state in ", name_of(configuration.format),
          ", but offload::none keeps it in float32; expected offload::super");
+  expect_copies(configuration.weight_ranks, ranks_.ranks());
   configuration.buffers.tied_embeddings = model_.settings().tied_head;
   memory_ =
       plan_memory<T>(*device_, model_, options_, store_type::bytes(model_.units(), store_options(), group_),

@@ -10,6 +10,7 @@
 #include <superoffload/model/architecture.hpp>
 #include <superoffload/model/config.hpp>
 
+#include <algorithm>
 #include <concepts>
 #include <functional>
 #include <string>
@@ -45,6 +46,14 @@ inline void expect_groups(int sequence_ranks, int ranks) {
   expect(sequence_ranks > 0 && ranks % sequence_ranks == 0, exit_code::bad_input, "--sequence_parallel is ",
          sequence_ranks, ", but there ", ranks == 1 ? "is 1 rank" : concat("are ", ranks, " ranks"),
          "; expected a number that divides them");
+}
+
+/// \throws error(bad_input) if `weight_ranks` of `ranks` ranks cannot keep a copy of the weights; 0 is for
+/// all.
+inline void expect_copies(int weight_ranks, int ranks) {
+  expect(weight_ranks >= 0 && ranks % std::max(1, weight_ranks) == 0, exit_code::bad_input,
+         "--hybrid_sharding is ", weight_ranks, ", but there ",
+         ranks == 1 ? "is 1 rank" : concat("are ", ranks, " ranks"), "; expected a number that divides them");
 }
 
 /// \throws error(bad_input) if `sequence_ranks` of `ranks` ranks cannot share the rows of a micro-batch.

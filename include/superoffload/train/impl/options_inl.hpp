@@ -161,6 +161,7 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
   expect_outputs_apart(o);
   offload::check(o.offload);
   expect_groups(o.sequence_ranks, o.ranks);
+  expect_copies(o.offload.weight_ranks.value_or(0), o.ranks);
   expect(o.ranks == 1 || o.offload.offload_weights != offload::choice::on, exit_code::bad_input,
          "--offload_weights is on, but ", o.ranks,
          " ranks train together: expected auto or off, since each of them has only a shard of the weights "
@@ -195,6 +196,7 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> shared_sett
       {"--batch_size", batch},
       {"--gradient_accumulation_steps", concat(o.accumulation)},
       {"--sequence_parallel", concat(o.sequence_ranks)},
+      {"--hybrid_sharding", s.weight_ranks ? concat(*s.weight_ranks) : "auto"},
       {"--num_train_epochs", concat(o.epochs)},
       {"--max_steps", concat(o.max_steps)},
       {"--lr", concat(o.lr)},

@@ -18,8 +18,8 @@ struct alternative {
   offload::plan plan;  ///< it may not fit
 };
 
-/// What else a run could be: other batches, more ranks that share them, other recompute, more or less state
-/// off the device.
+/// What else a run could be: other batches, more ranks that share them, other copies of the weights, other
+/// recompute, more or less state off the device.
 struct alternatives {
   std::vector<alternative> rows;  ///< the first is the run as asked for
   /// @{
@@ -38,6 +38,7 @@ struct run_planner {
   std::function<bool(std::size_t device, std::size_t host)> fits_in;
   bool one_memory = false;          ///< do device and host share one?
   bool rates_of_offloading = true;  ///< does `plan` know them?
+  int ranks_of_host = 0;            ///< as offload::machine::peers_part::ranks_of_host
 };
 
 /// Plans the alternatives of a run, one option changed at a time. An alternative that contradicts the other

@@ -77,7 +77,8 @@ alternatives alternatives_on(model::view<described_device, T> model, offload::ma
                                 return step_fits<T>(device, model, shape_on(model, m, o),
                                                     with_memory(m, on_device, on_host), o.offload);
                               },
-                          .one_memory = m.device.is_the_host});
+                          .one_memory = m.device.is_the_host,
+                          .ranks_of_host = m.peers.ranks_of_host});
 }
 
 /// The same for the model that the options name. Its config.json is enough.

@@ -5,6 +5,9 @@
 #include <superoffload/comm/host_group.hpp>
 #include <superoffload/offload/planning/machine.hpp>
 
+#include <cstddef>
+#include <vector>
+
 namespace superoffload::train {
 
 // The share of a host that one of several ranks has. Every rank of the group must make each of these calls.
@@ -18,6 +21,11 @@ int bind_cores(comm::host_group const& ranks, int node);
 
 /// This rank's share of the cores that the process may use: at least one.
 int cores_of_rank(comm::host_group const& ranks);
+
+/// How many ranks each host has, if the ranks are on several, as many consecutive ones on each; else 0.
+int ranks_of_host(comm::host_group const& ranks);
+/// The same for ranks with these hosts.
+int ranks_of_host(std::vector<std::size_t> const& hosts);
 
 /// The machine with a rank's share of its host's memory and cores.
 offload::machine share_of_host(comm::host_group const& ranks, offload::machine m);

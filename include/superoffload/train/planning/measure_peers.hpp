@@ -4,6 +4,7 @@
 
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/comm/communicator.hpp>
+#include <superoffload/comm/division.hpp>
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
 #include <superoffload/kernel/gemm.hpp>
@@ -27,6 +28,7 @@ struct peer_probe {
   /// Of the GEMM that runs beside the collectives: Y [rows, columns] = X [rows, inner] W^T.
   std::int64_t rows = 1, inner = 1, columns = 1;
   /// @}
+  int ranks_of_host = 0;  ///< as offload::machine::peers_part::ranks_of_host
 };
 
 namespace detail {
@@ -63,6 +65,11 @@ public:
     peers.all_gather = rate(gathered);
     double const reduced = slowest([&] { reduce(); }, times_of(tried_));
     peers.reduce_scatter = rate(reduced);
+    peers.ranks_of_host = p_.ranks_of_host;
+    if (p_.ranks_of_host > 0) {
+      peers.within_hosts = rates_among(comm::neighbours(p_.ranks_of_host));
+      peers.between_hosts = rates_among(comm::counterparts(p_.ranks_of_host));
+    }
     beside_each_other(gathered + reduced, peers);
     return peers;
   }
@@ -89,16 +96,29 @@ private:
     scratch_ = buffer<D>{*device_, group_->scratch_bytes(comm::reduce_scatter<T>{.count = shard})};
   }
 
-  void gather(std::int64_t elements) {
+  void gather(std::int64_t elements, comm::division const& among = {}) {
     group_->queue(transfer_, comm::all_gather{.from = part_.data(),
                                               .to = whole_.data(),
-                                              .bytes = static_cast<std::size_t>(elements) * sizeof(T)});
+                                              .bytes = static_cast<std::size_t>(elements) * sizeof(T),
+                                              .among = among});
   }
-  void reduce() {
+  void reduce(comm::division const& among = {}) {
     group_->queue(transfer_, comm::reduce_scatter<T>{.from = whole_.template as<T>(),
                                                      .to = part_.template as<T>(),
                                                      .count = shard_,
-                                                     .scratch = scratch_.data()});
+                                                     .scratch = scratch_.data(),
+                                                     .among = among});
+  }
+  /// Of subsets of the ranks, all of which work at the same time. A subset of one rank is as fast as a copy.
+  offload::machine::collective_rates rates_among(comm::division const& among) {
+    offload::machine::collective_rates rates;
+    rates.latency = seconds_of_each(transfer_, small, [&] { gather(1, among); });
+    auto const members = among.of(group_->rank(), group_->ranks()).number;
+    auto const sent = static_cast<double>(shard_) * sizeof(T) * std::max(1, members - 1);
+    auto const rate = [&](double seconds) { return sent / std::max(seconds - rates.latency, 0.1 * seconds); };
+    rates.all_gather = rate(slowest([&] { gather(shard_, among); }, times_of(tried_)));
+    rates.reduce_scatter = rate(slowest([&] { reduce(among); }, times_of(tried_)));
+    return rates;
   }
   void multiply() {
     launch(compute_, kernel::gemm<T>{.a = input_.template as<T>(),

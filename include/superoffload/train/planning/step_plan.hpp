@@ -244,10 +244,23 @@ std::string with_fewer_bytes(D const& device, model::as_view<D, T> const& model,
 }
 }  // namespace detail
 
-/// Plans the steps of a model. On a rank, weights stay gathered in the memory that remains.
+namespace detail {
+/// Advice to keep one copy of the weights, if that helps.
 template <element T, device_policy D>
-offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
-                        offload::machine const& m, offload::settings const& s) {
+std::string with_one_copy(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
+                          offload::machine const& m, offload::settings s) {
+  if (s.weight_ranks.value_or(shape.ranks) == shape.ranks) {
+    return {};
+  }
+  s.weight_ranks.reset();
+  return step_fits<T>(device, model, shape, m, s) ? "; or one copy of the weights (no --hybrid_sharding)"
+                                                  : "";
+}
+
+/// Plans the steps with the copies of the weights that the settings ask for, else one.
+template <element T, device_policy D>
+offload::plan plan_with_copies(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
+                               offload::machine const& m, offload::settings const& s) {
   auto const units = units_of_state(model.units(), shape);
   auto const with = [&](bool leave) {
     return leave ? detail::plan_in_turns<T>(device, model, shape, units, m, s)
@@ -265,8 +278,27 @@ offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step
   }
   if (!best.plan.fits) {
     best.plan.refusal += detail::with_fewer_bytes<T>(device, model, shape, m, s, best.plan.refusal);
+    best.plan.refusal += detail::with_one_copy<T>(device, model, shape, m, s);
   }
   return offload::keep_whole(std::move(best.plan), units, best.work, m, s);
+}
+}  // namespace detail
+
+/// Plans the steps of a model. On a rank, weights stay gathered in the memory that remains. Ranks of several
+/// hosts keep a copy of the weights on each, if the settings leave that open and it is clearly faster.
+template <element T, device_policy D>
+offload::plan plan_step(D const& device, model::as_view<D, T> const& model, step_shape const& shape,
+                        offload::machine const& m, offload::settings const& s) {
+  auto const one_copy = detail::plan_with_copies<T>(device, model, shape, m, s);
+  int const of_host = m.peers.ranks_of_host;
+  if (s.weight_ranks || !one_copy.fits || of_host == 0 || of_host == shape.ranks ||
+      shape.ranks % of_host != 0) {
+    return one_copy;
+  }
+  auto with_copies = s;
+  with_copies.weight_ranks = of_host;
+  auto on_each = detail::plan_with_copies<T>(device, model, shape, m, with_copies);
+  return on_each.fits && offload::clearly_faster(on_each, one_copy) ? on_each : one_copy;
 }
 
 /// The machine that a run on `device` is planned for: this machine's memory and cores, with rates that are
@@ -317,7 +349,8 @@ offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_
                                  {.shard = units[units.size() / 2].elements(),
                                   .rows = p.rows,
                                   .inner = p.inner,
-                                  .columns = p.columns});
+                                  .columns = p.columns,
+                                  .ranks_of_host = ranks_of_host(ranks)});
     }
   }
   // If device and host share one memory, nothing is offloaded unless the settings ask for it.

@@ -58,14 +58,17 @@ offload::collectives collectives_of(std::vector<autograd::unit_layout> const& un
                                     int ranks) {
   offload::collectives all;
   all.tied_to_last = tied_head ? 0 : -1;
+  all.ranks = ranks;
   if (ranks == 1) {
     return all;
   }
   for (auto const& unit : units) {
     auto const others = static_cast<double>(zero::shard_elements(unit, ranks)) * (ranks - 1);
     auto const of_gradient = zero::keeps_wide<T>(unit, false) ? sizeof(wide<T>) : sizeof(T);
+    auto const trained = unit.trainable() ? others : 0.0;
     all.units.push_back({.weights = others * sizeof(T),
-                         .gradient = unit.trainable() ? others * static_cast<double>(of_gradient) : 0.0});
+                         .gradient = trained * static_cast<double>(of_gradient),
+                         .sum = trained * sizeof(wide<T>)});
   }
   return all;
 }

@@ -19,9 +19,11 @@ namespace detail {
 /// do.
 class store {
 public:
-  store(collectives const& e, zero::gather_buffers buffers, int micro_batches)
+  store(collectives const& e, zero::gather_buffers buffers, int micro_batches, int weight_ranks)
       : e_{e},
         micro_batches_{micro_batches},
+        copies_{zero::weight_copies::among(e.ranks, weight_ranks)},
+        exchanged_(e.units.size()),
         weight_sizes_{sizes_of(e, &unit_collectives::weights, buffers.weights)},
         gradient_sizes_{sizes_of(e, &unit_collectives::gradient, buffers.gradients)},
         weights_(static_cast<std::size_t>(weight_sizes_.buffers())),
@@ -34,6 +36,9 @@ public:
     for (auto& r : gradients_) { r.summed = 0; }
     for (int k = 0; k < micro_batches_; ++k) { micro_batch(k + 1 == micro_batches_); }
     announce();
+    for (std::size_t u = 0; u < exchanged_.size(); ++u) {
+      exchanged_[u] = exchanged_[u] && !trains(static_cast<int>(u));
+    }
     return std::move(order_);
   }
 
@@ -137,8 +142,16 @@ private:
     if (oldest == nullptr) {
       return false;
     }
-    order_.operations.push_back(
-        {activity::gather, unit, bytes_of(unit).weights, std::max(synchronized_, oldest->left)});
+    auto const after = std::max(synchronized_, oldest->left);
+    if (several_copies()) {
+      if (auto const u = static_cast<std::size_t>(unit); !exchanged_[u]) {
+        exchanged_[u] = true;
+        add_between(activity::gather, unit, bytes_of(unit).weights, after);
+      }
+      add_within(activity::gather, unit, bytes_of(unit).weights, after);
+    } else {
+      order_.operations.push_back({activity::gather, unit, bytes_of(unit).weights, after});
+    }
     oldest->unit = unit;
     oldest->filled = order_.operations.size();
     oldest->touched = ++clock_;
@@ -168,8 +181,30 @@ private:
     fail(exit_code::internal, "the gradient of unit ", unit, " finds no buffer");
   }
 
+  [[nodiscard]] bool several_copies() const { return copies_.of_each < e_.ranks; }
+  /// @{
+  /// Adds what an operation over all ranks, which sends so many bytes, is among the ranks of a copy, and
+  /// among the owners of a part of it.
+  void add_within(activity what, int unit, double bytes, std::size_t after) {
+    auto const share = (copies_.of_each - 1.0) * copies_.number() / (e_.ranks - 1.0);
+    order_.operations.push_back({what, unit, share * bytes, after, copies_.within()});
+  }
+  void add_between(activity what, int unit, double bytes, std::size_t after) {
+    auto const share = (copies_.number() - 1.0) / (e_.ranks - 1.0);
+    order_.operations.push_back({what, unit, share * bytes, after, copies_.between()});
+  }
+  /// @}
+
   void reduce(int unit, bool is_last) {
-    order_.operations.push_back({activity::reduce, unit, bytes_of(unit).gradient, order_.needed.size()});
+    auto const after = order_.needed.size();
+    if (several_copies() && micro_batches_ > 1) {
+      add_within(activity::reduce, unit, bytes_of(unit).gradient, after);
+      if (is_last) {
+        add_between(activity::reduce, unit, bytes_of(unit).sum, after);
+      }
+    } else {
+      order_.operations.push_back({activity::reduce, unit, bytes_of(unit).gradient, after});
+    }
     auto& buffer = buffer_for_gradient(unit);
     buffer = {no_unit, order_.operations.size()};
     if (is_last) {
@@ -193,6 +228,8 @@ private:
 
   collectives const& e_;
   int micro_batches_;
+  zero::weight_copies copies_;
+  std::vector<bool> exchanged_;  // by unit: copies have its new weights
   zero::buffer_sizes<double> weight_sizes_, gradient_sizes_;
   std::vector<weight_buffer> weights_;
   std::vector<gradient_buffer> gradients_;
@@ -208,16 +245,18 @@ private:
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE double seconds_of(machine const& m, collective_order::operation const& o) {
-  return m.peers.latency +
-         o.bytes / (o.what == activity::gather ? m.peers.all_gather : m.peers.reduce_scatter);
+  auto const rates = m.peers.of(o.among);
+  return rates.latency + o.bytes / (o.what == activity::gather ? rates.all_gather : rates.reduce_scatter);
 }
 
 SUPEROFFLOAD_INLINE collective_order order_of(collectives const& e, zero::gather_buffers buffers,
-                                              int micro_batches) {
+                                              int micro_batches, int weight_ranks) {
   if (e.units.empty()) {
     return {};
   }
-  detail::store of_rank{e, buffers, micro_batches};
+  expect(weight_ranks == 0 || (e.ranks > 0 && e.ranks % weight_ranks == 0), exit_code::internal, weight_ranks,
+         " ranks keep a copy of the weights, expected a divisor of ", e.ranks);
+  detail::store of_rank{e, buffers, micro_batches, weight_ranks};
   of_rank.step();
   return of_rank.step();
 }

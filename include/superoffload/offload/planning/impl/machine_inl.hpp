@@ -88,6 +88,11 @@ SUPEROFFLOAD_INLINE machine::peers_part across_hosts(machine::peers_part within,
   if (ranks <= between.ranks_of_host) {
     return within;
   }
+  within.within_hosts = {within.all_gather, within.reduce_scatter, within.latency};
+  // A host's ranks share its rate.
+  auto const of_rank = between.rate / between.ranks_of_host;
+  within.between_hosts = {std::min(within.all_gather, of_rank), std::min(within.reduce_scatter, of_rank),
+                          within.latency + between.latency};
   auto const others = static_cast<double>(ranks - 1);
   auto const elsewhere = static_cast<double>(ranks - between.ranks_of_host);
   auto const all_gather = between.rate * others / elsewhere;

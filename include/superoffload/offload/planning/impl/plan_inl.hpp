@@ -97,6 +97,10 @@ private:
       text_ += formatted("  gradients of %td units leave the device as they come, %d at a time there\n",
                          std::count(leave.begin(), leave.end(), true), p_.state.offloaded.gradient_buffers);
     }
+    if (p_.state.weight_ranks > 0) {
+      text_ += formatted("  each %d ranks keep a copy of the weights; copies exchange new ones once a step\n",
+                         p_.state.weight_ranks);
+    }
     if (p_.whole_at_once() > zero::gather_buffers{}.weights) {
       text_ += formatted("  weights of %d of %d units stay gathered from forward to backward\n",
                          p_.whole_at_once(), p_.gathered_units);

@@ -424,7 +424,6 @@ inline constexpr std::initializer_list<char const*> inert_zero_keys{
     "ignore_unused_parameters",
     "legacy_stage1",
     "round_robin_gradients",
-    "zero_hpz_partition_size",
     "zeropp_loco_param",
     "mics_shard_size",
     "mics_hierarchical_params_gather",
@@ -450,6 +449,9 @@ SUPEROFFLOAD_INLINE void read_zero(section& root, deepspeed_config& c) {
   static_cast<void>(zero->count("reduce_bucket_size", 0, std::int64_t{1} << 53));
   static_cast<void>(zero->count("sub_group_size", 0, std::int64_t{1} << 53));
   read_offload_param(*zero, stage, c);
+  if (auto const ranks = zero->count("zero_hpz_partition_size", 1, 1 << 20); ranks.value.value_or(1) > 1) {
+    c.weight_ranks = ranks;  // 1 turns it off
+  }
   zero->only("cpu_offload", false, "use offload_optimizer.device");
   zero->only("cpu_offload_param", false, "use offload_param.device");
   for (char const* const key :

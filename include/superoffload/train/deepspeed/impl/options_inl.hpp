@@ -116,6 +116,7 @@ SUPEROFFLOAD_INLINE void settle_offload(deepspeed_config const& file, settlement
   settle(file.ratio, "--ratio", s.ratio);
   settle(file.cpuadam_cores_perc, "--cpuadam_cores_perc", s.cpuadam_cores_perc);
   settle(file.offload_weights, "--offload_weights", s.offload_weights);
+  settle(file.weight_ranks, "--hybrid_sharding", s.weight_ranks);
 }
 
 /// What DeepSpeed does where its file is silent.

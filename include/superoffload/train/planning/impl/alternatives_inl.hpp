@@ -30,6 +30,7 @@ public:
   std::vector<alternative> make(offload::plan asked) && {
     change_batch();
     change_sequence_ranks();
+    change_copies(asked);
     change_tiles();
     change_recompute();
     if (planner_.rates_of_offloading) {
@@ -78,6 +79,21 @@ private:
         auto o = asked_;
         o.sequence_ranks = ranks;
         add(concat("--sequence_parallel ", ranks), o);
+      }
+    }
+  }
+
+  /// Of the weights: one, or one of each host.
+  void change_copies(offload::plan const& plan) {
+    if (planner_.ranks_of_host == 0 || asked_.ranks % planner_.ranks_of_host != 0) {
+      return;
+    }
+    int const now = plan.state.weight_ranks > 0 ? plan.state.weight_ranks : asked_.ranks;
+    for (int const ranks : {planner_.ranks_of_host, asked_.ranks}) {
+      if (ranks != now) {
+        auto o = asked_;
+        o.offload.weight_ranks = ranks;
+        add(concat("--hybrid_sharding ", ranks), o);
       }
     }
   }

@@ -108,6 +108,26 @@ SUPEROFFLOAD_INLINE int cores_of_rank(comm::host_group const& ranks) {
   return std::max(1, cpu::usable_cores() / detail::sharers_of(ranks));
 }
 
+SUPEROFFLOAD_INLINE int ranks_of_host(std::vector<std::size_t> const& hosts) {
+  auto const each = static_cast<std::size_t>(
+      std::find_if(hosts.begin(), hosts.end(), [&](std::size_t h) { return h != hosts.front(); }) -
+      hosts.begin());
+  if (each == hosts.size() || hosts.size() % each != 0) {
+    return 0;
+  }
+  for (std::size_t r = 1; r < hosts.size(); ++r) {
+    if ((r % each == 0) == (hosts[r] == hosts[r - 1])) {
+      return 0;
+    }
+  }
+  return static_cast<int>(each);
+}
+SUPEROFFLOAD_INLINE int ranks_of_host(comm::host_group const& ranks) {
+  std::vector<std::size_t> hosts;
+  for (auto const& one : detail::all_of(ranks, -1)) { hosts.push_back(one.host); }
+  return ranks_of_host(hosts);
+}
+
 SUPEROFFLOAD_INLINE offload::machine share_of_host(comm::host_group const& ranks, offload::machine m) {
   if (ranks.ranks() == 1) {
     return m;
@@ -163,6 +183,12 @@ SUPEROFFLOAD_INLINE offload::machine slowest_of(comm::host_group const& ranks, o
     most(m.peers.latency, other.peers.latency);
     least(m.peers.beside_compute, other.peers.beside_compute);
     least(m.peers.compute_beside, other.peers.compute_beside);
+    using peers = offload::machine::peers_part;
+    for (auto const rates : {&peers::within_hosts, &peers::between_hosts}) {
+      least((m.peers.*rates).all_gather, (other.peers.*rates).all_gather);
+      least((m.peers.*rates).reduce_scatter, (other.peers.*rates).reduce_scatter);
+      most((m.peers.*rates).latency, (other.peers.*rates).latency);
+    }
     least(m.host.memory, other.host.memory);
     most(m.host.reserve, other.host.reserve);
     least(m.host.cores, other.host.cores);

@@ -233,11 +233,19 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::machine const& m, std::string c
     json["device"]["float8_gemms_tflops"] = 1e-12 * m.device.float8_gemms;
   }
   if (m.peers.known()) {
-    json["peers"] = {{"all_gather_gb_per_s", 1e-9 * m.peers.all_gather},
-                     {"reduce_scatter_gb_per_s", 1e-9 * m.peers.reduce_scatter},
-                     {"latency_us", 1e6 * m.peers.latency},
+    bool const network = m.peers.ranks_of_host > 0;
+    auto const& between = m.peers.between_hosts;
+    auto const within = network ? m.peers.within_hosts : m.peers.of({});
+    json["peers"] = {{"all_gather_gb_per_s", 1e-9 * within.all_gather},
+                     {"reduce_scatter_gb_per_s", 1e-9 * within.reduce_scatter},
+                     {"latency_us", 1e6 * within.latency},
                      {"share_beside_compute", m.peers.beside_compute},
                      {"compute_share_beside", m.peers.compute_beside}};
+    if (network) {
+      json["peers"]["network"] = {{"ranks_of_host", m.peers.ranks_of_host},
+                                  {"gb_per_s", 1e-9 * m.peers.ranks_of_host * between.all_gather},
+                                  {"latency_us", 1e6 * std::max(0.0, between.latency - within.latency)}};
+    }
   }
   return json.dump();
 }

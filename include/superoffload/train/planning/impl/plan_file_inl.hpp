@@ -88,6 +88,7 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::plan const& p, std::string cons
         {"collectives", busy(lane::collective)}}},
       {"collectives",
        {{"gather_buffers", p.whole_at_once()},
+        {"weight_ranks", p.state.weight_ranks},
         {"bytes", known(p.exchanged)},
         {"ms", known(1e3 * p.collective_time)},
         {"waited_ms", known(1e3 * p.step.waited_for_ranks)}}},
