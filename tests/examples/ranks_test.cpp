@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The real program with several ranks, each a process of its own.
+#include <superoffload/cpu/cores.hpp>
+
 #include "examples/finetune.hpp"
 #include "examples/reference_run.hpp"
 #include "support/fault_case.hpp"
 #include "support/sanitizer.hpp"
-
-#include <superoffload/cpu/cores.hpp>
 
 #include <algorithm>
 #include <array>
@@ -197,6 +197,40 @@ TEST_CASE("ranks that share sequences train, evaluate and save as one rank does"
   }
 }
 
+TEST_CASE(
+    "ranks that keep copies of the weights train as ranks with one do, and save what any number resumes") {
+  auto const flags = joined(short_run, {"--lr_scheduler", "constant", "--ranks", "4"});
+  auto const trained = [&](words const& more) {
+    scratch_directory const output;
+    auto const done = finetune_run{"llama", joined(flags, more)}.run_in(output.path());
+    CAPTURE(done.err);
+    REQUIRE(done.status == 0);
+    return std::pair{weights_of(output.path()), series(output.path(), "loss")};
+  };
+  auto const one_copy = trained({});
+  CHECK(trained({"--hybrid_sharding", "2"}) == one_copy);
+  if (superoffload::test::under_sanitizer) {
+    return;
+  }
+  CHECK(trained({"--hybrid_sharding", "1", "--offload", "super", "--ratio", "1"}) == one_copy);
+  words const two{"--gradient_accumulation_steps", "2", "--batch_size", "8"};
+  auto const summed = trained(joined(two, {"--hybrid_sharding", "2"}));
+  check_near(summed.second, trained(two).second, 2e-5);
+
+  scratch_directory const output;
+  auto const resumed = [&](words const& more) {
+    auto const done = finetune_run{"llama", joined(joined(flags, two),
+                                                   joined(more, {"--resume", "auto", "--save_checkpoint"}))}
+                          .run_in(output.path());
+    CAPTURE(done.err);
+    REQUIRE(done.status == 0);
+  };
+  resumed({"--max_steps", "2", "--hybrid_sharding", "2"});
+  resumed({"--max_steps", "6", "--hybrid_sharding", "2"});
+  CHECK(weights_of(output.path()) == summed.first);
+  resumed({"--max_steps", "7", "--ranks", "2", "--hybrid_sharding", "1"});
+}
+
 TEST_CASE("ranks that share sequences are padded within the longest sequence that a run allows") {
   scratch_directory const one, output;
   // One of two groups has a sequence of 15 tokens, the other none; each rank has 8 rows.
@@ -342,6 +376,10 @@ TEST_CASE("wrong numbers of ranks and what ranks cannot do are refused in one li
     CHECK(std::count(done.err.begin(), done.err.end(), '\n') == 1);
   };
   refused({"--ranks", "0"}, "--ranks is 0, expected 1 to 1024");
+  refused({"--hybrid_sharding", "0"}, "--hybrid_sharding is 0, expected 1 or more");
+  refused({"--hybrid_sharding", "2"},
+          "--hybrid_sharding is 2, but there is 1 rank; expected a number that divides");
+  refused({"--ranks", "2", "--hybrid_sharding", "3"}, "--hybrid_sharding is 3, but there are 2 ranks");
   if (16 * cpu::usable_cores() < 1024) {
     refused({"--ranks", "1024"}, "--ranks is 1024, but this machine has ");
   }

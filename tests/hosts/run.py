@@ -106,6 +106,18 @@ def runs(bench, expect):
         expect(code == 0 and weights_of(output) == weights_of(whole), f"{slots}: the weights of one host, bit for bit",
                bench.said())
 
+    # A copy of the weights on each host.
+    slots, copies = {"north": 2, "east": 2}, ["--hybrid_sharding", "2"]
+    output = bench.scratch / "copies"
+    code = bench.on_hosts(slots, output, 12, *copies)
+    expect(code == 0 and weights_of(output) == weights_of(whole), "a copy of the weights on each host: the same weights",
+           bench.said())
+    sums = [bench.scratch / f"sums-{number}" for number in range(2)]
+    codes = [bench.on_hosts({"north": 1, "east": 1}, output, 6, "--hybrid_sharding", "1", "--gradient_accumulation_steps", "2")
+             for output in sums]
+    expect(codes == [0, 0] and weights_of(sums[0]) == weights_of(sums[1]), "sums within hosts: the same bits, twice",
+           bench.said())
+
     # One host, two, three, and one again.
     chain = bench.scratch / "chain"
     resumed = ["--resume", "auto", "--save_steps", "3"]

@@ -95,6 +95,7 @@ struct settings {
   int layers = 2;
   int weight_buffers = 3;  ///< units that are gathered at once
   int weight_ranks = 0;    ///< that keep a copy of the weights; 0: all
+  bool sums_in_copies = false;
   int sequence_ranks = 1;  ///< that share a micro-batch
   int kv_heads = 2;        ///< of four heads
   int tiled_mlp = 0;       ///< as in model::config
@@ -238,6 +239,7 @@ offload::configuration configuration_of(Engine const& e, settings const& s, int 
   offload::configuration a;
   a.buffers.weights = s.weight_buffers;
   a.weight_ranks = s.weight_ranks;
+  a.sums_in_copies = s.sums_in_copies;
   if constexpr (Engine::configures) {
     a.buckets = mixed(e.units_of_state(), rank);
     a.speculates = s.speculates;

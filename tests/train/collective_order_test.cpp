@@ -196,7 +196,7 @@ TEST_CASE_TEMPLATE("a plan's collectives are those of an engine, in their order"
       }
     }
     CHECK((trained.size() < units.size()) == !c.frozen.empty());
-    auto const order = offload::order_of(planned, configuration.buffers, c.micro_batches);
+    auto const order = offload::order_of(planned, configuration, c.micro_batches);
     std::vector<std::string> expected;
     for (auto const& o : order.operations) {
       expected.push_back(concat(o.what == offload::activity::gather ? "g" : "r", o.unit, " ",
@@ -234,6 +234,7 @@ TEST_CASE_TEMPLATE("so are those of several copies of the weights", P, SUPEROFFL
               offload::configuration configuration;
               configuration.buffers.weights = buffers;
               configuration.weight_ranks = weight_ranks;
+              configuration.sums_in_copies = buffers == 3;
               e.configure(configuration, std::numeric_limits<std::size_t>::max());
               e.initialize(test::ranked::some_weights);
               for (int step = 0; step < 3; ++step) {
@@ -249,9 +250,7 @@ TEST_CASE_TEMPLATE("so are those of several copies of the weights", P, SUPEROFFL
 
               auto const planned = train::detail::collectives_of<T>(e.model().units(), false, 4);
               std::vector<std::string> expected;
-              for (auto const& o :
-                   offload::order_of(planned, configuration.buffers, micro_batches, weight_ranks)
-                       .operations) {
+              for (auto const& o : offload::order_of(planned, configuration, micro_batches).operations) {
                 expected.push_back(group.text_of(o.what == offload::activity::gather ? "g" : "r", o.among,
                                                  static_cast<std::size_t>(o.bytes + 0.5)));
               }

@@ -119,7 +119,7 @@ TEST_CASE_TEMPLATE("a gradient that overflows on one rank alone leaves nothing b
   }
 }
 
-TEST_CASE_TEMPLATE("several copies of the weights change no bit of steps with one micro-batch", P,
+TEST_CASE_TEMPLATE("several copies of the weights change no bit, and sums in copies the order of sums", P,
                    SUPEROFFLOAD_TEST_PRECISIONS) {
   double const tolerance = std::is_same_v<P, precision::fp32> ? 2e-5 : 2e-3;
   for (auto s :
@@ -134,14 +134,16 @@ TEST_CASE_TEMPLATE("several copies of the weights change no bit of steps with on
       for (int weight_ranks = 1; weight_ranks < ranks; weight_ranks *= 2) {
         CAPTURE(weight_ranks);
         s.weight_ranks = weight_ranks;
-        auto const copies = sharded<P>(ranks, s);
-        CHECK((sharded<P, offload::super>(ranks, s) == copies));
+        s.sums_in_copies = false;
+        CHECK(test::ranked::difference(sharded<P>(ranks, s), one_copy) == "");
+        s.sums_in_copies = true;
+        auto const summed = sharded<P, offload::super>(ranks, s);
+        CHECK((sharded<P>(ranks, s) == summed));
         if (s.micro_batches == 1) {
-          CHECK(test::ranked::difference(copies, one_copy) == "");
-        } else {  // sums within copies come first
-          CHECK(worst(copies.losses, one_copy.losses) < tolerance);
-          CHECK(worst(copies.norms, one_copy.norms) < 20 * tolerance);
-          CHECK((sharded<P>(ranks, s) == copies));
+          CHECK((summed == one_copy));
+        } else {
+          CHECK(worst(summed.losses, one_copy.losses) < tolerance);
+          CHECK(worst(summed.norms, one_copy.norms) < 20 * tolerance);
         }
       }
     }

@@ -63,14 +63,13 @@ struct store_and_sink {
   std::vector<int> arrived{};
   store_type store;
 
-  store_and_sink(cpu::device& d, test::group_of_host& g, bool accumulates, zero::gather_buffers buffers,
-                 zero::offloaded_units const& f = {}, int weight_ranks = 0)
+  store_and_sink(cpu::device& d, test::group_of_host& g, zero::store_options const& o)
       : device{&d},
         group{&g},
         store{d,
               stream,
               units,
-              {.accumulates = accumulates, .buffers = buffers, .offloaded = f, .weight_ranks = weight_ranks},
+              o,
               &g,
               {this,
                [](void* self, int unit, zero::unit_gradient gradient) {
@@ -164,14 +163,13 @@ struct store_and_sink {
 /// As rank of a group: two steps, in which weights and gradients are compared with what they must be, and the
 /// memory with what was announced.
 template <element T, class Group>
-void takes_steps(cpu::device& device, Group& group, int micro_batches, zero::gather_buffers buffers,
-                 int weight_ranks) {
+void takes_steps(cpu::device& device, Group& group, int micro_batches, zero::store_options o) {
+  o.accumulates = micro_batches > 1;
   auto const before = device.bytes_in_use();
   using store_type = typename store_and_sink<T>::store_type;
   static_assert(zero::unit_store<store_type>);
-  store_and_sink<T> s{device, group, micro_batches > 1, buffers, {}, weight_ranks};
-  auto const announced = store_type::bytes(
-      s.units, {.accumulates = micro_batches > 1, .buffers = buffers, .weight_ranks = weight_ranks}, &group);
+  store_and_sink<T> s{device, group, o};
+  auto const announced = store_type::bytes(s.units, o, &group);
   require(device.bytes_in_use() - before == announced.weights + announced.gradients, "announced ",
           announced.weights + announced.gradients, " bytes, took ", device.bytes_in_use() - before);
   comm::abort_on_exception const guard{group};
@@ -226,7 +224,7 @@ TEST_CASE_TEMPLATE("shards are gathered ahead, and gradients are reduced in the 
         CAPTURE(ranks);
         CAPTURE(micro_batches);
         conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
-          takes_steps<T>(device, group, micro_batches, buffers, 0);
+          takes_steps<T>(device, group, micro_batches, {.buffers = buffers});
         }));
       }
     }
@@ -246,7 +244,10 @@ TEST_CASE_TEMPLATE("ranks keep several copies of the weights", T, SUPEROFFLOAD_T
           continue;
         }
         conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
-          takes_steps<T>(device, group, micro_batches, {}, weight_ranks);
+          for (bool const sums_in_copies : {false, true}) {
+            takes_steps<T>(device, group, micro_batches,
+                           {.weight_ranks = weight_ranks, .sums_in_copies = sums_in_copies});
+          }
         }));
       }
     }
@@ -307,7 +308,7 @@ TEST_CASE_TEMPLATE("shards' gradients take turns in buffers, and stay until thei
       conformance::all_succeeded(groups.run(ranks, [=](auto& device, auto& group) {
         using store_type = typename late_reader<T>::store_type;
         auto const before = device.bytes_in_use();
-        store_and_sink<T> s{device, group, false, {}};  // has its own weights and gradients
+        store_and_sink<T> s{device, group, {}};  // has its own weights and gradients
         auto const own = device.bytes_in_use() - before;
         cpu::stream compute{device};
         late_reader<T> reader{device, compute};
@@ -374,7 +375,7 @@ TEST_CASE("a rank's store offloads neither weights nor sums") {
 TEST_CASE("changed shards are gathered anew in the next pass") {
   test::threads_of_a_process groups;
   conformance::all_succeeded(groups.run(3, [](auto& device, auto& group) {
-    store_and_sink<float> s{device, group, false, {}};
+    store_and_sink<float> s{device, group, {}};
     comm::abort_on_exception const guard{group};
     s.write_weights();
     for (int step = 0; step < 5; ++step) {

@@ -29,7 +29,11 @@ struct configuration {
   autograd::activation_offloading activations{};
   /// Of a rank: how many units are gathered at once. The engine says whether embeddings are tied.
   zero::gather_buffers buffers{};
-  int weight_ranks = 0;  ///< of a rank: zero::store_options::weight_ranks
+  /// @{
+  /// Of a rank: as in zero::store_options.
+  int weight_ranks = 0;
+  bool sums_in_copies = false;
+  /// @}
   /// Pinned buffers of one bucket each. They hold gradients that are copied or kept, and weights that are
   /// copied.
   int pinned_buffers = 4;

@@ -37,6 +37,7 @@ struct settings {
   std::int64_t bucket_bytes = std::int64_t{32} << 20;  ///< of a bucket's working weights, at most
   /// Of a rank: zero::store_options::weight_ranks; none: all, or those of each host where that is faster.
   std::optional<int> weight_ranks{};
+  bool sums_in_copies = false;                 ///< with weight_ranks: as in zero::store_options
   std::optional<std::size_t> device_memory{};  ///< bytes that a plan may take at most; none: what is there
   std::optional<std::size_t> host_memory{};    ///< the same of each rank's share of the host
   std::string resource_group{};                ///< resctrl group for the threads of CPU Adam; empty: none

@@ -59,8 +59,9 @@ whole_unit_buffers buffers_of_rank(std::vector<autograd::unit_layout> const& uni
 /// one and added in wide<T>.
 ///
 /// With several weight_copies (hybrid sharding), a unit is gathered among the ranks of a copy. Copies
-/// exchange its new shards once, before it is first gathered after an update. Several micro-batches are
-/// summed in wide<T> among the ranks of each copy, and then once over the copies, in their order.
+/// exchange its new shards once, before it is first gathered after an update. That changes no bit. With
+/// store_options::sums_in_copies, several micro-batches are summed in wide<T> among the ranks of each copy,
+/// and then once over the copies, in their order.
 ///
 /// Every rank makes the same calls in the same order, and the collectives follow from them alone. All
 /// collectives run on one separate stream. The sink gets a shard's gradient at the next reduce() or at
@@ -278,24 +279,24 @@ private:
     return *group;
   }
 
-  /// Are micro-batches summed within copies first?
   static bool sums_in_copies(store_options const& o, weight_copies const& copies) {
-    return o.accumulates && copies.number() > 1;
+    return o.sums_in_copies && o.accumulates && copies.number() > 1;
   }
 
   static needs needs_of(std::vector<autograd::unit_layout> const& units, store_options const& o,
                         C const& group) {
-    auto const& [accumulates, buffers, f, sequence_ranks, weight_ranks] = o;
+    bool const accumulates = o.accumulates;
+    auto const& f = o.offloaded;
     auto const ranks = group.ranks();
-    expect(sequence_ranks >= 1 && ranks % sequence_ranks == 0, exit_code::internal, sequence_ranks,
+    expect(o.sequence_ranks >= 1 && ranks % o.sequence_ranks == 0, exit_code::internal, o.sequence_ranks,
            " ranks share rows, expected a divisor of ", ranks);
-    expect(weight_ranks >= 0 && ranks % std::max(1, weight_ranks) == 0, exit_code::internal, weight_ranks,
-           " ranks keep a copy of the weights, expected a divisor of ", ranks);
+    expect(o.weight_ranks >= 0 && ranks % std::max(1, o.weight_ranks) == 0, exit_code::internal,
+           o.weight_ranks, " ranks keep a copy of the weights, expected a divisor of ", ranks);
     expect(!f.any_weights() && (!f.any_gradient() || !accumulates), exit_code::bad_input,
            "a rank's store cannot offload weights, nor gradients of several micro-batches: expected neither");
-    auto const copies = weight_copies::among(ranks, weight_ranks);
+    auto const copies = weight_copies::among(ranks, o.weight_ranks);
     needs all;
-    all.buffers = buffers_of_rank<T>(units, ranks, buffers);
+    all.buffers = buffers_of_rank<T>(units, ranks, o.buffers);
     all.shards = sharded_weights<D, T, C>::bytes(units, copies);
     for (auto const& u : units) {
       auto const count = shard_elements(u, ranks);
@@ -314,7 +315,7 @@ private:
         all.scratch = std::max(all.scratch, scratch_of(group, count, whole_is_wide, {}, 1));
       }
     }
-    all.shard_buffers = {all.offloaded_gradients, f.gradient_buffers, buffers.tied_embeddings};
+    all.shard_buffers = {all.offloaded_gradients, f.gradient_buffers, o.buffers.tied_embeddings};
     return all;
   }
 

@@ -25,6 +25,8 @@ struct store_options {
   zero::offloaded_units offloaded{};  ///< what is not kept in device memory
   int sequence_ranks = 1;             ///< of a rank: so many neighbours share a micro-batch's rows
   int weight_ranks = 0;  ///< of a rank: so many neighbours keep a copy of the weights; 0: all ranks keep one
+  /// Are several micro-batches summed within each copy first, and over the copies once a step?
+  bool sums_in_copies = false;
 };
 
 /// The memory that a store takes.

@@ -19,6 +19,15 @@ collectives of_units(int units) {
   return e;
 }
 
+configuration with(superoffload::zero::gather_buffers buffers, int weight_ranks = 0,
+                   bool sums_in_copies = false) {
+  configuration c;
+  c.buffers = buffers;
+  c.weight_ranks = weight_ranks;
+  c.sums_in_copies = sums_in_copies;
+  return c;
+}
+
 /// For example "g0@1 r0@2": unit 0 is gathered after one pass and reduced after two.
 std::string text_of(collective_order const& order) {
   std::string text;
@@ -65,7 +74,7 @@ TEST_CASE("more units than buffers are gathered twice, after the passes that fre
 }
 
 TEST_CASE("with one gradient buffer, each backward waits for the reduction of the one before") {
-  auto const order = order_of(of_units(3), {.gradients = 1}, 1);
+  auto const order = order_of(of_units(3), with({.gradients = 1}), 1);
   CHECK(text_of(order) == "g0@0 g1@0 g2@0 r2@4 r1@5 r0@6");
   CHECK(order.needed == numbers{1, 2, 3, 3, 4, 5});
 }
@@ -91,21 +100,46 @@ TEST_CASE(
 }
 
 TEST_CASE("with more buffers the last units stay for the backward, with a buffer for each all of them stay") {
-  CHECK(text_of(order_of(of_units(5), {.weights = 4}, 1)) ==
+  CHECK(text_of(order_of(of_units(5), with({.weights = 4}), 1)) ==
         "g0@0 g1@0 g2@0 g3@0 g4@1 r4@6 r3@7 r2@8 g0@6 r1@9 r0@10");
-  CHECK(text_of(order_of(of_units(5), {.weights = 5}, 1)) ==
+  CHECK(text_of(order_of(of_units(5), with({.weights = 5}), 1)) ==
         "g0@0 g1@0 g2@0 g3@0 g4@0 r4@6 r3@7 r2@8 r1@9 r0@10");
   // They stay from one micro-batch to the next.
-  auto const several = text_of(order_of(of_units(5), {.weights = 9}, 3));
+  auto const several = text_of(order_of(of_units(5), with({.weights = 9}), 3));
   CHECK(std::count(several.begin(), several.end(), 'g') == 5);
   CHECK(std::count(several.begin(), several.end(), 'r') == 15);
   auto e = of_units(5);
   e.units[0] = e.units[4] = {.weights = 6.0, .gradient = 12.0};  // they do not share a buffer then
-  CHECK(text_of(order_of(e, {.weights = 4}, 1)).find("g0@6") != std::string::npos);
-  CHECK(text_of(order_of(e, {.weights = 5}, 1)) == "g0@0 g1@0 g2@0 g3@0 g4@0 r4@6 r3@7 r2@8 r1@9 r0@10");
+  CHECK(text_of(order_of(e, with({.weights = 4}), 1)).find("g0@6") != std::string::npos);
+  CHECK(text_of(order_of(e, with({.weights = 5}), 1)) ==
+        "g0@0 g1@0 g2@0 g3@0 g4@0 r4@6 r3@7 r2@8 r1@9 r0@10");
   e.tied_to_last = 0;
   e.units[4] = {.weights = 1.0, .gradient = 1.0};
-  CHECK(text_of(order_of(e, {.weights = 5}, 1)) == "g0@0 g1@0 g2@0 g3@0 g4@0 r4@6 r3@7 r2@8 r1@9 r0@10");
+  CHECK(text_of(order_of(e, with({.weights = 5}), 1)) ==
+        "g0@0 g1@0 g2@0 g3@0 g4@0 r4@6 r3@7 r2@8 r1@9 r0@10");
+}
+
+TEST_CASE("copies of the weights exchange new ones once, and sums once a step where they sum first") {
+  auto e = of_units(2);
+  e.ranks = 6;  // two copies, each of three ranks: of the five parts that are sent, 2 x 2 and 1
+  for (auto& unit : e.units) { unit = {.weights = 10.0, .gradient = 20.0, .sum = 40.0}; }
+  auto const text = [&](configuration const& of_rank, int micro_batches) {
+    std::string all;
+    for (auto const& o : order_of(e, of_rank, micro_batches).operations) {
+      all += superoffload::concat(o.what == activity::gather ? "g" : "r", o.unit,
+                                  o.among.counterparts ? "<>" : "", o.among.neighbours, ":", o.bytes, " ");
+    }
+    return all;
+  };
+  CHECK(text(with({}, 3), 1) == "g0<>3:2 g03:8 g1<>3:2 g13:8 r10:20 r00:20 ");
+  CHECK(text(with({}, 3), 2) == "g0<>3:2 g03:8 g1<>3:2 g13:8 r10:20 r00:20 r10:20 r00:20 ");
+  CHECK(text(with({}, 3, true), 2) ==
+        "g0<>3:2 g03:8 g1<>3:2 g13:8 r13:16 r03:16 r13:16 r1<>3:8 r03:16 r0<>3:8 ");
+  CHECK(text(with({}, 3, true), 1) == text(with({}, 3), 1));
+  CHECK(text(with({}, 6, true), 1) == text(with({}), 1));
+  e.units[0].gradient = 0.0;  // frozen weights never change
+  CHECK(text(with({.weights = 9}, 3), 1) == "g1<>3:2 g13:8 r10:20 ");
+  CHECK_THROWS_AS(static_cast<void>(text(with({}, 4), 1)), superoffload::error);
 }
 
 TEST_CASE("a frozen unit stays gathered and is not reduced") {

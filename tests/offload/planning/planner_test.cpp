@@ -478,7 +478,7 @@ struct rank_of_four {
   [[nodiscard]] plan kept(plan const& p) const { return keep_whole(p, of.units, of.work, on, {}); }
   /// The number of gathers in a step.
   [[nodiscard]] std::ptrdiff_t gathers(plan const& p) const {
-    auto const all = order_of(of.work.with_ranks, p.state.buffers, of.work.micro_batches).operations;
+    auto const all = order_of(of.work.with_ranks, p.state, of.work.micro_batches).operations;
     return std::count_if(all.begin(), all.end(), [](auto const& o) { return o.what == activity::gather; });
   }
 };

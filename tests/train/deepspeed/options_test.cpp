@@ -92,6 +92,20 @@ TEST_CASE("ranks that share sequences are those of the file or of the flag") {
   CHECK(with(R"({"sequence_parallel_size": 2})", {"--sequence_parallel"}, o, 4).sequence_ranks == 2);
 }
 
+TEST_CASE("ranks that keep a copy of the weights are those of the file or of the flag") {
+  auto const file = [](int ranks) {
+    return concat(R"({"zero_optimization": {"stage": 3, "zero_hpz_partition_size": )", ranks, "}}");
+  };
+  CHECK(with(file(2), {}, {}, 4).offload.weight_ranks == 2);
+  CHECK_FALSE(with(file(2), {}, {}, 4).offload.sums_in_copies);  // as DeepSpeed does
+  CHECK_FALSE(with(file(1), {}, {}, 4).offload.weight_ranks);
+  train::training_options o;
+  o.offload.weight_ranks = 2;
+  CHECK(with(file(2), {"--hybrid_sharding"}, o, 4).offload.weight_ranks == 2);
+  CHECK_THROWS_WITH_AS(static_cast<void>(with(file(4), {"--hybrid_sharding"}, o, 4)),
+                       doctest::Contains("zero_hpz_partition_size: 4, but --hybrid_sharding is 2"), error);
+}
+
 TEST_CASE("batch sizes of flags take part in it") {
   train::training_options o;
   o.batch_size = 24;

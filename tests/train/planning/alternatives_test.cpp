@@ -113,6 +113,29 @@ TEST_CASE("more or fewer ranks may share a micro-batch, if they form groups") {
         std::vector<std::string>{"--sequence_parallel 1", "--sequence_parallel 3", "--sequence_parallel 6"});
 }
 
+TEST_CASE("ranks of several hosts may keep other copies of the weights") {
+  auto o = options(8, 1);
+  o.ranks = 8;
+  auto const copies = [&](offload::plan const& asked, int ranks_of_host) {
+    auto planner = planner_of(o);
+    planner.ranks_of_host = ranks_of_host;
+    auto flags = flags_of(train::alternatives_of(o, asked, planner));
+    std::erase_if(flags, [](std::string const& one) { return !one.starts_with("--hybrid_sharding"); });
+    return flags;
+  };
+  using flags = std::vector<std::string>;
+  auto asked = planned(o);
+  CHECK(copies(asked, 0) == flags{});
+  CHECK(copies(asked, 3) == flags{});
+  CHECK(copies(asked, 4) == flags{"--hybrid_sharding 4"});
+  asked.state.weight_ranks = 4;
+  CHECK(copies(asked, 4) == flags{"--hybrid_sharding 8"});
+  o.accumulation = 2;  // the plan's own copies leave the order of sums alone
+  CHECK(copies(asked, 4) == flags{"--hybrid_sharding 4", "--hybrid_sharding 8"});
+  asked.state.sums_in_copies = true;
+  CHECK(copies(asked, 4) == flags{"--hybrid_sharding 8"});
+}
+
 TEST_CASE("the MLPs of a long sequence may be computed in tiles, and those in tiles at once") {
   auto const tiles = [](train::training_options const& o) {
     auto flags = flags_of(of(o));

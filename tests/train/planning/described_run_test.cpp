@@ -63,7 +63,8 @@ TEST_CASE("a config.json is enough to plan for a described machine") {
   CHECK_FALSE(whole.on("rtx4090.json", {.host_memory = std::size_t{58} << 30}).fits);
 }
 
-TEST_CASE("a run for which device and host are too small is told of a larger host and of state in fewer bytes") {
+TEST_CASE(
+    "a run for which device and host are too small is told of a larger host and of state in fewer bytes") {
   llama_8b const m{32};
   auto const refused = m.on("rtx4060.json");
   REQUIRE_FALSE(refused.fits);
@@ -181,6 +182,57 @@ TEST_CASE("collectives use the link between ranks, most of them beside compute")
   CHECK(two.step.waited_for_ranks < 0.5 * two.collective_time);
   CHECK(two.step_time > alone.step_time * 0.95);  // each rank has half of the updates
   CHECK(two.tokens_per_second > 1.8 * alone.tokens_per_second);
+}
+
+TEST_CASE("hosts with a slow network keep a copy of the weights each, if it fits") {
+  llama_8b m{8};
+  auto& o = m.options();
+  o.ranks = 32;
+  o.batch_size = 8 * o.ranks;
+  o.accumulation = 4;
+  auto const on = [&](double gb_per_s, offload::settings const& s = {}) {
+    auto machine = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
+    machine.peers =
+        offload::across_hosts(machine.peers, {.ranks_of_host = 8, .rate = gb_per_s * 1e9}, o.ranks);
+    return train::plan_on<model::llama, bfloat16>(offload::within_budget(machine, s), s, o);
+  };
+  auto const chosen = on(20.0);
+  CHECK(chosen.state.weight_ranks == 8);
+  CHECK_FALSE(chosen.state.sums_in_copies);  // which a user asks for: sums have another order
+  auto const one_copy = on(20.0, {.weight_ranks = 32});
+  CHECK(one_copy.state.weight_ranks == 0);
+  auto const summed = on(20.0, {.weight_ranks = 8, .sums_in_copies = true});
+  CHECK(summed.state.sums_in_copies);
+  CHECK(chosen.step_time < 0.9 * one_copy.step_time);
+  CHECK(summed.step_time < 0.5 * chosen.step_time);
+  CHECK(summed.collective_time < chosen.collective_time);
+  CHECK(chosen.collective_time < one_copy.collective_time);
+  // 2.8e9 parameters: each rank of a copy has an eighth of the weights, and of sums in float32.
+  auto const bytes = [](offload::plan const& p) {
+    return static_cast<double>(p.on_device.weights + p.on_device.gradients);
+  };
+  double const parameters = 8 * 218e6 + 2 * 128256.0 * 4096;
+  auto const buffers = [](offload::plan p) { return p.state.buffers.weights; };
+  CHECK(buffers(chosen) == buffers(one_copy));
+  CHECK(bytes(chosen) - bytes(one_copy) ==
+        doctest::Approx(parameters * 2 * (1.0 / 8 - 1.0 / 32)).epsilon(0.01));
+  CHECK(buffers(summed) == buffers(chosen));
+  CHECK(bytes(summed) - bytes(chosen) == doctest::Approx(parameters * 4 / 8).epsilon(0.01));
+  CHECK(offload::describe(chosen).find(
+            "  each 8 ranks keep a copy of the weights; new weights cross to the others once a step\n") !=
+        std::string::npos);
+  CHECK(offload::describe(summed).find("new weights and sums of gradients cross to the others once a step") !=
+        std::string::npos);
+  CHECK(offload::describe(one_copy).find("keep a copy") == std::string::npos);
+
+  CHECK(on(1000.0).state.weight_ranks == 0);  // the network is as fast as the links within a host
+  // Where a copy does not fit, there is one of all ranks; who asks for more is told.
+  auto const little = static_cast<std::size_t>(5.6 * 1024 * 1024 * 1024);
+  CHECK(on(20.0, {.device_memory = little}).state.weight_ranks == 0);
+  CHECK(on(20.0, {.device_memory = little}).fits);
+  auto const refused = on(20.0, {.weight_ranks = 8, .sums_in_copies = true, .device_memory = little});
+  CHECK_FALSE(refused.fits);
+  CHECK(refused.refusal.find("or one copy of the weights (no --hybrid_sharding)") != std::string::npos);
 }
 
 TEST_CASE("ranks that share a long sequence take half of its time and memory, and exchange rows for heads") {

@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -285,7 +286,8 @@ TEST_CASE(
 
 /// Plans steps of several ranks, with an engine each, in more and more device memory. \returns the planned
 /// numbers of gather buffers. Checks that every engine takes its plan's bytes, before and after training.
-std::vector<int> buffers_planned(int ranks, bool tied, int micro_batches) {
+std::vector<int> buffers_planned(int ranks, bool tied, int micro_batches,
+                                 std::optional<int> weight_ranks = std::nullopt) {
   using T = bfloat16;
   auto const config = llama_of(8, 128, 512, 4000, tied);
   test::threads_of_a_process groups;
@@ -310,7 +312,9 @@ std::vector<int> buffers_planned(int ranks, bool tied, int micro_batches) {
       }
       auto const p =
           train::plan_step<T>(device, e.model(), shape, small_machine(memory, std::size_t{1} << 30),
-                              {.how = offload::mode::none});
+                              {.how = offload::mode::none,
+                               .weight_ranks = weight_ranks,
+                               .sums_in_copies = weight_ranks.has_value()});
       conformance::require(p.fits && p.on_device.total() <= memory, "no plan: ", p.refusal);
       e.configure(p.state, p.on_device.total());
       conformance::require(e.allocation().total() == p.on_device.total(), "planned ", p.on_device.total(),
@@ -319,7 +323,9 @@ std::vector<int> buffers_planned(int ranks, bool tied, int micro_batches) {
       conformance::require(e.allocation().host == p.on_host.total(), "planned ", p.on_host.total(),
                            " bytes of the host, the engine ", e.allocation().host);
       if (blocks < 0) {  // the memory with three buffers
-        e.configure({}, memory);
+        auto three = p.state;
+        three.buffers = {};
+        e.configure(three, memory);
         least = e.allocation().total();
         continue;
       }
@@ -346,6 +352,12 @@ TEST_CASE("ranks have the bytes of their plans with any number of gather buffers
         CHECK(buffers.back() == 10);
         CHECK(buffers[7] == with_seven_blocks);
       }
+    }
+    CHECK(buffers_planned(4, tied, 1, 2).back() == 10);
+    CHECK(buffers_planned(4, tied, 2, 2).back() == 10);
+    if (!test::under_sanitizer) {
+      CHECK(buffers_planned(2, tied, 1, 1).back() == 10);
+      CHECK(buffers_planned(2, tied, 2, 2).back() == 10);
     }
     auto const alone = buffers_planned(1, tied, 1);
     CHECK(alone == std::vector<int>(12, 0));  // there are no collectives

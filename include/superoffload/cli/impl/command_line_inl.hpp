@@ -224,10 +224,11 @@ SUPEROFFLOAD_INLINE void add_ranks(CLI::App& app, command_line& c, std::optional
          [&c](int number) {
            expect(number > 0, exit_code::bad_input, "--hybrid_sharding is ", number, ", expected 1 or more");
            c.training.offload.weight_ranks = number;
+           c.training.offload.sums_in_copies = true;
          },
-         "N neighbours keep a copy of the weights, such as the ranks of a host: only new weights and sums of "
-         "gradients cross to the others, once a step. Default: as the plan chooses, all ranks or those of a "
-         "host")
+         "N neighbours, such as the ranks of a host, keep a copy of the weights: new weights and sums of "
+         "gradients cross to the others once a step, for any number of micro-batches. By default the plan "
+         "chooses who keeps a copy, and every micro-batch is summed over all ranks")
       ->type_name("N")
       ->group(group);
   on_off(app, "--bind_cores_to_rank", c.bind_cores,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/comm/division.hpp>
+#include <superoffload/offload/configuration.hpp>
 #include <superoffload/offload/planning/machine.hpp>
 #include <superoffload/offload/planning/timeline.hpp>
 #include <superoffload/zero/shard.hpp>
@@ -52,10 +53,8 @@ struct collective_order {
 double seconds_of(machine const& m, collective_order::operation const& o);
 
 /// The collectives of a step in the steady state, in which weights of frozen units may still be gathered from
-/// the step before. `e`, not `buffers`, says whether embeddings are tied. `weight_ranks`: of the store
-/// (zero::store_options).
-collective_order order_of(collectives const& e, zero::gather_buffers buffers, int micro_batches,
-                          int weight_ranks = 0);
+/// the step before. `e`, not `of_rank`, says whether embeddings are tied.
+collective_order order_of(collectives const& e, configuration const& of_rank, int micro_batches);
 
 }  // namespace superoffload::offload
 

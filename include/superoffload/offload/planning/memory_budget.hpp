@@ -56,7 +56,7 @@ public:
       if (!units_[u].trainable()) {
         continue;
       }
-      if (copies > 1 && adds_up()) {
+      if (copies > 1 && p.state.sums_in_copies) {
         device.gradients += copies * n * sum_bytes;
       }
       auto const bytes = gradient_bytes(u);
@@ -70,7 +70,7 @@ public:
     device.weights +=
         in_buffers(weights, offloaded.weight_buffers) + in_buffers(w_.whole_weights, p.state.buffers.weights);
     device.gradients += in_buffers(gradients, offloaded.gradient_buffers) + w_.whole_gradients;
-    if (p.state.weight_ranks == 1 && copies > 1 && adds_up()) {
+    if (p.state.weight_ranks == 1 && p.state.sums_in_copies) {
       device.gradients += (copies - 1) * largest_shard() * (sum_bytes - element_bytes());
     }
     auto const state = bytes_of(p.state, element_bytes());

@@ -206,7 +206,10 @@ private:
     p.state.activations = w_.levels[level].offloading;
     p.state.buckets = cut_;
     p.state.format = s_.state;
-    p.state.weight_ranks = w_.with_ranks.units.empty() ? 0 : s_.weight_ranks.value_or(0);
+    if (int const ranks = s_.weight_ranks.value_or(0); ranks < w_.with_ranks.ranks && ranks > 0) {
+      p.state.weight_ranks = ranks;
+      p.state.sums_in_copies = s_.sums_in_copies && budget_.adds_up();
+    }
     place_by_share(p.state.buckets, ratio, share);
     if (what.weights) {
       offload_weights(p, what);

@@ -16,7 +16,7 @@ class simulated_collectives {
 public:
   /// Takes a copy of what it needs.
   explicit simulated_collectives(schedule const& s)
-      : order_{order_of(s.with_ranks, s.state.buffers, s.micro_batches, s.state.weight_ranks)} {}
+      : order_{order_of(s.with_ranks, s.state, s.micro_batches)} {}
 
   /// Are there other ranks?
   [[nodiscard]] bool any() const { return !order_.needed.empty(); }

@@ -37,6 +37,7 @@ inline void expect_same_engines(comm::host_group const& ranks,
   comm::expect_same(ranks, "accumulates", concat(o.accumulates));
   comm::expect_same(ranks, "sequence_ranks", concat(o.sequence_ranks));
   comm::expect_same(ranks, "weight_ranks", concat(o.configuration.weight_ranks));
+  comm::expect_same(ranks, "sums_in_copies", concat(o.configuration.sums_in_copies));
   auto const& buffers = o.configuration.buffers;
   comm::expect_same(ranks, "gather buffers", concat(buffers.weights, " ", buffers.gradients));
 }

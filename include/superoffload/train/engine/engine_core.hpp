@@ -251,8 +251,13 @@ private:
   using update_aware_type = update_aware_store<Device, store_type, state_type>;
 
   [[nodiscard]] zero::store_options store_options() const {
-    return {options_.accumulates, options_.configuration.buffers, options_.configuration.offloaded,
-            options_.sequence_ranks, options_.configuration.weight_ranks};
+    auto const& c = options_.configuration;
+    return {.accumulates = options_.accumulates,
+            .buffers = c.buffers,
+            .offloaded = c.offloaded,
+            .sequence_ranks = options_.sequence_ranks,
+            .weight_ranks = c.weight_ranks,
+            .sums_in_copies = c.sums_in_copies};
   }
   [[nodiscard]] offload::step_record record_of(double rate, float factor) const {
     return {options_.adamw, rate, accepted_steps_ + 1, factor};

@@ -19,13 +19,14 @@ namespace detail {
 /// do.
 class store {
 public:
-  store(collectives const& e, zero::gather_buffers buffers, int micro_batches, int weight_ranks)
+  store(collectives const& e, configuration const& of_rank, int micro_batches)
       : e_{e},
         micro_batches_{micro_batches},
-        copies_{zero::weight_copies::among(e.ranks, weight_ranks)},
+        copies_{zero::weight_copies::among(e.ranks, of_rank.weight_ranks)},
+        sums_in_copies_{of_rank.sums_in_copies && micro_batches > 1},
         exchanged_(e.units.size()),
-        weight_sizes_{sizes_of(e, &unit_collectives::weights, buffers.weights)},
-        gradient_sizes_{sizes_of(e, &unit_collectives::gradient, buffers.gradients)},
+        weight_sizes_{sizes_of(e, &unit_collectives::weights, of_rank.buffers.weights)},
+        gradient_sizes_{sizes_of(e, &unit_collectives::gradient, of_rank.buffers.gradients)},
         weights_(static_cast<std::size_t>(weight_sizes_.buffers())),
         gradients_(static_cast<std::size_t>(gradient_sizes_.buffers())) {}
 
@@ -197,7 +198,7 @@ private:
 
   void reduce(int unit, bool is_last) {
     auto const after = order_.needed.size();
-    if (several_copies() && micro_batches_ > 1) {
+    if (several_copies() && sums_in_copies_) {
       add_within(activity::reduce, unit, bytes_of(unit).gradient, after);
       if (is_last) {
         add_between(activity::reduce, unit, bytes_of(unit).sum, after);
@@ -229,6 +230,7 @@ private:
   collectives const& e_;
   int micro_batches_;
   zero::weight_copies copies_;
+  bool sums_in_copies_;
   std::vector<bool> exchanged_;  // by unit: copies have its new weights
   zero::buffer_sizes<double> weight_sizes_, gradient_sizes_;
   std::vector<weight_buffer> weights_;
@@ -249,16 +251,17 @@ SUPEROFFLOAD_INLINE double seconds_of(machine const& m, collective_order::operat
   return rates.latency + o.bytes / (o.what == activity::gather ? rates.all_gather : rates.reduce_scatter);
 }
 
-SUPEROFFLOAD_INLINE collective_order order_of(collectives const& e, zero::gather_buffers buffers,
-                                              int micro_batches, int weight_ranks) {
+SUPEROFFLOAD_INLINE collective_order order_of(collectives const& e, configuration const& of_rank,
+                                              int micro_batches) {
   if (e.units.empty()) {
     return {};
   }
-  expect(weight_ranks == 0 || (e.ranks > 0 && e.ranks % weight_ranks == 0), exit_code::internal, weight_ranks,
+  expect(of_rank.weight_ranks == 0 || (e.ranks > 0 && e.ranks % of_rank.weight_ranks == 0),
+         exit_code::internal, of_rank.weight_ranks,
          " ranks keep a copy of the weights, expected a divisor of ", e.ranks);
-  detail::store of_rank{e, buffers, micro_batches, weight_ranks};
-  of_rank.step();
-  return of_rank.step();
+  detail::store steps{e, of_rank, micro_batches};
+  steps.step();
+  return steps.step();
 }
 
 }  // namespace superoffload::offload

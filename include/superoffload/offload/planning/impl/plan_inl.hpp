@@ -98,8 +98,9 @@ private:
                          std::count(leave.begin(), leave.end(), true), p_.state.offloaded.gradient_buffers);
     }
     if (p_.state.weight_ranks > 0) {
-      text_ += formatted("  each %d ranks keep a copy of the weights; copies exchange new ones once a step\n",
-                         p_.state.weight_ranks);
+      text_ += formatted(
+          "  each %d ranks keep a copy of the weights; new weights%s cross to the others once a step\n",
+          p_.state.weight_ranks, p_.state.sums_in_copies ? " and sums of gradients" : "");
     }
     if (p_.whole_at_once() > zero::gather_buffers{}.weights) {
       text_ += formatted("  weights of %d of %d units stay gathered from forward to backward\n",

@@ -252,8 +252,7 @@ private:
   void finish(plan& p) const {
     p.exchanged = p.collective_time = 0.0;
     p.gathered_units = static_cast<int>(w_.with_ranks.units.size());
-    auto const order = order_of(w_.with_ranks, p.state.buffers, w_.micro_batches, p.state.weight_ranks);
-    for (auto const& o : order.operations) {
+    for (auto const& o : order_of(w_.with_ranks, p.state, w_.micro_batches).operations) {
       p.exchanged += o.bytes;
       p.collective_time += seconds_of(m_, o);
     }

@@ -90,9 +90,12 @@ private:
     }
     int const now = plan.state.weight_ranks > 0 ? plan.state.weight_ranks : asked_.ranks;
     for (int const ranks : {planner_.ranks_of_host, asked_.ranks}) {
-      if (ranks != now) {
+      bool const sums_otherwise =
+          ranks < asked_.ranks && asked_.accumulation > 1 && !plan.state.sums_in_copies;
+      if (ranks != now || sums_otherwise) {
         auto o = asked_;
         o.offload.weight_ranks = ranks;
+        o.offload.sums_in_copies = true;
         add(concat("--hybrid_sharding ", ranks), o);
       }
     }

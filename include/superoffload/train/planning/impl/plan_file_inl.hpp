@@ -89,6 +89,7 @@ SUPEROFFLOAD_INLINE std::string to_json(offload::plan const& p, std::string cons
       {"collectives",
        {{"gather_buffers", p.whole_at_once()},
         {"weight_ranks", p.state.weight_ranks},
+        {"sums_in_copies", p.state.sums_in_copies},
         {"bytes", known(p.exchanged)},
         {"ms", known(1e3 * p.collective_time)},
         {"waited_ms", known(1e3 * p.step.waited_for_ranks)}}},
