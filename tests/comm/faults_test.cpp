@@ -26,7 +26,8 @@ using test::fault;
 // thread, between pieces of a large one, and while the others are on the host.
 TEST_CASE("when a rank ends, all others end with a message that names it") {
   std::mt19937 random{7};
-  int const cases = test::in_long_tests(400, 80);
+  // Of a process that ends, its ThreadSanitizer says nothing.
+  int const cases = test::under_thread_sanitizer ? 16 : test::in_long_tests(400, 80);
   std::array<int, 5> committed{};
   for (int i = 0; i < cases; ++i) {
     int const ranks = 2 + i % 3;
@@ -88,7 +89,7 @@ TEST_CASE("when a rank ends, all others end with a message that names it") {
       }
     }
   }
-  for (int const n : committed) { CHECK(n >= 5); }
+  for (int const n : committed) { CHECK(n >= cases / 16); }
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ static_assert(comm::communicator<test::group_of_host, cpu::device>);
 TEST_CASE_TEMPLATE("ranks of one host compute the collectives' results", Group, test::threads_of_a_process,
                    test::processes) {
   Group groups;
-  for (int const ranks : {1, 2, 3, 4}) {
+  for (int const ranks : test::numbers_of_ranks()) {
     conformance::communicator_computes_what_it_says(groups, ranks);
     conformance::communicator_divides_its_ranks(groups, ranks);
     conformance::communicator_agrees_on_the_host(groups, ranks);

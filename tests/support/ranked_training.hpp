@@ -143,7 +143,7 @@ inline superoffload::train::engine_options options_of(settings const& s) {
           .recompute = s.recompute};
 }
 
-inline constexpr int steps = under_sanitizer ? 3 : 6;
+inline constexpr int steps = under_thread_sanitizer ? 2 : under_sanitizer ? 3 : 6;
 
 /// Sets the first number of rare_token's embedding.
 template <class Engine>
