@@ -151,7 +151,7 @@ TEST_CASE("malformed safetensors files") {
 
 TEST_CASE("malformed indexes") {
   expectations const expected{
-      {"empty", "expected valid JSON"},
+      {"empty", "byte 1: expected valid JSON in UTF-8, found the end of the text"},
       {"invalid_utf8", "expected valid JSON in UTF-8"},
       {"list", "expected an object"},
       {"metadata_list", "metadata: expected an object"},
@@ -175,7 +175,7 @@ TEST_CASE("malformed indexes") {
       {"tensor_twice", "field 'a' appears twice"},
       {"terminal_escape", "weight_map.a: expected the name of a file next to the index"},
       {"too_deep", "nested deeper than 8"},
-      {"truncated", "expected valid JSON"},
+      {"truncated", "expected valid JSON in UTF-8, found the end of the text"},
       {"weight_map_list", "weight_map: expected an object"},
       {"weight_map_missing", "field 'weight_map' is missing"},
       {"weight_map_null", "weight_map: expected an object"},

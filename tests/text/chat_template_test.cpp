@@ -214,7 +214,7 @@ TEST_CASE("malformed rows are refused with row and field") {
     std::string message;
   };
   std::vector<bad_row> const rows{
-      {"llama3", "", "byte 1: expected valid JSON in UTF-8, found ''"},
+      {"llama3", "", "byte 1: expected valid JSON in UTF-8, found the end of the text"},
       {"llama3", "[]", "expected an object with 'messages', found a list"},
       {"llama3", "{}", "messages: expected a list, found nothing"},
       {"llama3", with_messages("null"), "messages: expected a list, found null"},
@@ -248,7 +248,7 @@ TEST_CASE("malformed rows are refused with row and field") {
        "messages[1].tool_calls[0].function.arguments: expected an object, or a JSON object as text, found a "
        "list"},
       {"chatml", user(R"({"role": "assistant", "tool_calls": [{"name": "f", "arguments": "{"}]})"),
-       "messages[1].tool_calls[0].arguments: byte 2: expected valid JSON in UTF-8, found '{'"},
+       "messages[1].tool_calls[0].arguments: byte 2: expected valid JSON in UTF-8, found the end of the text"},
       {"chatml", user(R"({"role": "assistant", "content": "x", "thinking": "t"})"),
        "messages[1].reasoning_content: the template writes no thoughts; expected none"},
       {"phi4", R"({"messages": [{"role": "user", "content": "x"}], "tools": [{}]})",

@@ -19,6 +19,13 @@ namespace superoffload::io {
 
 using json = nlohmann::json;
 
+/// What nlohmann's parser found where a text stops being JSON, for messages.
+inline std::string found_instead(std::string const& token, json::exception const& why) {
+  return std::string_view{why.what()}.find("unexpected end of input") != std::string_view::npos
+             ? "the end of the text"
+             : concat("'", printable(token, 40), "'");
+}
+
 /// Limits that are checked before or while parsing, never after.
 struct json_limits {
   std::size_t bytes = std::size_t{1} << 20;  ///< of the text

@@ -45,9 +45,9 @@ public:
            "' appears twice in one object; expected each name once");
     return base::key(name);
   }
-  bool parse_error(std::size_t position, std::string const& token, nlohmann::detail::exception const&) {
-    fail(exit_code::bad_input, origin_, ": byte ", position, ": expected valid JSON in UTF-8, found '",
-         printable(token, 40), "'");
+  bool parse_error(std::size_t position, std::string const& token, json::exception const& why) {
+    fail(exit_code::bad_input, origin_, ": byte ", position, ": expected valid JSON in UTF-8, found ",
+         found_instead(token, why));
   }
 
 private:

@@ -155,9 +155,9 @@ public:
     open_.pop_back();
     return true;
   }
-  bool parse_error(std::size_t position, std::string const& token, nlohmann::detail::exception const&) {
-    fail(exit_code::bad_input, where_, ": byte ", position, ": expected valid JSON in UTF-8, found '",
-         printable(token, 40), "'");
+  bool parse_error(std::size_t position, std::string const& token, io::json::exception const& why) {
+    fail(exit_code::bad_input, where_, ": byte ", position, ": expected valid JSON in UTF-8, found ",
+         io::found_instead(token, why));
   }
 
 private:
