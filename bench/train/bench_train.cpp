@@ -53,6 +53,10 @@ int main(int argc, char** argv) try {
   app.add_option("--sequence_parallel", j.sequence_ranks, "so many GPUs share each micro-batch")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--hybrid_sharding", j.weight_ranks,
+                 "so many GPUs keep a copy of the weights, and sum micro-batches first; 0: as planned")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
   app.add_option("--ctas", j.ctas, "most thread blocks of a collective; 0: NCCL decides")
       ->check(CLI::Range(0, 64));
   app.add_option("--layers", j.layers, "0: as the shape has")

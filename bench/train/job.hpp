@@ -24,6 +24,7 @@ struct job {
   std::string dtype = "bf16";
   int gpus = 1;
   int sequence_ranks = 1;   // that share a micro-batch
+  int weight_ranks = 0;     // that keep a copy of the weights; 0: as planned
   std::optional<int> ctas;  // most thread blocks of a collective; none: the communicator's default
   std::int64_t layers = 0;  // 0: as the shape has
   std::int64_t batch = 8;

@@ -112,6 +112,10 @@ inline so::offload::settings settings_of(job const& j) {
   s.host_memory = budget(j.host_memory);
   s.offload_weights = j.offload_weights;
   s.state = j.state;
+  if (j.weight_ranks > 0) {
+    s.weight_ranks = j.weight_ranks;
+    s.sums_in_copies = true;
+  }
   s.speculation = j.speculation == "adaptive" ? so::offload::choice::automatic
                   : j.speculation == "on"     ? so::offload::choice::on
                                               : so::offload::choice::off;
@@ -349,7 +353,8 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
   double const recomputed = allocated.recomputed_flops_per_token * static_cast<double>(tokens);
   std::printf(
       "{\"shape\": \"%s\", \"device\": \"%s\", \"processor\": \"%s\", \"dtype\": \"%s\", \"attention\": "
-      "\"%s\", \"gpus\": %d, \"sequence_parallel\": %d, \"tiled_mlp\": %lld, \"layers\": %lld, "
+      "\"%s\", \"gpus\": %d, \"sequence_parallel\": %d, \"weight_ranks\": %d, \"tiled_mlp\": %lld, "
+      "\"layers\": %lld, "
       "\"batch\": %lld, \"seq\": %lld, \"accumulation\": %lld, \"results\": %lld, \"results_recomputed\": "
       "%lld, "
       "\"parameters\": %lld, \"steps\": %lld, "
@@ -363,11 +368,12 @@ void measure(job const& j, D& device, typename Engine::group_type* group, std::i
       "%zu, "
       "\"host_bytes\": %zu, \"gpu_idle_share\": %s, %s\"loss\": %.4f}\n",
       j.shape.c_str(), j.device.c_str(), processor.c_str(), j.dtype.c_str(), attention.c_str(), ranks.ranks(),
-      j.sequence_ranks, static_cast<long long>(config.tiled_mlp), static_cast<long long>(config.layers),
-      static_cast<long long>(j.batch), static_cast<long long>(j.seq), static_cast<long long>(j.accumulation),
-      static_cast<long long>(allocated.results), static_cast<long long>(allocated.results_recomputed),
-      static_cast<long long>(allocated.parameters), static_cast<long long>(j.steps), seconds * 1e3,
-      each_ms.c_str(), static_cast<double>(shared * groups) / seconds, static_cast<double>(tokens) / seconds,
+      j.sequence_ranks, engine.options().configuration.weight_ranks, static_cast<long long>(config.tiled_mlp),
+      static_cast<long long>(config.layers), static_cast<long long>(j.batch), static_cast<long long>(j.seq),
+      static_cast<long long>(j.accumulation), static_cast<long long>(allocated.results),
+      static_cast<long long>(allocated.results_recomputed), static_cast<long long>(allocated.parameters),
+      static_cast<long long>(j.steps), seconds * 1e3, each_ms.c_str(),
+      static_cast<double>(shared * groups) / seconds, static_cast<double>(tokens) / seconds,
       model / seconds * 1e-12, (model + recomputed) / seconds * 1e-12, bound,
       (model + recomputed) / seconds * 1e-12 / bound, 1e3 * least.total(), 1e3 * least.gemms,
       1e3 * least.attention, 1e3 * least.recompute, 1e3 * least.update, least.total() / seconds, device_bytes,

@@ -150,6 +150,29 @@ TEST_CASE_TEMPLATE("several copies of the weights change no bit, and sums in cop
   }
 }
 
+TEST_CASE("ranks that give a step other arguments are all refused before it changes anything") {
+  using engine = train::engine<model::llama, precision::fp32, zero::sharded<comm::shared>>;
+  for (bool const rates : {true, false}) {
+    CAPTURE(rates);
+    auto const outcomes = test::threads_of_a_process{}.run(3, [=](auto& device, auto& group) {
+      engine e{device, group, config_of(false), options_of({})};
+      comm::abort_on_exception const guard{group};
+      e.initialize(some_weights);
+      bool const other = group.rank() == 1;
+      e.begin_step(label_tokens_of(0) + (other && !rates ? 1 : 0));
+      e.forward(batch_of(0, 0, 5));
+      e.backward();
+      e.step(other && rates ? 3e-4 : 2e-4);
+    });
+    for (auto const& said : outcomes) {
+      CHECK(said.starts_with(
+          rates ? "ranks differ in the learning rate of a step: rank 0 has 0.0002, rank 1 has "
+                  "0.0003; expected the same on all"
+                : "ranks differ in the label tokens of a step: rank 0 has "));
+    }
+  }
+}
+
 TEST_CASE("copies of the weights are of a number of ranks that divides them") {
   using engine = train::engine<model::llama, precision::fp32, zero::sharded<comm::shared>>;
   auto const outcomes = test::threads_of_a_process{}.run(2, [](auto& device, auto& group) {

@@ -9,6 +9,8 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/train/engine/engine_options.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,37 @@ inline void expect_same_engines(comm::host_group const& ranks,
   comm::expect_same(ranks, "sums_in_copies", concat(o.configuration.sums_in_copies));
   auto const& buffers = o.configuration.buffers;
   comm::expect_same(ranks, "gather buffers", concat(buffers.weights, " ", buffers.gradients));
+}
+
+/// Arguments of a step that all ranks must give alike.
+struct step_arguments {
+  double rate = 0.0;
+  double label_tokens = 0.0;
+};
+
+/// to[r] = rank r's `count` numbers, as comm::host_group::gather. The ranks' arguments come along, and are
+/// compared. \throws comm::agreed_error(bad_input) on all ranks if they differ: each would update its shards
+/// by its own.
+inline void gather_with_arguments(comm::host_group const& ranks, step_arguments const& own,
+                                  double const* from, double* to, std::size_t count) {
+  std::vector<double> mine(from, from + count);
+  mine.insert(mine.end(), {own.rate, own.label_tokens});
+  std::vector<double> all(mine.size() * static_cast<std::size_t>(ranks.ranks()));
+  ranks.gather(mine.data(), all.data(), mine.size() * sizeof(double));
+  auto const same = [&](std::size_t r, std::size_t argument, char const* what) {
+    auto const first = all[count + argument], other = all[r * mine.size() + count + argument];
+    if (first != other) {
+      throw comm::agreed_error{exit_code::bad_input,
+                               concat("ranks differ in ", what, " of a step: rank 0 has ", first, ", rank ",
+                                      r, " has ", other, "; expected the same on all"),
+                               ranks.is_first()};
+    }
+  };
+  for (std::size_t r = 0; r < static_cast<std::size_t>(ranks.ranks()); ++r) {
+    std::copy_n(all.data() + r * mine.size(), count, to + r * count);
+    same(r, 0, "the learning rate");
+    same(r, 1, "the label tokens");
+  }
 }
 
 }  // namespace superoffload::train

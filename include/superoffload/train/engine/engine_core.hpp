@@ -272,7 +272,7 @@ private:
            " of an engine that has its memory and its weights; expected before initialize()");
   }
   void make_plan(std::size_t memory = std::numeric_limits<std::size_t>::max());
-  [[nodiscard]] offload::gradient_check check_gradient();
+  [[nodiscard]] offload::gradient_check check_gradient(double rate);
   void abandon_step();
   void expect_valid(data::batch const& whole) const;
   double run_forward(data::batch const& whole, std::int64_t divisor, bool with_backward);
@@ -519,20 +519,21 @@ void engine_core<D, P, S, O>::backward() {
 }
 
 template <class D, class P, class S, class O>
-offload::gradient_check engine_core<D, P, S, O>::check_gradient() {
+offload::gradient_check engine_core<D, P, S, O>::check_gradient(double rate) {
   profile::range const named{"gradient check"};
   if (progress_.label_tokens() == 0) {
     return {};
   }
-  return state_->check_gradient(ranks_.ranks(), [this](double const* from, double* to, std::size_t count) {
-    ranks_.gather(from, to, count * sizeof(double));
+  step_arguments const own{rate, static_cast<double>(progress_.label_tokens())};
+  return state_->check_gradient(ranks_.ranks(), [&](double const* from, double* to, std::size_t count) {
+    gather_with_arguments(ranks_, own, from, to, count);
   });
 }
 
 template <class D, class P, class S, class O>
 step_result engine_core<D, P, S, O>::step(double rate) {
   progress_.expect_complete(rate);
-  auto const gradient_check = check_gradient();
+  auto const gradient_check = check_gradient(rate);
   step_result result{.grad_norm = gradient_check.norm,
                      .factor = optim::clip_factor(gradient_check.norm, options_.max_grad_norm),
                      .accepted = gradient_check.finite && progress_.label_tokens() > 0};
