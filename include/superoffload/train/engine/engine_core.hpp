@@ -439,7 +439,7 @@ void engine_core<D, P, S, O>::abandon_step() {
   expect(!(options_.configuration.immediate && progress_.announced_rate()), exit_code::bad_input,
          "a step begins, but the last one had no step(), and its buckets were updated as their gradients "
          "became final (offload::configuration::immediate); expected step() after the last backward()");
-  static_cast<void>(check_gradient());
+  static_cast<void>(check_gradient(0.0));
   state_->skip();
   progress_.end();
 }
