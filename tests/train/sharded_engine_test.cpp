@@ -166,8 +166,8 @@ TEST_CASE("ranks that give a step other arguments are all refused before it chan
     });
     for (auto const& said : outcomes) {
       CHECK(said.starts_with(
-          rates ? "ranks differ in the learning rate of a step: rank 0 has 0.0002, rank 1 has "
-                  "0.0003; expected the same on all"
+          rates ? "ranks differ in the learning rate of a step: rank 0 has 2e-04, rank 1 has "
+                  "3e-04; expected the same on all"
                 : "ranks differ in the label tokens of a step: rank 0 has "));
     }
   }
