@@ -283,7 +283,7 @@ TEST_CASE("a gradient that is not finite stops the run or is skipped and counted
       auto const lines = metrics_in(output.path());
       REQUIRE(lines.size() == 5);
       for (std::size_t i = 0; i < lines.size(); ++i) { CHECK(lines[i]["skipped"] == (i > 0)); }
-      CHECK(done.err.find("(skipped)") != std::string::npos);
+      CHECK(done.err.find("(skipped: gradient not finite)") != std::string::npos);
       scratch_directory const one_step;
       REQUIRE(train(one_step.path(), 1, explode).status == 0);
       CHECK(weights_of(output.path()) == weights_of(one_step.path()));

@@ -24,6 +24,15 @@ std::string formatted(char const* format, Values... values) {
   return text;
 }
 
+/// "loss 2.1234"; without a sign if it is not a number; "-" if there was no label.
+SUPEROFFLOAD_INLINE std::string loss_text(step_metrics const& m) {
+  return m.label_tokens == 0 ? "loss -" : std::isnan(m.loss) ? "loss nan" : formatted("loss %.4f", m.loss);
+}
+/// Why the step changed nothing, if it did not.
+SUPEROFFLOAD_INLINE char const* skip_text(step_metrics const& m) {
+  return !m.skipped ? "" : m.label_tokens == 0 ? "  (skipped: no label)" : "  (skipped: gradient not finite)";
+}
+
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE std::string clock_text(double seconds) {
@@ -43,10 +52,9 @@ SUPEROFFLOAD_INLINE std::string progress::status_of(step_metrics const& m, std::
   auto const done = static_cast<std::size_t>(width * m.step / std::max<std::int64_t>(1, total_steps_));
   auto const bar = std::string(done, '=') + (done < width ? ">" : "");
   return concat("[", bar, std::string(width - std::min<std::size_t>(width, bar.size()), ' '), "] ", m.step,
-                "/", total_steps_,
-                detail::formatted("  loss %.4f  %.0f tokens/s  ", m.loss, m.tokens_per_second), left,
-                " left  device ", bytes_text(m.device_bytes), "  host ", bytes_text(m.host_bytes),
-                m.skipped ? "  (skipped)" : "");
+                "/", total_steps_, "  ", detail::loss_text(m),
+                detail::formatted("  %.0f tokens/s  ", m.tokens_per_second), left, " left  device ",
+                bytes_text(m.device_bytes), "  host ", bytes_text(m.host_bytes), detail::skip_text(m));
 }
 
 SUPEROFFLOAD_INLINE void progress::step(step_metrics const& m) {
@@ -68,11 +76,11 @@ SUPEROFFLOAD_INLINE void progress::step(step_metrics const& m) {
     log_line(log_level::status, status_of(m, left));
     return;
   }
-  log_line(
-      log_level::info,  // the last line stays
-      detail::formatted("step %lld/%lld  loss %.4f  lr %.3g  %.0f tokens/s  %.3g TFLOPS  %s left%s",
-                        static_cast<long long>(m.step), static_cast<long long>(total_steps_), m.loss, m.lr,
-                        m.tokens_per_second, m.model_tflops, left.c_str(), m.skipped ? "  (skipped)" : ""));
+  log_line(log_level::info,  // the last line stays
+           detail::formatted("step %lld/%lld  %s  lr %.3g  %.0f tokens/s  %.3g TFLOPS  %s left%s",
+                             static_cast<long long>(m.step), static_cast<long long>(total_steps_),
+                             detail::loss_text(m).c_str(), m.lr, m.tokens_per_second, m.model_tflops,
+                             left.c_str(), detail::skip_text(m)));
 }
 
 }  // namespace superoffload::train
