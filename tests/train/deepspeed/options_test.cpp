@@ -104,6 +104,8 @@ TEST_CASE("ranks that keep a copy of the weights are those of the file or of the
   CHECK(with(file(2), {"--hybrid_sharding"}, o, 4).offload.weight_ranks == 2);
   CHECK_THROWS_WITH_AS(static_cast<void>(with(file(4), {"--hybrid_sharding"}, o, 4)),
                        doctest::Contains("zero_hpz_partition_size: 4, but --hybrid_sharding is 2"), error);
+  CHECK(complaint(file(3), {}, {}, 4).find("zero_hpz_partition_size: 3 does not divide the 4 ranks") !=
+        std::string::npos);
 }
 
 TEST_CASE("batch sizes of flags take part in it") {

@@ -107,7 +107,7 @@ SUPEROFFLOAD_INLINE void settle_schedule(deepspeed_config const& file, settlemen
 }
 
 SUPEROFFLOAD_INLINE void settle_offload(deepspeed_config const& file, settlement const& settle,
-                                        offload::settings& s) {
+                                        std::int64_t ranks, offload::settings& s) {
   settle(file.offload, "--offload", s.how);
   if (!file.offload && !file.offload_is_open && !settle.given("--offload")) {
     s.how = offload::mode::none;
@@ -117,6 +117,9 @@ SUPEROFFLOAD_INLINE void settle_offload(deepspeed_config const& file, settlement
   settle(file.cpuadam_cores_perc, "--cpuadam_cores_perc", s.cpuadam_cores_perc);
   settle(file.offload_weights, "--offload_weights", s.offload_weights);
   settle(file.weight_ranks, "--hybrid_sharding", s.weight_ranks);
+  expect(!file.weight_ranks || ranks % *file.weight_ranks.value == 0, exit_code::bad_input,
+         file.weight_ranks.where, ": ", file.weight_ranks.value.value_or(0), " does not divide the ", ranks,
+         ranks == 1 ? " rank" : " ranks", ", expected a number that does");
 }
 
 /// What DeepSpeed does where its file is silent.
@@ -175,7 +178,7 @@ SUPEROFFLOAD_INLINE std::vector<std::string> apply(deepspeed_config const& file,
   settle(file.epsilon, "--adam_eps", o.adamw.epsilon);
   settle(file.weight_decay, "--weight_decay", o.adamw.weight_decay);
   detail::settle_schedule(file, settle, o);
-  detail::settle_offload(file, settle, o.offload);
+  detail::settle_offload(file, settle, ranks, o.offload);
   settle(file.wall_clock_breakdown, "--wall_clock_breakdown", o.wall_clock_breakdown);
   detail::settle_silence(file, settle, o, notes);
   detail::settle_offloaded_weights(file, settle, ranks, o.offload, notes);
