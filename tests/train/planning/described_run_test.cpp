@@ -190,7 +190,10 @@ TEST_CASE("hosts with a slow network keep a copy of the weights each, if it fits
   o.ranks = 32;
   o.batch_size = 8 * o.ranks;
   o.accumulation = 4;
-  auto const on = [&](double gb_per_s, offload::settings const& s = {}) {
+  // With more memory, weights stay gathered from one micro-batch to the next: a copy of them saves nothing.
+  auto const gib = [](double number) { return static_cast<std::size_t>(number * 1024 * 1024 * 1024); };
+  auto const on = [&](double gb_per_s, offload::settings s = {}) {
+    s.device_memory = s.device_memory.value_or(gib(12.0));
     auto machine = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
     machine.peers =
         offload::across_hosts(machine.peers, {.ranks_of_host = 8, .rate = gb_per_s * 1e9}, o.ranks);
@@ -226,8 +229,9 @@ TEST_CASE("hosts with a slow network keep a copy of the weights each, if it fits
   CHECK(offload::describe(one_copy).find("keep a copy") == std::string::npos);
 
   CHECK(on(1000.0).state.weight_ranks == 0);  // the network is as fast as the links within a host
+  CHECK(on(20.0, {.device_memory = gib(24.0)}).state.weight_ranks == 0);
   // Where a copy does not fit, there is one of all ranks; who asks for more is told.
-  auto const little = static_cast<std::size_t>(5.6 * 1024 * 1024 * 1024);
+  auto const little = gib(9.5);
   CHECK(on(20.0, {.device_memory = little}).state.weight_ranks == 0);
   CHECK(on(20.0, {.device_memory = little}).fits);
   auto const refused = on(20.0, {.weight_ranks = 8, .sums_in_copies = true, .device_memory = little});
