@@ -113,27 +113,6 @@ inline bytes joined(bytes a, bytes const& b) {
   return a;
 }
 
-/// Checks each operation that moves bytes, on `count` bytes.
-template <device_policy D, comm::communicator<D> C>
-void moves_bytes(D& device, C& group, std::uint32_t seed, std::size_t count) {
-  typename D::stream stream{device};
-  auto const own = group.rank();
-  bytes everybody;
-  for (int r = 0; r < group.ranks(); ++r) { everybody = joined(everybody, bytes_of(r, seed, count)); }
-  auto const all = everybody.size();
-  array<D, std::uint8_t> mine{device, stream, bytes_of(own, seed, count)};
-  array<D, std::uint8_t> gathered{device, stream, bytes(all, 0xEE)};
-  auto in_place = bytes(all, 0xEE);
-  auto const place = static_cast<std::size_t>(own) * count;
-  std::copy_n(everybody.begin() + static_cast<std::ptrdiff_t>(place), count,
-              in_place.begin() + static_cast<std::ptrdiff_t>(place));
-  array<D, std::uint8_t> inside{device, stream, in_place};
-  group.queue(stream, comm::all_gather{mine.data(), gathered.data(), count});
-  group.queue(stream, comm::all_gather{inside.data() + place, inside.data(), count});
-  require(gathered.holds(everybody), "all_gather of ", count, " bytes");
-  require(inside.holds(everybody), "all_gather in place of ", count, " bytes");
-}
-
 /// Every division of so many ranks into subsets.
 inline std::vector<comm::division> divisions_of(int ranks) {
   std::vector<comm::division> all{{}};
@@ -191,9 +170,13 @@ void gathers_runs(D& device, C& group, std::uint32_t seed, std::size_t count, co
   group.queue(stream, comm::all_gather{from.data(), to.data(), count, among, runs});
   require(to.holds(expected), "all_gather of ", count, " bytes", text_of(among, runs));
   if (runs == 1) {
-    auto* const own = to.data() + static_cast<std::size_t>(members.index_of(group.rank())) * count;
-    group.queue(stream, comm::all_gather{own, to.data(), count, among});
-    require(to.holds(expected), "all_gather in place of ", count, " bytes", text_of(among, runs));
+    auto const own = static_cast<std::size_t>(members.index_of(group.rank())) * count;
+    auto alone = bytes(expected.size(), 0xEE);
+    std::copy_n(expected.begin() + static_cast<std::ptrdiff_t>(own), count,
+                alone.begin() + static_cast<std::ptrdiff_t>(own));
+    array<D, std::uint8_t> inside{device, stream, alone};
+    group.queue(stream, comm::all_gather{inside.data() + own, inside.data(), count, among});
+    require(inside.holds(expected), "all_gather in place of ", count, " bytes", text_of(among, runs));
   }
 }
 
@@ -245,7 +228,8 @@ void communicator_computes_what_it_says(Group& groups, int ranks) {
             " of ", group.ranks());
     std::uint32_t seed = 1;
     for (std::size_t const count : {0UL, 1UL, 3UL, 64UL, 1000UL, 4096UL, 4097UL, 30011UL}) {
-      moves_bytes(device, group, seed++, count);
+      gathers_runs(device, group, seed++, count, {}, 1);
+      for (auto const& among : divisions_of(ranks)) { exchanges_parts(device, group, seed++, count, among); }
       reduces<float, float>(device, group, seed++, count);
       reduces<float, bfloat16>(device, group, seed++, count);
       reduces<bfloat16, bfloat16>(device, group, seed++, count);
