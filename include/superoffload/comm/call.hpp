@@ -19,7 +19,7 @@ struct call {
   dtype from = dtype::u8;    ///< u8: bytes
   dtype to = dtype::u8;      ///< of reduce_scatter only
   bool accumulates = false;  ///< of reduce_scatter only
-  division among{};          ///< who joins; all in gather and barrier
+  division among{};          ///< the ranks that join; all in gather and barrier
   int runs = 1;              ///< of `count` elements
   std::uint64_t count = 0;   ///< of elements of `from`
   std::uint64_t number = 0;  ///< of earlier calls in this lane

@@ -33,7 +33,7 @@ public:
   struct content {
     std::size_t bytes = 0;     ///< of a run
     std::size_t distance = 0;  ///< from the run for a member to that for the next one; 0: one run for all
-    subset readers{};          ///< for whom; of no members: for all ranks
+    subset readers{};          ///< the ranks that read it; of no members: all
   };
 
   membership(membership const&) = delete;

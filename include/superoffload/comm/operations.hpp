@@ -21,7 +21,7 @@ struct all_gather {
   void const* from = nullptr;  ///< [runs, bytes]; with one run, may be its own part of `to`
   void* to = nullptr;          ///< [runs, members, bytes]
   std::size_t bytes = 0;       ///< of one run
-  division among{};            ///< who joins
+  division among{};            ///< the ranks that join
   int runs = 1;                ///< 1 or more
 };
 
@@ -30,7 +30,7 @@ struct all_to_all {
   void const* from = nullptr;  ///< [members, bytes]
   void* to = nullptr;          ///< [members, bytes], must not overlap `from`
   std::size_t bytes = 0;       ///< of one part
-  division among{};            ///< who joins
+  division among{};            ///< the ranks that join
 };
 
 /// to[k] (+)= the sum over the members of their from[k][own index]: in the order of the ranks, in wide<From>,
@@ -43,7 +43,7 @@ struct reduce_scatter {
   std::int64_t count = 0;      ///< elements of one run
   bool accumulate = false;     ///< add to what `to` holds
   void* scratch = nullptr;     ///< the communicator's scratch_bytes() for these sizes, aligned to 256
-  division among{};            ///< who joins
+  division among{};            ///< the ranks that join
   int runs = 1;                ///< 1 or more
 };
 

@@ -228,7 +228,7 @@ SUPEROFFLOAD_INLINE void add_ranks(CLI::App& app, command_line& c, std::optional
          },
          "N neighbours, such as the ranks of a host, keep a copy of the weights: new weights and sums of "
          "gradients cross to the others once a step, for any number of micro-batches. By default the plan "
-         "chooses who keeps a copy, and every micro-batch is summed over all ranks")
+         "chooses the ranks that keep a copy, and every micro-batch is summed over all ranks")
       ->type_name("N")
       ->group(group);
   on_off(app, "--bind_cores_to_rank", c.bind_cores,

@@ -36,7 +36,7 @@ struct collective_order {
     int unit;                ///< index in collectives::units
     double bytes;            ///< that the rank sends
     std::size_t after;       ///< number of passes that end before it begins
-    comm::division among{};  ///< who joins
+    comm::division among{};  ///< the ranks that join
   };
   /// The point at which a unit's gradient is final for the optimizer.
   struct announcement {
