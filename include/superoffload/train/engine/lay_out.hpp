@@ -10,7 +10,6 @@
 #include <superoffload/model/architecture.hpp>
 #include <superoffload/model/config.hpp>
 
-#include <algorithm>
 #include <concepts>
 #include <functional>
 #include <string>
@@ -41,19 +40,18 @@ void expect_gemms(D const& device, model::config const& config) {
          "Blackwell), or --dtype bf16");
 }
 
-/// \throws error(bad_input) if `ranks` ranks are no groups of `sequence_ranks`.
-inline void expect_groups(int sequence_ranks, int ranks) {
-  expect(sequence_ranks > 0 && ranks % sequence_ranks == 0, exit_code::bad_input, "--sequence_parallel is ",
-         sequence_ranks, ", but there ", ranks == 1 ? "is 1 rank" : concat("are ", ranks, " ranks"),
-         "; expected a number that divides them");
+/// \throws error(bad_input) if `ranks` ranks are no groups of `number`, the value of `flag`.
+inline void expect_groups(char const* flag, int number, int ranks) {
+  expect(number > 0 && ranks % number == 0, exit_code::bad_input, flag, " is ", number, ", but there ",
+         ranks == 1 ? "is 1 rank" : concat("are ", ranks, " ranks"), "; expected a number that divides them");
 }
 
 /// \throws error(bad_input) if `weight_ranks` of `ranks` ranks cannot keep a copy of the weights; 0 is for
 /// all.
 inline void expect_copies(int weight_ranks, int ranks) {
-  expect(weight_ranks >= 0 && ranks % std::max(1, weight_ranks) == 0, exit_code::bad_input,
-         "--hybrid_sharding is ", weight_ranks, ", but there ",
-         ranks == 1 ? "is 1 rank" : concat("are ", ranks, " ranks"), "; expected a number that divides them");
+  if (weight_ranks != 0) {
+    expect_groups("--hybrid_sharding", weight_ranks, ranks);
+  }
 }
 
 /// \throws error(bad_input) if `sequence_ranks` of `ranks` ranks cannot share the rows of a micro-batch.
@@ -61,7 +59,7 @@ inline void expect_shareable(int sequence_ranks, int ranks, model::config const&
   if (sequence_ranks == 1) {
     return;
   }
-  expect_groups(sequence_ranks, ranks);
+  expect_groups("--sequence_parallel", sequence_ranks, ranks);
   expect(config.heads % sequence_ranks == 0 && config.kv_heads % sequence_ranks == 0, exit_code::bad_input,
          "--sequence_parallel is ", sequence_ranks, ", but the model has ", config.heads, " heads and ",
          config.kv_heads, " key-value heads; expected a number that divides both");

@@ -160,7 +160,7 @@ SUPEROFFLOAD_INLINE void check(training_options const& o) {
          "expected one of them");
   expect_outputs_apart(o);
   offload::check(o.offload);
-  expect_groups(o.sequence_ranks, o.ranks);
+  expect_groups("--sequence_parallel", o.sequence_ranks, o.ranks);
   expect_copies(o.offload.weight_ranks.value_or(0), o.ranks);
   expect(o.ranks == 1 || o.offload.offload_weights != offload::choice::on, exit_code::bad_input,
          "--offload_weights is on, but ", o.ranks,

@@ -44,15 +44,18 @@ private:
   given_flags const* given_;
 };
 
+SUPEROFFLOAD_INLINE void expect_divides(std::string const& where, std::int64_t number, std::int64_t ranks) {
+  expect(number >= 1 && ranks % number == 0, exit_code::bad_input, where, ": ", number,
+         " does not divide the ", ranks, ranks == 1 ? " rank" : " ranks", ", expected a number that does");
+}
+
 /// train_batch_size = train_micro_batch_size_per_gpu * gradient_accumulation_steps * ranks, of which those
 /// that share a micro-batch count as one.
 SUPEROFFLOAD_INLINE void settle_batch(deepspeed_config const& file, settlement const& settle,
                                       std::int64_t ranks, training_options& o) {
   settle(file.sequence_parallel, "--sequence_parallel", o.sequence_ranks);
-  expect(o.sequence_ranks >= 1 && ranks % o.sequence_ranks == 0, exit_code::bad_input,
-         file.sequence_parallel ? file.sequence_parallel.where : "--sequence_parallel", ": ",
-         o.sequence_ranks, " does not divide the ", ranks, ranks == 1 ? " rank" : " ranks",
-         ", expected a number that does");
+  expect_divides(file.sequence_parallel ? file.sequence_parallel.where : "--sequence_parallel",
+                 o.sequence_ranks, ranks);
   ranks /= o.sequence_ranks;
   for (auto const* const batch : {&file.train_batch_size, &file.micro_batch_size}) {
     expect(!*batch || !settle.given("--tokens_per_batch"), exit_code::bad_input, batch->where, ": ",
@@ -117,9 +120,9 @@ SUPEROFFLOAD_INLINE void settle_offload(deepspeed_config const& file, settlement
   settle(file.cpuadam_cores_perc, "--cpuadam_cores_perc", s.cpuadam_cores_perc);
   settle(file.offload_weights, "--offload_weights", s.offload_weights);
   settle(file.weight_ranks, "--hybrid_sharding", s.weight_ranks);
-  expect(!file.weight_ranks || ranks % *file.weight_ranks.value == 0, exit_code::bad_input,
-         file.weight_ranks.where, ": ", file.weight_ranks.value.value_or(0), " does not divide the ", ranks,
-         ranks == 1 ? " rank" : " ranks", ", expected a number that does");
+  if (file.weight_ranks) {
+    expect_divides(file.weight_ranks.where, *file.weight_ranks.value, ranks);
+  }
 }
 
 /// What DeepSpeed does where its file is silent.
