@@ -2,9 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // The collectives of ranks with a GPU each for the units of Llama-8B in bfloat16, compared with NCCL's own
-// calls of the same sizes in the same run, one line of JSON each: nccl_bench --gpus 2. Then collectives of a
-// block concurrent with GEMMs of its sizes: how much of each other's rate they leave. --ctas limits the
-// thread blocks of collectives, but not of NCCL's own calls.
+// calls of the same sizes in the same run, one line of JSON each: nccl_bench --gpus 2. With four GPUs and
+// more also those of a block among half of the ranks. Then collectives of a block concurrent with GEMMs of
+// its sizes: how much of each other's rate they leave. --ctas limits the thread blocks of collectives, but
+// not of NCCL's own calls.
 //
 // Bytes per second are those that leave or reach a GPU: of a unit, all but one part. A reduce-scatter is
 // compared with the bare exchange of its parts, and with NCCL's own, which rounds at every hop.
@@ -60,6 +61,10 @@ public:
     check(ncclCommInitRank(&handle_, group.ranks(), all[0], group.rank()), "ncclCommInitRank");
     ranks_ = group.ranks();
   }
+  /// So many neighbours of the ranks of `all`, which is rank `rank`.
+  plain_nccl(plain_nccl const& all, int rank, int neighbours) : ranks_{neighbours} {
+    check(ncclCommSplit(all.handle_, rank / neighbours, rank, &handle_, nullptr), "ncclCommSplit");
+  }
   plain_nccl(plain_nccl const&) = delete;
   plain_nccl& operator=(plain_nccl const&) = delete;
   ~plain_nccl() { ncclCommDestroy(handle_); }
@@ -112,16 +117,51 @@ public:
         seconds([&] { group_.queue(transfer_, so::comm::all_gather{part.data(), other.data(), bytes}); });
     auto const plainly_gathered =
         seconds([&] { plain_.all_gather(transfer_, part.data(), other.data(), bytes); });
-    report("all_gather", unit, bytes, gathered, plainly_gathered);
+    report("all_gather", unit, bytes, gathered, plainly_gathered, group_.ranks());
 
     auto const plainly_exchanged =
         seconds([&] { plain_.all_to_all(transfer_, whole.as<std::byte>(), other.as<std::byte>(), bytes); });
     auto const summed = seconds([&] { group_.queue(transfer_, sum); });
-    report("reduce_scatter beside an exchange", unit, bytes, summed, plainly_exchanged);
+    report("reduce_scatter beside an exchange", unit, bytes, summed, plainly_exchanged, group_.ranks());
     auto const plainly_summed = seconds([&] {
       plain_.reduce_scatter(transfer_, whole.data(), part.data(), static_cast<std::size_t>(count));
     });
-    report("reduce_scatter", unit, bytes, summed, plainly_summed);
+    report("reduce_scatter", unit, bytes, summed, plainly_summed, group_.ranks());
+  }
+
+  /// Collectives among so many neighbours, each of which has the parts of as many copies of the unit as there
+  /// are groups of neighbours: those of a copy of the weights on each host.
+  void among_neighbours(so::autograd::unit_layout const& unit, int number) {
+    plain_nccl const plain{plain_, group_.rank(), number};
+    int const runs = group_.ranks() / number;
+    auto const count = so::zero::shard_elements(unit, group_.ranks());
+    auto const part = static_cast<std::size_t>(runs) * static_cast<std::size_t>(count) * sizeof(so::bfloat16);
+    so::buffer<so::cuda::device> const whole{device_, static_cast<std::size_t>(number) * part},
+        own{device_, part};
+    transfer_.fill_zero(whole.data(), whole.bytes());
+    transfer_.fill_zero(own.data(), own.bytes());
+    so::comm::reduce_scatter<so::bfloat16> sum{.from = whole.as<so::bfloat16>(),
+                                               .to = own.as<so::bfloat16>(),
+                                               .count = count,
+                                               .among = so::comm::neighbours(number),
+                                               .runs = runs};
+    so::buffer<so::cuda::device> const scratch{device_, group_.scratch_bytes(sum)};
+    sum.scratch = scratch.data();
+
+    auto const gathered = seconds([&] {
+      group_.queue(transfer_,
+                   so::comm::all_gather{own.data(), whole.data(), part / static_cast<std::size_t>(runs),
+                                        so::comm::neighbours(number), runs});
+    });
+    auto const plainly_gathered =
+        seconds([&] { plain.all_gather(transfer_, own.data(), whole.data(), part); });
+    report(so::concat("all_gather among ", number), unit, part, gathered, plainly_gathered, number);
+    auto const summed = seconds([&] { group_.queue(transfer_, sum); });
+    auto const plainly_summed = seconds([&] {
+      plain.reduce_scatter(transfer_, whole.data(), own.data(),
+                           static_cast<std::size_t>(runs) * static_cast<std::size_t>(count));
+    });
+    report(so::concat("reduce_scatter among ", number), unit, part, summed, plainly_summed, number);
   }
 
   /// How much of each other's rate collectives of the unit and GEMMs with so many rows and columns leave.
@@ -227,12 +267,13 @@ private:
     return times[runs / 2];
   }
 
+  /// Of a collective that `members` ranks join.
   void report(std::string_view operation, so::autograd::unit_layout const& unit, std::size_t part_bytes,
-              double time, double plain_time) const {
+              double time, double plain_time, int members) const {
     if (group_.rank() != 0) {
       return;
     }
-    auto const moved = static_cast<double>(part_bytes) * (group_.ranks() - 1) * 1e-9;
+    auto const moved = static_cast<double>(part_bytes) * (members - 1) * 1e-9;
     print("{\"operation\": \"", operation, "\", \"unit\": \"", unit.name(), "\", \"gpus\": ", group_.ranks(),
           ", \"nccl\": \"", so::nccl::version(), "\", \"max_ctas\": ", ctas_,
           ", \"part_bytes\": ", part_bytes, ", \"microseconds\": ", 1e6 * time,
@@ -265,6 +306,9 @@ void measure(so::comm::environment const& run, int ctas) {
   bench on{device, group, ctas};
   so::comm::abort_on_exception const guard{group};
   for (auto const& unit : model.units()) { on.unit(unit); }
+  if (int const half = group.ranks() / 2; half > 1 && group.ranks() % 2 == 0) {
+    on.among_neighbours(model.units()[1], half);
+  }
   on.beside_gemms(model.units()[1], 4 * 2048, config.hidden);
 }
 
