@@ -34,9 +34,10 @@ inline std::unique_ptr<comm::membership> join(comm::environment const& run) {
 #else
   throw comm::agreed_error{
       exit_code::bad_input,
-      concat(run.local_ranks, " of ", run.ranks, " ranks are of this host (", run.launcher,
-             " says), and this program was built without MPI; expected a build with -D SUPEROFFLOAD_MPI=ON, "
-             "or all ranks on one host"),
+      concat(
+          run.local_ranks, " of ", run.ranks, " ranks are of this host (", run.launcher,
+          " says), and this program was built without MPI; expected a build with -D SUPEROFFLOAD_MPI=ON that "
+          "mpirun or srun starts, or all ranks on one host"),
       run.rank == 0};
 #endif
 }
