@@ -33,6 +33,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <nccl.h>
+#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
@@ -101,67 +102,48 @@ public:
         compute_{device},
         plain_{group} {}
 
-  void unit(so::autograd::unit_layout const& unit) {
+  /// Collectives of the unit among all ranks, or among so many neighbours, as with a copy of the weights on
+  /// each host: each of them has a part of its own for every group of neighbours.
+  void unit(so::autograd::unit_layout const& unit, int neighbours = 0) {
+    auto const among = so::comm::neighbours(neighbours);
+    int const members = among.of(group_.rank(), group_.ranks()).number;
+    int const runs = group_.ranks() / members;
+    std::optional<plain_nccl> split;
+    if (neighbours > 0) {
+      split.emplace(plain_, group_.rank(), neighbours);
+    }
+    auto const& plain = split ? *split : plain_;
     auto const count = so::zero::shard_elements(unit, group_.ranks());
     auto const bytes = static_cast<std::size_t>(count) * sizeof(so::bfloat16);
-    auto const ranks = static_cast<std::size_t>(group_.ranks());
-    so::buffer<so::cuda::device> const whole{device_, ranks * bytes}, other{device_, ranks * bytes},
-        part{device_, bytes};
+    auto const own = static_cast<std::size_t>(runs) * bytes, all = static_cast<std::size_t>(members) * own;
+    so::buffer<so::cuda::device> const whole{device_, all}, other{device_, all}, part{device_, own};
     transfer_.fill_zero(whole.data(), whole.bytes());
-    auto const* const from = whole.as<so::bfloat16>();
-    so::comm::reduce_scatter<so::bfloat16> sum{.from = from, .to = part.as<so::bfloat16>(), .count = count};
-    so::buffer<so::cuda::device> const scratch{device_, group_.scratch_bytes(sum)};
-    sum.scratch = scratch.data();
-
-    auto const gathered =
-        seconds([&] { group_.queue(transfer_, so::comm::all_gather{part.data(), other.data(), bytes}); });
-    auto const plainly_gathered =
-        seconds([&] { plain_.all_gather(transfer_, part.data(), other.data(), bytes); });
-    report("all_gather", unit, bytes, gathered, plainly_gathered, group_.ranks());
-
-    auto const plainly_exchanged =
-        seconds([&] { plain_.all_to_all(transfer_, whole.as<std::byte>(), other.as<std::byte>(), bytes); });
-    auto const summed = seconds([&] { group_.queue(transfer_, sum); });
-    report("reduce_scatter beside an exchange", unit, bytes, summed, plainly_exchanged, group_.ranks());
-    auto const plainly_summed = seconds([&] {
-      plain_.reduce_scatter(transfer_, whole.data(), part.data(), static_cast<std::size_t>(count));
-    });
-    report("reduce_scatter", unit, bytes, summed, plainly_summed, group_.ranks());
-  }
-
-  /// Collectives among so many neighbours, each of which has the parts of as many copies of the unit as there
-  /// are groups of neighbours: those of a copy of the weights on each host.
-  void among_neighbours(so::autograd::unit_layout const& unit, int number) {
-    plain_nccl const plain{plain_, group_.rank(), number};
-    int const runs = group_.ranks() / number;
-    auto const count = so::zero::shard_elements(unit, group_.ranks());
-    auto const part = static_cast<std::size_t>(runs) * static_cast<std::size_t>(count) * sizeof(so::bfloat16);
-    so::buffer<so::cuda::device> const whole{device_, static_cast<std::size_t>(number) * part},
-        own{device_, part};
-    transfer_.fill_zero(whole.data(), whole.bytes());
-    transfer_.fill_zero(own.data(), own.bytes());
     so::comm::reduce_scatter<so::bfloat16> sum{.from = whole.as<so::bfloat16>(),
-                                               .to = own.as<so::bfloat16>(),
+                                               .to = part.as<so::bfloat16>(),
                                                .count = count,
-                                               .among = so::comm::neighbours(number),
+                                               .among = among,
                                                .runs = runs};
     so::buffer<so::cuda::device> const scratch{device_, group_.scratch_bytes(sum)};
     sum.scratch = scratch.data();
+    auto const compare = [&](std::string_view operation, double time, double plain_time) {
+      report(neighbours > 0 ? so::concat(operation, " among ", neighbours) : std::string{operation}, unit,
+             own, members, time, plain_time);
+    };
 
     auto const gathered = seconds([&] {
-      group_.queue(transfer_,
-                   so::comm::all_gather{own.data(), whole.data(), part / static_cast<std::size_t>(runs),
-                                        so::comm::neighbours(number), runs});
+      group_.queue(transfer_, so::comm::all_gather{part.data(), other.data(), bytes, among, runs});
     });
     auto const plainly_gathered =
-        seconds([&] { plain.all_gather(transfer_, own.data(), whole.data(), part); });
-    report(so::concat("all_gather among ", number), unit, part, gathered, plainly_gathered, number);
+        seconds([&] { plain.all_gather(transfer_, part.data(), other.data(), own); });
+    compare("all_gather", gathered, plainly_gathered);
+
+    auto const plainly_exchanged =
+        seconds([&] { plain.all_to_all(transfer_, whole.as<std::byte>(), other.as<std::byte>(), own); });
     auto const summed = seconds([&] { group_.queue(transfer_, sum); });
-    auto const plainly_summed = seconds([&] {
-      plain.reduce_scatter(transfer_, whole.data(), own.data(),
-                           static_cast<std::size_t>(runs) * static_cast<std::size_t>(count));
-    });
-    report(so::concat("reduce_scatter among ", number), unit, part, summed, plainly_summed, number);
+    compare("reduce_scatter beside an exchange", summed, plainly_exchanged);
+    auto const plainly_summed = seconds(
+        [&] { plain.reduce_scatter(transfer_, whole.data(), part.data(), own / sizeof(so::bfloat16)); });
+    compare("reduce_scatter", summed, plainly_summed);
   }
 
   /// How much of each other's rate collectives of the unit and GEMMs with so many rows and columns leave.
@@ -269,7 +251,7 @@ private:
 
   /// Of a collective that `members` ranks join.
   void report(std::string_view operation, so::autograd::unit_layout const& unit, std::size_t part_bytes,
-              double time, double plain_time, int members) const {
+              int members, double time, double plain_time) const {
     if (group_.rank() != 0) {
       return;
     }
@@ -307,7 +289,7 @@ void measure(so::comm::environment const& run, int ctas) {
   so::comm::abort_on_exception const guard{group};
   for (auto const& unit : model.units()) { on.unit(unit); }
   if (int const half = group.ranks() / 2; half > 1 && group.ranks() % 2 == 0) {
-    on.among_neighbours(model.units()[1], half);
+    on.unit(model.units()[1], half);
   }
   on.beside_gemms(model.units()[1], 4 * 2048, config.hidden);
 }
