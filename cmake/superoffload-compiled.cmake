@@ -7,11 +7,9 @@
 
 # Kernels:
 # -ffp-contract=off, -fno-fast-math: every set must give the same bits, with any flags of the consumer.
-# -fno-math-errno: a square root is one instruction. -O3: Eigen without optimisation is 25 times slower. But the scalar set is
-# for very old processors and for comparison where there are others: -O1 takes half the time.
+# -fno-math-errno: a square root is one instruction.
 # Eigen=...: Eigen's functions are inline; under one name the linker would keep one set's code for all sets.
-# Under sanitizers -O3 takes minutes a source; -O1 finds the same errors. UndefinedBehaviorSanitizer checks the scalar set
-# alone: the others are made from the same templates.
+# UndefinedBehaviorSanitizer checks the scalar set alone: the others are made from the same templates.
 set(superoffload_kernel_flags -ffp-contract=off -fno-fast-math -fno-math-errno)
 set(superoffload_kernel_flags_scalar)
 set(superoffload_kernel_flags_avx2 -mavx2 -mfma)
@@ -109,6 +107,8 @@ function(superoffload_add_cpu_kernels target)
     if(set MATCHES "_bf16$")
       list(APPEND lines "#define SUPEROFFLOAD_KERNEL_LIST bfloat16_products")  # the others are those of avx512
     endif()
+    # Eigen without optimisation is 25 times slower. Under sanitizers -O3 takes minutes a source; -O1 finds the same errors.
+    # Where there are other sets, the scalar one is for very old processors and for comparison: -O1 takes half the time.
     set(optimisation -O3)
     if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=" OR (sets AND set STREQUAL "scalar"))
       set(optimisation -O1)

@@ -32,7 +32,7 @@ function(_superoffload_complete_nvidia component package)
     add_library(${library}_frontend STATIC EXCLUDE_FROM_ALL ${source})
     set_target_properties(${library}_frontend PROPERTIES
       POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF UNITY_BUILD OFF)
-    target_compile_options(${library}_frontend PRIVATE ${superoffload_WARNINGS})
+    target_compile_options(${library}_frontend PRIVATE ${superoffload_WARNINGS} ${superoffload_host_flags})
     target_compile_definitions(${library}_frontend PRIVATE
       $<TARGET_PROPERTY:${library},INTERFACE_COMPILE_DEFINITIONS>)
     target_link_libraries(${library}_frontend PUBLIC superoffload::cuda CUDNN::frontend)
