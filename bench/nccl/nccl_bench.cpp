@@ -107,7 +107,7 @@ public:
   void unit(so::autograd::unit_layout const& unit, int neighbours = 0) {
     auto const among = so::comm::neighbours(neighbours);
     int const members = among.of(group_.rank(), group_.ranks()).number;
-    int const runs = group_.ranks() / members;
+    int const groups = group_.ranks() / members;
     std::optional<plain_nccl> split;
     if (neighbours > 0) {
       split.emplace(plain_, group_.rank(), neighbours);
@@ -115,14 +115,14 @@ public:
     auto const& plain = split ? *split : plain_;
     auto const count = so::zero::shard_elements(unit, group_.ranks());
     auto const bytes = static_cast<std::size_t>(count) * sizeof(so::bfloat16);
-    auto const own = static_cast<std::size_t>(runs) * bytes, all = static_cast<std::size_t>(members) * own;
+    auto const own = static_cast<std::size_t>(groups) * bytes, all = static_cast<std::size_t>(members) * own;
     so::buffer<so::cuda::device> const whole{device_, all}, other{device_, all}, part{device_, own};
     transfer_.fill_zero(whole.data(), whole.bytes());
     so::comm::reduce_scatter<so::bfloat16> sum{.from = whole.as<so::bfloat16>(),
                                                .to = part.as<so::bfloat16>(),
                                                .count = count,
                                                .among = among,
-                                               .runs = runs};
+                                               .runs = groups};
     so::buffer<so::cuda::device> const scratch{device_, group_.scratch_bytes(sum)};
     sum.scratch = scratch.data();
     auto const compare = [&](std::string_view operation, double time, double plain_time) {
@@ -131,7 +131,7 @@ public:
     };
 
     auto const gathered = seconds([&] {
-      group_.queue(transfer_, so::comm::all_gather{part.data(), other.data(), bytes, among, runs});
+      group_.queue(transfer_, so::comm::all_gather{part.data(), other.data(), bytes, among, groups});
     });
     auto const plainly_gathered =
         seconds([&] { plain.all_gather(transfer_, part.data(), other.data(), own); });
