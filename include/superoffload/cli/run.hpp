@@ -7,8 +7,8 @@
 #include <superoffload/cli/device.hpp>
 #include <superoffload/cli/plan.hpp>
 #include <superoffload/cli/program.hpp>
-#include <superoffload/cli/ranks.hpp>
 #include <superoffload/cli/report.hpp>
+#include <superoffload/cli/start_ranks.hpp>
 #include <superoffload/core/precision.hpp>
 #include <superoffload/model/architecture.hpp>
 #include <superoffload/model/config.hpp>
