@@ -13,35 +13,35 @@
 
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
 
+/// Are the weights at `to` best stored around the caches? Not where a gradient was just read. A branch at
+/// each store takes no time beside the memory, and a kernel for each answer would take twice the compiler's.
+template <element T>
+bool stores_weights_past_caches(T const* to, T const* pending, T const* gradient) {
+  return to != pending && to != gradient && stores_past_caches(to);
+}
+
 /// Stores the working weights of masters.
-template <bool PastCaches, element T, class Extent>
-void store_weight(T* to, vector<float> master, Extent extent) {
-  if constexpr (PastCaches && std::same_as<Extent, whole>) {
-    store_past_caches(to, master);
-  } else if constexpr (std::same_as<T, bfloat16>) {
+template <element T, class Extent>
+SUPEROFFLOAD_ALWAYS_INLINE inline void store_weight(T* to, vector<float> master, Extent extent,
+                                                    bool past_caches) {
+  if constexpr (std::same_as<Extent, whole>) {
+    if (past_caches) {
+      store_past_caches(to, master);
+      return;
+    }
+  }
+  if constexpr (std::same_as<T, bfloat16>) {
     store<rounding::half_away>(to, master, extent);
   } else {
     store(to, master, extent);
   }
 }
 /// The same for a group's weights, at element `i`.
-template <bool PastCaches, element T, state_format F, class Extent>
+template <element T, state_format F, class Extent>
 SUPEROFFLOAD_ALWAYS_INLINE inline void store_weights(T* to, adamw_group<T, F> const& state, int64_t i,
-                                                     Extent extent) {
+                                                     Extent extent, bool past_caches) {
   for (int k = 0; k < state.n; ++k) {
-    store_weight<PastCaches>(to + i + state.at(k), state.stored_master(k), extent);
-  }
-}
-
-/// Calls pass(std::true_type) when the weights at `to` are best stored around the caches, which they are not
-/// where a gradient was just read.
-template <element T, class Pass>
-void choosing_stores(T const* to, T const* pending, T const* gradient, Pass const& pass) {
-  if (to != pending && to != gradient && stores_past_caches(to)) {
-    pass(std::true_type{});
-    finish_stores();
-  } else {
-    pass(std::false_type{});
+    store_weight(to + i + state.at(k), state.stored_master(k), extent, past_caches);
   }
 }
 
@@ -60,18 +60,18 @@ int64_t items(kernel::adamw_update<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_update<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, nullptr, a.gradient, [=](auto past_caches) {
-    for_streamed_groups<F>(
-        first, last, a.count,
-        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-          auto state = loaded<T, F>(a, i, extent);
-          state.advance(a.gradient, i, a.step, a.index, extent);
-          state.store_masters(a.master, i, extent);
-          state.store_moments(a, i, a.step, extent);
-          store_weights<past_caches>(a.weight, state, i, extent);
-        },
-        a.master, a.m, a.v, a.gradient);
-  });
+  bool const past_caches = stores_weights_past_caches<T>(a.weight, nullptr, a.gradient);
+  for_streamed_groups<F>(
+      first, last, a.count,
+      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+        auto state = loaded<T, F>(a, i, extent);
+        state.advance(a.gradient, i, a.step, a.index, extent);
+        state.store_masters(a.master, i, extent);
+        state.store_moments(a, i, a.step, extent);
+        store_weights(a.weight, state, i, extent, past_caches);
+      },
+      a.master, a.m, a.v, a.gradient);
+  finish_stores();
 }
 
 template <element T, state_format F>
@@ -90,22 +90,21 @@ void run(kernel::adamw_next_state<T, F> const& a, int64_t first, int64_t last) {
     v.leave(a.next_v + begin, end - begin);
     begin = end;
   };
-  choosing_stores<T>(a.weight, nullptr, a.gradient, [&](auto past_caches) {
-    for_streamed_groups<F>(
-        first, last, a.count,
-        [&](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-          if (i - begin == staged_elements) {
-            leave(i);
-          }
-          auto state = loaded<T, F>(a, i, extent);
-          state.advance(a.gradient, i, a.step, a.index, extent);
-          state.store_masters(master.data(), i - begin, extent);
-          state.store_moments_to(m.data(), v.data(), i - begin, group_noise<F>{a.index + i, a.step}, extent);
-          store_weights<past_caches>(a.weight, state, i, extent);
-        },
-        a.master, a.m, a.v, a.gradient);
-    leave(mine.end);
-  });
+  bool const past_caches = stores_weights_past_caches<T>(a.weight, nullptr, a.gradient);
+  for_streamed_groups<F>(
+      first, last, a.count,
+      [&](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+        if (i - begin == staged_elements) {
+          leave(i);
+        }
+        auto state = loaded<T, F>(a, i, extent);
+        state.advance(a.gradient, i, a.step, a.index, extent);
+        state.store_masters(master.data(), i - begin, extent);
+        state.store_moments_to(m.data(), v.data(), i - begin, group_noise<F>{a.index + i, a.step}, extent);
+        store_weights(a.weight, state, i, extent, past_caches);
+      },
+      a.master, a.m, a.v, a.gradient);
+  leave(mine.end);
   finish_stores();
 }
 
@@ -115,16 +114,16 @@ int64_t items(kernel::adamw_speculate<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_speculate<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, nullptr, a.gradient, [=](auto past_caches) {
-    for_streamed_groups<F>(
-        first, last, a.count,
-        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-          auto state = loaded<T, F>(a, i, extent);
-          state.advance(a.gradient, i, a.step, a.index, extent);
-          store_weights<past_caches>(a.weight, state, i, extent);
-        },
-        a.master, a.m, a.v, a.gradient);
-  });
+  bool const past_caches = stores_weights_past_caches<T>(a.weight, nullptr, a.gradient);
+  for_streamed_groups<F>(
+      first, last, a.count,
+      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+        auto state = loaded<T, F>(a, i, extent);
+        state.advance(a.gradient, i, a.step, a.index, extent);
+        store_weights(a.weight, state, i, extent, past_caches);
+      },
+      a.master, a.m, a.v, a.gradient);
+  finish_stores();
 }
 
 template <element T, state_format F>
@@ -150,19 +149,19 @@ int64_t items(kernel::adamw_commit_speculate<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_commit_speculate<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, a.pending, a.gradient, [=](auto past_caches) {
-    for_streamed_groups<F>(
-        first, last, a.count,
-        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-          auto state = loaded<T, F>(a, i, extent);
-          state.advance(a.pending, i, a.record, a.index, extent);
-          state.store_masters(a.master, i, extent);
-          state.store_moments(a, i, a.record, extent);
-          state.advance(a.gradient, i, a.step, a.index, extent);
-          store_weights<past_caches>(a.weight, state, i, extent);
-        },
-        a.master, a.m, a.v, a.pending, a.gradient);
-  });
+  bool const past_caches = stores_weights_past_caches<T>(a.weight, a.pending, a.gradient);
+  for_streamed_groups<F>(
+      first, last, a.count,
+      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+        auto state = loaded<T, F>(a, i, extent);
+        state.advance(a.pending, i, a.record, a.index, extent);
+        state.store_masters(a.master, i, extent);
+        state.store_moments(a, i, a.record, extent);
+        state.advance(a.gradient, i, a.step, a.index, extent);
+        store_weights(a.weight, state, i, extent, past_caches);
+      },
+      a.master, a.m, a.v, a.pending, a.gradient);
+  finish_stores();
 }
 
 template <element T, state_format F>
@@ -171,22 +170,22 @@ int64_t items(kernel::adamw_commit_update<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_commit_update<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, a.pending, a.gradient, [=](auto past_caches) {
-    for_streamed_groups<F>(
-        first, last, a.count,
-        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-          auto state = loaded<T, F>(a, i, extent);
-          state.advance(a.pending, i, a.record, a.index, extent);
-          if constexpr (F != state_format::float32) {
-            state.store_moments(a, i, a.record, extent);  // rounds them
-          }
-          state.advance(a.gradient, i, a.step, a.index, extent);
-          state.store_masters(a.master, i, extent);
-          state.store_moments(a, i, a.step, extent);
-          store_weights<past_caches>(a.weight, state, i, extent);
-        },
-        a.master, a.m, a.v, a.pending, a.gradient);
-  });
+  bool const past_caches = stores_weights_past_caches<T>(a.weight, a.pending, a.gradient);
+  for_streamed_groups<F>(
+      first, last, a.count,
+      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+        auto state = loaded<T, F>(a, i, extent);
+        state.advance(a.pending, i, a.record, a.index, extent);
+        if constexpr (F != state_format::float32) {
+          state.store_moments(a, i, a.record, extent);  // rounds them
+        }
+        state.advance(a.gradient, i, a.step, a.index, extent);
+        state.store_masters(a.master, i, extent);
+        state.store_moments(a, i, a.step, extent);
+        store_weights(a.weight, state, i, extent, past_caches);
+      },
+      a.master, a.m, a.v, a.pending, a.gradient);
+  finish_stores();
 }
 
 template <element T, state_format F>
@@ -195,18 +194,18 @@ int64_t items(kernel::resend_weights<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::resend_weights<T, F> const& a, int64_t first, int64_t last) {
-  choosing_stores<T>(a.weight, nullptr, nullptr, [=](auto past_caches) {
-    for_streamed_groups<F>(
-        first, last, a.count,
-        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-          adamw_group<T, F> state;
-          state.load_masters(a.master, i, extent);
-          for (int k = 0; k < state.n; ++k) {  // as they are, which advance() has not changed
-            store_weight<past_caches>(a.weight + i + state.at(k), vector<float>{state.master[k]}, extent);
-          }
-        },
-        a.master);
-  });
+  bool const past_caches = stores_weights_past_caches<T>(a.weight, nullptr, nullptr);
+  for_streamed_groups<F>(
+      first, last, a.count,
+      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+        adamw_group<T, F> state;
+        state.load_masters(a.master, i, extent);
+        for (int k = 0; k < state.n; ++k) {  // as they are, which advance() has not changed
+          store_weight(a.weight + i + state.at(k), vector<float>{state.master[k]}, extent, past_caches);
+        }
+      },
+      a.master);
+  finish_stores();
 }
 
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET

@@ -29,17 +29,22 @@ template <class T>
 }
 
 /// Calls body(i, whole or part) for the vectors of the items [first, last) of arrays of `count` elements, of
-/// which `inputs` are read.
+/// which `inputs` are read. There are two calls, and no loop of a fixed length that the compiler would
+/// unroll: the bodies of optimizers are large, and take time to compile.
 template <class Body, class... T>
 [[gnu::always_inline]] inline void for_streamed_vectors(int64_t first, int64_t last, int64_t count,
                                                         Body const& body, T const*... inputs) {
   auto const mine = range_of(first, last, elements_of_item, count);
   auto i = mine.begin;
-  for (; i + elements_of_round <= mine.end; i += elements_of_round) {
-    (prefetch(inputs, i + elements_ahead), ...);
-    for (int64_t j = 0; j < elements_of_round; j += lanes<float>) { body(i + j, whole{}); }
+  for (; i + lanes<float> <= mine.end; i += lanes<float>) {
+    if (i % elements_of_round == 0) {
+      (prefetch(inputs, i + elements_ahead), ...);
+    }
+    body(i, whole{});
   }
-  for_vectors<float>(mine.end - i, [&](int64_t offset, auto extent) { body(i + offset, extent); });
+  if (i < mine.end) {
+    body(i, part{static_cast<int>(mine.end - i)});
+  }
 }
 
 /// Can all vectors of `to` be stored around the caches?
