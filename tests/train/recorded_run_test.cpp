@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Metrics and timeline of a whole run on the CPU device with state in every memory tier.
+#include <superoffload/comm/shared.hpp>
 #include <superoffload/io/json.hpp>
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/trainer.hpp>
+#include <superoffload/zero/offloaded_or_sharded.hpp>
 
 #include <doctest/doctest.h>
 
@@ -25,7 +27,8 @@ namespace {
 
 using namespace superoffload;
 namespace fs = std::filesystem;
-using engine = train::engine<model::llama, precision::bf16, offload::super>;
+using engine =
+    train::engine<model::llama, precision::bf16, zero::offloaded_or_sharded<comm::shared>, offload::super>;
 
 constexpr int steps = 6;
 
@@ -63,9 +66,7 @@ outcome run(train::training_options const& o) {
   return done;
 }
 
-io::json read_json(fs::path const& file) {
-  return io::json::parse(test::contents_of(file));
-}
+io::json read_json(fs::path const& file) { return io::json::parse(test::contents_of(file)); }
 
 TEST_CASE("a resumed run is planned for the saved hit rate") {
   test::scratch_directory const scratch;

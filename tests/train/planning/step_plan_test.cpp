@@ -6,7 +6,6 @@
 #include <superoffload/model/llama.hpp>
 #include <superoffload/offload/super.hpp>
 #include <superoffload/train/trainer.hpp>
-#include <superoffload/zero/offloaded.hpp>
 #include <superoffload/zero/offloaded_or_sharded.hpp>
 #include <superoffload/zero/sharded.hpp>
 
@@ -36,7 +35,8 @@ using namespace superoffload;
 namespace fs = std::filesystem;
 
 template <class Precision>
-using engine = train::engine<model::llama, Precision, offload::super, zero::offloaded>;
+using engine =
+    train::engine<model::llama, Precision, zero::offloaded_or_sharded<comm::shared>, offload::super>;
 
 train::training_options options(fs::path const& output) {
   auto o = test::short_run(output, 3);
