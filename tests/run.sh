@@ -14,7 +14,7 @@ apt when this user may, else the line to run is printed.
                  without a GPU they are skipped
   --sanitizers   the suite under AddressSanitizer and UndefinedBehaviorSanitizer (build/asan), then under
                  ThreadSanitizer (build/tsan), without the tests labelled slow; the latter without single-threaded code
-  --libraries    with --sanitizers: without the programs and their tests
+  --libraries    with --sanitizers: without the programs and their tests, and the tests of train under ThreadSanitizer alone
   --long         builds the suite, then injects faults in their long counts, which takes hours, and keeps the table in
                  bench/results/faults.json: docs/reliability.md
   --help         this text
@@ -102,7 +102,12 @@ if $long; then
   python3 bench/record.py faults tests/faults/table.py --long --json || failed+=("faults")
   python3 tests/faults/table.py --page
 elif $sanitizers; then
+  of_both=("${configure_options[@]}")
+  if $libraries; then
+    configure_options+=(-D SUPEROFFLOAD_UNTESTED=train)
+  fi
   check asan --label-exclude slow
+  configure_options=("${of_both[@]}")
   # Under ThreadSanitizer the kernels' tests run the set in use alone.
   if [[ $(uname -m) == x86_64 ]]; then
     configure_options+=(-D SUPEROFFLOAD_INSTRUCTION_SETS=avx2)
