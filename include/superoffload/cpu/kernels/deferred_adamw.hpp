@@ -9,16 +9,7 @@
 #include <superoffload/cpu/kernels/streaming.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>
 
-#include <type_traits>
-
 namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET {
-
-/// Are the weights at `to` best stored around the caches? Not where a gradient was just read. A branch at
-/// each store takes no time beside the memory, and a kernel for each answer would take twice the compiler's.
-template <element T>
-bool stores_weights_past_caches(T const* to, T const* pending, T const* gradient) {
-  return to != pending && to != gradient && stores_past_caches(to);
-}
 
 /// Stores the working weights of masters.
 template <element T, class Extent>
@@ -45,6 +36,17 @@ SUPEROFFLOAD_ALWAYS_INLINE inline void store_weights(T* to, adamw_group<T, F> co
   }
 }
 
+/// Calls pass(past_caches): are the weights at `to` best stored around the caches? Not where a gradient was
+/// just read. A pass decides at each store: one for each answer is no faster, and twice as much to compile.
+template <element T, class Pass>
+void choosing_stores(T const* to, T const* pending, T const* gradient, Pass const& pass) {
+  bool const past_caches = to != pending && to != gradient && stores_past_caches(to);
+  pass(past_caches);
+  if (past_caches) {
+    finish_stores();
+  }
+}
+
 /// A group's state before the step.
 template <element T, state_format F, class Arguments, class Extent>
 SUPEROFFLOAD_ALWAYS_INLINE inline adamw_group<T, F> loaded(Arguments const& a, int64_t i, Extent extent) {
@@ -60,18 +62,18 @@ int64_t items(kernel::adamw_update<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_update<T, F> const& a, int64_t first, int64_t last) {
-  bool const past_caches = stores_weights_past_caches<T>(a.weight, nullptr, a.gradient);
-  for_streamed_groups<F>(
-      first, last, a.count,
-      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-        auto state = loaded<T, F>(a, i, extent);
-        state.advance(a.gradient, i, a.step, a.index, extent);
-        state.store_masters(a.master, i, extent);
-        state.store_moments(a, i, a.step, extent);
-        store_weights(a.weight, state, i, extent, past_caches);
-      },
-      a.master, a.m, a.v, a.gradient);
-  finish_stores();
+  choosing_stores<T>(a.weight, nullptr, a.gradient, [=](bool past_caches) {
+    for_streamed_groups<F>(
+        first, last, a.count,
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(a.gradient, i, a.step, a.index, extent);
+          state.store_masters(a.master, i, extent);
+          state.store_moments(a, i, a.step, extent);
+          store_weights(a.weight, state, i, extent, past_caches);
+        },
+        a.master, a.m, a.v, a.gradient);
+  });
 }
 
 template <element T, state_format F>
@@ -90,21 +92,22 @@ void run(kernel::adamw_next_state<T, F> const& a, int64_t first, int64_t last) {
     v.leave(a.next_v + begin, end - begin);
     begin = end;
   };
-  bool const past_caches = stores_weights_past_caches<T>(a.weight, nullptr, a.gradient);
-  for_streamed_groups<F>(
-      first, last, a.count,
-      [&](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-        if (i - begin == staged_elements) {
-          leave(i);
-        }
-        auto state = loaded<T, F>(a, i, extent);
-        state.advance(a.gradient, i, a.step, a.index, extent);
-        state.store_masters(master.data(), i - begin, extent);
-        state.store_moments_to(m.data(), v.data(), i - begin, group_noise<F>{a.index + i, a.step}, extent);
-        store_weights(a.weight, state, i, extent, past_caches);
-      },
-      a.master, a.m, a.v, a.gradient);
-  leave(mine.end);
+  choosing_stores<T>(a.weight, nullptr, a.gradient, [&](bool past_caches) {
+    for_streamed_groups<F>(
+        first, last, a.count,
+        [&](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+          if (i - begin == staged_elements) {
+            leave(i);
+          }
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(a.gradient, i, a.step, a.index, extent);
+          state.store_masters(master.data(), i - begin, extent);
+          state.store_moments_to(m.data(), v.data(), i - begin, group_noise<F>{a.index + i, a.step}, extent);
+          store_weights(a.weight, state, i, extent, past_caches);
+        },
+        a.master, a.m, a.v, a.gradient);
+    leave(mine.end);
+  });
   finish_stores();
 }
 
@@ -114,16 +117,16 @@ int64_t items(kernel::adamw_speculate<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_speculate<T, F> const& a, int64_t first, int64_t last) {
-  bool const past_caches = stores_weights_past_caches<T>(a.weight, nullptr, a.gradient);
-  for_streamed_groups<F>(
-      first, last, a.count,
-      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-        auto state = loaded<T, F>(a, i, extent);
-        state.advance(a.gradient, i, a.step, a.index, extent);
-        store_weights(a.weight, state, i, extent, past_caches);
-      },
-      a.master, a.m, a.v, a.gradient);
-  finish_stores();
+  choosing_stores<T>(a.weight, nullptr, a.gradient, [=](bool past_caches) {
+    for_streamed_groups<F>(
+        first, last, a.count,
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(a.gradient, i, a.step, a.index, extent);
+          store_weights(a.weight, state, i, extent, past_caches);
+        },
+        a.master, a.m, a.v, a.gradient);
+  });
 }
 
 template <element T, state_format F>
@@ -149,19 +152,19 @@ int64_t items(kernel::adamw_commit_speculate<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_commit_speculate<T, F> const& a, int64_t first, int64_t last) {
-  bool const past_caches = stores_weights_past_caches<T>(a.weight, a.pending, a.gradient);
-  for_streamed_groups<F>(
-      first, last, a.count,
-      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-        auto state = loaded<T, F>(a, i, extent);
-        state.advance(a.pending, i, a.record, a.index, extent);
-        state.store_masters(a.master, i, extent);
-        state.store_moments(a, i, a.record, extent);
-        state.advance(a.gradient, i, a.step, a.index, extent);
-        store_weights(a.weight, state, i, extent, past_caches);
-      },
-      a.master, a.m, a.v, a.pending, a.gradient);
-  finish_stores();
+  choosing_stores<T>(a.weight, a.pending, a.gradient, [=](bool past_caches) {
+    for_streamed_groups<F>(
+        first, last, a.count,
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(a.pending, i, a.record, a.index, extent);
+          state.store_masters(a.master, i, extent);
+          state.store_moments(a, i, a.record, extent);
+          state.advance(a.gradient, i, a.step, a.index, extent);
+          store_weights(a.weight, state, i, extent, past_caches);
+        },
+        a.master, a.m, a.v, a.pending, a.gradient);
+  });
 }
 
 template <element T, state_format F>
@@ -170,22 +173,22 @@ int64_t items(kernel::adamw_commit_update<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::adamw_commit_update<T, F> const& a, int64_t first, int64_t last) {
-  bool const past_caches = stores_weights_past_caches<T>(a.weight, a.pending, a.gradient);
-  for_streamed_groups<F>(
-      first, last, a.count,
-      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-        auto state = loaded<T, F>(a, i, extent);
-        state.advance(a.pending, i, a.record, a.index, extent);
-        if constexpr (F != state_format::float32) {
-          state.store_moments(a, i, a.record, extent);  // rounds them
-        }
-        state.advance(a.gradient, i, a.step, a.index, extent);
-        state.store_masters(a.master, i, extent);
-        state.store_moments(a, i, a.step, extent);
-        store_weights(a.weight, state, i, extent, past_caches);
-      },
-      a.master, a.m, a.v, a.pending, a.gradient);
-  finish_stores();
+  choosing_stores<T>(a.weight, a.pending, a.gradient, [=](bool past_caches) {
+    for_streamed_groups<F>(
+        first, last, a.count,
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+          auto state = loaded<T, F>(a, i, extent);
+          state.advance(a.pending, i, a.record, a.index, extent);
+          if constexpr (F != state_format::float32) {
+            state.store_moments(a, i, a.record, extent);  // rounds them
+          }
+          state.advance(a.gradient, i, a.step, a.index, extent);
+          state.store_masters(a.master, i, extent);
+          state.store_moments(a, i, a.step, extent);
+          store_weights(a.weight, state, i, extent, past_caches);
+        },
+        a.master, a.m, a.v, a.pending, a.gradient);
+  });
 }
 
 template <element T, state_format F>
@@ -194,18 +197,18 @@ int64_t items(kernel::resend_weights<T, F> const& a) {
 }
 template <element T, state_format F>
 void run(kernel::resend_weights<T, F> const& a, int64_t first, int64_t last) {
-  bool const past_caches = stores_weights_past_caches<T>(a.weight, nullptr, nullptr);
-  for_streamed_groups<F>(
-      first, last, a.count,
-      [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
-        adamw_group<T, F> state;
-        state.load_masters(a.master, i, extent);
-        for (int k = 0; k < state.n; ++k) {  // as they are, which advance() has not changed
-          store_weight(a.weight + i + state.at(k), vector<float>{state.master[k]}, extent, past_caches);
-        }
-      },
-      a.master);
-  finish_stores();
+  choosing_stores<T>(a.weight, nullptr, nullptr, [=](bool past_caches) {
+    for_streamed_groups<F>(
+        first, last, a.count,
+        [=](int64_t i, auto extent) SUPEROFFLOAD_ALWAYS_INLINE {
+          adamw_group<T, F> state;
+          state.load_masters(a.master, i, extent);
+          for (int k = 0; k < state.n; ++k) {  // as they are, which advance() has not changed
+            store_weight(a.weight + i + state.at(k), vector<float>{state.master[k]}, extent, past_caches);
+          }
+        },
+        a.master);
+  });
 }
 
 }  // namespace superoffload::cpu::SUPEROFFLOAD_KERNEL_SET
