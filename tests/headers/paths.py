@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """paths.py INCLUDE HEADER...: paths of headers, one a line, separated by blanks, that together have each HEADER once. In a
 path each header includes the one before it, itself or through others. A source that includes a path in its order checks each
-header as one that includes it alone: what came before is what this header includes anyway.
+header as one that includes it alone: what came before is what this header includes anyway, above its first declaration.
 
 The paths are as few as possible (a minimum path cover of the includes, by a maximum matching)."""
 
