@@ -29,7 +29,7 @@ SECTIONS = {
     ("read_offload_param", "zero"): "zero_optimization.",
     ("read_offload_param", "offload"): "zero_optimization.offload_param.",
     ("read_zero", "root"): "", ("read_zero", "zero"): "zero_optimization.",
-    ("read_others", "root"): "", ("parse_deepspeed_config", "root"): "",
+    ("read_checkpoint", "root"): "", ("read_checkpoint", "checkpoint"): "checkpoint.", ("read_others", "root"): "", ("parse_deepspeed_config", "root"): "",
 }
 ONE_KEY = r"(?:member|open_member|object|real|rate|count|boolean|one_of|only)"
 CALL = re.compile(rf'\b(\w+)(?:\.|->){ONE_KEY}\(\s*(?:"(\w+)"|key\b)')

@@ -5,8 +5,8 @@
 
 run.py --program FINETUNE_LLAMA [--mpirun MPIRUN] --suite runs|faults [--plain FINETUNE_LLAMA] [--long]
 
-runs: weights are those of one host bit for bit; a run goes on with other numbers of hosts; what hosts have not in common is
-refused. faults: ranks and hosts end, stop and are cut off; all ranks end in time, and the last checkpoint is valid. --long:
+runs: weights are those of one host bit for bit; a run goes on with other numbers of hosts, and from output directories that
+hosts have each for itself; what hosts have not in common is refused. faults: ranks and hosts end, stop and are cut off; all ranks end in time, and the last checkpoint is valid. --long:
 sixty of these. Prints one line a case, and at the end one line of JSON with the counts. Exit status: 0 all held, 1 not,
 77 skipped, with the reason.
 """
@@ -90,8 +90,64 @@ class Bench:
         return self.run(slots, [self.program, *self.arguments(output, steps, *more)])[0]
 
 
+    def disks(self, name):
+        """A new directory for each host."""
+        made = {host: self.scratch / f"{name}-of-{host}" for host in HOSTS}
+        for path in made.values():
+            path.mkdir()
+        return made
+
+    def on_disks(self, disks, slots, output, steps, *more):
+        """The commands of hosts that have their disks at `output`, an empty directory."""
+        program = [self.program, *self.arguments(output, steps, "--save_on_each_node", *more)]
+        return {name: ["sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', disks[name], output, *program]
+                for name in slots}
+
+
 def weights_of(output):
     return hashlib.sha256((output / "model/model.safetensors").read_bytes()).hexdigest()
+
+
+def own_directories(bench, expect, whole):
+    """Every host has an output directory of its own, in which its ranks write their parts of the checkpoints."""
+    output = bench.scratch / "local"
+    output.mkdir()
+    disks = bench.disks("disk")
+
+    def on_own_disks(slots, steps, *more):
+        return bench.run(slots, bench.on_disks(disks, slots, output, steps, "--save_steps", "3", *more))
+
+    def parts(name, step):
+        return sorted(path.name for path in (disks[name] / f"checkpoint-{step}").iterdir())
+
+    two = {"north": 2, "east": 2}
+    code, said = on_own_disks(two, 6)
+    expect(code == 0 and parts("north", 6) == ["manifest.json", "rank-00000.bin", "rank-00001.bin"]
+           and parts("east", 6) == ["manifest.json", "rank-00002.bin", "rank-00003.bin"]
+           and not (disks["east"] / "model").exists(), "directories of their own: each host has its ranks' parts", said)
+
+    # A save that ended between the hosts: the second one lacks the newest checkpoint.
+    shutil.rmtree(disks["east"] / "checkpoint-6")
+    code, said = on_own_disks(two, 9, "--resume", "auto")
+    expect(code == 0 and "passed over: rank 2: " in said and "resumed at step 3 " in said,
+           "a checkpoint that one host lacks is passed over", said)
+    code, said = on_own_disks(two, 12, "--resume", "auto")
+    expect(code == 0 and "resumed at step 9 " in said and weights_of(disks["north"]) == weights_of(whole),
+           "and the run goes on to the weights of one host, bit for bit", said)
+
+    code, said = on_own_disks({"north": 3, "east": 1}, 15, "--resume", str(output / "checkpoint-12"))
+    expect(code == 2 and "rank-00002.bin: is not here, but where it was saved, on host 'east'" in said,
+           "where ranks would need parts of another host, that is refused by name", said)
+    gathered = bench.scratch / "gathered"
+    for name in two:
+        shutil.copytree(disks[name] / "checkpoint-9", gathered / "checkpoint-9", dirs_exist_ok=True)
+    resumed = ["--resume", str(gathered / "checkpoint-9")]
+    alone = bench.scratch / "alone"
+    done = bench.on_one_host(alone, 12, *resumed)
+    expect(done.returncode == 0 and weights_of(alone) == weights_of(whole), "gathered, it goes on on one host", done.stderr)
+    disks = bench.disks("new-disk")
+    code, said = on_own_disks({"north": 2, "east": 1, "south": 1}, 12, *resumed)
+    expect(code == 0 and weights_of(disks["north"]) == weights_of(whole), "gathered, it goes on on three hosts", said)
 
 
 def runs(bench, expect):
@@ -127,6 +183,8 @@ def runs(bench, expect):
              bench.on_one_host(chain, 12, *resumed).returncode]
     expect(codes == [0] * 4 and weights_of(chain) == weights_of(whole), "one host, two, three and one again", str(codes))
 
+    own_directories(bench, expect, whole)
+
     # What hosts have not in common.
     slots = {"north": 1, "east": 1}
     other = bench.scratch / "other_model"
@@ -156,6 +214,9 @@ def runs(bench, expect):
     code, said = bench.run(slots, {"north": own, "east": elsewhere})
     expect(code == 2 and "expected a directory that all hosts share" in said,
            "an output directory that the hosts do not share is refused", said)
+    code, said = bench.run(slots, [bench.program, *bench.arguments(bench.scratch / "one", 4, "--save_on_each_node")])
+    expect(code == 2 and "one: is the directory of rank 1 as well" in said,
+           "one output directory for hosts that are said to have their own is refused", said)
     output = bench.scratch / "full"
     own = [bench.program, *bench.arguments(output, 40, "--save_steps", "5")]
     code, said = bench.run(slots, {"north": own, "east": ["sh", "-c", 'ulimit -f 100 && exec "$@"', "sh", *own]})
@@ -252,6 +313,27 @@ def fault(bench, expect, number, one):
            f"trained: {trains}, left: {left}, {goes_on}\n{said}")
 
 
+def killed_while_saving(bench, expect, number):
+    """Ranks are killed while hosts save to directories of their own; the run goes on from what all have."""
+    bench.addresses = network.make(HOSTS)
+    output = bench.scratch / f"killed-{number}"
+    output.mkdir()
+    disks = bench.disks(f"killed-{number}")
+    slots = {"north": 2, "east": 2}
+    saving = ["--save_steps", "1", "--save_total_limit", "1", "--log_interval", "1000"]
+    process = bench.start(slots, bench.on_disks(disks, slots, output, 1_000_000, *saving))
+    trains = network.wait_for(lambda: list(disks["east"].glob("checkpoint-*")), 60)
+    time.sleep(0.37 * (number % 7))
+    for rank in ranks_of(bench):
+        os.kill(rank[0], signal.SIGKILL)
+    process.wait(60)
+    saved = {name: sorted(path.name for path in disks[name].glob("checkpoint-*")) for name in slots}
+    latest = max(int(name.split("-")[1]) for name in saved["north"])
+    code, said = bench.run(slots, bench.on_disks(disks, slots, output, latest + 3, "--resume", "auto"))
+    expect(trains and code == 0 and "resumed at step" in said,
+           f"ranks are killed while hosts save each for itself; {saved}: the run goes on", said)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", required=True)
@@ -279,6 +361,8 @@ def main():
         else:
             for number, one in enumerate(faults(options.long)):
                 fault(bench, expect, number, one)
+            for number in range(20 if options.long else 2):
+                killed_while_saving(bench, expect, number)
     print(json.dumps(counts))
     sys.exit(0 if counts["tried"] == counts["survived"] else 1)
 

@@ -12,7 +12,9 @@
 #include "support/fault_case.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -170,7 +172,8 @@ TEST_CASE("parts that ranks have written are read as one, for any sizes") {
       parts.push_back(write_checkpoint_part(draft.directory(), static_cast<int>(rank), blobs));
     }
     CHECK_FALSE(fs::exists(root.path() / "checkpoint-5"));
-    draft.finish("{}", parts);
+    draft.write_manifest("{}", parts);
+    draft.commit();
   }
   auto const reader = checkpoint_reader::open(root.path() / "checkpoint-5");
   reader.verify();
@@ -188,6 +191,68 @@ TEST_CASE("parts that ranks have written are read as one, for any sizes") {
   CHECK_THROWS_AS(reader.read_whole("state", state.size() - 1, beyond), error);
 }
 
+/// Saves checkpoint-<step> of two hosts with two ranks each, in roots of their own: rank r has four bytes r.
+void save_on_two_hosts(std::vector<fs::path> const& roots, std::int64_t step) {
+  std::vector<std::unique_ptr<checkpoint_draft>> drafts;
+  for (auto const& root : roots) { drafts.push_back(std::make_unique<checkpoint_draft>(root, step, "run")); }
+  std::vector<std::string> parts;
+  for (int rank = 0; rank < 4; ++rank) {
+    auto const host = static_cast<std::size_t>(rank / 2);
+    blob const state{"state", 4,
+                     [rank](auto, auto out) { std::ranges::fill(out, static_cast<std::byte>(rank)); }};
+    parts.push_back(
+        write_checkpoint_part(drafts[host]->directory(), rank, {&state, 1}, concat("host ", host)));
+  }
+  for (auto const& draft : drafts) { draft->write_manifest("{}", parts); }
+  for (auto const& draft : drafts) { draft->commit(); }
+}
+
+TEST_CASE(
+    "each of several roots has the parts of its host, and all files together are the whole checkpoint") {
+  scratch_directory const north, south, gathered;
+  save_on_two_hosts({north.path(), south.path()}, 7);
+  auto const reader = open_checkpoint(south.path(), 7);
+  CHECK(reader.digest() == open_checkpoint(north.path(), 7).digest());
+  CHECK(reader.digest().size() == 64);
+  CHECK(reader.world_size() == 4);
+  CHECK(reader.whole_bytes("state") == 16);
+  for (int rank = 0; rank < 4; ++rank) { CHECK(reader.is_here(rank) == (rank >= 2)); }
+  std::array<std::byte, 8> own{};
+  reader.read_whole("state", 8, own);
+  CHECK(own.front() == std::byte{2});
+  CHECK(own.back() == std::byte{3});
+  for (auto const& failure :
+       {failure_of([&] { reader.read_whole("state", 7, own); }), failure_of([&] { reader.verify(); })}) {
+    check_failure(failure, exit_code::bad_input, "rank-0000", "on host 'host 0'");
+  }
+  names rejected;
+  CHECK_FALSE(newest_checkpoint(south.path(), [&](std::string const& why) { rejected.push_back(why); }));
+  CHECK(rejected.size() == 1);
+  for (auto const* const root : {&north, &south}) {
+    fs::copy(*root / "checkpoint-7", gathered / "checkpoint-7",
+             fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  }
+  auto const whole = newest(gathered.path());
+  std::array<std::byte, 16> all{};
+  whole.read_whole("state", 0, all);
+  CHECK(all[3] == std::byte{0});
+  CHECK(all[4] == std::byte{1});
+  CHECK(all[15] == std::byte{3});
+}
+
+TEST_CASE("a file of another size or kind is refused, also where it may be on another host") {
+  scratch_directory const north, south;
+  save_on_two_hosts({north.path(), south.path()}, 7);
+  auto const part = south / "checkpoint-7/rank-00000.bin";
+  write_text(part, "abc");
+  check_failure(failure_of([&] { open_checkpoint(south.path(), 7); }), exit_code::bad_input, "rank-00000.bin",
+                "3 bytes, expected 4");
+  fs::remove(part);
+  fs::create_symlink("nowhere", part);
+  check_failure(failure_of([&] { open_checkpoint(south.path(), 7); }), exit_code::bad_input,
+                "rank-00000.bin");
+}
+
 TEST_CASE("damage to any rank's part, and parts of other ranks and steps, are detected") {
   scratch_directory const root;
   constexpr int ranks = 3;
@@ -203,7 +268,8 @@ TEST_CASE("damage to any rank's part, and parts of other ranks and steps, are de
                                                                     out.size());
                                                       }}}));
     }
-    draft.finish("{}", parts);
+    draft.write_manifest("{}", parts);
+    draft.commit();
   }
   auto const whole = root / "checkpoint-2";
   CHECK(newest(root.path()).step() == 2);

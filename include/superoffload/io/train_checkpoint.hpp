@@ -26,6 +26,9 @@ namespace superoffload::io {
 //                   ranks share, each rank has a part under the same name
 //   manifest.json   its own SHA-256, every file and blob with sizes, the CRC-32C of every chunk of 1 MiB, the
 //                   step, the number of ranks, the run that saved it, and the caller's state
+//
+// Where each host has a root of its own, every one of these has the files of its ranks and the same manifest,
+// which names the host of each file. The files of all hosts in one directory are the whole checkpoint.
 
 /// The unit of verification of a blob: reads of whole chunks need no copy.
 inline constexpr std::uint64_t checkpoint_chunk_bytes = std::uint64_t{1} << 20;
@@ -50,12 +53,17 @@ public:
   /// The directory for the parts.
   [[nodiscard]] std::filesystem::path const& directory() const noexcept { return staged_.path(); }
 
-  /// Renames the draft to its final name, replacing an older checkpoint of that name, and then removes all
-  /// but the last `keep_last` checkpoints of its run (0: removes none). Those of later steps count as older
-  /// than this one: they were abandoned. `parts`: the results of write_checkpoint_part(), by rank.
-  /// \throws error(io_failure) naming the path; every earlier checkpoint is then unchanged, except that those
-  /// due for removal may be gone once the new one is complete.
-  void finish(std::string const& state_json, std::span<std::string const> parts, int keep_last = 0);
+  // What finishes a draft, in this order. Drafts of one checkpoint in several roots take each step together,
+  // so that all roots have an earlier checkpoint until all have this one. All throw error(io_failure) naming
+  // the path; every earlier checkpoint is then unchanged, except that those due for removal may be gone.
+
+  /// Completes the draft: writes its manifest. `parts`: the results of write_checkpoint_part(), by rank.
+  void write_manifest(std::string const& state_json, std::span<std::string const> parts);
+  /// Renames the draft to its final name, replacing an older checkpoint of that name.
+  void commit();
+  /// Removes all but the last `keep_last` checkpoints of its run (0: removes none). Those of later steps
+  /// count as older than this one: they were abandoned.
+  void retire(int keep_last);
 
 private:
   std::filesystem::path root_;
@@ -65,10 +73,10 @@ private:
 };
 
 /// Writes the blobs of a rank. Blobs with the same name on several ranks are parts of one, in the order of
-/// the ranks.
+/// the ranks. `host`: the name of this host where each has a root of its own, else empty.
 /// \returns the part's entry for the manifest. \throws error(io_failure) naming the file.
 std::string write_checkpoint_part(std::filesystem::path const& directory, int rank,
-                                  std::span<blob const> blobs);
+                                  std::span<blob const> blobs, std::string_view host = {});
 
 /// Saves a checkpoint from one process.
 void save_checkpoint(std::filesystem::path const& root, std::int64_t step, std::string const& state_json,
@@ -92,7 +100,8 @@ void remove_checkpoints(std::span<found_checkpoint const> checkpoints);
 /// A training checkpoint open for reading. Several threads may read at once.
 class checkpoint_reader {
 public:
-  /// Verifies the manifest, and the sizes of the files against it, but not yet their content.
+  /// Verifies the manifest, and the sizes of the files against it, but not yet their content. Files that were
+  /// saved in roots of several hosts need not all be here.
   /// \throws error(bad_input) naming file, field and expectation, error(io_failure) when reading fails.
   static checkpoint_reader open(std::filesystem::path const& directory);
 
@@ -106,7 +115,11 @@ public:
   [[nodiscard]] std::string const& run() const noexcept { return run_; }
   /// The caller's state, byte for byte as passed to save_checkpoint.
   [[nodiscard]] std::string const& state_json() const noexcept { return state_json_; }
+  /// The SHA-256 of the manifest: parts in several roots with the same are of one checkpoint.
+  [[nodiscard]] std::string const& digest() const noexcept { return digest_; }
 
+  /// Is the file of `rank`, below world_size(), here? All that is asked of the others is how much they have.
+  [[nodiscard]] bool is_here(int rank) const;
   /// The names of all blobs of `rank`, sorted.
   [[nodiscard]] std::vector<std::string> names(int rank = 0) const;
   /// Did `rank`, below world_size(), save such a blob?
@@ -116,7 +129,7 @@ public:
 
   /// Reads bytes [offset, offset + out.size()) of a blob.
   /// \throws error(bad_input) when one of their chunks, or the padding after the last one, is not what was
-  /// saved; `out` must not be used then.
+  /// saved, or the file is not here; `out` must not be used then.
   void read(std::string_view name, std::uint64_t offset, std::span<std::byte> out, int rank = 0) const;
 
   /// The size of all ranks' blobs of that name together. \throws error(bad_input) when there is none.
@@ -134,26 +147,41 @@ private:
     std::vector<std::uint32_t> checksums;
   };
   struct rank_file {
-    file data;
+    std::optional<file> data;  ///< none: it is on another host
+    std::string host;
     std::map<std::string, placed_blob, std::less<>> blobs;
   };
 
   checkpoint_reader() = default;
   [[nodiscard]] placed_blob const& at(std::string_view name, int rank) const;
+  [[nodiscard]] file const& data_of(int rank) const;
   static void expect_zeros(file const& data, std::uint64_t end, std::string_view name);
 
   std::filesystem::path directory_;
   std::int64_t step_ = 0;
+  std::string digest_;
   std::string run_;
   std::string state_json_;
   std::vector<rank_file> files_;
 };
 
-/// The checkpoint of the highest step under `root` whose manifest is valid and that `take` can read, or
-/// nothing. `take` reads it, once; if it throws bad_input the checkpoint is rejected. Other errors are passed
-/// on: a checkpoint that cannot be read now (io_failure) may be intact. `on_rejected` is told, in one line
-/// with the path, why a newer one was rejected. When it was called and nothing is returned, the caller must
-/// report an error: otherwise a run would silently start afresh.
+/// The steps of all checkpoints under `root`, ascending; they are not validated. \throws error(io_failure).
+std::vector<std::int64_t> checkpoint_steps(std::filesystem::path const& root);
+/// The same as checkpoint_reader::open(), for one of those. \throws error(bad_input) also if its manifest
+/// names another step.
+checkpoint_reader open_checkpoint(std::filesystem::path const& root, std::int64_t step);
+
+/// The checkpoint of the highest step that `open` can open, because its manifest is valid, and `take` can
+/// read, or nothing. `steps` ascend. `take` reads it, once. If one of them throws bad_input, the checkpoint
+/// is rejected. Other errors are passed on: a checkpoint that cannot be read now (io_failure) may be intact.
+/// `on_rejected` is told, in one line with the path, why a newer one was rejected. When it was called and
+/// nothing is returned, the caller must report an error: otherwise a run would silently start afresh.
+std::optional<checkpoint_reader> newest_checkpoint(
+    std::span<std::int64_t const> steps, std::function<checkpoint_reader(std::int64_t step)> const& open,
+    std::function<void(std::string const& reason)> const& on_rejected,
+    std::function<void(checkpoint_reader const&)> const& take);
+
+/// The same for all checkpoints under `root`.
 std::optional<checkpoint_reader> newest_checkpoint(
     std::filesystem::path const& root, std::function<void(std::string const& reason)> const& on_rejected,
     std::function<void(checkpoint_reader const&)> const& take = &checkpoint_reader::verify);

@@ -95,6 +95,7 @@ struct training_options {
   std::int64_t save_steps = 0;         ///< 0: checkpoints on a signal only
   bool save_at_end = false;            ///< a checkpoint after the last step
   int save_total_limit = 0;            ///< 0: all are kept
+  bool save_on_each_node = false;      ///< each host has an `output` of its own, for its part of checkpoints
   std::string resume;                  ///< empty, "auto" or a checkpoint's directory
   bool exports = true;                 ///< a model after the last step
   bool export_every_save = false;      ///< a model beside every checkpoint

@@ -292,7 +292,7 @@ void basic_trainer<Core>::load() {
   state_.identity = identity_of(options, setup_->config, *data_, element_name());
   state_.settings = settings_of(options, output_.model_files(), *data_);
   output_.expect_resumable();
-  comm::together(setup_->ranks, [this] { output_.claim_directory(total_steps_); });
+  output_.claim_directory(total_steps_);
   {
     activity const shown{"reading the weights", is_rank_zero(), static_cast<std::size_t>(weights.bytes())};
     engine_->initialize(weights_of(weights));

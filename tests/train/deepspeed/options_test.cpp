@@ -218,6 +218,17 @@ TEST_CASE("a given flag must agree with the file, and may set what the file leav
   }
 }
 
+TEST_CASE("node-local storage of checkpoints is an output directory on each host") {
+  std::string const local = R"({"checkpoint": {"use_node_local_storage": true, "tag_validation": "Warn"}})";
+  CHECK(with(local).save_on_each_node);
+  CHECK_FALSE(with("{}").save_on_each_node);
+  CHECK(train::parse_deepspeed_config(local, "ds.json").note.ends_with("checkpoint.tag_validation"));
+  auto const shared =
+      complaint(R"({"checkpoint": {"use_node_local_storage": false}})", {"--save_on_each_node"}, with(local));
+  CHECK(shared.find("checkpoint.use_node_local_storage") != std::string::npos);
+  CHECK(complaint(R"({"checkpoint": {"node_local": true}})").find("node_local") != std::string::npos);
+}
+
 TEST_CASE("a flag decides about offloading if the file does not") {
   train::training_options o;
   o.offload.how = offload::mode::super;

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/core/error.hpp>
+#include <superoffload/io/fault.hpp>
 #include <superoffload/train/run/checkpoint_writer.hpp>
 
 #include <doctest/doctest.h>
@@ -9,6 +10,7 @@
 #include "conformance/communicator.hpp"
 #include "support/scratch_directory.hpp"
 
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -103,6 +105,89 @@ TEST_CASE("ranks write a checkpoint together, which is complete for all of them 
   CHECK(std::count(some.begin(), some.end(), std::byte{30}) == 500);
   CHECK(std::count(some.begin(), some.end(), std::byte{31}) == 500);
   CHECK_FALSE(std::filesystem::exists(root.path() / "checkpoint-2"));
+}
+
+/// The place of a rank of two hosts with two ranks each.
+train::output_place place_of(int rank) {
+  return {.keeper = rank / 2 * 2, .host = concat("host ", rank / 2), .share = 0.5};
+}
+
+TEST_CASE("hosts with directories of their own write one checkpoint, each its part") {
+  test::scratch_directory const roots[2];
+  test::threads_of_a_process groups;
+  conformance::all_succeeded(groups.run(4, [&](auto&, auto& group) {
+    int const rank = group.rank();
+    train::checkpoint_writer writer{roots[rank / 2].path(), 2, comm::host_group{group}, "run",
+                                    place_of(rank)};
+    for (int step = 1; step <= 3; ++step) {
+      changing_state state;
+      state.bytes.resize(1000);
+      state.become(10 * step + rank);
+      writer.save(step, concat("{\"rank\":", rank, "}"), state.blobs());
+      auto const done = writer.wait();
+      conformance::require(done && done->bytes == 4000, "not the bytes of all ranks");
+    }
+  }));
+  for (int host = 0; host < 2; ++host) {
+    CAPTURE(host);
+    CHECK(io::checkpoint_steps(roots[host].path()) == std::vector<std::int64_t>{2, 3});
+    auto const reader = io::open_checkpoint(roots[host].path(), 3);
+    CHECK(reader.digest() == io::open_checkpoint(roots[0].path(), 3).digest());
+    CHECK(reader.run() == "run");
+    CHECK(reader.state_json() == "{\"rank\":0}");
+    for (int rank = 0; rank < 4; ++rank) { CHECK(reader.is_here(rank) == (rank / 2 == host)); }
+    std::byte value{};
+    reader.read("state", 0, {&value, 1}, 2 * host + 1);
+    CHECK(value == static_cast<std::byte>(31 + 2 * host));
+  }
+}
+
+/// An operation on checkpoint 2 that fails on the second host, after the ranks' parts were written.
+struct failing_host {
+  inline static std::string root;
+  inline static io::operation what;
+
+  failing_host(std::filesystem::path const& of, io::operation fails) {
+    root = of.string();
+    what = fails;
+    io::fault.store([](io::operation now, std::filesystem::path const& path) {
+      auto const name = path.string();
+      bool const of_checkpoint = name.starts_with(root + "/.tmp-2-") || name == root + "/checkpoint-2";
+      bool const strikes = now == what && of_checkpoint && name.find("/rank-") == name.npos;
+      return strikes ? EIO : 0;
+    });
+  }
+  failing_host(failing_host const&) = delete;
+  failing_host& operator=(failing_host const&) = delete;
+  ~failing_host() { io::fault.store(nullptr); }
+};
+
+TEST_CASE("if one host cannot complete a checkpoint, every host keeps the one before") {
+  for (auto const fails : {io::operation::open, io::operation::sync, io::operation::rename}) {
+    CAPTURE(static_cast<int>(fails));
+    test::scratch_directory const roots[2];
+    failing_host const injected{roots[1].path(), fails};
+    test::threads_of_a_process groups;
+    auto const outcomes = groups.run(4, [&](auto&, auto& group) {
+      int const rank = group.rank();
+      train::checkpoint_writer writer{roots[rank / 2].path(), 1, comm::host_group{group}, "run",
+                                      place_of(rank)};
+      comm::abort_on_exception const guard{group};
+      for (int step = 1; step <= 2; ++step) {
+        changing_state state;
+        writer.save(step, "{}", state.blobs());
+        writer.wait();
+      }
+    });
+    for (auto const& outcome : outcomes) {
+      CHECK(outcome.find(roots[1].path().string()) != std::string::npos);
+    }
+    CHECK(io::open_checkpoint(roots[0].path(), 1).is_here(1));
+    CHECK(io::open_checkpoint(roots[1].path(), 1).is_here(2));
+    CHECK_FALSE(std::filesystem::exists(roots[1].path() / "checkpoint-2"));
+    bool const committed = fails == io::operation::rename;  // on the first host, while the second one failed
+    CHECK(std::filesystem::exists(roots[0].path() / "checkpoint-2") == committed);
+  }
 }
 
 TEST_CASE("if one rank cannot write, no rank has saved") {

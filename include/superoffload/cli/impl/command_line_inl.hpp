@@ -423,6 +423,9 @@ SUPEROFFLOAD_INLINE void add_saving(CLI::App& app, training_options& o) {
   app.add_option("--save_total_limit", o.save_total_limit, "keep the newest checkpoints only, 0: all")
       ->capture_default_str()
       ->group(group);
+  app.add_flag("--save_on_each_node", o.save_on_each_node,
+               "each host has an --output_dir of its own, for its part of checkpoints")
+      ->group(group);
   app.add_option("--resume", o.resume,
                  "a checkpoint's directory, or auto: the newest valid one of --output_dir")
       ->type_name("DIR|auto")

@@ -72,18 +72,6 @@ SUPEROFFLOAD_INLINE fs::path checkpoint_path(fs::path const& root, std::int64_t 
   return root / concat(checkpoint_prefix, step);
 }
 
-/// The steps of all checkpoints under `root`, ascending; the checkpoints are not validated.
-SUPEROFFLOAD_INLINE std::vector<std::int64_t> steps_in(fs::path const& root) {
-  std::vector<std::int64_t> steps;
-  for (auto const& name : list_directory(root)) {
-    if (auto const step = step_in(name)) {
-      steps.push_back(*step);
-    }
-  }
-  std::ranges::sort(steps);
-  return steps;
-}
-
 SUPEROFFLOAD_INLINE std::string quoted(std::string_view text, std::string_view what) {
   try {
     return json(text).dump();
@@ -109,8 +97,9 @@ SUPEROFFLOAD_INLINE std::vector<std::uint32_t> parse_checksums(json_field const&
   return checksums;
 }
 
-/// Writes the blobs to a new file. \returns their entries for the manifest.
-SUPEROFFLOAD_INLINE std::string write_blobs(fs::path const& path, std::span<blob const> blobs) {
+/// Writes the blobs to a new file. \returns its entry for the manifest.
+SUPEROFFLOAD_INLINE std::string write_blobs(fs::path const& path, std::span<blob const> blobs,
+                                            std::string_view host) {
   std::uint64_t bytes = 0;
   std::set<std::string_view> names;
   for (auto const& entry : blobs) {
@@ -144,11 +133,12 @@ SUPEROFFLOAD_INLINE std::string write_blobs(fs::path const& path, std::span<blob
                       R"(,"bytes":)", entry.bytes, R"(,"crc32c":")", checksums, R"("})");
   }
   output.finish();
-  return concat(R"({"name":)", json(path.filename().native()).dump(), R"(,"bytes":)", bytes,
-                ",\"blobs\":[\n  ", entries, "]}");
+  return concat(R"({"name":)", json(path.filename().native()).dump(),
+                host.empty() ? std::string{} : concat(R"(,"host":)", quoted(host, "host")), R"(,"bytes":)",
+                bytes, ",\"blobs\":[\n  ", entries, "]}");
 }
 
-/// The document of a manifest with a correct digest. Its fields are not checked.
+/// The document of a manifest with a correct digest, which it has as "sha256". Its fields are not checked.
 SUPEROFFLOAD_INLINE json read_manifest(fs::path const& path) {
   auto const origin = shown(path);
   auto const text = read_file(path, manifest_limits.bytes);
@@ -216,10 +206,23 @@ SUPEROFFLOAD_INLINE void remove_leftovers(fs::path const& root) {
   }
 }
 
+/// Opens the file of a rank, and checks its size.
+SUPEROFFLOAD_INLINE std::optional<file> open_rank_file(fs::path const& path, std::uint64_t bytes,
+                                                       bool may_be_absent) {
+  std::error_code failure;
+  if (may_be_absent && !fs::exists(fs::symlink_status(path, failure))) {
+    return std::nullopt;
+  }
+  auto data = file::open_read(path);
+  expect(data.size() == bytes, exit_code::bad_input, shown(path), ": ", data.size(), " bytes, expected ",
+         bytes, " as the manifest says; use another checkpoint");
+  return data;
+}
+
 /// Removes all checkpoints of the run but `keep_last`; the one of `step` is always kept.
 SUPEROFFLOAD_INLINE void retire(fs::path const& root, std::int64_t step, std::string const& run,
                                 int keep_last) {
-  auto steps = steps_in(root);
+  auto steps = checkpoint_steps(root);
   if (steps.size() <= static_cast<std::size_t>(keep_last)) {
     return;
   }
@@ -247,9 +250,8 @@ SUPEROFFLOAD_INLINE checkpoint_draft::checkpoint_draft(std::filesystem::path roo
         return root_ / concat(detail::staging_prefix, step, "-", random_suffix());
       }()} {}
 
-SUPEROFFLOAD_INLINE void checkpoint_draft::finish(std::string const& state_json,
-                                                  std::span<std::string const> parts, int keep_last) {
-  expect(keep_last >= 0, exit_code::internal, shown(root_), ": expected a number of checkpoints from 0 on");
+SUPEROFFLOAD_INLINE void checkpoint_draft::write_manifest(std::string const& state_json,
+                                                          std::span<std::string const> parts) {
   std::string files;
   for (auto const& part : parts) { files += concat(files.empty() ? "" : ",\n ", part); }
   auto const content =
@@ -263,17 +265,24 @@ SUPEROFFLOAD_INLINE void checkpoint_draft::finish(std::string const& state_json,
              detail::manifest_limits);  // a saved checkpoint must be readable
   write_new_file(directory() / detail::manifest_name, whole);
   sync_directory(directory());
+}
+
+SUPEROFFLOAD_INLINE void checkpoint_draft::commit() {
   replace_directory(directory(), detail::checkpoint_path(root_, step_));
+}
+
+SUPEROFFLOAD_INLINE void checkpoint_draft::retire(int keep_last) {
+  expect(keep_last >= 0, exit_code::internal, shown(root_), ": expected a number of checkpoints from 0 on");
   if (keep_last > 0) {
     detail::retire(root_, step_, run_, keep_last);
   }
 }
 
 SUPEROFFLOAD_INLINE std::string write_checkpoint_part(std::filesystem::path const& directory, int rank,
-                                                      std::span<blob const> blobs) {
+                                                      std::span<blob const> blobs, std::string_view host) {
   expect(blobs.size() <= detail::most_blobs, exit_code::internal, shown(directory), ": expected at most ",
          detail::most_blobs, " blobs");
-  return detail::write_blobs(directory / detail::rank_file_name(static_cast<std::size_t>(rank)), blobs);
+  return detail::write_blobs(directory / detail::rank_file_name(static_cast<std::size_t>(rank)), blobs, host);
 }
 
 SUPEROFFLOAD_INLINE void save_checkpoint(std::filesystem::path const& root, std::int64_t step,
@@ -281,12 +290,25 @@ SUPEROFFLOAD_INLINE void save_checkpoint(std::filesystem::path const& root, std:
                                          int keep_last, std::string run) {
   checkpoint_draft draft{root, step, std::move(run)};
   std::string const part = write_checkpoint_part(draft.directory(), 0, blobs);
-  draft.finish(state_json, {&part, 1}, keep_last);
+  draft.write_manifest(state_json, {&part, 1});
+  draft.commit();
+  draft.retire(keep_last);
+}
+
+SUPEROFFLOAD_INLINE std::vector<std::int64_t> checkpoint_steps(std::filesystem::path const& root) {
+  std::vector<std::int64_t> steps;
+  for (auto const& name : list_directory(root)) {
+    if (auto const step = detail::step_in(name)) {
+      steps.push_back(*step);
+    }
+  }
+  std::ranges::sort(steps);
+  return steps;
 }
 
 SUPEROFFLOAD_INLINE std::vector<found_checkpoint> checkpoints_in(std::filesystem::path const& root) {
   std::vector<found_checkpoint> found;
-  for (auto const step : detail::steps_in(root)) {
+  for (auto const step : checkpoint_steps(root)) {
     auto const directory = detail::checkpoint_path(root, step);
     found.push_back({step, directory, detail::run_of(directory)});
   }
@@ -313,7 +335,8 @@ SUPEROFFLOAD_INLINE checkpoint_reader checkpoint_reader::open(std::filesystem::p
   auto const path = directory / detail::manifest_name;
   auto const origin = shown(path);
   auto const document = detail::read_manifest(path);
-  auto const manifest = json_field{document, origin}["manifest"];
+  json_field const root{document, origin};
+  auto const manifest = root["manifest"];
 
   expect(manifest["format"].text() == detail::format_name, exit_code::bad_input, manifest["format"].where(),
          ": expected '", detail::format_name, "', found ", manifest["format"].shown());
@@ -325,6 +348,7 @@ SUPEROFFLOAD_INLINE checkpoint_reader checkpoint_reader::open(std::filesystem::p
 
   checkpoint_reader opened;
   opened.directory_ = directory;
+  opened.digest_ = root["sha256"].text();
   opened.step_ = manifest["step"].integer(0, INT64_MAX);
   opened.run_ = detail::run_in(manifest);
   opened.state_json_ = manifest["state"].text();
@@ -357,12 +381,24 @@ SUPEROFFLOAD_INLINE checkpoint_reader checkpoint_reader::open(std::filesystem::p
     auto const stated = static_cast<std::uint64_t>(entry["bytes"].integer(0, INT64_MAX));
     expect(stated == end, exit_code::bad_input, entry["bytes"].where(), ": ", stated, ", expected ", end,
            " as the blobs say");
-    auto data = file::open_read(directory / detail::rank_file_name(rank));
-    expect(data.size() == end, exit_code::bad_input, shown(data.path()), ": ", data.size(),
-           " bytes, expected ", end, " as the manifest says; use another checkpoint");
-    opened.files_.push_back({std::move(data), std::move(blobs)});
+    auto host = entry.has("host") ? entry["host"].text() : std::string{};
+    auto data = detail::open_rank_file(directory / detail::rank_file_name(rank), end, !host.empty());
+    opened.files_.push_back({std::move(data), std::move(host), std::move(blobs)});
   }
   return opened;
+}
+
+SUPEROFFLOAD_INLINE bool checkpoint_reader::is_here(int rank) const {
+  return files_.at(static_cast<std::size_t>(rank)).data.has_value();
+}
+
+SUPEROFFLOAD_INLINE file const& checkpoint_reader::data_of(int rank) const {
+  auto const number = static_cast<std::size_t>(rank);
+  auto const& found = files_.at(number);
+  expect(found.data.has_value(), exit_code::bad_input, shown(directory_ / detail::rank_file_name(number)),
+         ": is not here, but where it was saved, on host '", printable(found.host, 64),
+         "'; copy the rank-*.bin of all hosts into one directory, or start as many ranks on the same hosts");
+  return *found.data;
 }
 
 SUPEROFFLOAD_INLINE std::vector<std::string> checkpoint_reader::names(int rank) const {
@@ -393,7 +429,7 @@ SUPEROFFLOAD_INLINE checkpoint_reader::placed_blob const& checkpoint_reader::at(
 SUPEROFFLOAD_INLINE void checkpoint_reader::read(std::string_view name, std::uint64_t offset,
                                                  std::span<std::byte> out, int rank) const {
   auto const& placed = at(name, rank);
-  auto const& data = files_.at(static_cast<std::size_t>(rank)).data;
+  auto const& data = data_of(rank);
   expect(offset <= placed.bytes && out.size() <= placed.bytes - offset, exit_code::internal,
          shown(data.path()), ": bytes beyond the end of blob '", printable(name), "' were asked for");
   std::vector<std::byte> whole;
@@ -477,16 +513,21 @@ SUPEROFFLOAD_INLINE void checkpoint_reader::verify() const {
   }
 }
 
+SUPEROFFLOAD_INLINE checkpoint_reader open_checkpoint(std::filesystem::path const& root, std::int64_t step) {
+  auto const path = detail::checkpoint_path(root, step);
+  auto reader = checkpoint_reader::open(path);
+  expect(reader.step() == step, exit_code::bad_input, shown(path / detail::manifest_name),
+         ": manifest.step: ", reader.step(), ", expected ", step, " as the directory's name says");
+  return reader;
+}
+
 SUPEROFFLOAD_INLINE std::optional<checkpoint_reader> newest_checkpoint(
-    std::filesystem::path const& root, std::function<void(std::string const& reason)> const& on_rejected,
+    std::span<std::int64_t const> steps, std::function<checkpoint_reader(std::int64_t step)> const& open,
+    std::function<void(std::string const& reason)> const& on_rejected,
     std::function<void(checkpoint_reader const&)> const& take) {
-  auto steps = detail::steps_in(root);
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    auto const path = detail::checkpoint_path(root, *step);
     try {
-      auto reader = checkpoint_reader::open(path);
-      expect(reader.step() == *step, exit_code::bad_input, shown(path / detail::manifest_name),
-             ": manifest.step: ", reader.step(), ", expected ", *step, " as the directory's name says");
+      auto reader = open(*step);
       take(reader);
       return reader;
     } catch (error const& reason) {
@@ -497,6 +538,14 @@ SUPEROFFLOAD_INLINE std::optional<checkpoint_reader> newest_checkpoint(
     }
   }
   return std::nullopt;
+}
+
+SUPEROFFLOAD_INLINE std::optional<checkpoint_reader> newest_checkpoint(
+    std::filesystem::path const& root, std::function<void(std::string const& reason)> const& on_rejected,
+    std::function<void(checkpoint_reader const&)> const& take) {
+  return newest_checkpoint(
+      checkpoint_steps(root), [&](std::int64_t step) { return open_checkpoint(root, step); }, on_rejected,
+      take);
 }
 
 }  // namespace superoffload::io

@@ -51,6 +51,7 @@ struct deepspeed_config {
   said<double> ratio, cpuadam_cores_perc;  ///< the share of cores for CPU Adam
   said<offload::choice> offload_weights;   ///< on or off, as offload_param says
   said<bool> wall_clock_breakdown;         ///< also report where the time of each step went
+  said<bool> save_on_each_node;            ///< each host has its own directory for checkpoints
 
   std::string origin;  ///< the file, for messages
   /// One line with the keys that have no effect here; empty: none.

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,12 +23,28 @@ namespace detail {
 /// The device's tuning of GEMMs: a resumed run must compute them in the same way.
 inline constexpr std::string_view tuning_field = "tuning";
 inline constexpr std::uint64_t most_tuning_bytes = std::uint64_t{64} << 20;
+
+/// `rank`, if its part of the checkpoint has the field and is here, or else the first rank for which that
+/// holds.
+inline std::optional<int> rank_with(std::string_view field, io::checkpoint_reader const& checkpoint,
+                                    int rank) {
+  auto const holds = [&](int r) { return checkpoint.is_here(r) && checkpoint.has(field, r); };
+  if (rank < checkpoint.world_size() && holds(rank)) {
+    return rank;
+  }
+  for (int r = 0; r < checkpoint.world_size(); ++r) {
+    if (holds(r)) {
+      return r;
+    }
+  }
+  return std::nullopt;
+}
 }  // namespace detail
 
-/// The blobs of a checkpoint from an engine_core, or from one rank's; with `tuning`, also from its device.
-/// The result reads from the engine, which must outlive it.
+/// The blobs of a checkpoint from an engine_core and its device, or from one rank's. The result reads from
+/// the engine, which must outlive it.
 template <class Core, device_policy D>
-std::vector<io::blob> blobs_of(Core& engine, D& device, bool tuning) {
+std::vector<io::blob> blobs_of(Core& engine, D& device) {
   std::vector<io::blob> blobs;
   for (auto const& field : engine.state_fields()) {
     auto const kept = engine.kept_here(field);
@@ -37,23 +54,21 @@ std::vector<io::blob> blobs_of(Core& engine, D& device, bool tuning) {
          }});
   }
   if constexpr (tuned_device<D>) {
-    if (tuning) {
-      std::string text = device.tuning().save();
-      auto const bytes = text.size();
-      blobs.push_back({std::string{detail::tuning_field}, bytes,
-                       [text = std::move(text)](std::uint64_t offset, std::span<std::byte> to) {
-                         std::memcpy(to.data(), text.data() + offset, to.size());
-                       }});
-    }
+    std::string text = device.tuning().save();
+    auto const bytes = text.size();
+    blobs.push_back({std::string{detail::tuning_field}, bytes,
+                     [text = std::move(text)](std::uint64_t offset, std::span<std::byte> to) {
+                       std::memcpy(to.data(), text.data() + offset, to.size());
+                     }});
   }
   return blobs;
 }
 
-/// Restores an engine and its device's tuning from a checkpoint. Older checkpoints, and those of other
-/// devices, have no tuning.
-/// \throws error(bad_input) for a field that does not match the engine.
+/// Restores the engine of a rank and its device's tuning from a checkpoint: that of its own rank, or else the
+/// first that is there. Checkpoints of other devices have none.
+/// \throws error(bad_input) for a field that does not match the engine, or that is not here.
 template <class Core, device_policy D>
-void take_state(Core& engine, D& device, io::checkpoint_reader const& checkpoint) {
+void take_state(Core& engine, D& device, io::checkpoint_reader const& checkpoint, int rank) {
   auto const origin = checkpoint.directory().string();
   std::vector<std::byte> chunk(std::size_t{4} << 20);
   for (auto const& field : engine.state_fields()) {
@@ -70,13 +85,13 @@ void take_state(Core& engine, D& device, io::checkpoint_reader const& checkpoint
   }
   if constexpr (tuned_device<D>) {
     std::string const field{detail::tuning_field};
-    if (checkpoint.has(field)) {
-      auto const bytes = checkpoint.blob_bytes(field);
+    if (auto const from = detail::rank_with(field, checkpoint, rank)) {
+      auto const bytes = checkpoint.blob_bytes(field, *from);
       auto const of_field = concat(origin, ": '", field, "'");
       expect(bytes <= detail::most_tuning_bytes, exit_code::bad_input, of_field, " has ", bytes,
              " bytes, expected at most ", detail::most_tuning_bytes);
       std::string text(bytes, ' ');
-      checkpoint.read(field, 0, std::as_writable_bytes(std::span{text}));
+      checkpoint.read(field, 0, std::as_writable_bytes(std::span{text}), *from);
       device.tuning().load(text, of_field);
     }
   }

@@ -98,6 +98,7 @@ SUPEROFFLOAD_INLINE std::vector<std::pair<std::string, std::string>> output_sett
           {"--save_steps", concat(o.save_steps)},
           {"--save_checkpoint", concat(o.save_at_end)},
           {"--save_total_limit", concat(o.save_total_limit)},
+          {"--save_on_each_node", concat(o.save_on_each_node)},
           {"--resume", o.resume},
           {"--overwrite_output_dir", concat(o.overwrite_output)},
           {"--export", concat(o.exports)},

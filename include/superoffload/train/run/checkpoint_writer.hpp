@@ -4,6 +4,7 @@
 
 #include <superoffload/comm/host_group.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
+#include <superoffload/train/run/output_place.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -27,14 +28,19 @@ struct saved_checkpoint {
 /// checkpoint is written at a time. All calls come from one thread.
 ///
 /// Ranks write one checkpoint together, each its own blobs, and make the same calls. The checkpoint is
-/// complete when all have written; all learn so at the same call.
+/// complete when all have written; all learn so at the same call. With a directory on each host, each of
+/// these has an older one until all have this one.
 class checkpoint_writer {
 public:
-  /// Writes to `root`, a directory that all ranks see, and keeps the newest `keep_last` checkpoints of this
-  /// run (0: all). `run` is the run's identity; the first rank's counts.
+  /// Writes to `root` at the rank's `place`, and keeps the newest `keep_last` checkpoints of this run (0:
+  /// all). `run` is the run's identity; those of keepers count.
   checkpoint_writer(std::filesystem::path root, int keep_last, comm::host_group ranks = {},
-                    std::string run = {})
-      : root_{std::move(root)}, keep_last_{keep_last}, ranks_{std::move(ranks)}, run_{std::move(run)} {}
+                    std::string run = {}, output_place place = {})
+      : root_{std::move(root)},
+        keep_last_{keep_last},
+        ranks_{std::move(ranks)},
+        run_{std::move(run)},
+        place_{std::move(place)} {}
   checkpoint_writer(checkpoint_writer const&) = delete;
   checkpoint_writer& operator=(checkpoint_writer const&) = delete;
   /// Waits for the running write. A failure of it is lost: call wait() before.
@@ -58,9 +64,10 @@ private:
   int keep_last_;
   comm::host_group ranks_;
   std::string run_;
+  output_place place_;
   saved_checkpoint writing_;  ///< without a directory: nothing
   std::string state_json_;
-  std::optional<io::checkpoint_draft> draft_;  ///< the first rank's
+  std::optional<io::checkpoint_draft> draft_;  ///< a keeper's
   std::future<std::string> part_;              ///< this rank's
 };
 

@@ -17,7 +17,7 @@ namespace superoffload::train {
 
 /// The output directory of a run, which keeps runs from overwriting each other. A run has an identity, which
 /// its checkpoints, its exports and `run.json` carry, and which it keeps when it is resumed. One process of a
-/// run has this object.
+/// run has this object for each directory.
 class run_directory {
 public:
   /// For a run with these options. Changes nothing.
@@ -28,11 +28,11 @@ public:
   /// that names what is in the way and what can be done.
   void expect_own() const;
 
-  /// Makes the directory, locks it for the lifetime of this object, and decides the run's identity: that of
-  /// the resumed run, or a new one. `now`: identity and settings of the run.
+  /// Makes the directory, locks it for the lifetime of this object, and decides the run's identity: `agreed`,
+  /// or, if that is empty, that of the resumed run, or a new one. `now`: identity and settings of the run.
   /// \throws error(bad_input) as expect_own(), for metrics or reports of another run, and while another run
   /// has the lock; error(io_failure).
-  void claim(run_state const& now);
+  void claim(run_state const& now, std::string const& agreed = {});
 
   /// Removes checkpoints and exports of other runs (overwrite_output). \throws error(bad_input), before
   /// anything is removed, for something that no run has written; error(io_failure).
@@ -52,7 +52,7 @@ public:
   [[nodiscard]] std::string const& weakness() const noexcept { return lock_->weakness(); }
 
 private:
-  void look();
+  void look(std::string const& agreed = {});
   [[nodiscard]] bool is_own(std::optional<std::string> const& run) const;
   void expect_metrics_own() const;
   void expect_reports_own() const;
@@ -68,7 +68,7 @@ private:
   std::vector<std::filesystem::path> exports_;     ///< of other runs
 };
 
-/// For a rank that has no run_directory: checks that `output` is the directory where the first rank has
+/// For a rank that has no run_directory: checks that `output` is the directory where another rank has
 /// recorded the run `run`, as it is for ranks of one host. `patience`: how long a shared file system may take
 /// to show it.
 /// \throws error(bad_input).

@@ -1,6 +1,8 @@
-// SPDX-FileCopyrightText: 2026 The superoffload authors SPDX-License-Identifier: Apache-2.0 Names of files
-// and directories in the output directory of a run.
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
+
+// Names of files and directories in the output directory of a run.
 
 #include <string_view>
 

@@ -16,6 +16,8 @@
 #include <superoffload/train/reports/run_description.hpp>
 #include <superoffload/train/run/activity.hpp>
 #include <superoffload/train/run/checkpoint_writer.hpp>
+#include <superoffload/train/run/common_checkpoint.hpp>
+#include <superoffload/train/run/output_place.hpp>
 #include <superoffload/train/run/progress.hpp>
 #include <superoffload/train/run/run_directory.hpp>
 #include <superoffload/train/run/run_report.hpp>
@@ -33,7 +35,8 @@
 namespace superoffload::train {
 
 /// The checkpoints and exported models of a run, and how a run resumes from a checkpoint. `Core` is an
-/// engine_core. All ranks are one run; only the first rank manages the output directory.
+/// engine_core. All ranks are one run, whose output directory one rank manages, or one on each host; the
+/// first rank alone exports.
 template <class Core>
 class run_output {
 public:
@@ -41,12 +44,17 @@ public:
 
   /// `state`: the run's part of a checkpoint. All arguments must outlive this.
   run_output(device_type& device, Core& engine, run_setup const& setup, run_state& state, run_report& report)
-      : device_{&device}, engine_{&engine}, setup_{&setup}, state_{&state}, report_{&report} {}
+      : device_{&device},
+        engine_{&engine},
+        setup_{&setup},
+        state_{&state},
+        report_{&report},
+        place_{place_of_output(setup.ranks, setup.options.save_on_each_node)} {}
 
   /// Call before anything is read that takes long.
   void look_at_directory() {
     comm::together(setup_->ranks, [this] {
-      if (setup_->is_rank_zero() && !setup_->options.dry_run && !setup_->options.eval_only) {
+      if (setup_->ranks.rank() == place_.keeper && !setup_->options.dry_run && !setup_->options.eval_only) {
         directory_.emplace(setup_->options);
         directory_->expect_own();
       }
@@ -59,34 +67,21 @@ public:
 
   /// Claims the directory and checks that checkpoints and exports can be written, before weights are read.
   void claim_directory(std::int64_t total_steps) {
-    if (!directory_) {
-      return;
-    }
     total_steps_ = total_steps;
-    directory_->claim(*state_);
-    if (!directory_->weakness().empty()) {
-      log(log_level::note, directory_->weakness(), ": take care that no other run writes there");
+    if (!place_.host.empty() && !setup_->options.eval_only) {
+      expect_apart(setup_->ranks, place_, setup_->options.output);
     }
-    auto const& options = setup_->options;
-    auto const expect_exportable = [&](std::string const& name) {
-      io::expect_exportable(options.model_source(), options.output / name);
-    };
-    if (options.exports) {
-      expect_exportable("model");
-    }
-    if (options.export_best) {
-      expect_exportable("model-best");
-    }
-    if (options.export_every_save) {
-      for (auto const& name : io::list_directory(options.output)) {
-        if (name.starts_with("model-step-")) {
-          expect_exportable(name);
+    // The first rank's run is that of all.
+    auto const claim_for = [&](bool first, std::string const& run) {
+      comm::together(setup_->ranks, [&] {
+        if (directory_ && setup_->is_rank_zero() == first) {
+          directory_->claim(*state_, run);
+          expect_writable();
         }
-      }
-    }
-    if (!directory_->has_others()) {
-      expect_disk_space();
-    }
+      });
+    };
+    claim_for(true, {});
+    claim_for(false, comm::gather_texts(setup_->ranks, run()).front());
   }
   /// Changes to the directory that wait until the run is sure to begin.
   void settle_directory(run_description run) {
@@ -120,19 +115,16 @@ public:
   /// that.
   /// \throws error(io_failure) on all ranks if one cannot read it: their plans would differ.
   [[nodiscard]] double hit_rate_before() const {
-    double rate = 1.0;
-    comm::together(setup_->ranks, [&] {
-      try {
-        if (auto const found = checkpoint_to_resume()) {
-          rate = parse_run_state(found->state_json(), found->directory().string()).hit_rate;
-        }
-      } catch (error const& e) {
-        if (e.code() == exit_code::io_failure) {
-          throw;
-        }
+    try {
+      if (auto const found = checkpoint_to_resume()) {
+        return parse_run_state(found->state_json(), found->directory().string()).hit_rate;
       }
-    });
-    return rate;
+    } catch (error const& e) {
+      if (e.code() == exit_code::io_failure) {
+        throw;
+      }
+    }
+    return 1.0;
   }
   /// Checks the checkpoint's manifest before weights are read.
   void expect_resumable() {
@@ -149,14 +141,14 @@ public:
     std::vector<std::string> rejected;  // newest first
     bool found = true;
     if (options.resume == "auto") {
-      found = io::newest_checkpoint(
-                  options.output, [&](std::string const& reason) { rejected.push_back(reason); },
-                  [&](io::checkpoint_reader const& checkpoint) { take(checkpoint, loader); })
-                  .has_value();
+      found =
+          newest_on_all_ranks(
+              setup_->ranks, options.output, [&](std::string const& reason) { rejected.push_back(reason); },
+              [&](io::checkpoint_reader const& checkpoint) { take(checkpoint, loader); })
+              .has_value();
     } else {
-      take(io::checkpoint_reader::open(options.resume), loader);
+      take(open_on_all_ranks(setup_->ranks, options.resume), loader);
     }
-    comm::expect_same(setup_->ranks, "the step to go on from", concat(state_->step));
     expect(found || rejected.empty(), exit_code::bad_input, options.output.string(),
            ": no checkpoint is valid: ", rejected.empty() ? "" : rejected.front(),
            "; start without --resume to begin anew");
@@ -176,7 +168,7 @@ public:
 
   /// Call before the first step.
   void begin() {
-    writer_.emplace(setup_->options.output, setup_->options.save_total_limit, setup_->ranks, run());
+    writer_.emplace(setup_->options.output, setup_->options.save_total_limit, setup_->ranks, run(), place_);
   }
   /// Saves a checkpoint, and exports the model if the options ask for an export with each.
   void save() {
@@ -232,19 +224,48 @@ public:
   }
 
 private:
-  /// The run's identity on rank zero; empty on others.
+  /// The run's identity on keepers; empty on others.
   [[nodiscard]] std::string run() const { return directory_ ? directory_->run() : std::string{}; }
 
+  /// For a keeper, which has claimed its directory.
+  void expect_writable() const {
+    if (!directory_->weakness().empty()) {
+      log(log_level::note, directory_->weakness(), ": take care that no other run writes there");
+    }
+    auto const& options = setup_->options;
+    auto const expect_exportable = [&](std::string const& name) {
+      io::expect_exportable(options.model_source(), options.output / name);
+    };
+    if (setup_->is_rank_zero()) {
+      if (options.exports) {
+        expect_exportable("model");
+      }
+      if (options.export_best) {
+        expect_exportable("model-best");
+      }
+      if (options.export_every_save) {
+        for (auto const& name : io::list_directory(options.output)) {
+          if (name.starts_with("model-step-")) {
+            expect_exportable(name);
+          }
+        }
+      }
+    }
+    if (!directory_->has_others()) {
+      expect_disk_space();
+    }
+  }
   /// Checks the free bytes: for the final export beside the one that it replaces, and for one checkpoint if
   /// any will be saved.
   void expect_disk_space() const {
     auto const& options = setup_->options;
     std::uint64_t exported = 0, saved = 0;
-    if (options.exports || options.export_best || options.export_every_save) {
+    if (setup_->is_rank_zero() && (options.exports || options.export_best || options.export_every_save)) {
       exported = files_->bytes() + exported_bytes();
     }
     if ((options.save_steps > 0 || options.save_at_end) && resumed_at_ < total_steps_) {
       for (auto const& field : engine_->state_fields()) { saved += field.bytes; }
+      saved = static_cast<std::uint64_t>(static_cast<double>(saved) * place_.share);
     }
     auto const& output = options.output;
     auto const free = io::free_bytes(output);
@@ -259,9 +280,10 @@ private:
     if (options.resume.empty()) {
       return std::nullopt;
     }
-    return options.resume == "auto" ? io::newest_checkpoint(
-                                          options.output, [](std::string const&) {}, [](auto const&) {})
-                                    : io::checkpoint_reader::open(options.resume);
+    return options.resume == "auto"
+               ? newest_on_all_ranks(
+                     setup_->ranks, options.output, [](std::string const&) {}, [](auto const&) {})
+               : open_on_all_ranks(setup_->ranks, options.resume);
   }
   /// \throws error(bad_input) if the checkpoint is of a run that this one cannot continue.
   run_state saved_state(io::checkpoint_reader const& checkpoint) const {
@@ -276,10 +298,9 @@ private:
   }
   /// Overwrites the whole state, so another checkpoint can be tried after a failure.
   void take(io::checkpoint_reader const& checkpoint, data::loader& loader) {
-    comm::expect_same(setup_->ranks, "the checkpoint to go on from", concat(checkpoint.step()));
     auto saved = saved_state(checkpoint);
     // If one rank cannot read the checkpoint, no rank resumes from it.
-    comm::together(setup_->ranks, [&] { take_state(*engine_, *device_, checkpoint); });
+    comm::together(setup_->ranks, [&] { take_state(*engine_, *device_, checkpoint, setup_->ranks.rank()); });
     engine_->set_accepted_steps(saved.accepted_steps);
     loader.seek(saved.where);
     changed_ = saved.settings.empty() ? std::string{"the checkpoint does not say with which settings"}
@@ -306,7 +327,7 @@ private:
     wait();
     activity const shown{"saving", setup_->is_rank_zero()};
     engine_->synchronize();
-    auto blobs = blobs_of(*engine_, *device_, setup_->is_rank_zero());
+    auto blobs = blobs_of(*engine_, *device_);
     if constexpr (Core::configures) {
       state_->hit_rate = engine_->state().hit_rate();
     }
@@ -346,7 +367,8 @@ private:
   run_setup const* setup_;
   run_state* state_;
   run_report* report_;
-  std::optional<run_directory> directory_;  // on rank zero only
+  output_place place_;
+  std::optional<run_directory> directory_;  // of a keeper
   std::optional<io::model_files> files_;
   std::int64_t total_steps_ = 0;
   std::int64_t saved_step_ = -1;

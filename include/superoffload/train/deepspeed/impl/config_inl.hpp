@@ -463,6 +463,14 @@ SUPEROFFLOAD_INLINE void read_zero(section& root, deepspeed_config& c) {
   zero->expect_no_more();
 }
 
+SUPEROFFLOAD_INLINE void read_checkpoint(section& root, deepspeed_config& c) {
+  if (auto checkpoint = root.object("checkpoint", strings::no)) {
+    c.save_on_each_node = checkpoint->boolean("use_node_local_storage");
+    checkpoint->without_effect({"tag_validation", "load_universal", "parallel_write", "writer"});
+    checkpoint->expect_no_more();
+  }
+}
+
 SUPEROFFLOAD_INLINE void read_others(section& root, deepspeed_config& c) {
   root.only("dataloader_drop_last", false, "the last step of an epoch takes the rows that are left");
   c.sequence_parallel = root.count("sequence_parallel_size", 1, 1 << 20);
@@ -495,7 +503,6 @@ SUPEROFFLOAD_INLINE void read_others(section& root, deepspeed_config& c) {
                        "eigenvalue",
                        "pipeline",
                        "aio",
-                       "checkpoint",
                        "nebula",
                        "datastates",
                        "data_types",
@@ -524,6 +531,7 @@ SUPEROFFLOAD_INLINE deepspeed_config parse_deepspeed_config(std::string_view tex
   detail::read_scheduler(root, c);
   detail::read_zero(root, c);
   c.wall_clock_breakdown = root.boolean("wall_clock_breakdown");
+  detail::read_checkpoint(root, c);
   detail::read_others(root, c);
   c.note = inert.note(origin);
   c.origin = origin;

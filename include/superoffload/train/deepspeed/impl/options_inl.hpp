@@ -183,6 +183,7 @@ SUPEROFFLOAD_INLINE std::vector<std::string> apply(deepspeed_config const& file,
   detail::settle_schedule(file, settle, o);
   detail::settle_offload(file, settle, ranks, o.offload);
   settle(file.wall_clock_breakdown, "--wall_clock_breakdown", o.wall_clock_breakdown);
+  settle(file.save_on_each_node, "--save_on_each_node", o.save_on_each_node);
   detail::settle_silence(file, settle, o, notes);
   detail::settle_offloaded_weights(file, settle, ranks, o.offload, notes);
   return notes;

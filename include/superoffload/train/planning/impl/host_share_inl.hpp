@@ -128,6 +128,13 @@ SUPEROFFLOAD_INLINE int ranks_of_host(comm::host_group const& ranks) {
   return ranks_of_host(hosts);
 }
 
+SUPEROFFLOAD_INLINE int first_rank_of_host(comm::host_group const& ranks) {
+  auto const all = detail::all_of(ranks, -1);
+  auto const own = all[static_cast<std::size_t>(ranks.rank())].host;
+  return static_cast<int>(std::find_if(all.begin(), all.end(), [&](auto const& w) { return w.host == own; }) -
+                          all.begin());
+}
+
 SUPEROFFLOAD_INLINE offload::machine share_of_host(comm::host_group const& ranks, offload::machine m) {
   if (ranks.ranks() == 1) {
     return m;

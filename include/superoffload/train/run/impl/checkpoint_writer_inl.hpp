@@ -47,12 +47,12 @@ SUPEROFFLOAD_INLINE void checkpoint_writer::save(std::int64_t step, std::string 
                                                  std::vector<io::blob> blobs) {
   wait();
   comm::together(ranks_, [&] {
-    if (ranks_.is_first()) {
+    if (ranks_.rank() == place_.keeper) {
       draft_.emplace(root_, step, run_);
     }
   });
-  auto const directory =
-      comm::gather_texts(ranks_, draft_ ? draft_->directory().native() : std::string{}).front();
+  auto const drafts = comm::gather_texts(ranks_, draft_ ? draft_->directory().native() : std::string{});
+  auto const& directory = drafts[static_cast<std::size_t>(place_.keeper)];
   std::uint64_t bytes = 0;
   for (auto const& blob : blobs) { bytes += blob.bytes; }
   bytes = comm::sum_over_ranks(ranks_, bytes);
@@ -61,9 +61,11 @@ SUPEROFFLOAD_INLINE void checkpoint_writer::save(std::int64_t step, std::string 
   state_json_ = std::move(state_json);
   auto write = [this, alone, directory, what = alongside ? detail::copied(blobs) : std::move(blobs)] {
     auto const began = std::chrono::steady_clock::now();
-    auto const part = io::write_checkpoint_part(directory, ranks_.rank(), what);
+    auto const part = io::write_checkpoint_part(directory, ranks_.rank(), what, place_.host);
     if (alone) {
-      draft_->finish(state_json_, {&part, 1}, keep_last_);
+      draft_->write_manifest(state_json_, {&part, 1});
+      draft_->commit();
+      draft_->retire(keep_last_);
     }
     writing_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return part;
@@ -98,11 +100,17 @@ SUPEROFFLOAD_INLINE saved_checkpoint checkpoint_writer::finish() {
   auto const done = std::exchange(writing_, {});
   auto const parts = comm::gather_texts(ranks_, part_.get());
   if (ranks_.ranks() > 1) {
-    comm::together(ranks_, [&] {
-      if (ranks_.is_first()) {
-        draft_->finish(state_json_, parts, keep_last_);
-      }
-    });
+    state_json_ = comm::gather_texts(ranks_, state_json_).front();
+    auto const all_keepers = [&](auto const& finish) {
+      comm::together(ranks_, [&] {
+        if (draft_) {
+          finish(*draft_);
+        }
+      });
+    };
+    all_keepers([&](auto& draft) { draft.write_manifest(state_json_, parts); });
+    all_keepers([](auto& draft) { draft.commit(); });
+    all_keepers([&](auto& draft) { draft.retire(keep_last_); });
   }
   draft_.reset();
   return done;

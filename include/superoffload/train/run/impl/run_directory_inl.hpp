@@ -83,7 +83,7 @@ SUPEROFFLOAD_INLINE bool run_directory::is_own(std::optional<std::string> const&
   return !run || (run->empty() ? unnamed_ : *run == run_);
 }
 
-SUPEROFFLOAD_INLINE void run_directory::look() {
+SUPEROFFLOAD_INLINE void run_directory::look(std::string const& agreed) {
   run_.clear();
   not_resumed_.clear();
   unnamed_ = resumed_ = false;
@@ -111,6 +111,9 @@ SUPEROFFLOAD_INLINE void run_directory::look() {
     detail::expect_identity(run_, from.directory());
     last = from.step();
     unnamed_ = run_.empty() && detail::is_in(options_.resume, options_.output);
+  }
+  if (!agreed.empty()) {
+    run_ = agreed;
   }
   for (auto const& checkpoint : found) {
     if (!is_own(checkpoint.run) || checkpoint.step > last) {
@@ -186,7 +189,7 @@ SUPEROFFLOAD_INLINE void run_directory::expect_reports_own() const {
          ": is a report of an earlier run; go on with that run (--resume auto), ", detail::choices);
 }
 
-SUPEROFFLOAD_INLINE void run_directory::claim(run_state const& now) {
+SUPEROFFLOAD_INLINE void run_directory::claim(run_state const& now, std::string const& agreed) {
   io::make_directories(options_.output);
   if (!lock_) {
     auto lock = io::file_lock::acquire(options_.output / lock_name);
@@ -194,8 +197,8 @@ SUPEROFFLOAD_INLINE void run_directory::claim(run_state const& now) {
            ": another run is going on in this directory; wait for its end, or choose another --output_dir");
     lock_.emplace(*std::move(lock));
   }
-  look();
-  if (options_.resume == "auto" && !resumed_) {
+  look(agreed);
+  if (options_.resume == "auto" && !resumed_ && agreed.empty()) {
     // A run without a checkpoint starts anew under its identity, if its settings are the same.
     auto const record = detail::read_record(options_.output);
     if (record) {
@@ -246,7 +249,7 @@ SUPEROFFLOAD_INLINE void expect_shared(std::filesystem::path const& output, std:
   for (auto const begin = clock::now(); !sees();) {
     expect(clock::now() - begin < patience, exit_code::bad_input, io::shown(output), ": the ", record_name,
            " of rank 0 is not here; expected a directory that all hosts share, where every rank writes its "
-           "part of a checkpoint");
+           "part of a checkpoint, or --save_on_each_node, with which each host has its own");
     std::this_thread::sleep_for(std::chrono::milliseconds{50});
   }
 }

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The superoffload authors
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <superoffload/comm/agreement.hpp>
+#include <superoffload/core/error.hpp>
+#include <superoffload/core/inline.hpp>
+#include <superoffload/io/directory.hpp>
+#include <superoffload/train/planning/host_share.hpp>
+#include <superoffload/train/run/output_place.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <unistd.h>
+#include <vector>
+
+namespace superoffload::train {
+
+SUPEROFFLOAD_INLINE output_place place_of_output(comm::host_group const& ranks, bool on_each_host) {
+  if (!on_each_host) {
+    return {};
+  }
+  int const keeper = first_rank_of_host(ranks);
+  std::vector<int> keepers(static_cast<std::size_t>(ranks.ranks()));
+  ranks.gather(&keeper, keepers.data(), sizeof keeper);
+  auto const here = std::ranges::count(keepers, keeper);
+  if (here == ranks.ranks()) {
+    return {};
+  }
+  char name[256] = {};
+  ::gethostname(name, sizeof name - 1);
+  return {.keeper = keeper, .host = name, .share = static_cast<double>(here) / ranks.ranks()};
+}
+
+SUPEROFFLOAD_INLINE void expect_apart(comm::host_group const& ranks, output_place const& place,
+                                      std::filesystem::path const& output) {
+  // Named as the draft of a checkpoint: the next save removes what a killed process leaves.
+  auto const mark = concat(".tmp-host-", io::random_suffix());
+  std::optional<io::staging_directory> left;
+  comm::together(ranks, [&] {
+    if (ranks.rank() == place.keeper) {
+      io::make_directories(output);
+      left.emplace(output / mark);
+    }
+  });
+  auto const marks = comm::gather_texts(ranks, left ? mark : std::string{});
+  comm::together(ranks, [&] {
+    for (auto const& name : io::list_directory(output)) {
+      auto const keeper = std::find(marks.begin(), marks.end(), name) - marks.begin();
+      expect(keeper == std::ssize(marks) || keeper == place.keeper, exit_code::bad_input, io::shown(output),
+             ": is the directory of rank ", keeper,
+             " as well; expected one of this host alone, or no --save_on_each_node");
+    }
+  });
+}
+
+}  // namespace superoffload::train
