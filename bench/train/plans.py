@@ -2,11 +2,11 @@
 # SPDX-FileCopyrightText: 2026 The superoffload authors
 # SPDX-License-Identifier: Apache-2.0
 """Times steps beside their plans: shapes x placements x batches, 30 cells.
-bench/train/plans.py [--programs DIR] [--steps N] [--seconds N]
+bench/train/plans.py [--programs DIR] [--steps N] [--seconds N] [--placements NAME ...]
 
 Prints bench_train's JSON object of each cell, with its placement and `of_plan`, the measured share of the planned step time;
-on standard error a table of these. No cell begins after so many seconds (3600). Of a cell that does not fit the machine only
-the status is printed. To keep the results: bench/record.py gpu_plans bench/train/plans.py
+on standard error a table of these. --placements: these alone, in this order. No cell begins after so many seconds (3600). Of a
+cell that does not fit the machine only the status is printed. To keep the results: bench/record.py gpu_plans bench/train/plans.py
 """
 
 import argparse
@@ -37,9 +37,10 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=3600.0)
+    parser.add_argument("--placements", nargs="+", choices=PLACEMENTS, default=list(PLACEMENTS), metavar="NAME")
     options = parser.parse_args()
     end = time.monotonic() + options.seconds
-    for placement, flags in PLACEMENTS.items():
+    for placement in options.placements:
         for shape, layers in SHAPES:
             for batch, length, accumulation in BATCHES:
                 if time.monotonic() > end:
@@ -51,7 +52,7 @@ def main():
                 program = subprocess.run(
                     [options.programs / "bench_train", "--device", options.device, "--shape", shape, "--layers", str(layers),
                      "--batch", str(batch), "--seq", str(length), "--accumulation", str(accumulation), "--warm_up", str(warm_up),
-                     "--steps", str(options.steps), "--max_grad_norm", NEVER_CLIPPED, *flags],
+                     "--steps", str(options.steps), "--max_grad_norm", NEVER_CLIPPED, *PLACEMENTS[placement]],
                     stdout=subprocess.PIPE, text=True, check=False)
                 if program.returncode == CANNOT_FIT:
                     print(json.dumps({**cell, "status": CANNOT_FIT}), flush=True)

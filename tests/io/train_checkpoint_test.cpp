@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/io/checksum.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
 #include <superoffload/io/write_behind.hpp>
@@ -13,6 +14,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -191,7 +193,64 @@ TEST_CASE("parts that ranks have written are read as one, for any sizes") {
   CHECK_THROWS_AS(reader.read_whole("state", state.size() - 1, beyond), error);
 }
 
-/// Saves checkpoint-<step> of two hosts with two ranks each, in roots of their own: rank r has four bytes r.
+TEST_CASE("chunks keep the bytes of their words that are not zero, each for itself") {
+  scratch_directory const root;
+  // Chunks of full precision, of 24 bits, of 16 and of zeros, and a part of one.
+  std::uint32_t const masks[] = {0xFFFFFFFF, 0xFFFFFF00, 0xFFFF0000, 0, 0xFFFF0000};
+  constexpr std::uint64_t part = 4000;
+  std::vector<std::byte> state(4 * checkpoint_chunk_bytes + part);
+  for (std::size_t i = 0; i < state.size(); i += 4) {
+    auto const word = static_cast<std::uint32_t>(0x9E3779B9U * (i + 1)) & masks[i / checkpoint_chunk_bytes];
+    std::memcpy(state.data() + i, &word, sizeof word);
+  }
+  auto const reading = [&](std::uint64_t offset, std::span<std::byte> out) {
+    std::memcpy(out.data(), state.data() + offset, out.size());
+  };
+  auto const zeros = [](auto, auto out) { std::ranges::fill(out, std::byte{0}); };
+  std::vector<blob> const blobs{
+      {"nothing", 3 * checkpoint_chunk_bytes, zeros}, {"state", state.size(), reading}, {"empty", 8, zeros}};
+  save_checkpoint(root.path(), 1, "{}", blobs);
+  auto const kept = checkpoint_chunk_bytes / 4 * (4 + 3 + 2) + part / 4 * 2;
+  CHECK(fs::file_size(root / "checkpoint-1/rank-00000.bin") == kept);
+
+  auto const reader = newest(root.path());
+  for (std::uint64_t const offset :
+       {std::uint64_t{0}, checkpoint_chunk_bytes - 3, 2 * checkpoint_chunk_bytes + 5, state.size() - 4001}) {
+    CAPTURE(offset);
+    std::vector<std::byte> some(
+        std::min<std::uint64_t>(2 * checkpoint_chunk_bytes + 1, state.size() - offset));
+    reader.read("state", offset, some);
+    CHECK(std::equal(some.begin(), some.end(), state.begin() + static_cast<std::ptrdiff_t>(offset)));
+  }
+  std::vector<std::byte> all(3 * checkpoint_chunk_bytes, std::byte{1});
+  reader.read("nothing", 0, all);
+  CHECK(std::ranges::count(all, std::byte{0}) == std::ssize(all));
+  flip_bit(root / "checkpoint-1/rank-00000.bin", kept - 1);
+  check_failure(failure_of([&] { reader.verify(); }), exit_code::bad_input, "rank-00000.bin", "'state'");
+}
+
+TEST_CASE("checkpoints of version 1, which keep all bytes, are read") {
+  scratch_directory const root;
+  auto const directory = root / "checkpoint-7";
+  fs::create_directories(directory);
+  write_text(directory / "rank-00000.bin", std::string("abcdefgh") + std::string(4088, '\0'));
+  std::array<char, 9> crc{};
+  std::snprintf(crc.data(), crc.size(), "%08x",
+                crc32c(std::as_bytes(std::span{std::string_view{"abcdefgh"}})));
+  auto const content = concat(
+      "\",\n\"manifest\":", R"({"format":"superoffload checkpoint","version":1,"step":7,"world_size":1,)",
+      R"("chunk_bytes":1048576,"state":"{}","files":[{"name":"rank-00000.bin","bytes":4096,"blobs":[)",
+      R"({"name":"a","bytes":8,"crc32c":")", crc.data(),
+      R"("},{"name":"of another rank","bytes":0,"crc32c":""}]}]}})", "\n");
+  write_text(directory / "manifest.json",
+             concat("{\"sha256\":\"", sha256_hex(std::as_bytes(std::span{content})), content));
+  auto const reader = newest(root.path());
+  std::array<std::byte, 8> read{};
+  reader.read("a", 0, read);
+  CHECK(read[7] == std::byte{'h'});
+}
+
+/// Saves checkpoint-<step> of two hosts with two ranks each, in roots of their own: rank r has four bytes r + 1.
 void save_on_two_hosts(std::vector<fs::path> const& roots, std::int64_t step) {
   std::vector<std::unique_ptr<checkpoint_draft>> drafts;
   for (auto const& root : roots) { drafts.push_back(std::make_unique<checkpoint_draft>(root, step, "run")); }
@@ -199,7 +258,7 @@ void save_on_two_hosts(std::vector<fs::path> const& roots, std::int64_t step) {
   for (int rank = 0; rank < 4; ++rank) {
     auto const host = static_cast<std::size_t>(rank / 2);
     blob const state{"state", 4,
-                     [rank](auto, auto out) { std::ranges::fill(out, static_cast<std::byte>(rank)); }};
+                     [rank](auto, auto out) { std::ranges::fill(out, static_cast<std::byte>(rank + 1)); }};
     parts.push_back(
         write_checkpoint_part(drafts[host]->directory(), rank, {&state, 1}, concat("host ", host)));
   }
@@ -219,8 +278,8 @@ TEST_CASE(
   for (int rank = 0; rank < 4; ++rank) { CHECK(reader.is_here(rank) == (rank >= 2)); }
   std::array<std::byte, 8> own{};
   reader.read_whole("state", 8, own);
-  CHECK(own.front() == std::byte{2});
-  CHECK(own.back() == std::byte{3});
+  CHECK(own.front() == std::byte{3});
+  CHECK(own.back() == std::byte{4});
   for (auto const& failure :
        {failure_of([&] { reader.read_whole("state", 7, own); }), failure_of([&] { reader.verify(); })}) {
     check_failure(failure, exit_code::bad_input, "rank-0000", "on host 'host 0'");
@@ -235,9 +294,9 @@ TEST_CASE(
   auto const whole = newest(gathered.path());
   std::array<std::byte, 16> all{};
   whole.read_whole("state", 0, all);
-  CHECK(all[3] == std::byte{0});
-  CHECK(all[4] == std::byte{1});
-  CHECK(all[15] == std::byte{3});
+  CHECK(all[3] == std::byte{1});
+  CHECK(all[4] == std::byte{2});
+  CHECK(all[15] == std::byte{4});
 }
 
 TEST_CASE("a file of another size or kind is refused, also where it may be on another host") {

@@ -61,6 +61,39 @@ TEST_CASE("state that some ranks wrote is the same bits on any others") {
   }
 }
 
+TEST_CASE("a checkpoint takes no more bytes than its format of state needs") {
+  double bytes_of[3] = {};
+  for (auto const format : state_formats) {
+    CAPTURE(name_of(format));
+    test::scratch_directory const output;
+    auto o = options(output.path(), 2, {.name = "sizes", .format = format});
+    o.save_steps = 2;
+    std::uint64_t parameters = 0, most = 0;
+    std::size_t fields = 0;
+    threads::groups groups;
+    groups.settings.piece_bytes = 1U << 18;
+    conformance::all_succeeded(groups.run(1, [&](auto& device, auto& group) {
+      using engine = threads::engine<precision::bf16>;
+      train::trainer<engine> trainer{device, o, &group};
+      (void)trainer.run();
+      for (auto const& unit : trainer.engine().model().units()) {
+        parameters += static_cast<std::uint64_t>(unit.elements());
+      }
+      for (auto const& field : trainer.engine().state_fields()) {
+        most += train::saved_bytes<typename engine::core_type>(field, format);
+        ++fields;
+      }
+    }));
+    auto const bytes = std::filesystem::file_size(output.path() / "checkpoint-2" / "rank-00000.bin");
+    CHECK(bytes <= most + 4096 * fields);  // each begins at a multiple
+    auto const usual = format == state_format::float32 ? 12 : format == state_format::bf16 ? 8 : 7;
+    CHECK(most == usual * parameters);
+    bytes_of[static_cast<int>(format)] = static_cast<double>(bytes);
+  }
+  CHECK(bytes_of[1] < 0.75 * bytes_of[0]);
+  CHECK(bytes_of[2] < 0.65 * bytes_of[0]);
+}
+
 TEST_CASE("a run that goes from 1 rank to 4, to 2 and back to 1 loses no state and no sample") {
   auto const some_variants = test::in_long_tests(variants.size(), std::size_t{2});
   for (std::size_t i = test::under_sanitizer ? some_variants - 1 : 0; i < some_variants; ++i) {

@@ -23,9 +23,11 @@ namespace superoffload::io {
 // save at a time.
 //
 //   rank-00000.bin  the blobs of a rank one after the other, each at a multiple of 4096 bytes; of state that
-//                   ranks share, each rank has a part under the same name
-//   manifest.json   its own SHA-256, every file and blob with sizes, the CRC-32C of every chunk of 1 MiB, the
-//                   step, the number of ranks, the run that saved it, and the caller's state
+//                   ranks share, each rank has a part under the same name. Chunks of 1 MiB are without the
+//                   low bytes that are zero in all of their words (narrow_words.hpp)
+//   manifest.json   its own SHA-256, every file and blob with sizes, of every chunk the CRC-32C and the bytes
+//                   that are kept of each word, the step, the number of ranks, the run that saved it, and the
+//                   caller's state
 //
 // Where each host has a root of its own, every one of these has the files of its ranks and the same manifest,
 // which names the host of each file. The files of all hosts in one directory are the whole checkpoint.
@@ -97,6 +99,15 @@ std::vector<found_checkpoint> checkpoints_in(std::filesystem::path const& root);
 /// error(io_failure).
 void remove_checkpoints(std::span<found_checkpoint const> checkpoints);
 
+namespace detail {
+/// A chunk of a blob in the file of a rank.
+struct placed_chunk {
+  std::uint64_t begin;     ///< in the file
+  std::uint32_t checksum;  ///< of what is there
+  int kept;                ///< bytes of each word
+};
+}  // namespace detail
+
 /// A training checkpoint open for reading. Several threads may read at once.
 class checkpoint_reader {
 public:
@@ -142,9 +153,9 @@ public:
 
 private:
   struct placed_blob {
-    std::uint64_t begin;
-    std::uint64_t bytes;
-    std::vector<std::uint32_t> checksums;
+    std::uint64_t bytes;  ///< of its data
+    std::uint64_t end;    ///< in the file
+    std::vector<detail::placed_chunk> chunks;
   };
   struct rank_file {
     std::optional<file> data;  ///< none: it is on another host

@@ -36,8 +36,9 @@ public:
   /// type. Waits for a free buffer. The span is valid until commit(), which must follow.
   /// \throws error(io_failure) of an earlier buffer: nothing after it is written.
   std::span<std::byte> next(std::uint64_t offset, std::size_t bytes);
-  /// Hands the last span of next() to the thread.
+  /// Hands the last span of next() to the thread, or the first `bytes` of it.
   void commit();
+  void commit(std::size_t bytes);
 
   /// Call last. On return everything is written, the file is on stable storage and closed. \throws as next().
   void finish();

@@ -6,6 +6,7 @@
 #include <superoffload/io/checksum.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/json.hpp>
+#include <superoffload/io/narrow_words.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
 #include <superoffload/io/write_behind.hpp>
 
@@ -23,7 +24,7 @@ namespace fs = std::filesystem;
 
 inline constexpr auto manifest_name = "manifest.json";
 inline constexpr std::string_view format_name = "superoffload checkpoint";
-inline constexpr std::int64_t format_version = 1;
+inline constexpr std::int64_t format_version = 2;  // version 1 keeps all bytes
 inline constexpr std::uint64_t blob_alignment = 4096;
 static_assert(write_behind::buffer_bytes % checkpoint_chunk_bytes == 0);  // pieces are whole chunks
 inline constexpr std::size_t most_blobs = 100'000;
@@ -48,6 +49,11 @@ SUPEROFFLOAD_INLINE std::uint64_t aligned(std::uint64_t offset) {
 
 SUPEROFFLOAD_INLINE std::uint64_t chunks_in(std::uint64_t bytes) {
   return bytes / checkpoint_chunk_bytes + (bytes % checkpoint_chunk_bytes != 0 ? 1 : 0);
+}
+
+/// The size of chunk `number` of a blob of `bytes` bytes.
+SUPEROFFLOAD_INLINE std::uint64_t chunk_bytes(std::uint64_t bytes, std::uint64_t number) {
+  return std::min(checkpoint_chunk_bytes, bytes - number * checkpoint_chunk_bytes);
 }
 
 SUPEROFFLOAD_INLINE std::string rank_file_name(std::size_t rank) {
@@ -82,60 +88,90 @@ SUPEROFFLOAD_INLINE void append_hex(std::string& text, std::uint32_t number) {
   for (int shift = 28; shift >= 0; shift -= 4) { text += "0123456789abcdef"[(number >> shift) & 15U]; }
 }
 
-SUPEROFFLOAD_INLINE std::vector<std::uint32_t> parse_checksums(json_field const& field,
-                                                               std::uint64_t chunks) {
-  auto const& text = field.text();
-  expect(text.size() / 8 == chunks && text.size() % 8 == 0, exit_code::bad_input, field.where(), ": ",
-         text.size(), " digits, expected 8 for each of ", chunks, " chunks");
-  std::vector<std::uint32_t> checksums(chunks);
-  for (std::size_t i = 0; i < checksums.size(); ++i) {
-    auto const* const begin = text.data() + 8 * i;
-    auto const [end, failure] = std::from_chars(begin, begin + 8, checksums[i], 16);
-    expect(failure == std::errc{} && end == begin + 8, exit_code::bad_input, field.where(), ": checksum ", i,
-           ": expected 8 hexadecimal digits");
+/// Where the chunks of a blob of `bytes` bytes are in a file, from `begin` on.
+SUPEROFFLOAD_INLINE std::vector<placed_chunk> parse_chunks(json_field const& entry, std::uint64_t bytes,
+                                                           std::uint64_t begin) {
+  auto const count = chunks_in(bytes);
+  auto const checksums = entry["crc32c"];
+  auto const& digits = checksums.text();
+  expect(digits.size() / 8 == count && digits.size() % 8 == 0, exit_code::bad_input, checksums.where(), ": ",
+         digits.size(), " digits, expected 8 for each of ", count, " chunks");
+  auto const kept = entry.has("kept") ? entry["kept"].text() : std::string(count, '4');
+  expect(kept.size() == count && kept.find_first_not_of("0234") == kept.npos, exit_code::bad_input,
+         entry.where(), ".kept: expected 0, 2, 3 or 4 for each of ", count, " chunks");
+  std::vector<placed_chunk> chunks(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    auto const* const text = digits.data() + 8 * i;
+    auto const [end, failure] = std::from_chars(text, text + 8, chunks[i].checksum, 16);
+    expect(failure == std::errc{} && end == text + 8, exit_code::bad_input, checksums.where(), ": checksum ",
+           i, ": expected 8 hexadecimal digits");
+    chunks[i].begin = begin;
+    chunks[i].kept = kept[i] - '0';
+    auto const whole = chunk_bytes(bytes, i);
+    expect(chunks[i].kept == 4 || whole % 4 == 0, exit_code::bad_input, entry.where(), ".kept: ", kept[i],
+           " for a chunk of ", whole, " bytes, expected 4");
+    begin += narrow_bytes(whole, chunks[i].kept);
   }
-  return checksums;
+  return chunks;
+}
+
+/// The first bytes of `piece`, whole chunks of a blob, become what is kept of them. \returns their number.
+SUPEROFFLOAD_INLINE std::size_t narrow_chunks(std::span<std::byte> piece, std::vector<std::byte>& memory,
+                                              std::string& checksums, std::string& kept) {
+  memory.resize(checkpoint_chunk_bytes);
+  std::size_t bytes = 0;
+  for (auto rest = piece; !rest.empty();) {
+    auto const chunk = rest.first(std::min<std::size_t>(checkpoint_chunk_bytes, rest.size()));
+    rest = rest.subspan(chunk.size());
+    int const of_word = kept_bytes_of_words(chunk);
+    auto narrow = std::span{memory}.first(narrow_bytes(chunk.size(), of_word));
+    if (of_word < 4 || bytes < static_cast<std::size_t>(chunk.data() - piece.data())) {
+      narrow_words(chunk, of_word, narrow);
+      std::ranges::copy(narrow, piece.begin() + static_cast<std::ptrdiff_t>(bytes));
+    } else {
+      narrow = chunk;
+    }
+    append_hex(checksums, crc32c(narrow));
+    kept += static_cast<char>('0' + of_word);
+    bytes += narrow.size();
+  }
+  return bytes;
 }
 
 /// Writes the blobs to a new file. \returns its entry for the manifest.
 SUPEROFFLOAD_INLINE std::string write_blobs(fs::path const& path, std::span<blob const> blobs,
                                             std::string_view host) {
-  std::uint64_t bytes = 0;
   std::set<std::string_view> names;
   for (auto const& entry : blobs) {
     expect(names.insert(entry.name).second && entry.name.size() <= blob_name_bytes, exit_code::internal,
            shown(path), ": blob '", printable(entry.name), "': expected a name of its own of at most ",
            blob_name_bytes, " bytes");
-    bytes = aligned(bytes) + entry.bytes;
   }
-  auto target = file::create_new(path);
-  target.preallocate(bytes);
-  write_behind output{std::move(target)};
-  std::uint64_t begin = 0;
+  write_behind output{file::create_new(path)};
+  std::uint64_t end = 0;
+  std::vector<std::byte> memory;
   std::string entries;
   for (auto const& entry : blobs) {
-    begin = aligned(begin);
-    std::string checksums;
+    auto begin = aligned(end);
+    std::string checksums, kept;
     for (std::uint64_t done = 0; done < entry.bytes;) {
       auto const piece =
-          output.next(begin + done, std::min<std::uint64_t>(write_behind::buffer_bytes, entry.bytes - done));
+          output.next(begin, std::min<std::uint64_t>(write_behind::buffer_bytes, entry.bytes - done));
       entry.read(done, piece);
-      for (auto rest = piece; !rest.empty();) {
-        auto const chunk = rest.first(std::min<std::size_t>(checkpoint_chunk_bytes, rest.size()));
-        append_hex(checksums, crc32c(chunk));
-        rest = rest.subspan(chunk.size());
-      }
-      output.commit();
+      auto const bytes = narrow_chunks(piece, memory, checksums, kept);
+      output.commit(bytes);
       done += piece.size();
+      begin += bytes;
+      end = bytes > 0 ? begin : end;
     }
-    begin += entry.bytes;
-    entries += concat(entries.empty() ? "" : ",\n  ", R"({"name":)", quoted(entry.name, "name of a blob"),
-                      R"(,"bytes":)", entry.bytes, R"(,"crc32c":")", checksums, R"("})");
+    entries +=
+        concat(entries.empty() ? "" : ",\n  ", R"({"name":)", quoted(entry.name, "name of a blob"),
+               R"(,"bytes":)", entry.bytes, R"(,"kept":")", kept, R"(","crc32c":")", checksums, R"("})");
   }
   output.finish();
   return concat(R"({"name":)", json(path.filename().native()).dump(),
                 host.empty() ? std::string{} : concat(R"(,"host":)", quoted(host, "host")), R"(,"bytes":)",
-                bytes, ",\"blobs\":[\n  ", entries, "]}");
+                end, ",\"blobs\":[\n  ", entries, "]}");
 }
 
 /// The document of a manifest with a correct digest, which it has as "sha256". Its fields are not checked.
@@ -341,8 +377,8 @@ SUPEROFFLOAD_INLINE checkpoint_reader checkpoint_reader::open(std::filesystem::p
   expect(manifest["format"].text() == detail::format_name, exit_code::bad_input, manifest["format"].where(),
          ": expected '", detail::format_name, "', found ", manifest["format"].shown());
   auto const version = manifest["version"].integer(0, INT64_MAX);
-  expect(version == detail::format_version, exit_code::bad_input, manifest["version"].where(), ": ", version,
-         ", expected ", detail::format_version, ": this program is of another version");
+  expect(1 <= version && version <= detail::format_version, exit_code::bad_input, manifest["version"].where(),
+         ": ", version, ", expected 1 to ", detail::format_version, ": this program is of another version");
   expect(manifest["chunk_bytes"].integer(0, INT64_MAX) == std::int64_t{checkpoint_chunk_bytes},
          exit_code::bad_input, manifest["chunk_bytes"].where(), ": expected ", checkpoint_chunk_bytes);
 
@@ -372,9 +408,13 @@ SUPEROFFLOAD_INLINE checkpoint_reader checkpoint_reader::open(std::filesystem::p
       // 2^48: sums of that many cannot overflow.
       auto const bytes = static_cast<std::uint64_t>(list[i]["bytes"].integer(0, std::int64_t{1} << 48));
       auto const begin = detail::aligned(end);
-      end = begin + bytes;
-      auto checksums = detail::parse_checksums(list[i]["crc32c"], detail::chunks_in(bytes));
-      expect(blobs.try_emplace(name, placed_blob{begin, bytes, std::move(checksums)}).second,
+      auto chunks = detail::parse_chunks(list[i], bytes, begin);
+      auto const blob_end =
+          chunks.empty() ? begin
+                         : chunks.back().begin + narrow_bytes(detail::chunk_bytes(bytes, chunks.size() - 1),
+                                                              chunks.back().kept);
+      end = blob_end > begin || version == 1 ? blob_end : end;
+      expect(blobs.try_emplace(name, placed_blob{bytes, blob_end, std::move(chunks)}).second,
              exit_code::bad_input, list[i]["name"].where(), ": ", list[i]["name"].shown(),
              " appears twice; expected each name once");
     }
@@ -432,11 +472,12 @@ SUPEROFFLOAD_INLINE void checkpoint_reader::read(std::string_view name, std::uin
   auto const& data = data_of(rank);
   expect(offset <= placed.bytes && out.size() <= placed.bytes - offset, exit_code::internal,
          shown(data.path()), ": bytes beyond the end of blob '", printable(name), "' were asked for");
-  std::vector<std::byte> whole;
+  std::vector<std::byte> stored, whole;
   while (!out.empty()) {
     auto const number = offset / checkpoint_chunk_bytes;
+    auto const& place = placed.chunks[number];
     auto const begin = number * checkpoint_chunk_bytes;
-    auto const bytes = std::min(checkpoint_chunk_bytes, placed.bytes - begin);
+    auto const bytes = detail::chunk_bytes(placed.bytes, number);
     auto const skipped = offset - begin;
     auto const wanted = std::min<std::uint64_t>(out.size(), bytes - skipped);
     auto chunk = out.first(wanted);
@@ -444,10 +485,18 @@ SUPEROFFLOAD_INLINE void checkpoint_reader::read(std::string_view name, std::uin
       whole.resize(bytes);
       chunk = whole;
     }
-    data.pread_exact(placed.begin + begin, chunk);
-    expect(crc32c(chunk) == placed.checksums[number], exit_code::bad_input, shown(data.path()), ": blob '",
+    auto narrow = chunk;
+    if (place.kept < 4) {
+      stored.resize(narrow_bytes(bytes, place.kept));
+      narrow = stored;
+    }
+    data.pread_exact(place.begin, narrow);
+    expect(crc32c(narrow) == place.checksum, exit_code::bad_input, shown(data.path()), ": blob '",
            printable(name), "', bytes ", begin, " to ", begin + bytes,
            ": the checksum is not that of what was saved; use another checkpoint");
+    if (place.kept < 4) {
+      widen_words(narrow, place.kept, chunk);
+    }
     if (wanted < bytes) {
       std::ranges::copy(chunk.subspan(skipped, wanted), out.begin());
     }
@@ -455,7 +504,7 @@ SUPEROFFLOAD_INLINE void checkpoint_reader::read(std::string_view name, std::uin
     offset += wanted;
   }
   if (offset == placed.bytes) {
-    expect_zeros(data, placed.begin + placed.bytes, name);
+    expect_zeros(data, placed.end, name);
   }
 }
 

@@ -46,6 +46,14 @@ SUPEROFFLOAD_INLINE void write_behind::commit() {
   changed_.notify_all();
 }
 
+SUPEROFFLOAD_INLINE void write_behind::commit(std::size_t bytes) {
+  auto& filled = buffers_[filled_ % buffers_.size()];
+  expect(bytes <= filled.bytes, exit_code::internal, shown(path()), ": ", bytes, " of ", filled.bytes,
+         " bytes");
+  filled.bytes = bytes;
+  commit();
+}
+
 SUPEROFFLOAD_INLINE void write_behind::finish() {
   stop();
   if (failure_) {

@@ -4,7 +4,10 @@
 
 #include <superoffload/core/device.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/state_format.hpp>
+#include <superoffload/io/narrow_words.hpp>
 #include <superoffload/io/train_checkpoint.hpp>
+#include <superoffload/train/engine/state_io.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -40,6 +43,19 @@ inline std::optional<int> rank_with(std::string_view field, io::checkpoint_reade
   return std::nullopt;
 }
 }  // namespace detail
+
+/// The bytes that a checkpoint takes at most for a field of a core whose state is in `format`.
+template <class Core>
+std::uint64_t saved_bytes(state_field const& field, state_format format) {
+  if (!field.part || format == state_format::float32) {
+    return field.bytes;
+  }
+  if (*field.part != offload::state_part::master) {
+    return io::narrow_bytes(field.bytes, 2);  // moments of all other formats are bfloat16 as well
+  }
+  bool const in_24_bits = format == state_format::int8 && sizeof(typename Core::element_type) == 2;
+  return io::narrow_bytes(field.bytes, in_24_bits ? 3 : 4);
+}
 
 /// The blobs of a checkpoint from an engine_core and its device, or from one rank's. The result reads from
 /// the engine, which must outlive it.

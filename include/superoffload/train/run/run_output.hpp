@@ -264,7 +264,9 @@ private:
       exported = files_->bytes() + exported_bytes();
     }
     if ((options.save_steps > 0 || options.save_at_end) && resumed_at_ < total_steps_) {
-      for (auto const& field : engine_->state_fields()) { saved += field.bytes; }
+      for (auto const& field : engine_->state_fields()) {
+        saved += saved_bytes<Core>(field, options.offload.state);
+      }
       saved = static_cast<std::uint64_t>(static_cast<double>(saved) * place_.share);
     }
     auto const& output = options.output;
