@@ -200,6 +200,9 @@ def runs(bench, expect):
         theirs[theirs.index(changed[0]) + 1] = changed[1]
         code, said = bench.run(slots, {"north": own, "east": theirs})
         expect(code == 2 and "rank 1" in said and named in said, f"{what} on one host are refused", said)
+    own = [bench.program, *bench.arguments(bench.scratch / "one_flag", 4)]
+    code, said = bench.run(slots, {"north": own, "east": [*own, "--save_on_each_node"]})
+    expect(code == 2 and "ranks differ in --save_on_each_node" in said, "one more flag on one host is refused", said)
     build = bench.scratch / "other_build"
     build.write_bytes(bench.program.read_bytes() + b"\0")  # what comes after an executable's parts is not loaded
     build.chmod(0o755)

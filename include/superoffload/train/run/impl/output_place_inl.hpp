@@ -18,14 +18,12 @@
 namespace superoffload::train {
 
 SUPEROFFLOAD_INLINE output_place place_of_output(comm::host_group const& ranks, bool on_each_host) {
-  if (!on_each_host) {
-    return {};
-  }
+  // Also without the flag: ranks that differ in it are told so later.
   int const keeper = first_rank_of_host(ranks);
   std::vector<int> keepers(static_cast<std::size_t>(ranks.ranks()));
   ranks.gather(&keeper, keepers.data(), sizeof keeper);
   auto const here = std::ranges::count(keepers, keeper);
-  if (here == ranks.ranks()) {
+  if (!on_each_host || here == ranks.ranks()) {
     return {};
   }
   char name[256] = {};
