@@ -6,9 +6,9 @@
 run.py --program FINETUNE_LLAMA [--mpirun MPIRUN] --suite runs|faults [--plain FINETUNE_LLAMA] [--long]
 
 runs: weights are those of one host bit for bit; a run goes on with other numbers of hosts, and from output directories that
-hosts have each for itself; what hosts have not in common is refused. faults: ranks and hosts end, stop and are cut off; all ranks end in time, and the last checkpoint is valid. --long:
-sixty of these. Prints one line a case, and at the end one line of JSON with the counts. Exit status: 0 all held, 1 not,
-77 skipped, with the reason.
+each host has for itself; what hosts have not in common is refused. faults: ranks and hosts end, stop and are cut off; all ranks
+end in time, and the last checkpoint is valid. --long: more than sixty of these. Prints one line a case, and at the end one line
+of JSON with the counts. Exit status: 0 all held, 1 not, 77 skipped, with the reason.
 """
 
 import argparse

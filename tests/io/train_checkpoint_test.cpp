@@ -174,8 +174,7 @@ TEST_CASE("parts that ranks have written are read as one, for any sizes") {
       parts.push_back(write_checkpoint_part(draft.directory(), static_cast<int>(rank), blobs));
     }
     CHECK_FALSE(fs::exists(root.path() / "checkpoint-5"));
-    draft.write_manifest("{}", parts);
-    draft.commit();
+    draft.finish("{}", parts);
   }
   auto const reader = checkpoint_reader::open(root.path() / "checkpoint-5");
   reader.verify();
@@ -250,7 +249,8 @@ TEST_CASE("checkpoints of version 1, which keep all bytes, are read") {
   CHECK(read[7] == std::byte{'h'});
 }
 
-/// Saves checkpoint-<step> of two hosts with two ranks each, in roots of their own: rank r has four bytes r + 1.
+/// Saves checkpoint-<step> of two hosts with two ranks each, in roots of their own: rank r has four bytes r
+/// + 1.
 void save_on_two_hosts(std::vector<fs::path> const& roots, std::int64_t step) {
   std::vector<std::unique_ptr<checkpoint_draft>> drafts;
   for (auto const& root : roots) { drafts.push_back(std::make_unique<checkpoint_draft>(root, step, "run")); }
@@ -327,8 +327,7 @@ TEST_CASE("damage to any rank's part, and parts of other ranks and steps, are de
                                                                     out.size());
                                                       }}}));
     }
-    draft.write_manifest("{}", parts);
-    draft.commit();
+    draft.finish("{}", parts);
   }
   auto const whole = root / "checkpoint-2";
   CHECK(newest(root.path()).step() == 2);

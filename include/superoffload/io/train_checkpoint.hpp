@@ -66,6 +66,8 @@ public:
   /// Removes all but the last `keep_last` checkpoints of its run (0: removes none). Those of later steps
   /// count as older than this one: they were abandoned.
   void retire(int keep_last);
+  /// All of these, for a draft in one root.
+  void finish(std::string const& state_json, std::span<std::string const> parts, int keep_last = 0);
 
 private:
   std::filesystem::path root_;

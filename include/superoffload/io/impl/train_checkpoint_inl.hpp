@@ -88,9 +88,9 @@ SUPEROFFLOAD_INLINE void append_hex(std::string& text, std::uint32_t number) {
   for (int shift = 28; shift >= 0; shift -= 4) { text += "0123456789abcdef"[(number >> shift) & 15U]; }
 }
 
-/// Where the chunks of a blob of `bytes` bytes are in a file, from `begin` on.
+/// Where the chunks of a blob of `bytes` bytes are in a file, from `position` on, which becomes their end.
 SUPEROFFLOAD_INLINE std::vector<placed_chunk> parse_chunks(json_field const& entry, std::uint64_t bytes,
-                                                           std::uint64_t begin) {
+                                                           std::uint64_t& position) {
   auto const count = chunks_in(bytes);
   auto const checksums = entry["crc32c"];
   auto const& digits = checksums.text();
@@ -105,12 +105,12 @@ SUPEROFFLOAD_INLINE std::vector<placed_chunk> parse_chunks(json_field const& ent
     auto const [end, failure] = std::from_chars(text, text + 8, chunks[i].checksum, 16);
     expect(failure == std::errc{} && end == text + 8, exit_code::bad_input, checksums.where(), ": checksum ",
            i, ": expected 8 hexadecimal digits");
-    chunks[i].begin = begin;
+    chunks[i].begin = position;
     chunks[i].kept = kept[i] - '0';
     auto const whole = chunk_bytes(bytes, i);
     expect(chunks[i].kept == 4 || whole % 4 == 0, exit_code::bad_input, entry.where(), ".kept: ", kept[i],
            " for a chunk of ", whole, " bytes, expected 4");
-    begin += narrow_bytes(whole, chunks[i].kept);
+    position += narrow_bytes(whole, chunks[i].kept);
   }
   return chunks;
 }
@@ -314,6 +314,13 @@ SUPEROFFLOAD_INLINE void checkpoint_draft::retire(int keep_last) {
   }
 }
 
+SUPEROFFLOAD_INLINE void checkpoint_draft::finish(std::string const& state_json,
+                                                  std::span<std::string const> parts, int keep_last) {
+  write_manifest(state_json, parts);
+  commit();
+  retire(keep_last);
+}
+
 SUPEROFFLOAD_INLINE std::string write_checkpoint_part(std::filesystem::path const& directory, int rank,
                                                       std::span<blob const> blobs, std::string_view host) {
   expect(blobs.size() <= detail::most_blobs, exit_code::internal, shown(directory), ": expected at most ",
@@ -326,9 +333,7 @@ SUPEROFFLOAD_INLINE void save_checkpoint(std::filesystem::path const& root, std:
                                          int keep_last, std::string run) {
   checkpoint_draft draft{root, step, std::move(run)};
   std::string const part = write_checkpoint_part(draft.directory(), 0, blobs);
-  draft.write_manifest(state_json, {&part, 1});
-  draft.commit();
-  draft.retire(keep_last);
+  draft.finish(state_json, {&part, 1}, keep_last);
 }
 
 SUPEROFFLOAD_INLINE std::vector<std::int64_t> checkpoint_steps(std::filesystem::path const& root) {
@@ -408,11 +413,8 @@ SUPEROFFLOAD_INLINE checkpoint_reader checkpoint_reader::open(std::filesystem::p
       // 2^48: sums of that many cannot overflow.
       auto const bytes = static_cast<std::uint64_t>(list[i]["bytes"].integer(0, std::int64_t{1} << 48));
       auto const begin = detail::aligned(end);
-      auto chunks = detail::parse_chunks(list[i], bytes, begin);
-      auto const blob_end =
-          chunks.empty() ? begin
-                         : chunks.back().begin + narrow_bytes(detail::chunk_bytes(bytes, chunks.size() - 1),
-                                                              chunks.back().kept);
+      auto blob_end = begin;
+      auto chunks = detail::parse_chunks(list[i], bytes, blob_end);
       end = blob_end > begin || version == 1 ? blob_end : end;
       expect(blobs.try_emplace(name, placed_blob{bytes, blob_end, std::move(chunks)}).second,
              exit_code::bad_input, list[i]["name"].where(), ": ", list[i]["name"].shown(),

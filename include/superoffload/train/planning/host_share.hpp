@@ -27,8 +27,8 @@ int ranks_of_host(comm::host_group const& ranks);
 /// The same for ranks with these hosts.
 int ranks_of_host(std::vector<std::size_t> const& hosts);
 
-/// The first of the ranks that are on this one's host.
-int first_rank_of_host(comm::host_group const& ranks);
+/// The ranks that are on this one's host, in order.
+std::vector<int> ranks_of_this_host(comm::host_group const& ranks);
 
 /// The machine with a rank's share of its host's memory and cores.
 offload::machine share_of_host(comm::host_group const& ranks, offload::machine m);

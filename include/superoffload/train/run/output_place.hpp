@@ -13,7 +13,7 @@ namespace superoffload::train {
 struct output_place {
   int keeper = 0;  ///< the rank that manages this rank's output directory: the first one, or that of its host
   std::string host;    ///< the name of this host, if each has its own directory; else empty
-  double share = 1.0;  ///< of all ranks, that writes to this rank's directory
+  double share = 1.0;  ///< the part of all ranks that write to the same directory as this one
 };
 
 /// The place of this rank; `on_each_host`: hosts have directories of their own. Every rank calls it. Ranks of

@@ -101,7 +101,7 @@ public:
     directory_->record(*state_);
   }
 
-  /// Checks that all ranks see the first one's output directory. \throws agreed_error(bad_input).
+  /// Checks that all ranks see the output directory of their keeper. \throws agreed_error(bad_input).
   void expect_shared() const {
     auto const identity = comm::gather_texts(setup_->ranks, run()).front();
     comm::together(setup_->ranks, [&] {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/boot_id.hpp>
+#include <superoffload/core/host_name.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/cores.hpp>
 #include <superoffload/cpu/topology.hpp>
@@ -13,7 +14,6 @@
 #include <sched.h>
 #include <string_view>
 #include <type_traits>
-#include <unistd.h>
 #include <vector>
 
 namespace superoffload::train {
@@ -36,11 +36,9 @@ struct whereabouts {
 };
 
 SUPEROFFLOAD_INLINE std::vector<whereabouts> all_of(comm::host_group const& ranks, int node) {
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
   auto const allowed = cpu::allowed_processors();
   whereabouts const own{
-      hash_of(boot_id(), hash_of(name)),
+      hash_of(boot_id(), hash_of(host_name())),
       hash_of({reinterpret_cast<char const*>(allowed.data()), allowed.size() * sizeof(int)}), node};
   std::vector<whereabouts> all(static_cast<std::size_t>(ranks.ranks()));
   ranks.gather(&own, all.data(), sizeof own);
@@ -128,21 +126,23 @@ SUPEROFFLOAD_INLINE int ranks_of_host(comm::host_group const& ranks) {
   return ranks_of_host(hosts);
 }
 
-SUPEROFFLOAD_INLINE int first_rank_of_host(comm::host_group const& ranks) {
+SUPEROFFLOAD_INLINE std::vector<int> ranks_of_this_host(comm::host_group const& ranks) {
   auto const all = detail::all_of(ranks, -1);
-  auto const own = all[static_cast<std::size_t>(ranks.rank())].host;
-  return static_cast<int>(std::find_if(all.begin(), all.end(), [&](auto const& w) { return w.host == own; }) -
-                          all.begin());
+  auto const& own = all[static_cast<std::size_t>(ranks.rank())];
+  std::vector<int> here;
+  for (int r = 0; r < ranks.ranks(); ++r) {
+    if (all[static_cast<std::size_t>(r)].host == own.host) {
+      here.push_back(r);
+    }
+  }
+  return here;
 }
 
 SUPEROFFLOAD_INLINE offload::machine share_of_host(comm::host_group const& ranks, offload::machine m) {
   if (ranks.ranks() == 1) {
     return m;
   }
-  auto const all = detail::all_of(ranks, -1);
-  auto const& own = all[static_cast<std::size_t>(ranks.rank())];
-  auto const neighbours = static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [&](auto const& w) { return w.host == own.host; }));
+  auto const neighbours = ranks_of_this_host(ranks).size();
   m.host.memory /= neighbours;
   m.host.reserve =
       offload::machine::host_reserve(m.host.memory);  // each process has its own driver and libraries

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/host_name.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/io/tensorboard_event.hpp>
@@ -33,11 +34,9 @@ SUPEROFFLOAD_INLINE std::string next_event_file(std::filesystem::path const& dir
     }
     seconds = std::max(seconds, std::min(earlier, seconds + 1'000'000) + 1);
   }
-  char host[256] = "host";
-  ::gethostname(host, sizeof host - 1);
-  std::string of = host;
-  std::replace(of.begin(), of.end(), '/', '-');
-  return concat(event_file_prefix, seconds, ".", of, ".", ::getpid());
+  auto host = host_name();
+  std::replace(host.begin(), host.end(), '/', '-');
+  return concat(event_file_prefix, seconds, ".", host, ".", ::getpid());
 }
 
 /// Text that Markdown shows as it is.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/host_name.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/core/version.hpp>
 #include <superoffload/io/directory.hpp>
@@ -16,7 +17,6 @@
 #include <cmath>
 #include <ctime>
 #include <string_view>
-#include <unistd.h>
 
 namespace superoffload::train {
 namespace detail {
@@ -102,8 +102,6 @@ SUPEROFFLOAD_INLINE std::string wandb_run_record(run_description const& run, std
   }
   for (auto const& [name, value] : run.machine) { config += setting("machine " + name, json_text(value)); }
   config += setting("plan", json_text(run.plan_text));
-  char host[256] = "host";
-  ::gethostname(host, sizeof host - 1);
   std::string tags;
   for (auto const& tag : run.wandb.tags) { tags += pb::bytes_field(10, printable(tag)); }
   auto const seconds = static_cast<std::int64_t>(began);
@@ -112,7 +110,7 @@ SUPEROFFLOAD_INLINE std::string wandb_run_record(run_description const& run, std
       wandb::run, pb::bytes_field(1, id) + pb::bytes_field(3, printable(run.wandb.project)) +
                       pb::bytes_field(4, config) +
                       pb::bytes_field(8, printable(run.wandb.run.empty() ? run.title : run.wandb.run)) +
-                      tags + pb::bytes_field(13, printable(host)) +
+                      tags + pb::bytes_field(13, printable(host_name())) +
                       pb::bytes_field(17, pb::integer_field(1, seconds) + pb::integer_field(2, nanoseconds)));
 }
 

@@ -63,9 +63,7 @@ SUPEROFFLOAD_INLINE void checkpoint_writer::save(std::int64_t step, std::string 
     auto const began = std::chrono::steady_clock::now();
     auto const part = io::write_checkpoint_part(directory, ranks_.rank(), what, place_.host);
     if (alone) {
-      draft_->write_manifest(state_json_, {&part, 1});
-      draft_->commit();
-      draft_->retire(keep_last_);
+      draft_->finish(state_json_, {&part, 1}, keep_last_);
     }
     writing_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
     return part;

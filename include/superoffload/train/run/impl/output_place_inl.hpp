@@ -4,31 +4,26 @@
 
 #include <superoffload/comm/agreement.hpp>
 #include <superoffload/core/error.hpp>
+#include <superoffload/core/host_name.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/directory.hpp>
 #include <superoffload/train/planning/host_share.hpp>
 #include <superoffload/train/run/output_place.hpp>
 
 #include <algorithm>
-#include <cstddef>
+#include <iterator>
 #include <optional>
-#include <unistd.h>
-#include <vector>
 
 namespace superoffload::train {
 
 SUPEROFFLOAD_INLINE output_place place_of_output(comm::host_group const& ranks, bool on_each_host) {
   // Also without the flag: ranks that differ in it are told so later.
-  int const keeper = first_rank_of_host(ranks);
-  std::vector<int> keepers(static_cast<std::size_t>(ranks.ranks()));
-  ranks.gather(&keeper, keepers.data(), sizeof keeper);
-  auto const here = std::ranges::count(keepers, keeper);
-  if (!on_each_host || here == ranks.ranks()) {
+  auto const here = ranks_of_this_host(ranks);
+  if (!on_each_host || std::ssize(here) == ranks.ranks()) {
     return {};
   }
-  char name[256] = {};
-  ::gethostname(name, sizeof name - 1);
-  return {.keeper = keeper, .host = name, .share = static_cast<double>(here) / ranks.ranks()};
+  return {
+      .keeper = here.front(), .host = host_name(), .share = static_cast<double>(here.size()) / ranks.ranks()};
 }
 
 SUPEROFFLOAD_INLINE void expect_apart(comm::host_group const& ranks, output_place const& place,
