@@ -5,7 +5,7 @@ set -euo pipefail
 
 usage() {
   cat <<'END'
-Usage: tests/run.sh [--sanitizers [--libraries] | --long]
+Usage: tests/run.sh [--sanitizers [--once] | --long]
 
 Builds and runs the tests, from a fresh clone on a bare Debian 12 or Ubuntu 24.04: missing packages are installed with
 apt when this user may, else the line to run is printed.
@@ -14,7 +14,8 @@ apt when this user may, else the line to run is printed.
                  without a GPU they are skipped
   --sanitizers   the suite under AddressSanitizer and UndefinedBehaviorSanitizer (build/asan), then under
                  ThreadSanitizer (build/tsan), without the tests labelled slow; the latter without single-threaded code
-  --libraries    with --sanitizers: without the programs and their tests, and the tests of train under ThreadSanitizer alone
+  --once         with --sanitizers: the tests of each module of the library under one of them, without the programs:
+                 those of modules with threads under ThreadSanitizer, all others under the two others
   --long         builds the suite, then injects faults in their long counts, which takes hours, and keeps the table in
                  bench/results/faults.json: docs/reliability.md
   --help         this text
@@ -24,18 +25,18 @@ END
 }
 
 sanitizers=false
-libraries=false
+once=false
 long=false
 for argument in "$@"; do
   case $argument in
     --sanitizers) sanitizers=true ;;
-    --libraries) libraries=true ;;
+    --once) once=true ;;
     --long) long=true ;;
     -h | --help) usage && exit 0 ;;
     *) usage >&2 && exit 2 ;;
   esac
 done
-if $sanitizers && $long || $libraries && ! $sanitizers; then
+if $sanitizers && $long || $once && ! $sanitizers; then
   usage >&2
   exit 2
 fi
@@ -63,7 +64,7 @@ if $sanitizers; then
     # --fresh: CMake drops other settings when the compiler changes.
     configure_options=(--fresh -D CMAKE_CXX_COMPILER=clang++ -D CMAKE_COMPILE_WARNING_AS_ERROR=ON)
   fi
-  if $libraries; then
+  if $once; then
     configure_options+=(-D SUPEROFFLOAD_BUILD_EXAMPLES=OFF)
   fi
 else
@@ -103,8 +104,8 @@ if $long; then
   python3 tests/faults/table.py --page
 elif $sanitizers; then
   of_both=("${configure_options[@]}")
-  if $libraries; then
-    configure_options+=(-D SUPEROFFLOAD_UNTESTED=train)
+  if $once; then
+    configure_options+=(-D "SUPEROFFLOAD_UNTESTED=cpu;comm;zero;offload;train" -D SUPEROFFLOAD_INSTRUCTION_SETS=scalar)
   fi
   check asan --label-exclude slow
   configure_options=("${of_both[@]}")

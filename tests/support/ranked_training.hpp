@@ -204,19 +204,25 @@ record train(Engine& e, settings const& s, int rank, int ranks) {
   auto const n = static_cast<std::size_t>(ranks);
   auto const own = static_cast<std::size_t>(rank);
   r.evaluation = e.evaluate(batch_of(9, 5 * own / n, 5 * (own + 1) / n));
+  std::size_t elements = 0, state_bytes = 0;
+  for (auto const& unit : e.model().units()) { elements += static_cast<std::size_t>(unit.elements()); }
+  for (auto const& field : e.state_fields()) { state_bytes += field.bytes; }
+  r.weights.resize(elements);
+  r.gradient.resize(s.immediate ? 0 : elements);
+  std::size_t begin = 0;
   for (auto const& unit : e.model().units()) {
-    std::vector<float> part(static_cast<std::size_t>(unit.elements()));
-    e.read_weights(unit, 0, part);
-    r.weights.insert(r.weights.end(), part.begin(), part.end());
+    auto const size = static_cast<std::size_t>(unit.elements());
+    e.read_weights(unit, 0, std::span{r.weights}.subspan(begin, size));
     if (!s.immediate) {
-      e.read_gradient(unit, 0, part);
-      r.gradient.insert(r.gradient.end(), part.begin(), part.end());
+      e.read_gradient(unit, 0, std::span{r.gradient}.subspan(begin, size));
     }
+    begin += size;
   }
+  r.moments.resize(state_bytes / sizeof(float));
+  auto moments = std::as_writable_bytes(std::span{r.moments});
   for (auto const& field : e.state_fields()) {
-    std::vector<float> part(field.bytes / sizeof(float));
-    e.read_state(field, 0, std::as_writable_bytes(std::span{part}));
-    r.moments.insert(r.moments.end(), part.begin(), part.end());
+    e.read_state(field, 0, moments.first(field.bytes));
+    moments = moments.subspan(field.bytes);
   }
   e.synchronize();
   return r;
