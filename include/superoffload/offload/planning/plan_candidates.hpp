@@ -14,7 +14,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -104,9 +106,11 @@ public:
     if (s_.ratio) {
       return candidate(level, *s_.ratio, share, what);
     }
-    auto p = candidate(level, 0.0, share, what);
-    if (budget_.left_on_device(p) >= 0 || m_.device.is_the_host) {
-      return p;
+    auto const fits = [&](double ratio) {
+      return without_activations(ratio, share, what) + w_.levels[level].activations <= budget_.device();
+    };
+    if (m_.device.is_the_host || fits(0.0)) {
+      return candidate(level, 0.0, share, what);
     }
     // Bisects for the smallest ratio that fits, to half a bucket. Memory is not linear in it, since weights
     // and gradients leave with their state.
@@ -114,7 +118,7 @@ public:
     double too_little = 0.0, ratio = 1.0;
     while (ratio - too_little > half) {
       double const middle = 0.5 * (too_little + ratio);
-      (budget_.left_on_device(candidate(level, middle, share, what)) < 0 ? too_little : ratio) = middle;
+      (fits(middle) ? ratio : too_little) = middle;
     }
     return candidate(level, ratio, share, what);
   }
@@ -228,6 +232,17 @@ private:
     budget_.count(p);
     return p;
   }
+  /// Device bytes of such a candidate without activations, which alone depend on the level. Bisections of
+  /// all levels begin with the same ratios, so these are counted once.
+  [[nodiscard]] std::size_t without_activations(double ratio, double share, offloading what) const {
+    auto const [counted, is_new] =
+        without_activations_.try_emplace({ratio, share, what.weights, what.gradients, what.ends});
+    if (is_new) {
+      auto const p = candidate(0, ratio, share, what);
+      counted->second = budget_.on_device(p) - p.on_device.activations;
+    }
+    return counted->second;
+  }
   static void set_pinned_buffers(plan& p) {
     int const on_host = p.state.count(tier::host);
     p.state.pinned_buffers =
@@ -314,6 +329,7 @@ private:
   memory_budget budget_;
   placement cut_;
   std::int64_t elements_ = 0;
+  mutable std::map<std::tuple<double, double, bool, bool, bool>, std::size_t> without_activations_;
 };
 
 }  // namespace superoffload::offload
