@@ -249,8 +249,8 @@ TEST_CASE("checkpoints of version 1, which keep all bytes, are read") {
   CHECK(read[7] == std::byte{'h'});
 }
 
-/// Saves checkpoint-<step> of two hosts with two ranks each, in roots of their own: rank r has four bytes r
-/// + 1.
+/// Saves checkpoint-<step> of two hosts with two ranks each, in roots of their own. Four bytes of rank r are
+/// r + 1.
 void save_on_two_hosts(std::vector<fs::path> const& roots, std::int64_t step) {
   std::vector<std::unique_ptr<checkpoint_draft>> drafts;
   for (auto const& root : roots) { drafts.push_back(std::make_unique<checkpoint_draft>(root, step, "run")); }
