@@ -105,7 +105,7 @@ if $long; then
 elif $sanitizers; then
   of_both=("${configure_options[@]}")
   if $once; then
-    configure_options+=(-D "SUPEROFFLOAD_UNTESTED=cpu;comm;zero;offload;train" -D SUPEROFFLOAD_INSTRUCTION_SETS=scalar)
+    configure_options+=(-D SUPEROFFLOAD_TEST_THREADS=OFF -D SUPEROFFLOAD_INSTRUCTION_SETS=scalar)
   fi
   check asan --label-exclude slow
   configure_options=("${of_both[@]}")
