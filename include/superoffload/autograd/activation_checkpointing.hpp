@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 namespace superoffload::autograd {
@@ -94,20 +93,14 @@ public:
   /// @}
 
 private:
-  void set(activation const& a, bool dropped) {
-    auto const u = static_cast<std::size_t>(a.unit);
-    auto const i = static_cast<std::size_t>(a.index);
-    if (dropped_.size() <= u) {
-      dropped_.resize(u + 1);
-    }
-    if (dropped_[u].size() <= i) {
-      dropped_[u].resize(i + 1);
-    }
-    dropped_[u][i] = dropped;
-  }
+  void set(activation const& a, bool dropped);
 
   std::vector<std::vector<bool>> dropped_;
   activation_buffers buffers_;
 };
 
 }  // namespace superoffload::autograd
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/autograd/impl/activation_checkpointing_inl.hpp>
+#endif

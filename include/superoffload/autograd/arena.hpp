@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -121,21 +120,14 @@ public:
 private:
   static constexpr std::size_t chunk_bytes = std::size_t{1} << 16;
 
-  void* take(std::size_t bytes, std::size_t align) {
-    at_.used = (at_.used + align - 1) / align * align;
-    if (chunks_.empty() || at_.used + bytes > chunk_bytes) {
-      at_ = {chunks_.empty() ? 0 : at_.chunk + 1, 0};
-      if (at_.chunk == chunks_.size()) {
-        chunks_.push_back(std::make_unique<std::byte[]>(chunk_bytes));
-      }
-    }
-    void* const memory = chunks_[at_.chunk].get() + at_.used;
-    at_.used += bytes;
-    return memory;
-  }
+  void* take(std::size_t bytes, std::size_t align);
 
   std::vector<std::unique_ptr<std::byte[]>> chunks_;
   position at_;
 };
 
 }  // namespace superoffload::autograd
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/autograd/impl/arena_inl.hpp>
+#endif

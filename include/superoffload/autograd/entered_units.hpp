@@ -3,7 +3,6 @@
 #pragma once
 
 #include <superoffload/autograd/unit.hpp>
-#include <superoffload/core/error.hpp>
 #include <superoffload/core/profile.hpp>
 #include <superoffload/core/range.hpp>
 
@@ -18,10 +17,7 @@ namespace superoffload::autograd {
 class unit_list {
 public:
   /// \throws error(internal) for more than two units.
-  unit_list(std::initializer_list<int> units) {
-    expect(units.size() <= ids_.size(), exit_code::internal, "a scope enters two units at most");
-    for (int const u : units) { ids_[static_cast<std::size_t>(size_++)] = u; }
-  }
+  unit_list(std::initializer_list<int> units);
   [[nodiscard]] int const* begin() const noexcept { return ids_.data(); }        ///< of the units' ids
   [[nodiscard]] int const* end() const noexcept { return ids_.data() + size_; }  ///< behind the last id
 
@@ -39,76 +35,26 @@ public:
       : access_{access}, units_(static_cast<std::size_t>(units)) {}
 
   /// A forward begins, with or without a backward.
-  void begin_run(bool with_backward) {
-    with_backward_ = with_backward;
-    visited_ = 0;
-    for (auto& u : units_) { u.uses = 0; }
-  }
+  void begin_run(bool with_backward);
 
   /// Acquires the unit from the store, names it for errors and profilers, and announces to the store which
   /// unit came next in the run before. Nests; every enter has its leave().
-  void enter(int unit, pass p) {
-    auto& state = of(unit);
-    ++state.acquired;
-    if (dry()) {
-      return;
-    }
-    if (access_.units != nullptr) {
-      auto const* const what = p == pass::backward ? "backward of " : "forward of ";
-      auto const& name = (*access_.units)[static_cast<std::size_t>(unit)].name();
-      enter_range(what, name);
-      profile::begin(what, name);
-    }
-    state.buffers = access_.acquire(access_.store, unit, p);
-    prefetch_after({unit, p});
-  }
+  void enter(int unit, pass p);
   /// Later work may not use the unit's buffers.
-  void leave(int unit, pass p) {
-    --of(unit).acquired;
-    if (!dry()) {
-      access_.release(access_.store, unit, p);
-      if (access_.units != nullptr) {
-        profile::end();
-      }
-    }
-  }
+  void leave(int unit, pass p);
   /// Exchanges bytes with the ranks that share the rows: unit_access::exchange.
-  void exchange(void const* from, void* to, std::size_t bytes) const {
-    expect(access_.exchange != nullptr, exit_code::internal,
-           "a micro-batch's rows are on several ranks, but its store has none");
-    access_.exchange(access_.store, from, to, bytes);
-  }
+  void exchange(void const* from, void* to, std::size_t bytes) const;
   /// Counts a recorded use of the unit whose backward is to come.
   void record_use(int unit) { ++of(unit).uses; }
   /// Leaves a unit in the backward. After its last use, the store reduces its gradient.
-  void leave_backward(int unit) {
-    leave(unit, pass::backward);
-    if (--of(unit).uses == 0 && !dry()) {
-      access_.reduce(access_.store, unit);
-    }
-  }
+  void leave_backward(int unit);
 
   /// The buffers of a parameter's unit. The unit is entered.
-  [[nodiscard]] unit_buffers const& buffers(parameter const& p) const {
-    auto const& state = units_[static_cast<std::size_t>(p.unit)];
-    expect(state.acquired > 0, exit_code::internal, "a layer used a weight of unit ", p.unit,
-           " outside of its scope");
-    return state.buffers;
-  }
+  [[nodiscard]] unit_buffers const& buffers(parameter const& p) const;
   /// Marks a parameter's gradient as written. \returns whether it was written before.
-  bool written(parameter const& p) {
-    auto& written = of(p.unit).written;
-    if (written.size() <= static_cast<std::size_t>(p.index)) {
-      written.resize(static_cast<std::size_t>(p.index) + 1);
-    }
-    bool const before = written[static_cast<std::size_t>(p.index)];
-    written[static_cast<std::size_t>(p.index)] = true;
-    return before;
-  }
+  bool written(parameter const& p);
   /// From now on written() is false once for every parameter: a new step begins.
-  void forget_gradients() {
-    for (auto& u : units_) { u.written.assign(u.written.size(), false); }
-  }
+  void forget_gradients();
 
 private:
   struct unit_state {
@@ -127,18 +73,7 @@ private:
   unit_state& of(int unit) { return units_[static_cast<std::size_t>(unit)]; }
 
   /// The order of units is the same in every run: after the first run, the next unit is prefetched.
-  void prefetch_after(visit now) {
-    auto& known = visits_[with_backward_ ? 1 : 0];
-    if (visited_ < known.size() && known[visited_] == now) {
-      if (++visited_ < known.size()) {
-        access_.prefetch(access_.store, known[visited_].unit, known[visited_].p);
-      }
-      return;
-    }
-    known.resize(visited_);
-    known.push_back(now);
-    ++visited_;
-  }
+  void prefetch_after(visit now);
 
   unit_access access_;
   std::vector<unit_state> units_;
@@ -148,3 +83,7 @@ private:
 };
 
 }  // namespace superoffload::autograd
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/autograd/impl/entered_units_inl.hpp>
+#endif

@@ -2,9 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/core/error.hpp>
-
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -57,22 +54,10 @@ public:
       : id_{id}, name_{std::move(name)}, wide_gradient_{wide_gradient} {}
 
   /// Adds one parameter [rows, columns] of the named tensors, stacked: {name, its rows}.
-  parameter add_matrix(std::vector<std::pair<std::string, std::int64_t>> const& parts, std::int64_t columns) {
-    parameter const added = start(columns);
-    std::int64_t rows = 0;
-    for (auto const& [tensor, tensor_rows] : parts) {
-      append({tensor, {tensor_rows, columns}});
-      rows += tensor_rows;
-    }
-    return finish(added, rows);
-  }
+  parameter add_matrix(std::vector<std::pair<std::string, std::int64_t>> const& parts, std::int64_t columns);
 
   /// Adds one parameter that is a tensor of any shape, seen as a matrix with its last extent as columns.
-  parameter add_tensor(std::string const& name, std::vector<std::int64_t> const& shape) {
-    parameter const added = start(shape.back());
-    append({name, shape});
-    return finish(added, (end_ - added.offset) / shape.back());
-  }
+  parameter add_tensor(std::string const& name, std::vector<std::int64_t> const& shape);
 
   /// Adds one vector parameter, seen as a row, of the named tensors side by side: {name, its elements}.
   parameter add_vector(std::vector<std::pair<std::string, std::int64_t>> const& parts) {
@@ -83,7 +68,7 @@ public:
     return finish(added, 1);
   }
   /// Adds a vector parameter of one tensor.
-  parameter add_vector(std::string const& name, std::int64_t count) { return add_vector({{name, count}}); }
+  parameter add_vector(std::string const& name, std::int64_t count);
 
   /// Its index among the model's units, in the order of the forward.
   [[nodiscard]] int id() const noexcept { return id_; }
@@ -108,24 +93,7 @@ public:
   /// Elements [begin, begin + count) as a unit of their own, with the part of each tensor in them, flat.
   /// `count` is a multiple of `alignment`. Elements behind the whole unit's last one are padding. The part is
   /// trainable if the whole unit is. Its gradient is not wide, since it is one sum over the ranks.
-  [[nodiscard]] unit_layout part(std::int64_t begin, std::int64_t count) const {
-    unit_layout own{id_, name_};
-    for (auto const& tensor : tensors_) {
-      auto const first = std::max(tensor.offset, begin);
-      auto const end = std::min(tensor.offset + tensor.count(), begin + count);
-      if (first < end) {
-        auto& inside = own.tensors_.emplace_back(tensor);
-        inside.shape = {end - first};
-        inside.offset = first - begin;
-      }
-    }
-    if (trainable() && !own.trainable()) {
-      own.tensors_.push_back({.name = name_, .shape = {0}});  // an empty tensor keeps it trainable
-    }
-    own.end_ = count;
-    own.begin_ = begin_ + begin;
-    return own;
-  }
+  [[nodiscard]] unit_layout part(std::int64_t begin, std::int64_t count) const;
 
   /// Its first element's index in the whole unit; 0 unless it is a part().
   [[nodiscard]] std::int64_t begin() const noexcept { return begin_; }
@@ -139,11 +107,7 @@ private:
     end_ = aligned(end_);
     return {.unit = id_, .index = parameters_, .offset = end_, .columns = columns};
   }
-  void append(tensor_entry tensor) {
-    tensor.offset = end_;
-    end_ += tensor.count();
-    tensors_.push_back(std::move(tensor));
-  }
+  void append(tensor_entry tensor);
   parameter finish(parameter added, std::int64_t rows) {
     ++parameters_;
     added.rows = rows;
@@ -159,15 +123,7 @@ private:
 };
 
 /// Is any tensor of the parameter trainable?
-inline bool trainable(unit_layout const& unit, parameter const& p) {
-  for (auto const& tensor : unit.tensors()) {
-    bool const inside = tensor.offset >= p.offset && tensor.offset < p.offset + p.count();
-    if (inside && tensor.trainable) {
-      return true;
-    }
-  }
-  return false;
-}
+bool trainable(unit_layout const& unit, parameter const& p);
 
 /// The purpose of entering a unit. `both`: a forward that already writes gradients, as the head with its loss
 /// does.
@@ -215,3 +171,7 @@ struct unit_access {
 };
 
 }  // namespace superoffload::autograd
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/autograd/impl/unit_inl.hpp>
+#endif

@@ -3,23 +3,15 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdio>
 #include <string>
 
 namespace superoffload {
 
 /// A number of bytes for people, in the largest unit of which there is one, such as "1.50 GiB".
-inline std::string bytes_text(std::size_t bytes, int decimals = 2) {
-  static constexpr char const* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  auto value = static_cast<double>(bytes);
-  int unit = 0;
-  while (value >= 1024.0 && unit < 4) {
-    value /= 1024.0;
-    ++unit;
-  }
-  char text[40];
-  std::snprintf(text, sizeof text, "%.*f %s", unit == 0 ? 0 : decimals, value, units[unit]);
-  return text;
-}
+std::string bytes_text(std::size_t bytes, int decimals = 2);
 
 }  // namespace superoffload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/core/impl/bytes_text_inl.hpp>
+#endif

@@ -2,56 +2,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/core/first_bytes.hpp>
-
-#include <cctype>
-#include <cerrno>
 #include <cstddef>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <string_view>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 namespace superoffload {
 
 /// The NUMA node of a PCI device such as "0000:1B:00.0" (CUDA's domains of eight digits too), -1 when the
 /// host does not say. `sys` is the path of sysfs.
-inline int node_of_pci(std::string_view id, std::string const& sys = "/sys") {
-  std::string name;
-  for (char const c : id) { name += static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
-  auto const domain = name.find(':');
-  if (domain != std::string::npos && domain > 4) {
-    name.erase(0, domain - 4);
-  }
-  if (name.find_first_not_of("0123456789abcdef:.") != std::string::npos) {
-    return -1;
-  }
-  std::istringstream text{first_bytes_of(sys + "/bus/pci/devices/" + name + "/numa_node").value_or("")};
-  int node = -1;
-  return text >> node ? node : -1;
-}
+int node_of_pci(std::string_view id, std::string const& sys = "/sys");
 
 /// The same; none where the host has only one node.
-inline std::optional<int> node_beside(std::string_view id, std::string const& sys = "/sys") {
-  auto const online = first_bytes_of(sys + "/devices/system/node/online").value_or("");
-  int const node = node_of_pci(id, sys);
-  return node >= 0 && online.find_first_of(",-") != std::string::npos ? std::optional{node} : std::nullopt;
-}
+std::optional<int> node_beside(std::string_view id, std::string const& sys = "/sys");
 
 /// Asks the system to take pages of [memory, memory + bytes), whole pages, from node `node` when they are
 /// touched later, and from other nodes when it is full. Returns 0 or an error number. Containers often
 /// refuse; pages then come from the node of the thread that touches them first.
-inline int prefer_node(void* memory, std::size_t bytes, int node) noexcept {
-  constexpr int preferred = 1;  // MPOL_PREFERRED of <numaif.h>, a header of libnuma
-  constexpr std::size_t bits = 8 * sizeof(unsigned long);
-  unsigned long mask[1024 / bits]{};
-  if (node < 0 || node >= 1024) {
-    return EINVAL;
-  }
-  mask[static_cast<std::size_t>(node) / bits] = 1UL << (static_cast<std::size_t>(node) % bits);
-  return syscall(SYS_mbind, memory, bytes, preferred, mask, 1024UL + 1, 0U) == 0 ? 0 : errno;
-}
+int prefer_node(void* memory, std::size_t bytes, int node) noexcept;
 
 }  // namespace superoffload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/core/impl/numa_inl.hpp>
+#endif

@@ -2,18 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/core/error.hpp>
 #include <superoffload/core/first_bytes.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <cstdint>
-#include <cstdlib>
-#include <limits>
-#include <sched.h>
 #include <string>
 #include <string_view>
-#include <thread>
 
 namespace superoffload::cpu {
 
@@ -23,98 +16,28 @@ namespace detail {
 inline std::string text_in(std::string const& path) { return first_bytes_of(path).value_or(""); }
 
 /// The number at the start of `text`, which is cut after it and one separator; -1 when there is none.
-inline std::int64_t take_number(std::string_view& text) {
-  std::int64_t number = -1;
-  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{}) {
-    return -1;
-  }
-  text.remove_prefix(std::min<std::size_t>(static_cast<std::size_t>(end - text.data()) + 1, text.size()));
-  return number;
-}
-
-/// Whole cores in a quota of `quota` every `period` microseconds.
-inline int cores_of(std::int64_t quota, std::int64_t period) {
-  if (quota <= 0 || period <= 0) {
-    return std::numeric_limits<int>::max();
-  }
-  auto const cores = quota / period + (quota % period != 0 ? 1 : 0);
-  return static_cast<int>(std::min<std::int64_t>(cores, std::numeric_limits<int>::max()));
-}
+std::int64_t take_number(std::string_view& text);
 
 }  // namespace detail
 
 /// Cores that the control groups named in `groups` (the text of /proc/self/cgroup) leave to the process: the
 /// lowest limit of each group and its ancestors, rounded up; the largest int when there is no limit. `mount`
 /// is where the control groups are mounted.
-inline int cores_by_quota(std::string_view groups, std::string const& mount = "/sys/fs/cgroup") {
-  int cores = std::numeric_limits<int>::max();
-  while (!groups.empty()) {
-    auto const line = groups.substr(0, groups.find('\n'));  // number:controllers:/path
-    groups.remove_prefix(std::min(line.size() + 1, groups.size()));
-    auto const first = line.find(':');
-    auto const second = line.find(':', first + 1);
-    if (first == std::string_view::npos || second == std::string_view::npos) {
-      continue;
-    }
-    auto const controllers = "," + std::string{line.substr(first + 1, second - first - 1)} + ",";
-    bool const unified = controllers == ",,";
-    if (!unified && controllers.find(",cpu,") == std::string::npos) {
-      continue;
-    }
-    auto const top = mount + (unified ? "" : "/cpu");
-    for (std::string path{line.substr(second + 1)};; path.resize(path.rfind('/'))) {
-      auto const folder = top + path;
-      if (unified) {
-        auto const text = detail::text_in(folder + "/cpu.max");
-        std::string_view rest{text};
-        auto const quota = detail::take_number(rest);  // "max" is no number
-        cores = std::min(cores, detail::cores_of(quota, detail::take_number(rest)));
-      } else {
-        auto const quota = detail::text_in(folder + "/cpu.cfs_quota_us");
-        auto const period = detail::text_in(folder + "/cpu.cfs_period_us");
-        std::string_view quota_text{quota};
-        std::string_view period_text{period};
-        cores = std::min(cores,
-                         detail::cores_of(detail::take_number(quota_text), detail::take_number(period_text)));
-      }
-      if (path.find('/') == std::string::npos) {
-        break;
-      }
-    }
-  }
-  return cores;
-}
+int cores_by_quota(std::string_view groups, std::string const& mount = "/sys/fs/cgroup");
 
 /// Cores this process may use: its affinity and the quotas of its control groups. At least one.
-inline int usable_cores() {
-  cpu_set_t cores[8];  // 8192 processors; one cpu_set_t would fail on larger hosts
-  int const allowed = sched_getaffinity(0, sizeof cores, cores) == 0
-                          ? CPU_COUNT_S(sizeof cores, cores)
-                          : static_cast<int>(std::thread::hardware_concurrency());
-  return std::max(1, std::min(allowed, cores_by_quota(detail::text_in("/proc/self/cgroup"))));
-}
+int usable_cores();
 
 /// Threads of the optimizer for `share` of `cores`, (0, 1], rounded down: at least one, and never all of two
 /// or more cores, since a thread must queue the device's work.
-inline int optimizer_threads(double share, int cores) {
-  return std::clamp(static_cast<int>(share * static_cast<double>(cores) + 1e-9), 1, std::max(1, cores - 1));
-}
+int optimizer_threads(double share, int cores);
 
 /// The default number of threads of a pool: SUPEROFFLOAD_NUM_THREADS, or else the usable cores. Throws
 /// `error` (bad_input) when the variable is not a whole number between 1 and 4096.
-inline int default_threads() {
-  char const* const variable = std::getenv("SUPEROFFLOAD_NUM_THREADS");
-  if (variable == nullptr) {
-    return usable_cores();
-  }
-  std::string_view const text{variable};
-  int threads = 0;
-  auto const [end, status] = std::from_chars(text.data(), text.data() + text.size(), threads);
-  expect(status == std::errc{} && end == text.data() + text.size() && threads >= 1 && threads <= 4096,
-         exit_code::bad_input, "SUPEROFFLOAD_NUM_THREADS is '", printable(text),
-         "': expected a whole number from 1 to 4096; unset it to use every core");
-  return threads;
-}
+int default_threads();
 
 }  // namespace superoffload::cpu
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/cores_inl.hpp>
+#endif

@@ -2,32 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/core/error.hpp>
+#include <superoffload/core/function_ref.hpp>
 #include <superoffload/cpu/cores.hpp>
 #include <superoffload/cpu/counter.hpp>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
-#include <cfenv>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <new>
-#include <pthread.h>
-#include <sched.h>
 #include <string>
-#include <sys/syscall.h>
 #include <thread>
 #include <type_traits>
-#include <unistd.h>
-#include <utility>
 #include <vector>
 
 namespace superoffload::cpu {
@@ -60,30 +52,9 @@ public:
   explicit shared_slices(int threads) : cursors_(static_cast<std::size_t>(threads)) {}
 
   /// Begins again, with `count` elements. No thread may be at work.
-  void reset(std::int64_t count) noexcept {
-    auto const threads = static_cast<int>(cursors_.size());
-    for (int i = 0; i < threads; ++i) {
-      auto const whole = slice_of(count, i, threads);
-      auto& c = cursors_[static_cast<std::size_t>(i)];
-      c.next.store(whole.begin, std::memory_order_relaxed);
-      c.end = whole.end;
-    }
-  }
+  void reset(std::int64_t count) noexcept;
   /// work(slice) for pieces, until nothing is left.
-  template <class Work>
-  void each_piece(int thread, Work const& work) {
-    auto const threads = cursors_.size();
-    for (std::size_t i = 0; i < threads; ++i) {
-      auto& c = cursors_[(static_cast<std::size_t>(thread) + i) % threads];
-      while (c.next.load(std::memory_order_relaxed) < c.end) {
-        auto const begin = c.next.fetch_add(piece, std::memory_order_relaxed);
-        if (begin >= c.end) {
-          break;
-        }
-        work(slice{begin, std::min(begin + piece, c.end)});
-      }
-    }
-  }
+  void each_piece(int thread, function_ref<void(slice const&)> work);
 
 private:
   static constexpr std::int64_t piece = 8 * 2048;  // tens of microseconds of work
@@ -107,37 +78,17 @@ public:
 
   /// One thread for each of `processors`, numbers of logical processors. A thread that may not be pinned runs
   /// on any processor, and notes() says so.
-  explicit pinned_threads(std::vector<int> const& processors) : size_{static_cast<int>(processors.size())} {
-    expect(size_ >= 1, exit_code::internal, "pinned threads on no processor: expected at least one");
-    for (int i = 0; i < size_; ++i) { workers_.emplace_back(); }
-    try {
-      for (int i = 0; i < size_; ++i) {
-        auto const at = static_cast<std::size_t>(i);
-        workers_[at].thread = std::thread{[this, i, processor = processors[at]] {
-          begin(i, processor);
-          serve(i);
-        }};
-      }
-    } catch (...) {
-      stop();
-      throw;
-    }
-    for (std::unique_lock lock{mutex_}; begun_ < size_;) { all_begun_.wait(lock); }
-  }
+  explicit pinned_threads(std::vector<int> const& processors);
   pinned_threads(pinned_threads const&) = delete;
   pinned_threads& operator=(pinned_threads const&) = delete;
   /// Waits for all tasks; their exceptions are lost if no call waited for them.
-  ~pinned_threads() { stop(); }
+  ~pinned_threads();
 
   [[nodiscard]] int size() const noexcept { return size_; }  ///< the number of threads
   /// Requests that the system refused, one line each.
   [[nodiscard]] std::vector<std::string> const& notes() const noexcept { return notes_; }
   /// The threads' ids in the operating system.
-  [[nodiscard]] std::vector<int> thread_ids() const {
-    std::vector<int> ids;
-    for (auto const& w : workers_) { ids.push_back(w.id); }
-    return ids;
-  }
+  [[nodiscard]] std::vector<int> thread_ids() const;
 
   /// Calls work(thread, threads) on every thread, and then done() on the thread that finishes last. Neither
   /// may wait for tasks. What they point to must live until the task is complete. Allocates nothing. Returns
@@ -166,57 +117,20 @@ public:
   }
 
   /// The same at once: returns when the task is complete; rethrows as wait does. `work` may capture anything.
-  template <class Work>
-  void run(Work&& work) {
-    run(work, [] {});
-  }
+  void run(function_ref<void(int thread, int threads)> work);
   /// The same, and calls meanwhile() on the calling thread while the others work. Its exception is thrown
   /// after they are done.
-  template <class Work, class Meanwhile>
-  void run(Work&& work, Meanwhile&& meanwhile) {
-    auto const task = submit([&work](int thread, int threads) { work(thread, threads); });
-    std::exception_ptr failure;
-    try {
-      meanwhile();
-    } catch (...) { failure = std::current_exception(); }
-    wait(task);
-    if (failure) {
-      std::rethrow_exception(failure);
-    }
-  }
+  void run(function_ref<void(int thread, int threads)> work, function_ref<void()> meanwhile);
 
   /// Writes zeros to the elements, each thread to its own slice, so that the thread that uses a page touches
   /// it first.
-  std::uint64_t fill_zero(void* memory, std::int64_t count, std::size_t bytes_of_element) {
-    return submit([memory, count, bytes_of_element](int thread, int threads) {
-      auto const mine = slice_of(count, thread, threads);
-      if (mine.size() > 0) {
-        std::memset(static_cast<std::byte*>(memory) + static_cast<std::size_t>(mine.begin) * bytes_of_element,
-                    0, static_cast<std::size_t>(mine.size()) * bytes_of_element);
-      }
-    });
-  }
+  std::uint64_t fill_zero(void* memory, std::int64_t count, std::size_t bytes_of_element);
 
   /// Blocks until the task is complete; rethrows the exception of the first failed task, if that is this task
   /// or an earlier one.
-  void wait(std::uint64_t task) const {
-    complete_.wait_for(task + 1);
-    std::lock_guard const lock{mutex_};
-    if (failed_.load(std::memory_order_relaxed) <= task) {
-      std::rethrow_exception(failure_);
-    }
-  }
+  void wait(std::uint64_t task) const;
   /// Blocks until all tasks submitted so far are complete; rethrows as wait does.
-  void synchronize() const {
-    std::uint64_t tasks = 0;
-    {
-      std::lock_guard const lock{producers_};
-      tasks = next_;
-    }
-    if (tasks > 0) {
-      wait(tasks - 1);
-    }
-  }
+  void synchronize() const;
   /// Whether the task is complete; also true when it failed or was skipped.
   [[nodiscard]] bool done(std::uint64_t task) const noexcept { return complete_.value() > task; }
 
@@ -250,29 +164,8 @@ private:
     return next_++;
   }
 
-  void begin(int index, int processor) {
-    std::fesetenv(FE_DFL_ENV);  // results must not depend on the caller's floating-point flags
-    pthread_setname_np(pthread_self(), concat("adam-", index).substr(0, 15).c_str());
-    int const refused = pin(processor);
-    std::lock_guard const lock{mutex_};
-    workers_[static_cast<std::size_t>(index)].id = static_cast<int>(syscall(SYS_gettid));
-    if (refused != 0) {
-      notes_.push_back(concat("a thread of CPU Adam could not be put on processor ", processor, " (",
-                              std::strerror(refused), "): it runs wherever the system puts it"));
-    }
-    if (++begun_ == size_) {
-      all_begun_.notify_all();
-    }
-  }
-  static int pin(int processor) {
-    cpu_set_t set[8];  // 8192 processors
-    CPU_ZERO_S(sizeof set, set);
-    if (processor < 0 || processor >= static_cast<int>(8 * sizeof set)) {
-      return EINVAL;
-    }
-    CPU_SET_S(static_cast<std::size_t>(processor), sizeof set, set);
-    return pthread_setaffinity_np(pthread_self(), sizeof set, set);
-  }
+  void begin(int index, int processor);
+  static int pin(int processor);
 
   void serve(int thread) {
     for (std::uint64_t task = 0;; ++task) {
@@ -306,14 +199,7 @@ private:
     }
   }
 
-  void stop() noexcept {
-    push([](slot& entry) { entry.work = nullptr; });
-    for (auto& w : workers_) {
-      if (w.thread.joinable()) {
-        w.thread.join();
-      }
-    }
-  }
+  void stop() noexcept;
 
   int size_;
   int polls_ = size_ < usable_cores() ? patience : 0;
@@ -333,3 +219,7 @@ private:
 };
 
 }  // namespace superoffload::cpu
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/pinned_threads_inl.hpp>
+#endif

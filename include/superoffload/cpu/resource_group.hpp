@@ -2,15 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/core/error.hpp>
-#include <superoffload/core/system_call.hpp>
-
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <string>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace superoffload::cpu {
@@ -20,35 +12,11 @@ namespace superoffload::cpu {
 /// host's administrator sets what it may use, in its file `schemata`. Returns an empty string, or one line
 /// that says why the threads are not in it: that changes speed, not results.
 /// \throws error(bad_input) for an invalid name.
-inline std::string join_resource_group(std::string const& name, std::vector<int> const& threads,
-                                       std::string const& mount = "/sys/fs/resctrl") {
-  expect(!name.empty() && name.front() != '.' && name.find('/') == std::string::npos, exit_code::bad_input,
-         "resource group '", printable(name), "': expected the name of a directory in ", mount);
-  auto const group = mount + "/" + name;
-  auto const refused = [&](std::string const& what) {
-    return concat("CPU Adam is not in resource group '", printable(name), "': ", what, ": ",
-                  std::strerror(errno), "; it shares caches and memory bandwidth with everything else");
-  };
-  if (mkdir(group.c_str(), 0755) != 0 && errno != EEXIST) {
-    return refused("cannot make " + group);
-  }
-  auto const path = group + "/tasks";
-  for (int const thread : threads) {
-    int const file =
-        uninterrupted([&] { return ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666); });
-    if (file < 0) {
-      return refused("cannot open " + path);
-    }
-    auto const line = concat(thread, "\n");  // one thread a write
-    auto const written = uninterrupted([&] { return ::write(file, line.data(), line.size()); });
-    int const reason = errno;
-    ::close(file);
-    if (written != static_cast<ssize_t>(line.size())) {
-      errno = reason;
-      return refused("cannot write " + path);
-    }
-  }
-  return {};
-}
+std::string join_resource_group(std::string const& name, std::vector<int> const& threads,
+                                std::string const& mount = "/sys/fs/resctrl");
 
 }  // namespace superoffload::cpu
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/resource_group_inl.hpp>
+#endif

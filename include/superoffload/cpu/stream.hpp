@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -129,52 +128,22 @@ public:
   }
 
   /// Queues a copy of `bytes` from `from` to `to`, which do not overlap.
-  void copy(void* to, void const* from, std::size_t bytes) {
-    enqueue([to, from, bytes, pool = threads_] {
-      in_parallel(*pool, bytes, [=](std::size_t begin, std::size_t size) {
-        std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<std::byte const*>(from) + begin, size);
-      });
-    });
-  }
+  void copy(void* to, void const* from, std::size_t bytes);
 
   /// Queues zeros over `bytes` bytes at `to`.
-  void fill_zero(void* to, std::size_t bytes) {
-    enqueue([to, bytes, pool = threads_] {
-      in_parallel(*pool, bytes, [=](std::size_t begin, std::size_t size) {
-        std::memset(static_cast<std::byte*>(to) + begin, 0, size);
-      });
-    });
-  }
+  void fill_zero(void* to, std::size_t bytes);
 
   /// Makes `event` the point behind everything queued so far.
-  void record(event& event) {
-    std::lock_guard const lock{producers_};
-    event.progress_ = progress_;
-    event.tasks_ = next_;
-  }
+  void record(event& event);
 
   /// Also queues a task that notes the time.
-  void record(timed_event& event) {
-    enqueue([reached = event.reached_.get()] { *reached = timed_event::clock::now(); });
-    record(static_cast<cpu::event&>(event));
-  }
+  void record(timed_event& event);
 
   /// Later tasks run after the point that `event` marks now. Ends the program when it was never recorded.
-  void wait(event const& event) {
-    if (&event.source() != progress_.get()) {  // its own points are behind it in any case
-      push([source = event.progress_, tasks = event.tasks_] { source->wait_for(tasks); });
-    }
-  }
+  void wait(event const& event);
 
   /// Blocks the caller until everything queued so far has run; rethrows the first exception of a task.
-  void synchronize() {
-    std::uint64_t tasks = 0;
-    {
-      std::lock_guard const lock{producers_};
-      tasks = next_;
-    }
-    progress_->wait_for(tasks);
-  }
+  void synchronize();
 
   [[nodiscard]] thread_pool& threads() const noexcept { return *threads_; }  ///< for the insides of its tasks
 
@@ -211,24 +180,7 @@ private:
     queued_.raise_to(++next_);
   }
 
-  void serve() {
-    bool skip = false;
-    for (std::uint64_t task = 0;; ++task) {
-      queued_.wait_for(task + 1);
-      slot& entry = (*slots_)[task % capacity];
-      if (entry.run == nullptr) {
-        return;
-      }
-      try {
-        entry.run(entry.task, skip);
-      } catch (...) {
-        skip = true;
-        progress_->failure = std::current_exception();
-        progress_->failed.store(task, std::memory_order_relaxed);
-      }
-      progress_->done.raise_to(task + 1);
-    }
-  }
+  void serve();
 
   /// Calls `piece(begin, size)` over `bytes`, on the pool where that is worth waking it.
   template <class Piece>
@@ -250,3 +202,7 @@ private:
 };
 
 }  // namespace superoffload::cpu
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/stream_inl.hpp>
+#endif

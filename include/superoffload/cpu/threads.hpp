@@ -3,7 +3,6 @@
 #pragma once
 
 #include <superoffload/core/error.hpp>
-#include <superoffload/cpu/cores.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -13,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <utility>
 
 namespace superoffload::cpu {
 
@@ -35,22 +33,10 @@ inline constexpr int spins = 100;
 class thread_pool {
 public:
   /// `threads` in all, the caller of a loop included; 0 is `default_threads()`.
-  explicit thread_pool(int threads = 0) {
-    int const size = threads == 0 ? default_threads() : threads;
-    expect(size >= 1, exit_code::internal, "a pool of ", size, " threads was asked for: expected at least 1");
-    spins_ = size <= usable_cores() ? detail::spins : 0;
-    try {
-      while (std::ssize(workers_) < size - 1) {
-        workers_.emplace_back([this] { serve(); });
-      }
-    } catch (...) {
-      stop();
-      throw;
-    }
-  }
+  explicit thread_pool(int threads = 0);
   thread_pool(thread_pool const&) = delete;
   thread_pool& operator=(thread_pool const&) = delete;
-  ~thread_pool() { stop(); }
+  ~thread_pool();
 
   /// Threads that share a loop, its caller included.
   [[nodiscard]] int size() const noexcept { return static_cast<int>(workers_.size()) + 1; }
@@ -92,76 +78,15 @@ private:
     }
   };
 
-  void share(loop const& all) {
-    std::lock_guard const turn{turn_};
-    loop_ = all;
-    failed_.store(false, std::memory_order_relaxed);
-    unfinished_.store(all.pieces, std::memory_order_relaxed);
-    unclaimed_.store(all.pieces, std::memory_order_release);
-    call_.fetch_add(1, std::memory_order_release);
-    if (all.pieces > std::ssize(workers_)) {
-      call_.notify_all();
-    } else {
-      for (std::int64_t piece = 1; piece < all.pieces; ++piece) { call_.notify_one(); }
-    }
-    work();
-    for (int spin = 0; spin < spins_ && unfinished_.load(std::memory_order_acquire) != 0; ++spin) {
-      detail::relax();
-    }
-    for (auto left = unfinished_.load(std::memory_order_acquire); left != 0;
-         left = unfinished_.load(std::memory_order_acquire)) {
-      unfinished_.wait(left, std::memory_order_acquire);
-    }
-    if (failure_) {
-      std::rethrow_exception(std::exchange(failure_, nullptr));
-    }
-  }
+  void share(loop const& all);
 
   /// Runs pieces while there are any. Only a thread that has claimed a piece may read the loop: it cannot end
   /// before.
-  void work() {
-    inside_ = true;
-    while (true) {
-      auto const unclaimed = unclaimed_.fetch_sub(1, std::memory_order_acq_rel);
-      if (unclaimed <= 0) {
-        break;
-      }
-      if (!failed_.load(std::memory_order_relaxed)) {
-        try {
-          loop_.run(loop_.pieces - unclaimed);
-        } catch (...) {
-          if (!failed_.exchange(true, std::memory_order_relaxed)) {
-            failure_ = std::current_exception();
-          }
-        }
-      }
-      if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-        unfinished_.notify_one();
-      }
-    }
-    inside_ = false;
-  }
+  void work();
 
-  void serve() {
-    while (true) {
-      auto const call = call_.load(std::memory_order_acquire);
-      if (stopping_.load(std::memory_order_relaxed)) {
-        return;
-      }
-      work();
-      for (int spin = 0; spin < spins_ && call_.load(std::memory_order_relaxed) == call; ++spin) {
-        detail::relax();
-      }
-      call_.wait(call, std::memory_order_acquire);
-    }
-  }
+  void serve();
 
-  void stop() noexcept {
-    stopping_.store(true, std::memory_order_relaxed);
-    call_.fetch_add(1, std::memory_order_release);
-    call_.notify_all();
-    for (auto& worker : workers_) { worker.join(); }
-  }
+  void stop() noexcept;
 
   static inline thread_local bool inside_ = false;
 
@@ -178,3 +103,7 @@ private:
 };
 
 }  // namespace superoffload::cpu
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/threads_inl.hpp>
+#endif

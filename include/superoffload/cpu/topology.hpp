@@ -2,19 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/cpu/cores.hpp>
-
-#include <algorithm>
-#include <cctype>
-#include <charconv>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <sched.h>
 #include <string>
-#include <string_view>
-#include <thread>
-#include <utility>
 #include <vector>
 
 namespace superoffload::cpu {
@@ -40,166 +31,31 @@ struct topology {
   std::vector<memory_node> nodes;     ///< online ones, by id
 
   /// The number of distinct physical cores.
-  [[nodiscard]] int cores() const {
-    return static_cast<int>(
-        std::count_if(processors.begin(), processors.end(), [](auto const& p) { return p.sibling == 0; }));
-  }
+  [[nodiscard]] int cores() const;
   /// The distance that the kernel reports; unknown distances count as the farthest.
-  [[nodiscard]] int distance(int from, int to) const {
-    for (auto const& node : nodes) {
-      if (node.id == from) {
-        auto const at = std::find_if(nodes.begin(), nodes.end(), [&](auto const& n) { return n.id == to; });
-        auto const index = static_cast<std::size_t>(at - nodes.begin());
-        return index < node.distances.size() ? node.distances[index] : 255;
-      }
-    }
-    return from == to ? 10 : 255;
-  }
+  [[nodiscard]] int distance(int from, int to) const;
   /// Whether any of the usable processors is on the node.
-  [[nodiscard]] bool has_processors(int node) const {
-    return std::any_of(processors.begin(), processors.end(), [&](auto const& p) { return p.node == node; });
-  }
+  [[nodiscard]] bool has_processors(int node) const;
 
   /// The node nearest to node `to` that has both memory and usable processors, the lowest id among equals;
   /// none when no node has both. It is never memory without processors, such as a GPU's own memory that its
   /// host shows as a node. A negative `to` means unknown: then it is the node with most processors.
-  [[nodiscard]] std::optional<int> nearest_node(int to) const {
-    std::optional<int> best;
-    auto const rank = [&](int node) {
-      return to >= 0 ? distance(to, node)
-                     : -static_cast<int>(std::count_if(processors.begin(), processors.end(),
-                                                       [&](auto const& p) { return p.node == node; }));
-    };
-    for (auto const& node : nodes) {
-      if (node.bytes > 0 && has_processors(node.id) && (!best || rank(node.id) < rank(*best))) {
-        best = node.id;
-      }
-    }
-    return best;
-  }
+  [[nodiscard]] std::optional<int> nearest_node(int to) const;
 
   /// Processors for `threads` threads whose memory is on `node`: those of near nodes first, but one of each
   /// physical core before any second one.
-  [[nodiscard]] std::vector<int> processors_near(int node, int threads) const {
-    auto ordered = processors;
-    std::stable_sort(ordered.begin(), ordered.end(), [&](auto const& a, auto const& b) {
-      return std::pair{a.sibling, distance(node, a.node)} < std::pair{b.sibling, distance(node, b.node)};
-    });
-    std::vector<int> ids;
-    for (auto const& p : ordered) {
-      if (std::ssize(ids) < threads) {
-        ids.push_back(p.id);
-      }
-    }
-    return ids;
-  }
+  [[nodiscard]] std::vector<int> processors_near(int node, int threads) const;
 };
 
-namespace detail {
-
-/// The numbers of a list such as "0-3,8,10-11". Parsing stops at the first unexpected character.
-inline std::vector<int> parse_list(std::string_view text) {
-  constexpr std::int64_t most = 1 << 20;
-  std::vector<int> numbers;
-  while (!text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0) {
-    auto const entry = text.substr(0, text.find_first_of(",\n"));
-    bool const ranges = entry.find('-') != std::string_view::npos;
-    auto const first = take_number(text);
-    auto const last = ranges ? take_number(text) : first;
-    if (first < 0 || last < first || last > most) {
-      break;
-    }
-    for (auto i = first; i <= last; ++i) { numbers.push_back(static_cast<int>(i)); }
-  }
-  return numbers;
-}
-
-/// MemTotal in a node's meminfo: "Node 0 MemTotal:  131072 kB".
-inline std::int64_t memory_in(std::string const& meminfo) {
-  constexpr std::string_view key = "MemTotal:";
-  auto const at = meminfo.find(key);
-  if (at == std::string::npos) {
-    return 0;
-  }
-  auto rest = std::string_view{meminfo}.substr(at + key.size());
-  rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
-  return std::max<std::int64_t>(0, take_number(rest)) * 1024;
-}
-
-}  // namespace detail
-
 /// The processors that sched_getaffinity gives this process: it includes cpusets and taskset.
-inline std::vector<int> allowed_processors() {
-  cpu_set_t set[8];  // 8192 processors
-  std::vector<int> ids;
-  if (sched_getaffinity(0, sizeof set, set) == 0) {
-    for (int id = 0; id < static_cast<int>(8 * sizeof set); ++id) {
-      if (CPU_ISSET_S(static_cast<std::size_t>(id), sizeof set, set)) {
-        ids.push_back(id);
-      }
-    }
-  }
-  if (ids.empty()) {
-    for (int id = 0; id < static_cast<int>(std::max(1U, std::thread::hardware_concurrency())); ++id) {
-      ids.push_back(id);
-    }
-  }
-  return ids;
-}
+std::vector<int> allowed_processors();
 
 /// Reads what `sys`, the path of sysfs, says of the processors `allowed`. Where it says nothing, each of them
 /// is a core of its own and all are on one node with memory.
-inline topology read_topology(std::vector<int> const& allowed, std::string const& sys = "/sys") {
-  topology found;
-  auto const nodes = sys + "/devices/system/node";
-  std::vector<std::pair<int, std::vector<int>>> processors_of;
-  for (int const id : detail::parse_list(detail::text_in(nodes + "/online"))) {
-    auto const folder = nodes + "/node" + std::to_string(id);
-    memory_node node{.id = id, .bytes = detail::memory_in(detail::text_in(folder + "/meminfo"))};
-    auto const text = detail::text_in(folder + "/distance");
-    for (std::string_view rest{text}; !rest.empty();) {
-      auto const distance = detail::take_number(rest);
-      if (distance < 0) {
-        break;
-      }
-      node.distances.push_back(static_cast<int>(distance));
-    }
-    processors_of.emplace_back(id, detail::parse_list(detail::text_in(folder + "/cpulist")));
-    found.nodes.push_back(std::move(node));
-  }
-  if (found.nodes.empty()) {
-    found.nodes.push_back({.id = 0, .bytes = 1, .distances = {10}});
-  }
-  for (int const id : allowed) {
-    auto const about = sys + "/devices/system/cpu/cpu" + std::to_string(id) + "/topology/";
-    auto const of_core = detail::parse_list(detail::text_in(about + "thread_siblings_list"));
-    processor p{.id = id, .core = of_core.empty() ? id : of_core.front(), .node = found.nodes.front().id};
-    for (auto const& [node, ids] : processors_of) {
-      if (std::find(ids.begin(), ids.end(), id) != ids.end()) {
-        p.node = node;
-      }
-    }
-    p.sibling = static_cast<int>(std::count_if(found.processors.begin(), found.processors.end(),
-                                               [&](auto const& earlier) { return earlier.core == p.core; }));
-    found.processors.push_back(p);
-  }
-  return found;
-}
+topology read_topology(std::vector<int> const& allowed, std::string const& sys = "/sys");
 
 /// The size of a processor's largest cache, shared or not; 0 where the host does not say.
-inline std::int64_t largest_cache_bytes(int processor, std::string const& sys = "/sys") {
-  std::int64_t largest = 0;
-  for (int level = 0; level < 8; ++level) {
-    auto const text = detail::text_in(sys + "/devices/system/cpu/cpu" + std::to_string(processor) +
-                                      "/cache/index" + std::to_string(level) + "/size");
-    auto const digits = std::min(text.find_first_not_of("0123456789"), text.size());
-    std::int64_t number = 0;
-    std::from_chars(text.data(), text.data() + digits, number);
-    auto const unit = text.compare(digits, 1, "M") == 0 ? 20 : text.compare(digits, 1, "K") == 0 ? 10 : 0;
-    largest = std::max(largest, std::clamp<std::int64_t>(number, 0, std::int64_t{1} << 40) << unit);
-  }
-  return largest;
-}
+std::int64_t largest_cache_bytes(int processor, std::string const& sys = "/sys");
 
 /// Where the optimizer runs on the host, and where its state is stored.
 struct optimizer_seat {
@@ -209,48 +65,24 @@ struct optimizer_seat {
 
 /// Cores that this process may use, by its affinity and the quotas of its control groups. A second thread of
 /// a core does not count. At least one.
-inline int physical_cores() {
-  return std::max(1, std::min(read_topology(allowed_processors()).cores(),
-                              cores_by_quota(detail::text_in("/proc/self/cgroup"))));
-}
+int physical_cores();
 
 /// For `threads` threads, or as many as there are processors, near node `node` (the GPU's; negative:
 /// unknown).
-inline optimizer_seat seat_near(topology const& host, int node, int threads) {
-  auto const memory = host.nearest_node(node);
-  return {host.processors_near(memory.value_or(node), threads), memory};
-}
+optimizer_seat seat_near(topology const& host, int node, int threads);
 
 /// For optimizer_threads of the physical cores, or of `cores_left` where a quota leaves fewer, near node
 /// `node` (the GPU's; negative: unknown).
-inline optimizer_seat seat_of_optimizer(topology const& host, double share, int node,
-                                        int cores_left = std::numeric_limits<int>::max()) {
-  return seat_near(host, node, optimizer_threads(share, std::min(host.cores(), cores_left)));
-}
+optimizer_seat seat_of_optimizer(topology const& host, double share, int node,
+                                 int cores_left = std::numeric_limits<int>::max());
 
 /// The processors of each of `ranks` processes that share the host: whole physical cores with all their
 /// siblings, equally many for each, neighbours by node. Empty when there are fewer cores than ranks: they run
 /// on any core.
-inline std::vector<std::vector<int>> divide_processors(topology const& host, int ranks) {
-  std::vector<std::pair<int, int>> cores;  // node, core
-  for (auto const& p : host.processors) {
-    if (p.sibling == 0) {
-      cores.emplace_back(p.node, p.core);
-    }
-  }
-  auto const each = std::ssize(cores) / std::max(1, ranks);
-  if (each == 0) {
-    return {};
-  }
-  std::sort(cores.begin(), cores.end());
-  std::vector<std::vector<int>> divided(static_cast<std::size_t>(ranks));
-  for (auto const& p : host.processors) {
-    auto const at = std::find(cores.begin(), cores.end(), std::pair{p.node, p.core}) - cores.begin();
-    if (at < each * ranks) {
-      divided[static_cast<std::size_t>(at / each)].push_back(p.id);
-    }
-  }
-  return divided;
-}
+std::vector<std::vector<int>> divide_processors(topology const& host, int ranks);
 
 }  // namespace superoffload::cpu
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/cpu/impl/topology_inl.hpp>
+#endif

@@ -2,19 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/core/error.hpp>
 #include <superoffload/data/batch.hpp>
 #include <superoffload/data/collate.hpp>
 #include <superoffload/data/example_set.hpp>
-#include <superoffload/data/row_sizes.hpp>
 #include <superoffload/data/sampler.hpp>
 #include <superoffload/data/share_out.hpp>
-#include <superoffload/data/shuffle.hpp>
-#include <superoffload/data/split.hpp>
 
-#include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <vector>
 
@@ -60,70 +54,11 @@ struct global_step {
 class loader {
 public:
   /// \throws error(bad_input) for options that contradict each other or the examples
-  loader(example_set const& examples, loader_options const& options)
-      : examples_{&examples},
-        options_{options},
-        sampler_{examples,
-                 {options.batch_size, options.seed, options.shuffle, options.packing, options.max_length,
-                  options.tokens_per_batch, options.mixed}} {
-    expect(1 <= options.micro_batches && options.micro_batches <= 1'000'000, exit_code::bad_input,
-           "micro-batches: ", options.micro_batches, ", expected from 1 to 1000000");
-    expect(options.world <= 1'000'000 && 0 <= options.rank && options.rank < options.world,
-           exit_code::bad_input, "rank ", options.rank, " of ", options.world,
-           " ranks; expected a rank from 0 and below the number of ranks");
-    auto const longest = examples.longest();
-    expect(options.padding != pad_to::max_length || options.max_length >= longest, exit_code::bad_input,
-           "padding to max_length: max_length is ", options.max_length,
-           ", expected at least the longest example's ", longest, " tokens");
-    expect(!options.learn_padding || (options.padding == pad_to::max_length && !options.packing),
-           exit_code::bad_input, "padding is to be learnt; expected padding to max_length, and no packing");
-    longest_ = longest;
-    auto const width =
-        options.packing || options.padding == pad_to::max_length ? options.max_length : longest;
-    // A batch counts its rows in 32 bits.
-    constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max();
-    if (options.tokens_per_batch > 0) {
-      expect(options.padding == pad_to::none && options.tokens_per_batch <= most, exit_code::bad_input,
-             "tokens per batch: ", options.tokens_per_batch, ", expected at most ", most, ", and no padding");
-      most_tokens_ = most_tokens_of_part_within(options.tokens_per_batch, width, parts());
-    } else {
-      auto const lines = std::min(options.batch_size, examples.size());
-      expect(lines <= most / std::max<std::int64_t>(width, 1), exit_code::bad_input, "batch size: ", lines,
-             " sequences of up to ", width, " tokens; expected at most ", most, " tokens a step");
-      most_tokens_ = most_tokens_of_part(lines, width, parts());
-    }
-  }
+  loader(example_set const& examples, loader_options const& options);
   loader(example_set&&, loader_options const&) = delete;
 
   /// The next step; advances the position. Every rank calls it for every step.
-  [[nodiscard]] global_step next() {
-    auto const at = sampler_.where();
-    auto const sequences = sampler_.next();
-    global_step step;
-    step.sequences = static_cast<std::int64_t>(sequences.size());
-    step.epoch = sampler_.epochs();
-    for (auto const& rows : sequences) {
-      for (auto const row : rows) {
-        step.label_tokens += (*examples_)[row].label_tokens();
-        auto const length = (*examples_)[row].length();
-        step.tokens += length;
-        step.lengths.push_back(length);
-        if (options_.learn_padding) {
-          step.label_tokens += options_.max_length - length;
-        }
-      }
-    }
-    auto const rows_of_parts = shared(sequences);
-    auto const noise = random_bits(~options_.seed, static_cast<std::uint64_t>(at.epoch),
-                                   static_cast<std::uint64_t>(at.sequence));
-    step.micro_batches.reserve(static_cast<std::size_t>(options_.micro_batches));
-    for (std::int64_t i = 0; i < options_.micro_batches; ++i) {
-      auto const part = i * options_.world + options_.rank;
-      step.micro_batches.push_back(batch_of(part, sequences, rows_of_parts));
-      step.micro_batches.back().noise = random_bits(noise, 0, static_cast<std::uint64_t>(part));
-    }
-    return step;
-  }
+  [[nodiscard]] global_step next();
 
   /// The position of the next step. A loader with the same examples, seed, shuffle, packing and max_length
   /// that seeks it continues exactly; batch size, ranks and micro-batches may differ.
@@ -140,33 +75,9 @@ private:
   using shared_rows = std::vector<std::vector<std::int64_t>>;
 
   [[nodiscard]] std::int64_t parts() const noexcept { return options_.micro_batches * options_.world; }
-  [[nodiscard]] shared_rows shared(std::span<sequence const> sequences) const {
-    return options_.padding == pad_to::none
-               ? share_out(*examples_, sequences, parts(), most_tokens_, options_.cost)
-               : shared_rows{};
-  }
+  [[nodiscard]] shared_rows shared(std::span<sequence const> sequences) const;
   [[nodiscard]] batch batch_of(std::int64_t part, std::span<sequence const> sequences,
-                               shared_rows const& rows) const {
-    collation const how{options_.padding, options_.packing, options_.max_length, options_.pad_id,
-                        options_.learn_padding};
-    if (options_.padding != pad_to::none) {
-      auto const mine = part_of(static_cast<std::int64_t>(sequences.size()), parts(), part);
-      return collate(
-          *examples_,
-          sequences.subspan(static_cast<std::size_t>(mine.begin), static_cast<std::size_t>(mine.size())),
-          how);
-    }
-    std::vector<sequence> documents;
-    if (auto const index = static_cast<std::size_t>(part); index < rows.size()) {
-      for (auto const& row : rows[index]) { documents.emplace_back(&row, 1); }
-    }
-    auto made = collate(*examples_, documents, how);
-    if (options_.most_rows > 0) {
-      add_rows_without_targets(made, rounded_rows(made.rows(), options_.most_rows) - made.rows(),
-                               std::min(short_document, longest_), options_.pad_id);
-    }
-    return made;
-  }
+                               shared_rows const& rows) const;
 
   example_set const* examples_;
   loader_options options_;
@@ -176,3 +87,7 @@ private:
 };
 
 }  // namespace superoffload::data
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/data/impl/loader_inl.hpp>
+#endif

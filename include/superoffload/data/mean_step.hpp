@@ -5,8 +5,6 @@
 #include <superoffload/data/example_set.hpp>
 #include <superoffload/data/loader.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 
 namespace superoffload::data {
@@ -20,30 +18,10 @@ struct mean_step {
 
 /// The means over the first epoch's whole steps, `most_steps` of them at most. An epoch that is a single step
 /// counts as it is.
-inline mean_step mean_step_of(example_set const& examples, loader_options options,
-                              std::int64_t most_steps = 256) {
-  mean_step mean;
-  std::int64_t steps = 0;
-  for (options.rank = 0; options.rank < options.world; ++options.rank) {
-    loader from{examples, options};
-    steps = std::clamp(from.steps_per_epoch() - 1, std::int64_t{1}, most_steps);
-    for (std::int64_t i = 0; i < steps; ++i) {
-      auto const step = from.next();
-      mean.tokens += static_cast<double>(step.tokens);
-      for (auto const& batch : step.micro_batches) {
-        mean.batch_rows += static_cast<double>(batch.rows());
-        for (std::size_t d = 1; d < batch.starts.size(); ++d) {
-          auto const length = static_cast<double>(batch.starts[d] - batch.starts[d - 1]);
-          mean.square += length * length;
-        }
-      }
-    }
-  }
-  auto const seen = static_cast<double>(steps * options.world);
-  mean.tokens /= seen;
-  mean.batch_rows /= seen * static_cast<double>(options.micro_batches);
-  mean.square /= seen * static_cast<double>(options.micro_batches);
-  return mean;
-}
+mean_step mean_step_of(example_set const& examples, loader_options options, std::int64_t most_steps = 256);
 
 }  // namespace superoffload::data
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/data/impl/mean_step_inl.hpp>
+#endif

@@ -2,15 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/core/error.hpp>
 #include <superoffload/data/example_set.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace superoffload::data {
@@ -21,87 +17,22 @@ struct packed_rows {
   std::vector<std::int64_t> starts;  ///< [sequences + 1] where in `order` each sequence begins; last = rows
 };
 
-namespace detail {
-
-inline std::int64_t packable_length(example_set const& examples, std::int64_t row, std::int64_t max_length) {
-  auto const length = examples[row].length();
-  expect(length <= max_length, exit_code::internal, "packing: row ", row, " has ", length,
-         " tokens; expected at most max_length = ", max_length);
-  return length;
-}
-
-/// Packs `rows` by best fit decreasing and appends the sequences. A sequence comes at the place of its
-/// longest row, so that their order is as random as that of the rows; its rows keep their order.
-inline void pack_window(example_set const& examples, std::span<std::int64_t const> rows,
-                        std::int64_t max_length, packed_rows& to) {
-  std::vector<std::int64_t> lengths;
-  std::vector<std::size_t> longest_first(rows.size());
-  lengths.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    lengths.push_back(packable_length(examples, rows[i], max_length));
-    longest_first[i] = i;
-  }
-  std::ranges::stable_sort(longest_first,
-                           [&](std::size_t a, std::size_t b) { return lengths[a] > lengths[b]; });
-  std::vector<std::vector<std::size_t>> sequences;
-  std::set<std::pair<std::int64_t, std::size_t>> rooms;  // what is left, and of which sequence
-  for (auto const row : longest_first) {
-    auto const length = lengths[row];
-    auto const best = rooms.lower_bound({length, 0});
-    auto const left = (best == rooms.end() ? max_length : best->first) - length;
-    auto const index = best == rooms.end() ? sequences.size() : best->second;
-    if (best == rooms.end()) {
-      sequences.emplace_back();
-    } else {
-      rooms.erase(best);
-    }
-    sequences[index].push_back(row);
-    rooms.insert({left, index});
-  }
-  std::ranges::sort(sequences, {}, [](auto const& sequence) { return sequence.front(); });
-  for (auto& sequence : sequences) {
-    std::ranges::sort(sequence);
-    to.starts.push_back(static_cast<std::int64_t>(to.order.size()));
-    for (auto const row : sequence) { to.order.push_back(rows[row]); }
-  }
-}
-
-}  // namespace detail
-
 /// Rows that are packed together: enough that hardly a sequence has room left, few enough that a row stays
 /// near its place in the shuffled order of a large data set.
 inline constexpr std::size_t packing_window = 8192;
 
 /// Puts the rows of each window of `order` into sequences of at most `max_length` tokens, by best fit
 /// decreasing.
-inline packed_rows pack(example_set const& examples, std::span<std::int64_t const> order,
-                        std::int64_t max_length, std::size_t window = packing_window) {
-  packed_rows packed;
-  packed.order.reserve(order.size());
-  for (std::size_t begin = 0; begin < order.size(); begin += window) {
-    detail::pack_window(examples, order.subspan(begin, std::min(window, order.size() - begin)), max_length,
-                        packed);
-  }
-  packed.starts.push_back(static_cast<std::int64_t>(packed.order.size()));
-  return packed;
-}
+packed_rows pack(example_set const& examples, std::span<std::int64_t const> order, std::int64_t max_length,
+                 std::size_t window = packing_window);
 
 /// The same without changing the order: a row joins the current sequence if it fits, else it begins a new
 /// one.
-inline packed_rows pack_in_order(example_set const& examples, std::span<std::int64_t const> order,
-                                 std::int64_t max_length) {
-  packed_rows packed{{order.begin(), order.end()}, {}};
-  std::int64_t used = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    auto const length = detail::packable_length(examples, order[i], max_length);
-    if (packed.starts.empty() || used + length > max_length) {
-      packed.starts.push_back(static_cast<std::int64_t>(i));
-      used = 0;
-    }
-    used += length;
-  }
-  packed.starts.push_back(static_cast<std::int64_t>(order.size()));
-  return packed;
-}
+packed_rows pack_in_order(example_set const& examples, std::span<std::int64_t const> order,
+                          std::int64_t max_length);
 
 }  // namespace superoffload::data
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/data/impl/packing_inl.hpp>
+#endif

@@ -24,21 +24,10 @@ constexpr std::int64_t rounded_rows(std::int64_t rows, std::int64_t most) {
 inline constexpr std::int64_t short_document = 64;
 
 /// Appends `rows` rows without a target, in documents of at most `longest` rows.
-inline void add_rows_without_targets(batch& to, std::int64_t rows, std::int64_t longest, std::int32_t id) {
-  if (to.starts.empty()) {
-    to.starts.push_back(0);
-  }
-  auto const end = to.rows();
-  for (; rows > 0; rows -= longest) {
-    auto const length = std::min(rows, longest);
-    for (std::int64_t t = 0; t < length; ++t) {
-      to.tokens.push_back(id);
-      to.targets.push_back(-1);
-      to.positions.push_back(static_cast<std::int32_t>(t));
-    }
-    to.starts.push_back(static_cast<std::int32_t>(to.tokens.size()));
-  }
-  to.mark_padding(end);
-}
+void add_rows_without_targets(batch& to, std::int64_t rows, std::int64_t longest, std::int32_t id);
 
 }  // namespace superoffload::data
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/data/impl/row_sizes_inl.hpp>
+#endif

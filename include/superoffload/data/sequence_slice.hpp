@@ -3,14 +3,8 @@
 #pragma once
 
 #include <superoffload/data/batch.hpp>
-#include <superoffload/data/row_sizes.hpp>
-#include <superoffload/data/shuffle.hpp>
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
-#include <utility>
-#include <vector>
 
 namespace superoffload::data {
 
@@ -21,24 +15,10 @@ constexpr std::int64_t rows_of_slice(std::int64_t rows, int ranks) { return (row
 /// `starts` stay those of all rows: the result's last start is `ranks` times its rows. Where `rows`, of all
 /// ranks together, are more than the batch has, they end with padding, in documents of at most `longest`
 /// rows. Each slice has noise of its own.
-inline batch slice_of(batch whole, std::int64_t rows, int rank, int ranks, std::int64_t longest) {
-  auto const each = rows_of_slice(rows, ranks);
-  add_rows_without_targets(whole, each * ranks - whole.rows(), std::min(short_document, longest),
-                           whole.tokens.empty() ? 0 : whole.tokens.back());
-  auto const part_of = [&](std::vector<std::int32_t> const& all) {
-    std::vector<std::int32_t> part;
-    if (!all.empty()) {
-      auto const first = all.begin() + static_cast<std::ptrdiff_t>(rank * each);
-      part.assign(first, first + static_cast<std::ptrdiff_t>(each));
-    }
-    return part;
-  };
-  return {.tokens = part_of(whole.tokens),
-          .targets = part_of(whole.targets),
-          .positions = part_of(whole.positions),
-          .starts = std::move(whole.starts),
-          .padding = part_of(whole.padding),
-          .noise = random_bits(whole.noise, 0, static_cast<std::uint64_t>(rank))};
-}
+batch slice_of(batch whole, std::int64_t rows, int rank, int ranks, std::int64_t longest);
 
 }  // namespace superoffload::data
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/data/impl/sequence_slice_inl.hpp>
+#endif

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 namespace superoffload::data {
@@ -23,13 +22,10 @@ constexpr std::uint64_t random_bits(std::uint64_t seed, std::uint64_t epoch, std
 /// The rows 0 .. rows-1 in the order of an epoch: a Fisher-Yates shuffle from the last position to the
 /// second, which swaps position i with position random_bits(seed, epoch, i) modulo (i + 1). (The bias of the
 /// modulo is less than rows / 2^64.)
-inline std::vector<std::int64_t> shuffled_rows(std::int64_t rows, std::uint64_t seed, std::int64_t epoch) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(rows));
-  for (std::size_t i = 0; i < order.size(); ++i) { order[i] = static_cast<std::int64_t>(i); }
-  for (std::size_t i = order.size(); i-- > 1;) {
-    std::swap(order[i], order[random_bits(seed, static_cast<std::uint64_t>(epoch), i) % (i + 1)]);
-  }
-  return order;
-}
+std::vector<std::int64_t> shuffled_rows(std::int64_t rows, std::uint64_t seed, std::int64_t epoch);
 
 }  // namespace superoffload::data
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/data/impl/shuffle_inl.hpp>
+#endif

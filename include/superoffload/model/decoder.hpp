@@ -4,6 +4,7 @@
 
 #include <superoffload/autograd/tape.hpp>
 #include <superoffload/model/architecture.hpp>
+#include <superoffload/model/layer_layout.hpp>
 #include <superoffload/model/rope_tables.hpp>
 #include <superoffload/nn/attention.hpp>
 #include <superoffload/nn/batch.hpp>
@@ -24,85 +25,6 @@
 #include <vector>
 
 namespace superoffload::model {
-
-/// Lays out a block's parameters in a unit of its own, in the order in which its forward uses them. Their
-/// names are those of the checkpoint, without the prefix "model.layers.N." and the suffix ".weight".
-class layer_layout {
-public:
-  using parts = std::vector<std::pair<std::string, std::int64_t>>;  ///< {name, rows} of each tensor
-
-  /// For layer `layer`, from 0. Configuration and unit must outlive this.
-  layer_layout(config const& c, autograd::unit_layout& unit, std::int64_t layer)
-      : config_{&c}, unit_{&unit}, layer_{layer} {}
-
-  /// A norm of the hidden state.
-  nn::rms_norm norm(char const* name) {
-    return {unit_->add_vector(full(name, ".weight"), config_->hidden), config_->rms_norm_epsilon};
-  }
-  /// A norm of the heads of queries and keys.
-  nn::head_norm head_norm(char const* queries, char const* keys) {
-    auto const size = config_->head_dim;
-    return {unit_->add_vector(full({{queries, size}, {keys, size}}, ".weight")), config_->rms_norm_epsilon};
-  }
-  /// One linear layer for several tensors below each other: {name, outputs}; each with a bias, if `bias`.
-  nn::linear linear(parts const& outputs, std::int64_t inputs, bool bias = false) {
-    nn::linear made{.weight = unit_->add_matrix(full(outputs, ".weight"), inputs), .gemms = config_->gemms};
-    if (bias) {
-      made.bias = unit_->add_vector(full(outputs, ".bias"));
-    }
-    return made;
-  }
-  /// Queries, keys and values, one tensor each.
-  nn::linear qkv(bool bias = false) {
-    auto const& c = *config_;
-    return linear({{"self_attn.q_proj", c.query_columns()},
-                   {"self_attn.k_proj", c.key_columns()},
-                   {"self_attn.v_proj", c.key_columns()}},
-                  c.hidden, bias);
-  }
-  /// Gates and ups of a dense layer, one tensor each.
-  nn::linear gate_up(bool bias = false) {
-    auto const& c = *config_;
-    return linear({{"mlp.gate_proj", c.intermediate}, {"mlp.up_proj", c.intermediate}}, c.hidden, bias);
-  }
-  /// A gated MLP of two layers, as gate_up() lays out the first one.
-  nn::gated_mlp mlp(nn::linear const& gate_up, nn::linear const& down) {
-    has_mlp_ = true;
-    return {gate_up, down, config_->tiled_mlp};
-  }
-  /// The MLP of a dense layer, one tensor for each of gates, ups and downs.
-  nn::gated_mlp mlp(bool bias = false) {
-    auto const gates = gate_up(bias);
-    return mlp(gates, linear({{"mlp.down_proj", config_->hidden}}, config_->intermediate, bias));
-  }
-  /// The heads of the layer's attention, with its window.
-  [[nodiscard]] nn::attention_heads heads() const {
-    auto const& c = *config_;
-    return {static_cast<std::int32_t>(c.heads), static_cast<std::int32_t>(c.kv_heads),
-            static_cast<std::int32_t>(c.head_dim), c.window_of(layer_)};
-  }
-
-  /// The unit, for other kinds of parameters.
-  [[nodiscard]] autograd::unit_layout& unit() const noexcept { return *unit_; }
-  [[nodiscard]] std::int64_t layer() const noexcept { return layer_; }  ///< from 0
-  [[nodiscard]] bool has_mlp() const noexcept { return has_mlp_; }      ///< was mlp() called?
-  /// The name in the checkpoint: "model.layers.N." before it, `ending` behind it.
-  [[nodiscard]] std::string full(std::string const& name, char const* ending = "") const {
-    return "model.layers." + std::to_string(layer_) + "." + name + ending;
-  }
-  /// The same for the names of several tensors.
-  [[nodiscard]] parts full(parts const& names, char const* ending) const {
-    parts all;
-    for (auto const& [name, size] : names) { all.emplace_back(full(name, ending), size); }
-    return all;
-  }
-
-private:
-  config const* config_;
-  autograd::unit_layout* unit_;
-  std::int64_t layer_;
-  bool has_mlp_ = false;
-};
 
 namespace detail {
 

@@ -34,20 +34,7 @@ struct unit_range {
 
 /// The ranges of a gradient that no backward writes and that must be zero: frozen tensors and, with
 /// `padding`, the padding between tensors.
-inline std::vector<unit_range> unwritten(autograd::unit_layout const& unit, bool padding) {
-  std::vector<unit_range> ranges;
-  auto const& tensors = unit.tensors();
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    auto const end = tensors[i].offset + tensors[i].count();
-    auto const behind = i + 1 < tensors.size() ? tensors[i + 1].offset : unit.elements();
-    auto const begin = tensors[i].trainable ? end : tensors[i].offset;
-    auto const until = padding ? behind : end;
-    if (begin < until) {
-      ranges.push_back({begin, until - begin});
-    }
-  }
-  return ranges;
-}
+std::vector<unit_range> unwritten(autograd::unit_layout const& unit, bool padding);
 
 /// Queues zeros for `ranges` of a unit's flat gradient.
 template <element T, class Stream>
@@ -60,3 +47,7 @@ void clear(Stream& stream, unit_gradient const& gradient, std::vector<unit_range
 }
 
 }  // namespace superoffload::zero
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/zero/impl/gradient_layout_inl.hpp>
+#endif

@@ -73,15 +73,11 @@ inline owned_range owned_part(autograd::unit_layout const& unit, int rank, int r
 }
 
 /// A rank's shards as units of their own. The optimizer state knows nothing else of ranks.
-inline std::vector<autograd::unit_layout> shards_of(std::vector<autograd::unit_layout> const& units, int rank,
-                                                    int ranks) {
-  std::vector<autograd::unit_layout> shards;
-  shards.reserve(units.size());
-  for (auto const& unit : units) {
-    auto const size = shard_elements(unit, ranks);
-    shards.push_back(unit.part(rank * size, size));
-  }
-  return shards;
-}
+std::vector<autograd::unit_layout> shards_of(std::vector<autograd::unit_layout> const& units, int rank,
+                                             int ranks);
 
 }  // namespace superoffload::zero
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/zero/impl/shard_inl.hpp>
+#endif

@@ -4,6 +4,7 @@
 
 #include <superoffload/core/buffer.hpp>
 #include <superoffload/core/device.hpp>
+#include <superoffload/core/function_ref.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/cpu/memory.hpp>
@@ -458,8 +459,7 @@ public:
   }
 
   /// Keeps one direction or both (null: not this one) busy while work() runs in a thread of its own.
-  template <class Work>
-  void busy_during(busy_direction<D>* down, busy_direction<D>* up, Work const& work) {
+  void busy_during(busy_direction<D>* down, busy_direction<D>* up, function_ref<void()> work) {
     std::atomic<bool> ended = false;
     auto working = std::async(std::launch::async, [&] {
       struct end {

@@ -30,10 +30,7 @@ enum class bucket_stage {
 class bucket_stages {
 public:
   /// All are idle.
-  explicit bucket_stages(std::size_t buckets)
-      : stages_(buckets, bucket_stage::idle), ranks_(buckets), of_rank_(buckets) {
-    for (auto& w : waiting_) { w = {index_set{buckets}, index_set{buckets}}; }
-  }
+  explicit bucket_stages(std::size_t buckets);
 
   /// Of `bucket`, an index in the configuration.
   [[nodiscard]] bucket_stage operator[](std::size_t bucket) const { return stages_[bucket]; }
@@ -41,23 +38,9 @@ public:
   /// Call when no bucket of the last step waits for anything.
   void begin_step() { next_rank_ = 0; }
   /// The backward that makes the bucket's gradient is queued, after those of buckets that were queued before.
-  void queue(std::size_t bucket) {
-    ranks_[bucket] = next_rank_;
-    of_rank_[next_rank_++] = bucket;
-    move(bucket, bucket_stage::queued);
-  }
+  void queue(std::size_t bucket);
   /// `waits`: do the searches below find the bucket in its new stage?
-  void move(std::size_t bucket, bucket_stage to, bool waits = true) {
-    if (auto const from = static_cast<std::size_t>(stages_[bucket]); from < waiting_.size()) {
-      waiting_[from].in_forward.erase(bucket);
-      waiting_[from].by_rank.erase(ranks_[bucket]);
-    }
-    stages_[bucket] = to;
-    if (auto const there = static_cast<std::size_t>(to); waits && there < waiting_.size()) {
-      waiting_[there].in_forward.insert(bucket);
-      waiting_[there].by_rank.insert(ranks_[bucket]);
-    }
-  }
+  void move(std::size_t bucket, bucket_stage to, bool waits = true);
 
   /// @{
   /// Searches of a stage up to `refused`: the first and the last in the order of the forward, the first from
@@ -93,3 +76,7 @@ private:
 };
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/scheduling/impl/bucket_stages_inl.hpp>
+#endif

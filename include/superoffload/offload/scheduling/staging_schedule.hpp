@@ -20,22 +20,7 @@ namespace superoffload::offload {
 class staging_schedule {
 public:
   /// All state is on the host, and no gradient is there.
-  explicit staging_schedule(configuration const& a)
-      : immediate_{a.immediate},
-        free_buffers_{a.staging_buffers},
-        most_{static_cast<std::size_t>(a.staging_buffers)},
-        buckets_(a.buckets.size()) {
-    for (std::size_t i = 0; i < a.buckets.size(); ++i) {
-      if (a.buckets[i].where == tier::device_updated) {
-        order_.push_back(i);
-      }
-    }
-    if (immediate_) {
-      std::stable_sort(order_.begin(), order_.end(),
-                       [&](std::size_t x, std::size_t y) { return a.buckets[x].unit > a.buckets[y].unit; });
-    }
-    waiting_.assign(order_.begin(), order_.end());
-  }
+  explicit staging_schedule(configuration const& a);
 
   // Events
   // -----------------------------------------------------------------------------------------------------
@@ -47,26 +32,11 @@ public:
     b.has_gradient = true;
   }
   /// The upload of the bucket that next_upload() gave begins.
-  void upload(std::size_t index) {
-    auto& b = buckets_[index];
-    b.is_home = false;
-    --free_buffers_;
-    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), index));
-    waiting_.push_back(index);  // for the next step
-  }
+  void upload(std::size_t index);
   /// The state is in its staging buffer, or will be before anything queued later for this bucket.
-  void uploaded(std::size_t index) {
-    auto& b = buckets_[index];
-    b.is_staged = true;
-    late_ -= b.has_gradient ? 1 : 0;
-    staged_.push_back(index);
-  }
+  void uploaded(std::size_t index);
   /// The device has updated the bucket, or will have before anything queued later for it.
-  void updated(std::size_t index) {
-    auto& b = buckets_[index];
-    b.has_gradient = b.is_staged = false;
-    staged_.erase(std::find(staged_.begin(), staged_.end(), index));
-  }
+  void updated(std::size_t index);
   /// The updated state is on the host again; its staging buffer is free.
   void written_back(std::size_t index) {
     buckets_[index].is_home = true;
@@ -78,46 +48,16 @@ public:
     late_ = 0;
   }
   /// All state is on the host.
-  void reset() {
-    for (auto& b : buckets_) {
-      free_buffers_ += b.is_home ? 0 : 1;
-      b.is_home = true;
-      b.is_staged = false;
-    }
-    staged_.clear();
-    waiting_.assign(order_.begin(), order_.end());
-  }
+  void reset();
 
   // Decisions
   // --------------------------------------------------------------------------------------------------
 
   /// The bucket whose state is to be uploaded; `ahead`: also a bucket without a gradient; `forward_first`:
   /// use the order of the forward in the immediate mode, too.
-  [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead, bool forward_first) const {
-    if (waiting_.empty() || free_buffers_ == 0) {
-      return std::nullopt;
-    }
-    if (immediate_) {  // a later gradient may need this one's buffer: no upload waits for a later gradient
-      std::optional<std::size_t> first;
-      for (auto const i : waiting_) {
-        if (buckets_[i].is_home && buckets_[i].has_gradient && (!first || (forward_first && i < *first))) {
-          first = i;
-        }
-      }
-      if (first) {
-        return first;
-      }
-    }
-    auto const& next = buckets_[waiting_.front()];
-    bool const may = next.is_home && (ahead || next.has_gradient);
-    return may ? std::optional{waiting_.front()} : std::nullopt;
-  }
+  [[nodiscard]] std::optional<std::size_t> next_upload(bool ahead, bool forward_first) const;
   /// The bucket to update, when updates are allowed: the first uploaded one that has its gradient.
-  [[nodiscard]] std::optional<std::size_t> next_update() const {
-    auto const next = std::find_if(staged_.begin(), staged_.end(),
-                                   [this](std::size_t i) { return buckets_[i].has_gradient; });
-    return next == staged_.end() ? std::nullopt : std::optional{*next};
-  }
+  [[nodiscard]] std::optional<std::size_t> next_update() const;
   /// Is its state in a staging buffer, and not updated since?
   [[nodiscard]] bool is_staged(std::size_t index) const { return buckets_[index].is_staged; }
   /// Is its gradient there, and not used by an update?
@@ -145,3 +85,7 @@ private:
 };
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/scheduling/impl/staging_schedule_inl.hpp>
+#endif

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <superoffload/core/error.hpp>
+#include <superoffload/core/function_ref.hpp>
 #include <superoffload/core/memory_account.hpp>
 #include <superoffload/core/numa.hpp>
 #include <superoffload/cpu/pinned_threads.hpp>
@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <utility>
@@ -26,26 +25,9 @@ class adam_workers {
 public:
   /// Starts `threads` threads, or as many as there are processors. `pci_address` is the device's; empty:
   /// none. `resource_group` is as for cpu::join_resource_group; empty: none.
-  adam_workers(std::string const& pci_address, int threads, std::string const& resource_group)
-      : adam_workers{cpu::read_topology(cpu::allowed_processors()), node_of_pci(pci_address), threads,
-                     resource_group} {}
+  adam_workers(std::string const& pci_address, int threads, std::string const& resource_group);
   /// The same for processors of `host`, near the NUMA node of the device; negative: not known.
-  adam_workers(cpu::topology const& host, int node_of_device, int threads, std::string const& resource_group)
-      : seat_{cpu::seat_near(host, node_of_device, threads)}, threads_{seat_.processors} {
-    if (threads_.size() < threads) {
-      note(concat("CPU Adam has ", threads_.size(), " threads instead of ", threads,
-                  ": there are no more processors"));
-    }
-    if (host.nodes.size() < 2) {
-      seat_.node.reset();  // one node: nothing to bind
-    }
-    for (auto const& line : threads_.notes()) { note(line); }
-    if (!resource_group.empty()) {
-      if (auto line = cpu::join_resource_group(resource_group, threads_.thread_ids()); !line.empty()) {
-        note(std::move(line));
-      }
-    }
-  }
+  adam_workers(cpu::topology const& host, int node_of_device, int threads, std::string const& resource_group);
 
   /// For work of other kinds, between calls of each_piece.
   [[nodiscard]] cpu::pinned_threads& threads() noexcept { return threads_; }
@@ -54,15 +36,7 @@ public:
 
   /// Allocates memory near the threads, counted in `account`. A note tells if it could not be bound there.
   /// `workers` may be null for 0 bytes. \throws error(cannot_fit).
-  static cpu::state_memory memory(adam_workers* workers, memory_account& account, std::size_t bytes) {
-    cpu::state_memory memory{account, bytes, workers == nullptr ? std::nullopt : workers->node()};
-    if (memory.refusal() != 0) {
-      workers->note(concat("the memory of CPU Adam could not be bound to node ", *workers->node(), " (",
-                           std::strerror(memory.refusal()),
-                           "): it comes from the nodes of the threads that touch it first"));
-    }
-    return memory;
-  }
+  static cpu::state_memory memory(adam_workers* workers, memory_account& account, std::size_t bytes);
   /// Called by each thread when it begins and ends its part of each_piece.
   struct listener {
     void* self = nullptr;  ///< handed to the functions; null: there is no listener
@@ -81,34 +55,8 @@ public:
 
   /// Calls work(segment) on all threads, for pieces of the segments of a bucket of `count` elements. Returns
   /// when all is done. One call at a time.
-  template <class Work>
-  void each_piece(std::int64_t count, std::vector<segment> const& segments, Work const& work) {
-    pieces_.reset(count);
-    auto const share = [&](int thread, int) {
-      if (listener_.self != nullptr) {
-        listener_.begins(listener_.self, thread);
-      }
-      pieces_.each_piece(thread, [&](cpu::slice const& piece) {
-        for (auto s : segments) {
-          auto const begin = std::max(s.offset, piece.begin);
-          auto const end = std::min(s.offset + s.count, piece.end);
-          if (begin < end) {
-            s.offset = begin;
-            s.count = end - begin;
-            work(s);
-          }
-        }
-      });
-      if (listener_.self != nullptr) {
-        listener_.ends(listener_.self, thread);
-      }
-    };
-    threads_.run(share, [this] {
-      if (idle_callback_.self != nullptr) {
-        idle_callback_.pass(idle_callback_.self);
-      }
-    });
-  }
+  void each_piece(std::int64_t count, std::vector<segment> const& segments,
+                  function_ref<void(segment const&)> work);
 
   /// Deviations from what was asked for, one line each. They change speed, not results.
   [[nodiscard]] std::vector<std::string> const& notes() const noexcept { return notes_; }
@@ -125,3 +73,7 @@ private:
 };
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/state/impl/adam_workers_inl.hpp>
+#endif

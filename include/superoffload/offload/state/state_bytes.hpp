@@ -6,7 +6,6 @@
 #include <superoffload/kernel/stored_state.hpp>
 #include <superoffload/offload/configuration.hpp>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -74,32 +73,12 @@ struct state_bytes {
   std::size_t pinned_buffer = 0;   ///< one pinned buffer: for the weights of CPU Adam's largest bucket
 };
 
-inline state_bytes bytes_of(placement const& buckets, zero::offloaded_units const& offloaded,
-                            state_layout const& layout) {
-  state_bytes all;
-  for (auto const& b : buckets) {
-    bool const weight_on_host = offloaded.weights_of(b.unit);
-    switch (b.where) {
-      case tier::resident:
-        all.resident += layout.split(b.count);
-        break;
-      case tier::host:
-        (weight_on_host ? all.in_place : all.whole) +=
-            weight_on_host ? layout.split(b.count) : layout.whole(b.count);
-        all.pinned_buffer = std::max(all.pinned_buffer, layout.weights(b.count));
-        break;
-      case tier::device_updated:
-        all.device_updated += layout.split(b.count);
-        all.staging_buffer = std::max(all.staging_buffer, layout.device_updated(b.count, weight_on_host));
-        break;
-    }
-  }
-  return all;
-}
-inline state_bytes bytes_of(configuration const& a, std::size_t element_bytes) {
-  auto all = bytes_of(a.buckets, a.offloaded, {a.format, element_bytes});
-  all.whole *= a.double_buffered ? 2 : 1;
-  return all;
-}
+state_bytes bytes_of(placement const& buckets, zero::offloaded_units const& offloaded,
+                     state_layout const& layout);
+state_bytes bytes_of(configuration const& a, std::size_t element_bytes);
 
 }  // namespace superoffload::offload
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/offload/state/impl/state_bytes_inl.hpp>
+#endif

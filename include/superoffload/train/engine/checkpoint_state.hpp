@@ -13,7 +13,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,19 +28,8 @@ inline constexpr std::uint64_t most_tuning_bytes = std::uint64_t{64} << 20;
 
 /// `rank`, if its part of the checkpoint has the field and is here, or else the first rank for which that
 /// holds.
-inline std::optional<int> rank_with(std::string_view field, io::checkpoint_reader const& checkpoint,
-                                    int rank) {
-  auto const holds = [&](int r) { return checkpoint.is_here(r) && checkpoint.has(field, r); };
-  if (rank < checkpoint.world_size() && holds(rank)) {
-    return rank;
-  }
-  for (int r = 0; r < checkpoint.world_size(); ++r) {
-    if (holds(r)) {
-      return r;
-    }
-  }
-  return std::nullopt;
-}
+std::optional<int> rank_with(std::string_view field, io::checkpoint_reader const& checkpoint, int rank);
+
 }  // namespace detail
 
 /// The bytes that a checkpoint takes at most for a field of a core whose state is in `format`.
@@ -114,3 +102,7 @@ void take_state(Core& engine, D& device, io::checkpoint_reader const& checkpoint
 }
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/engine/impl/checkpoint_state_inl.hpp>
+#endif

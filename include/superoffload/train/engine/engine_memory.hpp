@@ -30,14 +30,8 @@ struct engine_memory {
 
 /// FLOPs that a backward computes again: of the activations that are not kept, and of functions that keep
 /// less than their backward needs.
-inline double recomputed_flops(std::vector<autograd::activation> const& activations,
-                               autograd::activation_checkpointing const& kept) {
-  double sum = 0.0;
-  for (auto const& a : activations) {
-    sum += a.again.all_flops() + (kept.keeps(a.unit, a.index) ? 0.0 : a.recompute.all_flops());
-  }
-  return sum;
-}
+double recomputed_flops(std::vector<autograd::activation> const& activations,
+                        autograd::activation_checkpointing const& kept);
 
 /// Chooses the activations that are kept, so that an engine with such a store and state takes at most
 /// `memory` bytes, if the options allow the choice. \returns the choice and the resulting memory.
@@ -97,3 +91,7 @@ engine_memory plan_memory(D const& device, model::as_view<D, T> const& model, en
 }
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/engine/impl/engine_memory_inl.hpp>
+#endif

@@ -41,32 +41,14 @@ void expect_gemms(D const& device, model::config const& config) {
 }
 
 /// \throws error(bad_input) if `ranks` ranks are no groups of `number`, the value of `flag`.
-inline void expect_groups(char const* flag, int number, int ranks) {
-  expect(number > 0 && ranks % number == 0, exit_code::bad_input, flag, " is ", number, ", but there ",
-         ranks == 1 ? "is 1 rank" : concat("are ", ranks, " ranks"), "; expected a number that divides them");
-}
+void expect_groups(char const* flag, int number, int ranks);
 
 /// \throws error(bad_input) if `weight_ranks` of `ranks` ranks cannot keep a copy of the weights; 0 is for
 /// all.
-inline void expect_copies(int weight_ranks, int ranks) {
-  if (weight_ranks != 0) {
-    expect_groups("--hybrid_sharding", weight_ranks, ranks);
-  }
-}
+void expect_copies(int weight_ranks, int ranks);
 
 /// \throws error(bad_input) if `sequence_ranks` of `ranks` ranks cannot share the rows of a micro-batch.
-inline void expect_shareable(int sequence_ranks, int ranks, model::config const& config) {
-  if (sequence_ranks == 1) {
-    return;
-  }
-  expect_groups("--sequence_parallel", sequence_ranks, ranks);
-  expect(config.heads % sequence_ranks == 0 && config.kv_heads % sequence_ranks == 0, exit_code::bad_input,
-         "--sequence_parallel is ", sequence_ranks, ", but the model has ", config.heads, " heads and ",
-         config.kv_heads, " key-value heads; expected a number that divides both");
-  expect(config.load_balancing_weight == 0.0, exit_code::bad_input, "--sequence_parallel is ", sequence_ranks,
-         ", but the model has a load-balancing loss, which is that of all rows of a micro-batch; expected "
-         "router_aux_loss_coef 0 or output_router_logits false in config.json");
-}
+void expect_shareable(int sequence_ranks, int ranks, model::config const& config);
 
 /// The model of a configuration, with the tensors that are trained and those of them that decay.
 /// \throws error(bad_input) for a configuration of another architecture.
@@ -88,3 +70,7 @@ Architecture lay_out(model::config const& config, tensor_choice const& trainable
 }
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/engine/impl/lay_out_inl.hpp>
+#endif

@@ -6,7 +6,6 @@
 #include <superoffload/comm/communicator.hpp>
 #include <superoffload/comm/host_group.hpp>
 #include <superoffload/comm/single.hpp>
-#include <superoffload/core/bytes_text.hpp>
 #include <superoffload/core/range.hpp>
 #include <superoffload/offload/planning/measure.hpp>
 #include <superoffload/offload/planning/planner.hpp>
@@ -31,16 +30,7 @@
 namespace superoffload::train {
 
 /// The steps that the options ask for.
-inline step_shape shape_of(training_options const& o) {
-  return {
-      .micro_batch = {data::rows_of_slice(most_rows(o), o.sequence_ranks), o.max_length, o.sequence_ranks},
-      .sequences = std::max<std::int64_t>(1, most_rows(o) / o.max_length),
-      .tokens = o.tokens_per_batch > 0 ? o.tokens_per_batch : o.batch_size * o.max_length,
-      .micro_batches = static_cast<int>(o.accumulation),
-      .recompute = o.recompute,
-      .checks_gradient = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip,
-      .ranks = o.ranks};
-}
+step_shape shape_of(training_options const& o);
 
 /// Bytes that a rank's engine takes for whole gradients, beside those of its shards; none without ranks. Call
 /// before the engine is configured.
@@ -64,11 +54,8 @@ bool can_offload(Engine const& e, int ranks) {
 }
 
 /// The units of the optimizer state for such steps: the model's, or a rank's shards of them.
-inline std::vector<autograd::unit_layout> units_of_state(std::vector<autograd::unit_layout> const& units,
-                                                         step_shape const& shape) {
-  bool const sharded = shape.ranks > 1 || shape.whole_gradients;
-  return sharded ? zero::shards_of(units, 0, shape.ranks) : units;
-}
+std::vector<autograd::unit_layout> units_of_state(std::vector<autograd::unit_layout> const& units,
+                                                  step_shape const& shape);
 
 namespace detail {
 
@@ -79,18 +66,18 @@ struct planned_workload {
 
   /// Takes over a plan of the same steps at this level alone, if it fits and takes at most `limit` seconds.
   bool take(std::vector<autograd::unit_layout> const& units, offload::checkpointing_level level, double limit,
-            offload::machine const& m, offload::settings const& s) {
-    auto finer = work;
-    finer.levels = {std::move(level)};
-    auto other = offload::make_plan(units, finer, m, s, limit);
-    bool const better = other.fits && other.step_time <= limit;
-    if (better) {
-      plan = std::move(other);
-      work = std::move(finer);
-    }
-    return better;
-  }
+            offload::machine const& m, offload::settings const& s);
 };
+
+/// What a refused plan does not say of another one that is refused, too: that it needs no larger device.
+std::string also_fits(offload::plan const& refused, offload::plan const& other);
+
+/// May any plan of such steps be clearly faster? None takes less than the passes of a step without recompute.
+bool may_be_faster(planned_workload const& than, offload::machine const& m);
+
+/// Do activations leave the device, if either is possible? If that is clearly faster, or fits alone; if
+/// neither fits, where less is lacking. State that then leaves, too, must be worth it.
+bool should_leave(offload::plan const& stay, offload::plan const& leave);
 
 /// Plans steps whose activations stay on the device. A workload has few levels of recompute, with much memory
 /// between two of them, so the chosen level is refined: more activations against less state on the device, if
@@ -157,51 +144,6 @@ planned_workload plan_in_turns(D const& device, model::as_view<D, T> const& mode
     }
   }
   return p;
-}
-
-/// By how many bytes a plan exceeds the memories.
-struct excess {
-  std::size_t device = 0, host = 0;
-
-  explicit excess(offload::plan const& p)
-      : device{beyond(p.on_device.total(), p.device_available)},
-        host{beyond(p.on_host.total(), p.host_available)} {}
-  [[nodiscard]] std::size_t total() const { return device + host; }
-
-private:
-  static std::size_t beyond(std::size_t taken, std::size_t available) {
-    return taken > available ? taken - available : 0;
-  }
-};
-
-/// What a refused plan does not say of another one that is refused, too: that it needs no larger device.
-inline std::string also_fits(offload::plan const& refused, offload::plan const& other) {
-  excess const lacks{other};
-  return excess{refused}.device > 0 && lacks.device == 0 && lacks.host > 0
-             ? concat("; with activations on the host, this device and a host with ",
-                      bytes_text(lacks.host, 1), " more")
-             : std::string{};
-}
-
-/// May any plan of such steps be clearly faster? None takes less than the passes of a step without recompute.
-inline bool may_be_faster(planned_workload const& than, offload::machine const& m) {
-  double passes = 0.0;
-  auto const rested = offload::with_gemms_for(m, 0.0);
-  for (auto const& unit : offload::unit_times(rested, than.work, {})) {
-    passes += unit.forward + unit.backward;
-  }
-  return than.work.micro_batches * passes < offload::clearly_less * than.plan.step_time;
-}
-
-/// Do activations leave the device, if either is possible? If that is clearly faster, or fits alone; if
-/// neither fits, where less is lacking. State that then leaves, too, must be worth it.
-inline bool should_leave(offload::plan const& stay, offload::plan const& leave) {
-  if (!stay.fits || !leave.fits) {
-    return leave.fits || (!stay.fits && excess{leave}.total() < excess{stay}.total());
-  }
-  bool const state_leaves = stay.state.off_the_device() == 0 && leave.state.off_the_device() > 0;
-  auto const limit = state_leaves ? offload::worth_leaving * stay.step_time : stay.step_time;
-  return offload::clearly_faster(leave, stay) && leave.step_time < limit;
 }
 
 }  // namespace detail
@@ -364,3 +306,7 @@ offload::machine machine_for(D& device, model::as_view<D, T> const& model, step_
 }
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/planning/impl/step_plan_inl.hpp>
+#endif

@@ -47,9 +47,7 @@ struct step_shape {
 
 namespace detail {
 
-inline offload::device_work device_work_of(autograd::work const& w) {
-  return {w.flops, w.attention, w.bytes, w.grouped, w.float8, w.exchanged};
-}
+offload::device_work device_work_of(autograd::work const& w);
 
 /// The collectives of zero::sharded_store: all shards of each unit but the rank's own. None for a single
 /// rank.
@@ -73,10 +71,8 @@ offload::collectives collectives_of(std::vector<autograd::unit_layout> const& un
   return all;
 }
 
-inline expected_step expected_of(step_shape const& s) {
-  auto const full = std::int64_t{s.ranks} * s.micro_batches * s.micro_batch.rows;
-  return s.expected.value_or(expected_step{s.micro_batch, s.tokens > 0 ? std::min(s.tokens, full) : full});
-}
+/// What the steps have on average: as given, else what the largest micro-batches have.
+expected_step expected_of(step_shape const& s);
 
 /// The work of the functions inside blocks, for the expected micro-batch.
 template <element T, device_policy D>
@@ -88,23 +84,8 @@ std::vector<autograd::activation> expected_work(D const& device, model::as_view<
 }
 
 /// Fills in what leaves the device of an expected micro-batch with this `work`, if its blocks keep `kept`.
-inline void add_leaving(std::vector<autograd::activation> const& work,
-                        autograd::activation_checkpointing const& kept, offload::checkpointing_level& level) {
-  auto const& buffers = kept.buffers();
-  level.buffers = buffers.count;
-  if (buffers.leaving() == 0) {
-    return;
-  }
-  level.leaving.resize(level.recompute.size());
-  int block = -1, unit = -1;
-  for (auto const& a : work) {
-    block += a.unit == unit ? 0 : 1;
-    unit = a.unit;
-    if (block < buffers.leaving() && kept.keeps(a.unit, a.index)) {
-      level.leaving[static_cast<std::size_t>(a.unit)] += static_cast<double>(a.bytes);
-    }
-  }
-}
+void add_leaving(std::vector<autograd::activation> const& work,
+                 autograd::activation_checkpointing const& kept, offload::checkpointing_level& level);
 
 /// A level's memory, that of the largest micro-batch with what is `kept` of it, and its recompute work: that
 /// of the functions in `work` which the expected micro-batch does not keep in this memory
@@ -325,3 +306,7 @@ offload::workload workload_of(D const& device, model::as_view<D, T> const& model
 }
 
 }  // namespace superoffload::train
+
+#ifndef SUPEROFFLOAD_COMPILED
+#include <superoffload/train/planning/impl/step_workload_inl.hpp>
+#endif
