@@ -124,7 +124,7 @@ TEST_CASE("a plan of FP8 GEMMs takes their rate, which the machine's description
   train::step_shape const shape{.micro_batch = {8192, 2048}};
   offload::settings const none{.how = offload::mode::none};
   auto const time_of = [&](model::llama const& model) {
-    return train::plan_step<bfloat16>(device, model, shape, m, none).step_time;
+    return train::plan_step(train::dry_model_of<bfloat16>(device, model), shape, m, none).step_time;
   };
   CHECK_THROWS_WITH_AS(
       time_of(narrow),

@@ -116,7 +116,8 @@ TEST_CASE("a workload counts the gates that a backward of tiles computes again")
   described_device const device{"described", std::size_t{80} << 30};
   auto const work = [&](std::int64_t tiled_mlp) {
     model::llama const model{config_of(tiled_mlp)};
-    return train::workload_of<bfloat16>(device, model, {.micro_batch = {4096, 4096}}).units[2];
+    return train::workload_of(train::dry_model_of<bfloat16>(device, model), {.micro_batch = {4096, 4096}})
+        .units[2];
   };
   auto const whole = work(0), tiled = work(512);
   double const gates = 2.0 * 4096 * (2 * 24 * 16), down = 2.0 * 4096 * (24 * 16);
@@ -124,7 +125,9 @@ TEST_CASE("a workload counts the gates that a backward of tiles computes again")
   CHECK(tiled.backward.gemms == doctest::Approx(whole.backward.gemms + gates));
   auto narrow = config_of(512, gemm_format::float8);
   model::llama const model{narrow};
-  auto const in_float8 = train::workload_of<bfloat16>(device, model, {.micro_batch = {4096, 4096}}).units[2];
+  auto const in_float8 =
+      train::workload_of(train::dry_model_of<bfloat16>(device, model), {.micro_batch = {4096, 4096}})
+          .units[2];
   CHECK(in_float8.backward.float8 == doctest::Approx(whole.backward.gemms + gates + down));
 }
 

@@ -9,6 +9,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/numa.hpp>
 #include <superoffload/core/profile.hpp>
+#include <superoffload/cpu/cores.hpp>
 #include <superoffload/cpu/device.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/train/planning/host_share.hpp>

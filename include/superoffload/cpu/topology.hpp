@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace superoffload::cpu {
@@ -46,6 +47,11 @@ struct topology {
   /// physical core before any second one.
   [[nodiscard]] std::vector<int> processors_near(int node, int threads) const;
 };
+
+namespace detail {
+/// The numbers of a list such as "0-3,8,10-11". Parsing stops at the first unexpected character.
+std::vector<int> parse_list(std::string_view text);
+}  // namespace detail
 
 /// The processors that sched_getaffinity gives this process: it includes cpusets and taskset.
 std::vector<int> allowed_processors();

@@ -10,15 +10,19 @@
 #include <superoffload/offload/planning/machine.hpp>
 #include <superoffload/offload/planning/plan.hpp>
 #include <superoffload/offload/settings.hpp>
+#include <superoffload/train/engine/dry_model.hpp>
 #include <superoffload/train/engine/engine_core.hpp>
 #include <superoffload/train/engine/engine_options.hpp>
+#include <superoffload/train/planning/measure_machine.hpp>
 #include <superoffload/train/planning/plan_file.hpp>
 #include <superoffload/train/planning/step_plan.hpp>
 #include <superoffload/train/run/report.hpp>
+#include <superoffload/zero/gradient_layout.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -43,6 +47,27 @@ struct planned_steps {
   offload::settings settings;  ///< of the plan; mode::none for an engine that ignores configurations
   offload::plan plan;          ///< it may not fit
 };
+
+/// Bytes that a rank's engine takes for whole gradients, beside those of its shards; none without ranks. Call
+/// before the engine is configured.
+template <class Engine>
+std::optional<std::size_t> whole_gradients_of(Engine const& e) {
+  if (!e.is_rank()) {
+    return std::nullopt;
+  }
+  using T = typename Engine::element_type;
+  std::size_t of_shards = 0;
+  for (auto const& unit : e.units_of_state()) {
+    of_shards += unit.trainable() ? zero::gradient_bytes<T>(unit, e.options().accumulates) : std::size_t{0};
+  }
+  return e.allocation().gradients - of_shards;
+}
+
+/// Can the engine's store offload weights or gradients? In a group of one rank it cannot.
+template <class Engine>
+bool can_offload(Engine const& e, int ranks) {
+  return Engine::offloads && (!e.is_rank() || ranks > 1);
+}
 
 /// The steps of an engine. Its largest micro-batch is taken to consist of sequences of the longest document.
 template <class D, class P, class S, class O>
@@ -85,7 +110,7 @@ planned_steps plan_engine(engine_core<D, P, S, O>& engine, plan_options const& o
   auto const began = std::chrono::steady_clock::now();
   auto machine = machine_for<T>(device, engine.model(), shape, settings, engine.group());
   std::chrono::duration<double> const measuring = std::chrono::steady_clock::now() - began;
-  auto plan = plan_step<T>(device, engine.model(), shape, machine, settings);
+  auto plan = plan_step(dry_model_of<T>(device, engine.model()), shape, machine, settings);
   auto ranks = comm::host_group_of(engine.group());
   comm::expect_same(ranks, "the plan", to_json(plan, {}));
   engine.configure(plan.state, plan.on_device.total());

@@ -394,8 +394,8 @@ void basic_trainer<Core>::settle_plan() {
   if (!planned_.plan.fits) {
     planned_.plan.refusal =
         refusal_of(planned_.plan, device_->description(), options, [this](training_options const& o) {
-          return step_fits<element_type>(*device_, engine_->model().with_tiled_mlp(o.tiled_mlp),
-                                         shape_with(o), planned_.machine, planned_.settings);
+          return step_fits(dry_model_of<element_type>(*device_, engine_->model().with_tiled_mlp(o.tiled_mlp)),
+                           shape_with(o), planned_.machine, planned_.settings);
         });
   }
 }
@@ -424,14 +424,14 @@ std::string basic_trainer<Core>::alternatives_text() const {
           [&](training_options const& other) {
             auto shape = shape_with(other);
             shape.expected = expected_of_data(other);
-            return plan_step<element_type>(*device_, engine_->model().with_tiled_mlp(other.tiled_mlp), shape,
-                                           within_budget(machine, other.offload), other.offload);
+            return plan_step(
+                dry_model_of<element_type>(*device_, engine_->model().with_tiled_mlp(other.tiled_mlp)), shape,
+                within_budget(machine, other.offload), other.offload);
           },
       .fits_in =
           [&](std::size_t on_device, std::size_t on_host) {
-            return step_fits<element_type>(*device_, engine_->model(), planned_.shape,
-                                           offload::with_memory(machine, on_device, on_host),
-                                           options.offload);
+            return step_fits(dry_model_of<element_type>(*device_, engine_->model()), planned_.shape,
+                             offload::with_memory(machine, on_device, on_host), options.offload);
           },
       .one_memory = one_memory,
       .rates_of_offloading = !one_memory && options.offload.how != offload::mode::none,

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/cpu/device.hpp>
+#include <superoffload/cpu/kernels.hpp>
 #include <superoffload/offload/planning/measure.hpp>
 
 #include <doctest/doctest.h>

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
 #include <superoffload/model/llama.hpp>
+#include <superoffload/offload/planning/planner.hpp>
 #include <superoffload/train/planning/described_run.hpp>
 #include <superoffload/train/planning/machine_file.hpp>
 
@@ -101,10 +102,10 @@ TEST_CASE("state stays on the device if only micro-batches above the mean are re
   auto const model = train::lay_out<model::llama>(model::read_config(m.options().model), {});
   described_device const device{machine.name, machine.device.memory - machine.device.reserve};
   train::step_shape shape{.micro_batch = {16384, 2048}, .sequences = 8, .checks_gradient = false};
-  auto const full = train::plan_step<bfloat16>(device, model, shape, machine, {});
+  auto const full = train::plan_step(train::dry_model_of<bfloat16>(device, model), shape, machine, {});
   CHECK(full.state.off_the_device() > 0);  // recompute in every step would take longer
   shape.expected = train::expected_step{{3348, 1000}, 3348};
-  auto const p = train::plan_step<bfloat16>(device, model, shape, machine, {});
+  auto const p = train::plan_step(train::dry_model_of<bfloat16>(device, model), shape, machine, {});
   CHECK(p.state.off_the_device() == 0);
   CHECK(p.recompute.ends_with(" results of blocks; of the expected micro-batch 0"));
   CHECK(p.on_device.total() <= p.device_available);
@@ -125,12 +126,12 @@ TEST_CASE("recompute is weighed against state on the device more finely than by 
   auto const model = train::lay_out<model::llama>(model::read_config(o.model), train::trained_by(o));
   described_device const device{machine.name, machine.device.memory - machine.device.reserve};
   auto const shape = train::shape_of(o);
-  auto work = train::workload_of<bfloat16>(device, model, shape);
+  auto work = train::workload_of(train::dry_model_of<bfloat16>(device, model), shape);
   CHECK(offload::clearly_faster(plan, offload::make_plan(model.units(), work, machine, {})));
   auto const most = work.levels.front().activations;
   int fitting = 0;
   for (std::size_t i = 1; i <= 16; ++i) {
-    work.levels = {train::level_within<bfloat16>(device, model, shape, most / 16 * i)};
+    work.levels = {train::level_within(train::dry_model_of<bfloat16>(device, model), shape, most / 16 * i)};
     auto const other = offload::make_plan(model.units(), work, machine, {});
     CAPTURE(i);
     CHECK_FALSE((other.fits && offload::clearly_faster(other, plan)));

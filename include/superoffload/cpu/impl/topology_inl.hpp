@@ -23,7 +23,6 @@
 namespace superoffload::cpu {
 namespace detail {
 
-/// The numbers of a list such as "0-3,8,10-11". Parsing stops at the first unexpected character.
 SUPEROFFLOAD_INLINE std::vector<int> parse_list(std::string_view text) {
   constexpr std::int64_t most = 1 << 20;
   std::vector<int> numbers;

@@ -16,16 +16,21 @@
 
 namespace superoffload::train {
 
+/// The most int32 values of a batch of `rows` tokens here, and as many on each of the ranks that share it.
+constexpr std::int64_t staged_values(std::int64_t rows, int sequence_ranks) {
+  return 5 * rows + 2 * (rows + 1) + (sequence_ranks * rows + 1);
+}
+
+/// Bytes of device memory that batch_staging takes, and as many of host memory.
+constexpr std::size_t staging_bytes(std::int64_t rows, int sequence_ranks = 1) {
+  return 2 * static_cast<std::size_t>(staged_values(rows, sequence_ranks)) * sizeof(std::int32_t);
+}
+
 /// Copies batches to the device: two buffers, one copy for each batch, and the token order that the
 /// embedding's backward needs.
 template <device_policy D>
 class batch_staging {
 public:
-  /// The most int32 values of a batch of `rows` tokens here, and as many on each of the ranks that share it.
-  static std::int64_t capacity(std::int64_t rows, int sequence_ranks) {
-    return 5 * rows + 2 * (rows + 1) + (sequence_ranks * rows + 1);
-  }
-
   /// For batches of up to `rows` tokens here. Copies are queued on `stream`, which must outlive it.
   /// `sequence_rank`: this one of the `sequence_ranks` ranks that share each batch.
   batch_staging(D& device, typename D::stream& stream, std::int64_t rows, int sequence_ranks = 1,
@@ -33,13 +38,8 @@ public:
       : stream_{&stream},
         sequence_ranks_{sequence_ranks},
         sequence_rank_{sequence_rank},
-        buffers_{staging_buffer{device, bytes(rows, sequence_ranks) / 2},
-                 staging_buffer{device, bytes(rows, sequence_ranks) / 2}} {}
-
-  /// Bytes of device memory, and as many of host memory.
-  static std::size_t bytes(std::int64_t rows, int sequence_ranks = 1) {
-    return 2 * static_cast<std::size_t>(capacity(rows, sequence_ranks)) * sizeof(std::int32_t);
-  }
+        buffers_{staging_buffer{device, staging_bytes(rows, sequence_ranks) / 2},
+                 staging_buffer{device, staging_bytes(rows, sequence_ranks) / 2}} {}
 
   /// Queues the copy of this rank's rows. The result is valid until the second next call.
   nn::batch const& put(data::batch const& b, std::int64_t divisor) {

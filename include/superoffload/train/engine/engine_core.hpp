@@ -19,6 +19,7 @@
 #include <superoffload/optim/clip.hpp>
 #include <superoffload/train/engine/allocation.hpp>
 #include <superoffload/train/engine/batch_staging.hpp>
+#include <superoffload/train/engine/dry_model.hpp>
 #include <superoffload/train/engine/engine_agreement.hpp>
 #include <superoffload/train/engine/engine_memory.hpp>
 #include <superoffload/train/engine/engine_options.hpp>
@@ -297,7 +298,7 @@ private:
   std::optional<autograd::offloaded_activations<Device>> offloaded_activations_;
   std::optional<update_aware_type> aware_store_;
   std::optional<autograd::tape<Device, T>> tape_;
-  std::optional<kept_activations<Device, T>> kept_;
+  std::optional<kept_activations> kept_;
 
   step_progress progress_;
   std::int64_t accepted_steps_ = 0;
@@ -362,9 +363,9 @@ void engine_core<D, P, S, O>::make_plan(std::size_t memory) {
          ", but offload::none keeps it in float32; expected offload::super");
   expect_copies(configuration.weight_ranks, ranks_.ranks());
   configuration.buffers.tied_embeddings = model_.settings().tied_head;
-  memory_ =
-      plan_memory<T>(*device_, model_, options_, store_type::bytes(model_.units(), store_options(), group_),
-                     state_type::bytes(units_of_state(), configuration), memory);
+  memory_ = plan_memory(dry_model_of<T>(*device_, model_), options_,
+                        store_type::bytes(model_.units(), store_options(), group_),
+                        state_type::bytes(units_of_state(), configuration), memory);
 }
 
 template <class D, class P, class S, class O>
@@ -394,7 +395,7 @@ void engine_core<D, P, S, O>::initialize(tensor_reader const& read) {
   tape_.emplace(*device_, *stream_, autograd::activation_arena{activations_.data(), activations_.bytes()},
                 autograd::unit_access::to(*aware_store_, &units), static_cast<int>(units.size()),
                 offloaded_activations_ ? &*offloaded_activations_ : nullptr);
-  kept_.emplace(*device_, model_, options_, memory_);
+  kept_.emplace(dry_model_of<T>(*device_, model_), options_, memory_);
   loss_ = buffer<D>{*device_, sizeof(double), memory::host};
   io_->load(read);
   initialized_ = true;

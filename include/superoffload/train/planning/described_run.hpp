@@ -49,11 +49,11 @@ template <element T>
 offload::plan plan_on(model::view<described_device, T> model, offload::machine const& m,
                       offload::settings const& s, training_options const& o) {
   auto const device = device_of(m);
-  auto plan = plan_step<T>(device, model, shape_on(model, m, o), m, s);
+  auto plan = plan_step(dry_model_of<T>(device, model), shape_on(model, m, o), m, s);
   if (!plan.fits) {
     plan.refusal = refusal_of(plan, m.name, o, [&](training_options const& other) {
       auto const tiled = model.with_tiled_mlp(other.tiled_mlp);
-      return step_fits<T>(device, tiled, shape_on<T>(tiled, m, other), m, s);
+      return step_fits(dry_model_of<T>(device, tiled), shape_on<T>(tiled, m, other), m, s);
     });
   }
   return plan;
@@ -69,13 +69,13 @@ alternatives alternatives_on(model::view<described_device, T> model, offload::ma
                               [&](training_options const& other) {
                                 auto const within = within_budget(m, other.offload);
                                 auto const tiled = model.with_tiled_mlp(other.tiled_mlp);
-                                return plan_step<T>(device_of(within), tiled, shape_on<T>(tiled, m, other),
-                                                    within, other.offload);
+                                return plan_step(dry_model_of<T>(device_of(within), tiled),
+                                                 shape_on<T>(tiled, m, other), within, other.offload);
                               },
                           .fits_in =
                               [&](std::size_t on_device, std::size_t on_host) {
-                                return step_fits<T>(device, model, shape_on(model, m, o),
-                                                    with_memory(m, on_device, on_host), o.offload);
+                                return step_fits(dry_model_of<T>(device, model), shape_on(model, m, o),
+                                                 with_memory(m, on_device, on_host), o.offload);
                               },
                           .one_memory = m.device.is_the_host,
                           .ranks_of_host = m.peers.ranks_of_host});
