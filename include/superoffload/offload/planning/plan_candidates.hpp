@@ -33,6 +33,13 @@ struct offloading {
   [[nodiscard]] bool nothing() const { return !weights && !gradients; }
 };
 
+/// What plans share that differ in their levels of recompute alone: the device bytes of candidates without
+/// activations, by what is offloaded. The first of these plans counts them.
+struct shared_counts {
+  /// By the share of state off the device, that of device-updated state, and offloading's members.
+  std::map<std::tuple<double, double, bool, bool, bool>, std::size_t> without_activations{};
+};
+
 /// The plans that the planner chooses from: those that the settings allow, with their bytes, not simulated.
 class plan_candidates {
 public:
@@ -41,10 +48,12 @@ public:
   static constexpr int least_pinned_buffers = 4, least_staging_buffers = 4;
   /// @}
 
-  /// All four must outlive it.
+  /// All must outlive it. `shared`: of the same units, machine, settings and workload, but for its levels;
+  /// null: none.
   plan_candidates(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
-                  settings const& s)
-      : units_{units},
+                  settings const& s, shared_counts* shared = nullptr)
+      : counts_{shared != nullptr ? shared : &own_counts_},
+        units_{units},
         w_{w},
         m_{m},
         s_{s},
@@ -236,7 +245,7 @@ private:
   /// all levels begin with the same ratios, so these are counted once.
   [[nodiscard]] std::size_t without_activations(double ratio, double share, offloading what) const {
     auto const [counted, is_new] =
-        without_activations_.try_emplace({ratio, share, what.weights, what.gradients, what.ends});
+        counts_->without_activations.try_emplace({ratio, share, what.weights, what.gradients, what.ends});
     if (is_new) {
       auto const p = candidate(0, ratio, share, what);
       counted->second = budget_.on_device(p) - p.on_device.activations;
@@ -322,6 +331,8 @@ private:
   /// Embedding and head share one more.
   static constexpr int weight_buffers = 2, gradient_buffers = 3, least_gradient_buffers = 2;
 
+  mutable shared_counts own_counts_;
+  shared_counts* counts_;
   std::vector<autograd::unit_layout> const& units_;
   workload const& w_;
   machine const& m_;
@@ -329,7 +340,6 @@ private:
   memory_budget budget_;
   placement cut_;
   std::int64_t elements_ = 0;
-  mutable std::map<std::tuple<double, double, bool, bool, bool>, std::size_t> without_activations_;
 };
 
 }  // namespace superoffload::offload

@@ -14,6 +14,9 @@
 
 namespace superoffload::offload {
 
+/// What plans share that differ in their levels of recompute alone: see plan_candidates.hpp.
+struct shared_counts;
+
 /// Decides the memory tiers and buffers of the optimizer state, what is recomputed, and which weights and
 /// gradients are offloaded. The plan is the fastest one that fits the memory of `m` and obeys `s`.
 /// Deterministic.
@@ -27,11 +30,13 @@ namespace superoffload::offload {
 ///
 /// A plan that does not fit says so, and what would help; see expect_fits. `limit`: seconds of a step that
 /// the caller can use. If no plan is as fast, any is returned, or one that does not fit and says nothing.
+/// `shared`: of earlier plans whose workloads differed in their levels of recompute alone; null: none.
 plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
-               settings const& s, double limit = std::numeric_limits<double>::infinity());
+               settings const& s, double limit = std::numeric_limits<double>::infinity(),
+               shared_counts* shared = nullptr);
 
-/// Steps that take this part of others' time are clearly faster: smaller differences are below the accuracy of
-/// plans.
+/// Steps that take this part of others' time are clearly faster: smaller differences are below the accuracy
+/// of plans.
 inline constexpr double clearly_less = 0.97;
 /// Is `a` clearly faster?
 inline bool clearly_faster(plan const& a, plan const& b) { return a.step_time < clearly_less * b.step_time; }

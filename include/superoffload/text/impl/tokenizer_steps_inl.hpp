@@ -5,6 +5,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/io/json.hpp>
+#include <superoffload/text/impl/charsmap_inl.hpp>
 #include <superoffload/text/normalizer.hpp>
 #include <superoffload/text/pre_tokenizer.hpp>
 #include <superoffload/text/token_decoder.hpp>

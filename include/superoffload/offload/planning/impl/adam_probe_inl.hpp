@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <superoffload/core/device.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/cpu/kernels.hpp>
 #include <superoffload/kernel/deferred_adamw.hpp>

@@ -24,14 +24,15 @@ namespace detail {
 class search {
 public:
   search(std::vector<autograd::unit_layout> const& units, workload const& w, machine const& m,
-         settings const& s, double limit = std::numeric_limits<double>::infinity())
+         settings const& s, double limit = std::numeric_limits<double>::infinity(),
+         shared_counts* shared = nullptr)
       : units_{units},
         w_{w},
         m_{with_state(m, s.state, static_cast<std::size_t>(w.element_bytes))},
         rested_{with_gemms_for(m_, 0.0)},
         s_{s},
         limit_{limit},
-        candidates_{units, w, m_, s} {}
+        candidates_{units, w, m_, s, shared} {}
 
   plan run() {
     auto const all = candidates_.kinds();
@@ -317,9 +318,9 @@ SUPEROFFLOAD_INLINE void check(std::vector<autograd::unit_layout> const& units, 
 }  // namespace detail
 
 SUPEROFFLOAD_INLINE plan make_plan(std::vector<autograd::unit_layout> const& units, workload const& w,
-                                   machine const& m, settings const& s, double limit) {
+                                   machine const& m, settings const& s, double limit, shared_counts* shared) {
   detail::check(units, w, m);
-  return detail::search{units, w, m, s, limit}.run();
+  return detail::search{units, w, m, s, limit, shared}.run();
 }
 
 SUPEROFFLOAD_INLINE bool can_fit(std::vector<autograd::unit_layout> const& units, workload const& w,

@@ -6,6 +6,7 @@
 #include <superoffload/core/error.hpp>
 #include <superoffload/core/inline.hpp>
 #include <superoffload/data/sequence_slice.hpp>
+#include <superoffload/offload/planning/plan_candidates.hpp>
 #include <superoffload/offload/planning/planner.hpp>
 #include <superoffload/train/engine/recompute.hpp>
 #include <superoffload/train/planning/step_plan.hpp>
@@ -16,6 +17,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,10 +32,10 @@ struct planned_workload {
 
   /// Takes over a plan of the same steps at this level alone, if it fits and takes at most `limit` seconds.
   bool take(std::vector<autograd::unit_layout> const& units, offload::checkpointing_level level, double limit,
-            offload::machine const& m, offload::settings const& s) {
+            offload::machine const& m, offload::settings const& s, offload::shared_counts& shared) {
     auto finer = work;
     finer.levels = {std::move(level)};
-    auto other = offload::make_plan(units, finer, m, s, limit);
+    auto other = offload::make_plan(units, finer, m, s, limit, &shared);
     bool const better = other.fits && other.step_time <= limit;
     if (better) {
       plan = std::move(other);
@@ -94,15 +96,16 @@ SUPEROFFLOAD_INLINE bool should_leave(offload::plan const& stay, offload::plan c
 /// activations.
 SUPEROFFLOAD_INLINE planned_workload plan_on_device(dry_model const& model, step_shape const& shape,
                                                     std::vector<autograd::unit_layout> const& units,
-                                                    offload::machine const& m, offload::settings const& s) {
+                                                    offload::machine const& m, offload::settings const& s,
+                                                    offload::shared_counts& shared) {
   planned_workload p{workload_of(model, shape), {}};
-  p.plan = offload::make_plan(units, p.work, m, s);
+  p.plan = offload::make_plan(units, p.work, m, s, std::numeric_limits<double>::infinity(), &shared);
   if (!p.plan.fits || p.plan.level == 0 || shape.recompute != recompute::choice::automatic) {
     return p;
   }
   auto const by_levels = p;
   auto const keep_within = [&](std::size_t activations) {
-    p.take(units, level_within(model, shape, activations), p.plan.step_time, m, s);
+    p.take(units, level_within(model, shape, activations), p.plan.step_time, m, s, shared);
   };
   auto const& levels = by_levels.work.levels;
   auto const most = levels[by_levels.plan.level - 1].activations;
@@ -130,17 +133,18 @@ SUPEROFFLOAD_INLINE planned_workload plan_on_device(dry_model const& model, step
 /// workload, then as many buffers as make a step fastest.
 SUPEROFFLOAD_INLINE planned_workload plan_in_turns(dry_model const& model, step_shape shape,
                                                    std::vector<autograd::unit_layout> const& units,
-                                                   offload::machine const& m, offload::settings const& s) {
+                                                   offload::machine const& m, offload::settings const& s,
+                                                   offload::shared_counts& shared) {
   shape.recompute = recompute::choice::offload;
   planned_workload p{workload_of(model, shape), {}};
-  p.plan = offload::make_plan(units, p.work, m, s);
+  p.plan = offload::make_plan(units, p.work, m, s, std::numeric_limits<double>::infinity(), &shared);
   if (!p.plan.fits) {
     return p;
   }
   auto const take_turns_in = [&](int buffers) {
     auto const kept = p.plan.state.activations.kept;
     auto const level = offloading_level(model, shape, {buffers, kept});
-    return p.take(units, level, std::nextafter(p.plan.step_time, 0.0), m, s);
+    return p.take(units, level, std::nextafter(p.plan.step_time, 0.0), m, s, shared);
   };
   int const blocks = p.work.levels.front().blocks;
   for (int step = blocks / 4; step > 0; step /= 2) {
@@ -221,8 +225,10 @@ SUPEROFFLOAD_INLINE std::string with_one_copy(dry_model const& model, step_shape
 SUPEROFFLOAD_INLINE offload::plan plan_with_copies(dry_model const& model, step_shape const& shape,
                                                    offload::machine const& m, offload::settings const& s) {
   auto const units = units_of_state(*model.units, shape);
+  offload::shared_counts shared;
   auto const with = [&](bool leave) {
-    return leave ? plan_in_turns(model, shape, units, m, s) : plan_on_device(model, shape, units, m, s);
+    return leave ? plan_in_turns(model, shape, units, m, s, shared)
+                 : plan_on_device(model, shape, units, m, s, shared);
   };
   using recompute::choice;
   auto best = with(shape.recompute == choice::offload);
