@@ -184,7 +184,7 @@ TEST_CASE_TEMPLATE("a plan's collectives are those of an engine, in their order"
 
     auto const& units = e.model().units();
     std::vector<int> trained;
-    auto planned = train::detail::collectives_of<T>(units, e.model().settings().tied_head, 2);
+    auto planned = train::detail::collectives_of(train::dry_model_of<T>(e.device(), e.model()), 2);
     for (std::size_t u = 0; u < units.size(); ++u) {
       // Of two ranks, each sends one half; this single one has both.
       auto const whole = static_cast<double>(zero::shard_elements(units[u], 1));
@@ -248,7 +248,8 @@ TEST_CASE_TEMPLATE("so are those of several copies of the weights", P, SUPEROFFL
               }
               e.synchronize();
 
-              auto const planned = train::detail::collectives_of<T>(e.model().units(), false, 4);
+              auto const planned =
+                  train::detail::collectives_of(train::dry_model_of<T>(e.device(), e.model()), 4);
               std::vector<std::string> expected;
               for (auto const& o : offload::order_of(planned, configuration, micro_batches).operations) {
                 expected.push_back(group.text_of(o.what == offload::activity::gather ? "g" : "r", o.among,

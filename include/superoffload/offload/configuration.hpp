@@ -59,8 +59,11 @@ struct configuration {
     return static_cast<int>(
         std::count_if(buckets.begin(), buckets.end(), [where](bucket const& b) { return b.where == where; }));
   }
-  /// The buckets whose state is not resident.
-  [[nodiscard]] int off_the_device() const { return count(tier::host) + count(tier::device_updated); }
+  /// Is the state of any bucket not resident?
+  [[nodiscard]] bool any_off_the_device() const {
+    return std::any_of(buckets.begin(), buckets.end(),
+                       [](bucket const& b) { return b.where != tier::resident; });
+  }
   /// Elements of the largest bucket in a tier; 0: there is none.
   [[nodiscard]] std::int64_t largest(tier where) const {
     std::int64_t most = 0;

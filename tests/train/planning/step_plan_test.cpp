@@ -186,7 +186,8 @@ TEST_CASE("state leaves a device that is too small for it, and the remaining mem
   constexpr std::size_t host = std::size_t{1} << 30;
   offload::settings const s{.bucket_bytes = 1 << 20};
   auto const planned = [&](std::size_t memory) {
-    return train::plan_step<bfloat16>(device, model, shape, small_machine(memory, host), s);
+    return train::plan_step(train::dry_model_of<bfloat16>(device, model), shape, small_machine(memory, host),
+                            s);
   };
   auto const whole = planned(host);
   REQUIRE(whole.fits);
@@ -253,8 +254,8 @@ TEST_CASE(
       .micro_batch = {8, 8}, .micro_batches = 3, .recompute = recompute::choice::automatic};
   constexpr std::size_t host = std::size_t{1} << 30;
   auto const planned = [&](std::size_t memory) {
-    return train::plan_step<bfloat16>(device, model, shape, small_machine(memory, host),
-                                      {.bucket_bytes = 1 << 20});
+    return train::plan_step(train::dry_model_of<bfloat16>(device, model), shape, small_machine(memory, host),
+                            {.bucket_bytes = 1 << 20});
   };
   std::size_t most = 0, with_sums = 0;
   for (auto memory = planned(host).on_device.total();; memory -= 100'000) {
@@ -310,11 +311,11 @@ std::vector<int> buffers_planned(int ranks, bool tied, int micro_batches,
       if (blocks >= 0) {
         memory = least + static_cast<std::size_t>(blocks) * whole;
       }
-      auto const p =
-          train::plan_step<T>(device, e.model(), shape, small_machine(memory, std::size_t{1} << 30),
-                              {.how = offload::mode::none,
-                               .weight_ranks = weight_ranks,
-                               .sums_in_copies = weight_ranks.has_value()});
+      auto const p = train::plan_step(train::dry_model_of<T>(device, e.model()), shape,
+                                      small_machine(memory, std::size_t{1} << 30),
+                                      {.how = offload::mode::none,
+                                       .weight_ranks = weight_ranks,
+                                       .sums_in_copies = weight_ranks.has_value()});
       conformance::require(p.fits && p.on_device.total() <= memory, "no plan: ", p.refusal);
       e.configure(p.state, p.on_device.total());
       conformance::require(e.allocation().total() == p.on_device.total(), "planned ", p.on_device.total(),
@@ -391,8 +392,8 @@ TEST_CASE(
                                     .checks_gradient = false,
                                     .ranks = 2,
                                     .whole_gradients = train::whole_gradients_of(e)};
-      auto const p = train::plan_step<bfloat16>(
-          device, e.model(), shape, small_machine(memory, std::size_t{1} << 30), {.bucket_bytes = 1 << 20});
+      auto const p = train::plan_step(train::dry_model_of<bfloat16>(device, e.model()), shape,
+                                      small_machine(memory, std::size_t{1} << 30), {.bucket_bytes = 1 << 20});
       outcome own{p.on_device.total(), p.whole_at_once(), p.fits, p.state.offloaded.any_gradient(), {}};
       if (p.fits) {
         e.configure(p.state, p.on_device.total());

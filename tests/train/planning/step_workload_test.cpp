@@ -37,8 +37,9 @@ TEST_CASE("the workload of a step has the model's work, unit by unit") {
   model::llama const m{llama_of(3, 256, 768, 1000)};
   described_device const device{"described", 1 << 30};
   constexpr std::int64_t rows = 512, positions = 128, sequences = 4;
-  auto const w = train::workload_of<bfloat16>(
-      device, m, {.micro_batch = {rows, positions}, .sequences = sequences, .micro_batches = 2});
+  auto const w =
+      train::workload_of(train::dry_model_of<bfloat16>(device, m),
+                         {.micro_batch = {rows, positions}, .sequences = sequences, .micro_batches = 2});
   REQUIRE(w.units.size() == m.units().size());
   double gemms = 0.0, attention = 0.0;
   for (auto const& u : w.units) {
@@ -69,11 +70,11 @@ TEST_CASE("the expected step decides the time, the largest micro-batch the memor
   model::llama const m{llama_of(3, 256, 768, 1000)};
   described_device const device{"described", 1 << 30};
   train::step_shape shape{.micro_batch = {1024, 128}, .sequences = 8, .micro_batches = 2};
-  auto const largest = train::workload_of<bfloat16>(device, m, shape);
+  auto const largest = train::workload_of(train::dry_model_of<bfloat16>(device, m), shape);
   shape.expected = train::expected_step{{512, 64}, 900};
-  auto const w = train::workload_of<bfloat16>(device, m, shape);
-  auto const small =
-      train::workload_of<bfloat16>(device, m, {.micro_batch = {512, 64}, .sequences = 8, .micro_batches = 2});
+  auto const w = train::workload_of(train::dry_model_of<bfloat16>(device, m), shape);
+  auto const small = train::workload_of(train::dry_model_of<bfloat16>(device, m),
+                                        {.micro_batch = {512, 64}, .sequences = 8, .micro_batches = 2});
   REQUIRE(w.units.size() == small.units.size());
   for (std::size_t u = 0; u < w.units.size(); ++u) {
     CHECK(w.units[u].forward.gemms == small.units[u].forward.gemms);
@@ -93,12 +94,13 @@ TEST_CASE("the expected step decides the time, the largest micro-batch the memor
   CHECK(w.levels.front().name == "none");
   CHECK(w.levels.back().name.starts_with("every block; of the expected micro-batch "));
   CHECK(w.workspaces == largest.workspaces);
-  auto const level = train::level_within<bfloat16>(device, m, shape, largest.levels.back().activations);
+  auto const level =
+      train::level_within(train::dry_model_of<bfloat16>(device, m), shape, largest.levels.back().activations);
   CHECK(level.activations <= largest.levels.back().activations);
   CHECK(level.recompute[1].gemms == doctest::Approx(w.levels.back().recompute[1].gemms));
 
   shape.recompute = recompute::choice::every_block;  // whatever fits
-  auto const blocks = train::workload_of<bfloat16>(device, m, shape).levels;
+  auto const blocks = train::workload_of(train::dry_model_of<bfloat16>(device, m), shape).levels;
   REQUIRE(blocks.size() == 1);
   CHECK(blocks[0].name == "every block");
   CHECK(blocks[0].recompute[1].gemms == largest.levels.back().recompute[1].gemms / 2.0);
@@ -112,7 +114,8 @@ TEST_CASE("grouped GEMMs of experts are counted apart, once for each choice of a
   model::qwen3_moe const m{c};
   described_device const device{"described", 1 << 30};
   constexpr std::int64_t rows = 512;
-  auto const w = train::workload_of<bfloat16>(device, m, {.micro_batch = {rows, 128}, .sequences = 4});
+  auto const w = train::workload_of(train::dry_model_of<bfloat16>(device, m),
+                                    {.micro_batch = {rows, 128}, .sequences = 4});
   double gemms = 0.0, grouped = 0.0;
   for (auto const& u : w.units) {
     gemms += u.forward.gemms;
@@ -130,7 +133,7 @@ TEST_CASE("levels go from all to nothing kept, each with less memory and more re
   model::llama const m{llama_of(3, 256, 768, 1000)};
   described_device const device{"described", 1 << 30};
   train::step_shape shape{.micro_batch = {512, 128}, .sequences = 4};
-  auto const w = train::workload_of<bfloat16>(device, m, shape);
+  auto const w = train::workload_of(train::dry_model_of<bfloat16>(device, m), shape);
   REQUIRE(w.levels.size() >= 4);
   CHECK(w.levels.front().name == "none");
   CHECK(w.levels.back().name == "every block");
@@ -145,9 +148,9 @@ TEST_CASE("levels go from all to nothing kept, each with less memory and more re
   CHECK(w.levels.back().recompute[1].gemms > 0.9 * w.units[1].forward.gemms * 0.5);
 
   shape.recompute = recompute::choice::none;
-  CHECK(train::workload_of<bfloat16>(device, m, shape).levels.size() == 1);
+  CHECK(train::workload_of(train::dry_model_of<bfloat16>(device, m), shape).levels.size() == 1);
   shape.recompute = recompute::choice::every_block;
-  auto const blocks = train::workload_of<bfloat16>(device, m, shape);
+  auto const blocks = train::workload_of(train::dry_model_of<bfloat16>(device, m), shape);
   REQUIRE(blocks.levels.size() == 1);
   CHECK(blocks.levels[0].name == "every block");
   CHECK(blocks.levels[0].activations == w.levels.back().activations);
@@ -160,8 +163,9 @@ TEST_CASE("an engine that is configured by a plan has exactly the plan's memory"
   auto const machine = train::read_machine(std::filesystem::path{SUPEROFFLOAD_HARDWARE} / "h200_pcie5.json");
   model::llama const m{config};
   for (int const micro_batches : {1, 2}) {
-    auto const w = train::workload_of<bfloat16>(
-        device, m, {.micro_batch = {512, 128}, .sequences = 4, .micro_batches = micro_batches});
+    auto const w =
+        train::workload_of(train::dry_model_of<bfloat16>(device, m),
+                           {.micro_batch = {512, 128}, .sequences = 4, .micro_batches = micro_batches});
     auto const p = offload::make_plan(
         m.units(), w, machine,
         {.how = offload::mode::super, .ratio = 0.7, .device_updated_share = 0.4, .bucket_bytes = 1 << 20});
@@ -186,7 +190,7 @@ TEST_CASE("levels that offload go from all to nothing kept, and say what leaves 
   model::llama const m{llama_of(8, 256, 768, 1000)};
   described_device const device{"described", 1 << 30};
   train::step_shape shape{.micro_batch = {512, 128}, .sequences = 4, .recompute = recompute::choice::offload};
-  auto const w = train::workload_of<bfloat16>(device, m, shape);
+  auto const w = train::workload_of(train::dry_model_of<bfloat16>(device, m), shape);
   REQUIRE(w.levels.size() >= 6);
   for (auto const& level : w.levels) {
     CAPTURE(level.name);
@@ -207,13 +211,14 @@ TEST_CASE("levels that offload go from all to nothing kept, and say what leaves 
   CHECK(inputs.name.ends_with("results of 5 of 8 blocks go to the host"));
   CHECK(w.levels.front().recompute[1].gemms == 0.0);
   shape.recompute = recompute::choice::every_block;
-  CHECK(inputs.activations < train::workload_of<bfloat16>(device, m, shape).levels[0].activations);
+  CHECK(inputs.activations <
+        train::workload_of(train::dry_model_of<bfloat16>(device, m), shape).levels[0].activations);
 
   // A smaller micro-batch moves less, and nothing if it fits so.
   shape.recompute = recompute::choice::offload;
   auto const expecting = [&](std::int64_t rows) {
     shape.expected = train::expected_step{{rows, 64}, rows};
-    return train::workload_of<bfloat16>(device, m, shape).levels.back();
+    return train::workload_of(train::dry_model_of<bfloat16>(device, m), shape).levels.back();
   };
   auto const smaller = expecting(480), small = expecting(256);
   CHECK(smaller.on_host == inputs.on_host);

@@ -54,22 +54,26 @@ SUPEROFFLOAD_INLINE void place_by_share(placement& buckets, double ratio, double
   if (buckets.empty()) {
     return;
   }
-  double elements = 0.0;
-  for (auto const& b : buckets) { elements += static_cast<double>(b.count); }
-  double const resident = (1.0 - ratio) * elements;
-  double before = 0.0, off = 0.0, device_updated = 0.0;
+  std::int64_t elements = 0;
+  for (auto const& b : buckets) { elements += b.count; }
+  double const resident = (1.0 - ratio) * static_cast<double>(elements);
+  std::int64_t before = 0, off = 0, device_updated = 0;
+  // The middle of a bucket behind `start` elements decides.
+  auto const up_to = [](std::int64_t start, std::int64_t count) {
+    return 0.5 * static_cast<double>(2 * start + count);
+  };
   auto const place = [&](auto begin, auto end) {
     for (auto b = begin; b != end; ++b) {
-      auto const count = static_cast<double>(b->count);
-      if (before + 0.5 * count <= resident) {
+      if (up_to(before, b->count) <= resident) {
         b->where = tier::resident;
       } else {
-        off += count;
-        b->where =
-            device_updated + 0.5 * count <= device_updated_share * off ? tier::device_updated : tier::host;
-        device_updated += b->where == tier::device_updated ? count : 0.0;
+        off += b->count;
+        bool const by_device =
+            up_to(device_updated, b->count) <= device_updated_share * static_cast<double>(off);
+        b->where = by_device ? tier::device_updated : tier::host;
+        device_updated += by_device ? b->count : 0;
       }
-      before += count;
+      before += b->count;
     }
   };
   auto const not_of = [](int unit) { return [unit](bucket const& b) { return b.unit != unit; }; };

@@ -11,7 +11,6 @@
 #include <superoffload/zero/buffer_sizes.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -86,8 +85,7 @@ public:
     p.pinned = host.total() - state.whole - state.in_place;
     p.device_available = device_;
     p.host_available = host_;
-    std::array<std::int64_t, 3> in_tier{};
-    for (auto const& b : p.state.buckets) { in_tier[static_cast<std::size_t>(b.where)] += b.count; }
+    auto const& in_tier = state.elements;
     auto const elements = std::max<std::int64_t>(1, in_tier[0] + in_tier[1] + in_tier[2]);
     auto const share = [&](tier where) {
       return static_cast<double>(in_tier[static_cast<std::size_t>(where)]) / static_cast<double>(elements);

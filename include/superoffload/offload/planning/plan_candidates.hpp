@@ -229,11 +229,12 @@ private:
     }
     p.state.workers = cpu::optimizer_threads(s_.cpuadam_cores_perc, m_.host.cores);
     p.state.resource_group = s_.resource_group;
-    p.state.immediate = !w_.checks_gradient && s_.how != mode::zero && p.state.off_the_device() > 0;
+    p.state.immediate = !w_.checks_gradient && s_.how != mode::zero && p.state.any_off_the_device();
     p.state.speculates = s_.how != mode::zero && s_.speculation != choice::off;
     p.state.adapts = s_.speculation != choice::on;
     p.state.waits_for_all = s_.how == mode::zero;
-    p.state.staging_buffers = std::min(least_staging_buffers, p.state.count(tier::device_updated));
+    p.state.staging_buffers =
+        share > 0.0 ? std::min(least_staging_buffers, p.state.count(tier::device_updated)) : 0;
     if (what.gradients) {
       offload_gradients(p, what);
     }

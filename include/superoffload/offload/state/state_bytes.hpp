@@ -6,6 +6,7 @@
 #include <superoffload/kernel/stored_state.hpp>
 #include <superoffload/offload/configuration.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -65,12 +66,13 @@ private:
 
 /// Bytes of optimizer state and of single buffers in a configuration.
 struct state_bytes {
-  std::size_t resident = 0;        ///< state on the device
-  std::size_t whole = 0;           ///< state on the host, with weights on the device
-  std::size_t in_place = 0;        ///< state on the host, with weights on the host
-  std::size_t device_updated = 0;  ///< state on the host
-  std::size_t staging_buffer = 0;  ///< one staging buffer: for the largest device-updated bucket
-  std::size_t pinned_buffer = 0;   ///< one pinned buffer: for the weights of CPU Adam's largest bucket
+  std::array<std::int64_t, 3> elements{};  ///< in each tier
+  std::size_t resident = 0;                ///< state on the device
+  std::size_t whole = 0;                   ///< state on the host, with weights on the device
+  std::size_t in_place = 0;                ///< state on the host, with weights on the host
+  std::size_t device_updated = 0;          ///< state on the host
+  std::size_t staging_buffer = 0;          ///< one staging buffer: for the largest device-updated bucket
+  std::size_t pinned_buffer = 0;  ///< one pinned buffer: for the weights of CPU Adam's largest bucket
 };
 
 state_bytes bytes_of(placement const& buckets, zero::offloaded_units const& offloaded,

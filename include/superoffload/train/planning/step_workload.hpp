@@ -3,6 +3,7 @@
 #pragma once
 
 #include <superoffload/autograd/activation_checkpointing.hpp>
+#include <superoffload/offload/planning/collectives.hpp>
 #include <superoffload/offload/planning/workload.hpp>
 #include <superoffload/train/engine/batch_shape.hpp>
 #include <superoffload/train/engine/dry_model.hpp>
@@ -40,6 +41,10 @@ namespace detail {
 
 /// What the steps have on average: as given, else what the largest micro-batches have.
 expected_step expected_of(step_shape const& s);
+
+/// The collectives of zero::sharded_store: all shards of each unit but the rank's own. None for a single
+/// rank.
+offload::collectives collectives_of(dry_model const& model, int ranks);
 
 }  // namespace detail
 

@@ -113,7 +113,7 @@ private:
       }
       evaluate(p);
       bool const ties = best_ && chosen && i < *chosen && p.step_time == best_->step_time &&
-                        (p.state.off_the_device() > 0) == (best_->state.off_the_device() > 0);
+                        p.state.any_off_the_device() == best_->state.any_off_the_device();
       if (!best_ || is_better(p, *best_) || ties) {
         best_ = std::move(p);
         chosen = i;
@@ -123,7 +123,7 @@ private:
 
   /// Can the plan neither be of use nor, because less leaves the device, keep another from being chosen?
   [[nodiscard]] bool beyond_limit(plan const& p) const {
-    return (p.state.off_the_device() > 0 ? 1.0 : worth_leaving) * p.step_time > limit_;
+    return (p.state.any_off_the_device() ? 1.0 : worth_leaving) * p.step_time > limit_;
   }
 
   static constexpr double worth_a_copy = 1.03;  // a second copy of state is for steps that are 3 % faster
@@ -131,7 +131,7 @@ private:
   /// Is it faster, and if state leaves the device, is that worth_leaving? A second copy of state must be
   /// worth its memory.
   static bool is_better(plan const& p, plan const& than) {
-    bool const leaves = p.state.off_the_device() > 0, left = than.state.off_the_device() > 0;
+    bool const leaves = p.state.any_off_the_device(), left = than.state.any_off_the_device();
     auto const cost = [](plan const& one) {
       return (one.state.double_buffered ? worth_a_copy : 1.0) * one.step_time;
     };
@@ -142,7 +142,7 @@ private:
 
   /// Nothing leaves the device and nothing is recomputed: no plan is faster.
   [[nodiscard]] bool is_perfect() const {
-    return best_ && best_->level == 0 && best_->state.off_the_device() == 0 &&
+    return best_ && best_->level == 0 && !best_->state.any_off_the_device() &&
            best_->offloaded_weights.empty();
   }
 
@@ -172,7 +172,7 @@ private:
     for (std::size_t level = 0; level < w_.levels.size(); ++level) {
       for (double const share : candidates_.shares(what)) {
         auto some = candidates_.of(level, share, what);
-        bool const all_resident = some.front().state.off_the_device() == 0;
+        bool const all_resident = !some.front().state.any_off_the_device();
         collect(std::move(some), all);
         if (all_resident) {
           break;  // the share of device-updated state makes no difference

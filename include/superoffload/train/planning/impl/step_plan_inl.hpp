@@ -85,7 +85,7 @@ SUPEROFFLOAD_INLINE bool should_leave(offload::plan const& stay, offload::plan c
   if (!stay.fits || !leave.fits) {
     return leave.fits || (!stay.fits && excess{leave}.total() < excess{stay}.total());
   }
-  bool const state_leaves = stay.state.off_the_device() == 0 && leave.state.off_the_device() > 0;
+  bool const state_leaves = !stay.state.any_off_the_device() && leave.state.any_off_the_device();
   auto const limit = state_leaves ? offload::worth_leaving * stay.step_time : stay.step_time;
   return offload::clearly_faster(leave, stay) && leave.step_time < limit;
 }

@@ -58,8 +58,6 @@ SUPEROFFLOAD_INLINE bool keeps_wide(dry_model const& model, autograd::unit_layou
   return model.element_bytes != model.wide_bytes && (unit.wide_gradient() || accumulates);
 }
 
-/// The collectives of zero::sharded_store: all shards of each unit but the rank's own. None for a single
-/// rank.
 SUPEROFFLOAD_INLINE offload::collectives collectives_of(dry_model const& model, int ranks) {
   offload::collectives all;
   all.tied_to_last = model.config->tied_head ? 0 : -1;
