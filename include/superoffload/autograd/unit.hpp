@@ -60,13 +60,7 @@ public:
   parameter add_tensor(std::string const& name, std::vector<std::int64_t> const& shape);
 
   /// Adds one vector parameter, seen as a row, of the named tensors side by side: {name, its elements}.
-  parameter add_vector(std::vector<std::pair<std::string, std::int64_t>> const& parts) {
-    std::int64_t count = 0;
-    for (auto const& [tensor, elements] : parts) { count += elements; }
-    parameter const added = start(count);
-    for (auto const& [tensor, elements] : parts) { append({tensor, {elements}}); }
-    return finish(added, 1);
-  }
+  parameter add_vector(std::vector<std::pair<std::string, std::int64_t>> const& parts);
   /// Adds a vector parameter of one tensor.
   parameter add_vector(std::string const& name, std::int64_t count);
 

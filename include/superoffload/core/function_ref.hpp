@@ -12,15 +12,16 @@ namespace superoffload {
 template <class Signature>
 class function_ref;
 
-/// Refers to anything that can be called with `Arguments`, and does not own it: for parameters that are called
-/// before the function returns. So a function with such a parameter need not be a template. Two pointers,
-/// trivially copyable.
+/// Refers to an object that can be called with `Arguments`, and does not own it: for parameters that are
+/// called before the function returns. So a function with such a parameter need not be a template. Two
+/// pointers, trivially copyable.
 template <class R, class... Arguments>
 class function_ref<R(Arguments...)> {
 public:
   /// What `f` refers to must live as long as this is called.
   template <class F>
-    requires(!std::same_as<std::remove_cvref_t<F>, function_ref> && std::is_invocable_r_v<R, F&, Arguments...>)
+    requires(!std::same_as<std::remove_cvref_t<F>, function_ref> &&
+             std::is_object_v<std::remove_reference_t<F>> && std::is_invocable_r_v<R, F&, Arguments...>)
   function_ref(F&& f) noexcept
       : callable_{const_cast<void*>(static_cast<void const*>(std::addressof(f)))},
         call_{[](void* callable, Arguments... arguments) -> R {

@@ -70,4 +70,13 @@ SUPEROFFLOAD_INLINE bool trainable(unit_layout const& unit, parameter const& p) 
   return false;
 }
 
+SUPEROFFLOAD_INLINE parameter
+unit_layout::add_vector(std::vector<std::pair<std::string, std::int64_t>> const& parts) {
+  std::int64_t count = 0;
+  for (auto const& [tensor, elements] : parts) { count += elements; }
+  parameter const added = start(count);
+  for (auto const& [tensor, elements] : parts) { append({tensor, {elements}}); }
+  return finish(added, 1);
+}
+
 }  // namespace superoffload::autograd
