@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The superoffload authors
 // SPDX-License-Identifier: Apache-2.0
+#include <superoffload/comm/agreement.hpp>
 #include <superoffload/core/error.hpp>
 #include <superoffload/train/run/common_checkpoint.hpp>
 
