@@ -61,6 +61,8 @@ public:
         cut_{buckets_of(units, s.bucket_bytes / w.element_bytes)} {
     for (auto const& b : cut_) { elements_ += b.count; }
   }
+  plan_candidates(plan_candidates const&) = delete;
+  plan_candidates& operator=(plan_candidates const&) = delete;
 
   [[nodiscard]] memory_budget const& budget() const { return budget_; }  ///< of the machine
 

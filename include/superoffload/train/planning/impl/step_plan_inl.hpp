@@ -157,43 +157,6 @@ SUPEROFFLOAD_INLINE planned_workload plan_in_turns(dry_model const& model, step_
   return p;
 }
 
-}  // namespace detail
-
-SUPEROFFLOAD_INLINE step_shape shape_of(training_options const& o) {
-  return {
-      .micro_batch = {data::rows_of_slice(most_rows(o), o.sequence_ranks), o.max_length, o.sequence_ranks},
-      .sequences = std::max<std::int64_t>(1, most_rows(o) / o.max_length),
-      .tokens = o.tokens_per_batch > 0 ? o.tokens_per_batch : o.batch_size * o.max_length,
-      .micro_batches = static_cast<int>(o.accumulation),
-      .recompute = o.recompute,
-      .checks_gradient = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip,
-      .ranks = o.ranks};
-}
-
-SUPEROFFLOAD_INLINE std::vector<autograd::unit_layout> units_of_state(
-    std::vector<autograd::unit_layout> const& units, step_shape const& shape) {
-  bool const sharded = shape.ranks > 1 || shape.whole_gradients;
-  return sharded ? zero::shards_of(units, 0, shape.ranks) : units;
-}
-
-SUPEROFFLOAD_INLINE bool step_fits(dry_model const& model, step_shape shape, offload::machine const& m,
-                                   offload::settings const& s) {
-  auto const units = units_of_state(*model.units, shape);
-  auto const fits_with = [&](recompute::choice how) {
-    shape.recompute = how;
-    return offload::can_fit(units, workload_of(model, shape), m, s);
-  };
-  using recompute::choice;
-  if (shape.recompute != choice::automatic) {
-    return fits_with(shape.recompute);
-  }
-  // Those that take the least memory: of the device alone, and with the host's.
-  return fits_with(choice::every_block) ||
-         (offload::activations_may_leave(m, s) && fits_with(choice::offload));
-}
-
-namespace detail {
-
 /// Advice to store the optimizer's state in fewer bytes, if that helps and the refusal does not say so.
 SUPEROFFLOAD_INLINE std::string with_fewer_bytes(dry_model const& model, step_shape const& shape,
                                                  offload::machine const& m, offload::settings const& s,
@@ -248,6 +211,39 @@ SUPEROFFLOAD_INLINE offload::plan plan_with_copies(dry_model const& model, step_
 }
 
 }  // namespace detail
+
+SUPEROFFLOAD_INLINE step_shape shape_of(training_options const& o) {
+  return {
+      .micro_batch = {data::rows_of_slice(most_rows(o), o.sequence_ranks), o.max_length, o.sequence_ranks},
+      .sequences = std::max<std::int64_t>(1, most_rows(o) / o.max_length),
+      .tokens = o.tokens_per_batch > 0 ? o.tokens_per_batch : o.batch_size * o.max_length,
+      .micro_batches = static_cast<int>(o.accumulation),
+      .recompute = o.recompute,
+      .checks_gradient = o.max_grad_norm > 0.0 || o.nonfinite == on_nonfinite::skip,
+      .ranks = o.ranks};
+}
+
+SUPEROFFLOAD_INLINE std::vector<autograd::unit_layout> units_of_state(
+    std::vector<autograd::unit_layout> const& units, step_shape const& shape) {
+  bool const sharded = shape.ranks > 1 || shape.whole_gradients;
+  return sharded ? zero::shards_of(units, 0, shape.ranks) : units;
+}
+
+SUPEROFFLOAD_INLINE bool step_fits(dry_model const& model, step_shape shape, offload::machine const& m,
+                                   offload::settings const& s) {
+  auto const units = units_of_state(*model.units, shape);
+  auto const fits_with = [&](recompute::choice how) {
+    shape.recompute = how;
+    return offload::can_fit(units, workload_of(model, shape), m, s);
+  };
+  using recompute::choice;
+  if (shape.recompute != choice::automatic) {
+    return fits_with(shape.recompute);
+  }
+  // Those that take the least memory: of the device alone, and with the host's.
+  return fits_with(choice::every_block) ||
+         (offload::activations_may_leave(m, s) && fits_with(choice::offload));
+}
 
 SUPEROFFLOAD_INLINE offload::plan plan_step(dry_model const& model, step_shape const& shape,
                                             offload::machine const& m, offload::settings const& s) {
