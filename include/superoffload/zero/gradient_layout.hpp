@@ -8,15 +8,20 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 #include <vector>
 
 namespace superoffload::zero {
 
 /// Does a store keep the unit's gradient in wide<T>? Its sum is then rounded once, by its reader.
+/// `element_bytes`: of a T; `wide_bytes`: of a wide<T>, as many where that is T itself.
+inline bool keeps_wide(autograd::unit_layout const& unit, bool accumulates, std::size_t element_bytes,
+                       std::size_t wide_bytes) {
+  return element_bytes != wide_bytes && (unit.wide_gradient() || accumulates);
+}
+/// The same for a known T.
 template <element T>
 bool keeps_wide(autograd::unit_layout const& unit, bool accumulates) {
-  return !std::is_same_v<T, wide<T>> && (unit.wide_gradient() || accumulates);
+  return keeps_wide(unit, accumulates, sizeof(T), sizeof(wide<T>));
 }
 
 /// Bytes of the unit's flat gradient.

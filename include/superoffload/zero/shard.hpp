@@ -4,7 +4,6 @@
 
 #include <superoffload/autograd/unit.hpp>
 #include <superoffload/comm/division.hpp>
-#include <superoffload/core/dtype.hpp>
 #include <superoffload/kernel/reduction.hpp>
 
 #include <algorithm>
@@ -52,10 +51,10 @@ inline std::int64_t shard_elements(autograd::unit_layout const& unit, int ranks)
   return (cells + ranks - 1) / ranks * kernel::norm_grid;
 }
 
-/// Bytes of a unit's whole weights: the shards of all ranks.
-template <element T>
-std::size_t whole_weight_bytes(autograd::unit_layout const& unit, int ranks) {
-  return static_cast<std::size_t>(shard_elements(unit, ranks) * ranks) * sizeof(T);
+/// Bytes of a unit's whole weights, of `element_bytes` each: the shards of all ranks.
+inline std::size_t whole_weight_bytes(autograd::unit_layout const& unit, int ranks,
+                                      std::size_t element_bytes) {
+  return static_cast<std::size_t>(shard_elements(unit, ranks) * ranks) * element_bytes;
 }
 
 /// The part of elements [first, first + count) of a unit that a rank owns; it may be empty.

@@ -46,7 +46,7 @@ whole_unit_buffers buffers_of_rank(std::vector<autograd::unit_layout> const& uni
                                    gather_buffers buffers) {
   std::vector<std::size_t> weights, gradients;
   for (auto const& u : units) {
-    weights.push_back(whole_weight_bytes<T>(u, ranks));
+    weights.push_back(whole_weight_bytes(u, ranks, sizeof(T)));
     gradients.push_back(whole_gradient_bytes<T>(u, ranks));
   }
   return {{weights, buffers.weights, buffers.tied_embeddings},

@@ -307,7 +307,7 @@ std::vector<int> buffers_planned(int ranks, bool tied, int micro_batches,
                                     .offloads = false,
                                     .ranks = ranks,
                                     .whole_gradients = train::whole_gradients_of(e)};
-      auto const whole = zero::whole_weight_bytes<T>(e.model().units()[1], ranks);
+      auto const whole = zero::whole_weight_bytes(e.model().units()[1], ranks, sizeof(T));
       if (blocks >= 0) {
         memory = least + static_cast<std::size_t>(blocks) * whole;
       }

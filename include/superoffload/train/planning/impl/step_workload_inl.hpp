@@ -9,6 +9,7 @@
 #include <superoffload/train/engine/kept_activations.hpp>
 #include <superoffload/train/engine/recompute.hpp>
 #include <superoffload/train/planning/step_workload.hpp>
+#include <superoffload/zero/gradient_layout.hpp>
 #include <superoffload/zero/shard.hpp>
 
 #include <algorithm>
@@ -55,7 +56,7 @@ SUPEROFFLOAD_INLINE void add_leaving(std::vector<autograd::activation> const& wo
 /// As zero::keeps_wide.
 SUPEROFFLOAD_INLINE bool keeps_wide(dry_model const& model, autograd::unit_layout const& unit,
                                     bool accumulates) {
-  return model.element_bytes != model.wide_bytes && (unit.wide_gradient() || accumulates);
+  return zero::keeps_wide(unit, accumulates, model.element_bytes, model.wide_bytes);
 }
 
 SUPEROFFLOAD_INLINE offload::collectives collectives_of(dry_model const& model, int ranks) {
@@ -263,8 +264,7 @@ SUPEROFFLOAD_INLINE offload::workload workload_of(dry_model const& model, step_s
   if (s.whole_gradients) {
     w.whole_gradients = *s.whole_gradients;
     for (auto const& unit : units) {
-      auto const elements = zero::shard_elements(unit, s.ranks) * s.ranks;
-      w.whole_weights.push_back(static_cast<std::size_t>(elements) * model.element_bytes);
+      w.whole_weights.push_back(zero::whole_weight_bytes(unit, s.ranks, model.element_bytes));
     }
   }
   w.micro_batches = s.micro_batches;
